@@ -42,6 +42,7 @@ mod names;
 mod nearest;
 mod network;
 mod node;
+mod placing;
 mod play;
 mod pods;
 mod program;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::api::PostParams;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::taints;
 use crate::cluster::Cluster;
 use crate::fault::{FaultKind, FaultSet};
+use crate::placing::tolerated;
 use crate::pods::admit;
 
 /// What a cluster lives by is left where the scheduler puts it.
@@ -92,8 +93,7 @@ fn avoids_others(pod: &Pod) -> bool {
 async fn bind(cluster: &Cluster, pod: &Pod) {
     let faults = cluster.faults.current();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_ref());
-    let tolerations = tolerations.map(Vec::as_slice).unwrap_or_default();
+    let value = json!(pod);
     for node in cluster.nodes.values() {
         let no_taint = node.suffers(FaultKind::TaintIgnored, &faults);
         let no_room = node.suffers(FaultKind::RequestsIgnored, &faults);
@@ -107,8 +107,7 @@ async fn bind(cluster: &Cluster, pod: &Pod) {
         let there = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
         let keeps = |taint: &&Taint| {
             let effect = taint.effect.as_str();
-            matches!(effect, "NoSchedule" | "NoExecute")
-                && !tolerations.iter().any(|one| tolerates(one, taint))
+            matches!(effect, "NoSchedule" | "NoExecute") && !tolerated(&value, &json!(taint))
         };
         let is_own = |taint: &Taint| no_taint && own.iter().any(|own| own.key == taint.key);
         if !there.iter().filter(keeps).all(is_own) {
@@ -133,55 +132,9 @@ async fn bind(cluster: &Cluster, pod: &Pod) {
     }
 }
 
-/// `component-helpers` 0.37.0, `scheduling/corev1/helpers.go`; the comparisons of numbers that a
-/// gate brings are not known here, and tolerate nothing.
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let of = |own: &Option<String>| own.as_deref().unwrap_or_default().to_owned();
-    let (effect, key) = (of(&toleration.effect), of(&toleration.key));
-    let same =
-        (effect.is_empty() || effect == taint.effect) && (key.is_empty() || key == taint.key);
-    same && match of(&toleration.operator).as_str() {
-        "Exists" => true,
-        "" | "Equal" => of(&toleration.value) == of(&taint.value),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tolerations_are_read_as_the_scheduler_reads_them() {
-        let taint = Taint {
-            key: "os".to_owned(),
-            value: Some("windows".to_owned()),
-            effect: "NoSchedule".to_owned(),
-            time_added: None,
-        };
-        for (toleration, tolerated) in [
-            (json!({"operator": "Exists"}), true),
-            (json!({"key": "os", "operator": "Exists"}), true),
-            (json!({"key": "os", "value": "windows"}), true),
-            (
-                json!({"key": "os", "operator": "Equal", "value": "windows", "effect": "NoSchedule"}),
-                true,
-            ),
-            (json!({"key": "os", "value": "linux"}), false),
-            (
-                json!({"key": "os", "operator": "Exists", "effect": "NoExecute"}),
-                false,
-            ),
-            (json!({"key": "gpu", "operator": "Exists"}), false),
-            (
-                json!({"key": "os", "operator": "Lt", "value": "windows"}),
-                false,
-            ),
-        ] {
-            let read = serde_json::from_value(toleration.clone()).expect("a toleration");
-            assert_eq!(tolerates(&read, &taint), tolerated, "{toleration}");
-        }
-    }
 
     #[test]
     fn only_what_the_scheduler_has_passed_over_is_bound() {

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     /// Rules of validation that the embedded server lacks; it takes such values.
-    const NOT_VALIDATED: [&str; 2] = ["runAsUserName", "gmsaCredentialSpec"];
+    const NOT_VALIDATED: [&str; 3] = ["runAsUserName", "gmsaCredentialSpec", "os.name"];
 
     /// Reason and field of each cause, without those of rules that the embedded server lacks.
     fn causes(status: &Value) -> Vec<(String, String)> {

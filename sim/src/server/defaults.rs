@@ -2,73 +2,60 @@
 //! `pkg/apis/*/v1/defaults.go`, as far as anybody here reads it.
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::PodSpec;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
+use crate::pods::resources::qos_class;
 
 pub(super) fn set(kind: &Kind, object: &mut Value) {
     match kind.plural {
         "pods" => {
             // Of pods alone, not of templates
-            or(&mut object["spec"], "enableServiceLinks", || json!(true));
-            pod(&mut object["spec"]);
-            let class = quality(&object["spec"]);
-            let status = &mut object["status"];
-            or(status, "phase", || json!("Pending"));
-            or(status, "qosClass", || json!(class));
+            let spec = &mut object["spec"];
+            or(spec, json!({"enableServiceLinks": true}));
+            pod(spec);
+            let class = PodSpec::deserialize(&*spec).map_or("BestEffort", |spec| qos_class(&spec));
+            let status = json!({"phase": "Pending", "qosClass": class});
+            or(&mut object["status"], status);
         }
-        // kubernetes 1.37.0, pkg/apis/rbac/v1/defaults.go
-        "rolebindings" | "clusterrolebindings" => {
-            let role = &mut object["roleRef"];
-            if role["apiGroup"] == "" {
-                role["apiGroup"] = Value::Null;
-            }
-            or(role, "apiGroup", || json!("rbac.authorization.k8s.io"));
-        }
-        "podtemplates" => pod(&mut object["template"]["spec"]),
         "deployments" => {
             let spec = &mut object["spec"];
-            or(spec, "replicas", || json!(1));
-            or(spec, "revisionHistoryLimit", || json!(10));
-            or(spec, "progressDeadlineSeconds", || json!(600));
-            or(&mut spec["strategy"], "type", || json!("RollingUpdate"));
+            or(
+                spec,
+                json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600,
+                    "strategy": {"type": "RollingUpdate"}}),
+            );
             if spec["strategy"]["type"] == "RollingUpdate" {
-                or(
-                    &mut spec["strategy"]["rollingUpdate"],
-                    "maxUnavailable",
-                    || json!("25%"),
-                );
-                or(&mut spec["strategy"]["rollingUpdate"], "maxSurge", || {
-                    json!("25%")
-                });
+                let rolling = json!({"maxUnavailable": "25%", "maxSurge": "25%"});
+                or(&mut spec["strategy"]["rollingUpdate"], rolling);
             }
             pod(&mut spec["template"]["spec"]);
         }
         "replicasets" | "replicationcontrollers" => {
-            or(&mut object["spec"], "replicas", || json!(1));
+            or(&mut object["spec"], json!({"replicas": 1}));
             pod(&mut object["spec"]["template"]["spec"]);
         }
         "daemonsets" => {
             let spec = &mut object["spec"];
-            or(spec, "revisionHistoryLimit", || json!(10));
-            or(&mut spec["updateStrategy"], "type", || {
-                json!("RollingUpdate")
-            });
+            or(
+                spec,
+                json!({"revisionHistoryLimit": 10, "updateStrategy": {"type": "RollingUpdate"}}),
+            );
             if spec["updateStrategy"]["type"] == "RollingUpdate" {
-                let rolling = &mut spec["updateStrategy"]["rollingUpdate"];
-                or(rolling, "maxUnavailable", || json!(1));
-                or(rolling, "maxSurge", || json!(0));
+                let rolling = json!({"maxUnavailable": 1, "maxSurge": 0});
+                or(&mut spec["updateStrategy"]["rollingUpdate"], rolling);
             }
             pod(&mut spec["template"]["spec"]);
         }
         "statefulsets" => {
             let spec = &mut object["spec"];
-            or(spec, "replicas", || json!(1));
-            or(spec, "revisionHistoryLimit", || json!(10));
-            or(spec, "podManagementPolicy", || json!("OrderedReady"));
-            or(&mut spec["updateStrategy"], "type", || {
-                json!("RollingUpdate")
-            });
+            or(
+                spec,
+                json!({"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady",
+                    "updateStrategy": {"type": "RollingUpdate"}}),
+            );
             pod(&mut spec["template"]["spec"]);
         }
         "jobs" => job(object),
@@ -77,27 +64,19 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
             let name = object["metadata"]["name"].clone();
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
             if !object["metadata"]["deletionTimestamp"].is_string() {
-                or(&mut object["spec"], "finalizers", || json!(["kubernetes"]));
+                or(&mut object["spec"], json!({"finalizers": ["kubernetes"]}));
             }
-            or(&mut object["status"], "phase", || json!("Active"));
+            or(&mut object["status"], json!({"phase": "Active"}));
         }
         "secrets" => {
-            or(object, "type", || json!("Opaque"));
+            or(object, json!({"type": "Opaque"}));
             encoded(object);
         }
-        "priorityclasses" => or(object, "preemptionPolicy", || json!("PreemptLowerPriority")),
-        "networkpolicies" => {
-            let types = match object["spec"].get("egress") {
-                Some(_) => json!(["Ingress", "Egress"]),
-                None => json!(["Ingress"]),
-            };
-            or(&mut object["spec"], "policyTypes", || types);
-        }
+        "priorityclasses" => or(object, json!({"preemptionPolicy": "PreemptLowerPriority"})),
         _ => {}
     }
 }
 
-/// Sets a field that is not there; `within` is an object or nothing, as its shape was looked at.
 /// What a Secret is given as text it has as bytes, in Base64 (`stringData`, which is never read).
 fn encoded(secret: &mut Value) {
     let text = secret
@@ -114,9 +93,17 @@ fn encoded(secret: &mut Value) {
     }
 }
 
-fn or(within: &mut Value, field: &str, value: impl FnOnce() -> Value) {
-    if within.get(field).is_none_or(Value::is_null) {
-        within[field] = value();
+/// Sets the fields that are not there, within fields, too; `within` is an object or nothing, as its shape was
+/// looked at.
+fn or(within: &mut Value, defaults: Value) {
+    match defaults {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                or(&mut within[name], value);
+            }
+        }
+        value if within.is_null() => *within = value,
+        _ => {}
     }
 }
 
@@ -128,12 +115,19 @@ fn items<'a>(value: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut 
         .flatten()
 }
 
-pub(super) fn pod(spec: &mut Value) {
-    or(spec, "dnsPolicy", || json!("ClusterFirst"));
-    or(spec, "restartPolicy", || json!("Always"));
-    or(spec, "schedulerName", || json!("default-scheduler"));
-    or(spec, "securityContext", || json!({}));
-    or(spec, "terminationGracePeriodSeconds", || json!(30));
+/// Sets what is missing of a field that is there.
+fn or_within(within: &mut Value, field: &str, defaults: Value) {
+    if let Some(field) = within.get_mut(field).filter(|field| field.is_object()) {
+        or(field, defaults);
+    }
+}
+
+fn pod(spec: &mut Value) {
+    or(
+        spec,
+        json!({"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+            "securityContext": {}, "terminationGracePeriodSeconds": 30}),
+    );
     if spec["serviceAccountName"].is_string() {
         spec["serviceAccount"] = spec["serviceAccountName"].clone();
     }
@@ -143,13 +137,9 @@ pub(super) fn pod(spec: &mut Value) {
     }
     for volume in items(spec, "volumes") {
         for kind in ["configMap", "secret", "projected", "downwardAPI"] {
-            if volume[kind].is_object() {
-                or(&mut volume[kind], "defaultMode", || json!(420));
-            }
+            or_within(volume, kind, json!({"defaultMode": 420}));
         }
-        if volume["hostPath"].is_object() {
-            or(&mut volume["hostPath"], "type", || json!(""));
-        }
+        or_within(volume, "hostPath", json!({"type": ""}));
     }
 }
 
@@ -158,56 +148,38 @@ fn container(container: &mut Value, host: bool) {
     let last = image.rsplit('/').next().unwrap_or_default();
     let floats = !image.contains('@') && (!last.contains(':') || last.ends_with(":latest"));
     let policy = if floats { "Always" } else { "IfNotPresent" };
-    or(container, "imagePullPolicy", || json!(policy));
-    or(container, "terminationMessagePath", || {
-        json!("/dev/termination-log")
-    });
-    or(container, "terminationMessagePolicy", || json!("File"));
-    or(container, "resources", || json!({}));
-    if let Some(limits) = container["resources"]["limits"].as_object().cloned() {
-        for (name, limit) in limits {
-            or(&mut container["resources"]["requests"], &name, || limit);
-        }
-    } else if let Some(resources) = container["resources"].as_object_mut() {
-        resources.retain(|_, value| !value.is_null());
+    or(
+        container,
+        json!({"imagePullPolicy": policy, "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File", "resources": {}}),
+    );
+    if let Some(limits) = container["resources"].get("limits").cloned() {
+        or(&mut container["resources"]["requests"], limits);
     }
     for port in items(container, "ports") {
-        or(port, "protocol", || json!("TCP"));
+        or(port, json!({"protocol": "TCP"}));
         if host {
             let own = port["containerPort"].clone();
-            or(port, "hostPort", || own);
+            or(port, json!({"hostPort": own}));
         }
     }
     for variable in items(container, "env") {
         if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef") {
-            or(field, "apiVersion", || json!("v1"));
+            or(field, json!({"apiVersion": "v1"}));
         }
     }
+    let get = json!({"path": "/", "scheme": "HTTP"});
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        let Some(probe) = container.get_mut(probe).filter(|probe| probe.is_object()) else {
-            continue;
-        };
-        for (field, value) in [
-            ("timeoutSeconds", 1),
-            ("periodSeconds", 10),
-            ("successThreshold", 1),
-            ("failureThreshold", 3),
-        ] {
-            or(probe, field, || json!(value));
+        let own = json!({"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3});
+        or_within(container, probe, own);
+        if let Some(probe) = container.get_mut(probe) {
+            or_within(probe, "httpGet", get.clone());
         }
-        get(probe);
     }
     for hook in ["postStart", "preStop"] {
         if let Some(hook) = container.pointer_mut(&format!("/lifecycle/{hook}")) {
-            get(hook);
+            or_within(hook, "httpGet", get.clone());
         }
-    }
-}
-
-fn get(handler: &mut Value) {
-    if let Some(get) = handler.get_mut("httpGet") {
-        or(get, "path", || json!("/"));
-        or(get, "scheme", || json!("HTTP"));
     }
 }
 
@@ -215,23 +187,17 @@ fn job(object: &mut Value) {
     let uid = object["metadata"]["uid"].clone();
     let name = object["metadata"]["name"].clone();
     let spec = &mut object["spec"];
-    let endless = spec["completions"].is_null() && spec["parallelism"].is_number();
-    or(spec, "parallelism", || json!(1));
-    if !endless {
-        or(spec, "completions", || json!(1));
+    if spec["completions"].is_null() && !spec["parallelism"].is_number() {
+        spec["completions"] = json!(1);
     }
-    or(spec, "backoffLimit", || json!(6));
-    or(spec, "completionMode", || json!("NonIndexed"));
-    or(spec, "suspend", || json!(false));
-    or(spec, "podReplacementPolicy", || {
-        json!("TerminatingOrFailed")
-    });
+    or(
+        spec,
+        json!({"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": false,
+            "podReplacementPolicy": "TerminatingOrFailed"}),
+    );
     if spec["manualSelector"] != true && uid.is_string() {
-        or(
-            spec,
-            "selector",
-            || json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}),
-        );
+        let own = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+        or(spec, json!({"selector": own}));
         let labels = &mut spec["template"]["metadata"]["labels"];
         for prefix in ["batch.kubernetes.io/", ""] {
             labels[format!("{prefix}controller-uid")] = uid.clone();
@@ -242,56 +208,26 @@ fn job(object: &mut Value) {
 }
 
 fn service(spec: &mut Value) {
-    or(spec, "type", || json!("ClusterIP"));
-    or(spec, "sessionAffinity", || json!("None"));
+    or(
+        spec,
+        json!({"type": "ClusterIP", "sessionAffinity": "None"}),
+    );
     if spec["sessionAffinity"] == "ClientIP" {
-        or(
-            &mut spec["sessionAffinityConfig"]["clientIP"],
-            "timeoutSeconds",
-            || json!(10800),
-        );
+        let seconds = json!({"clientIP": {"timeoutSeconds": 10800}});
+        or(&mut spec["sessionAffinityConfig"], seconds);
     }
     if spec["type"] == "ExternalName" {
         return;
     }
-    or(spec, "internalTrafficPolicy", || json!("Cluster"));
+    or(spec, json!({"internalTrafficPolicy": "Cluster"}));
     if spec["type"] != "ClusterIP" {
-        or(spec, "externalTrafficPolicy", || json!("Cluster"));
+        or(spec, json!({"externalTrafficPolicy": "Cluster"}));
     }
     if spec["type"] == "LoadBalancer" {
-        or(spec, "allocateLoadBalancerNodePorts", || json!(true));
+        or(spec, json!({"allocateLoadBalancerNodePorts": true}));
     }
-    let headless = spec["clusterIP"] == "None";
     for port in items(spec, "ports") {
-        or(port, "protocol", || json!("TCP"));
         let own = port["port"].clone();
-        if !headless || port.get("targetPort").is_none() {
-            or(port, "targetPort", || own);
-        }
-    }
-}
-
-/// `pkg/apis/core/v1/helper/qos/qos.go`.
-fn quality(spec: &Value) -> &'static str {
-    let containers = ["initContainers", "containers"].map(|list| spec[list].as_array());
-    let containers: Vec<&Value> = containers.into_iter().flatten().flatten().collect();
-    let of = |container: &Value, kind: &str, name: &str| container["resources"][kind][name].clone();
-    let both = |container: &&&Value| {
-        ["cpu", "memory"].iter().all(|name| {
-            let limit = of(container, "limits", name);
-            !limit.is_null() && of(container, "requests", name) == limit
-        })
-    };
-    let any = |container: &&Value| {
-        ["cpu", "memory"].iter().any(|name| {
-            !of(container, "requests", name).is_null() || !of(container, "limits", name).is_null()
-        })
-    };
-    if !containers.iter().any(any) {
-        "BestEffort"
-    } else if containers.iter().filter(both).count() == containers.len() {
-        "Guaranteed"
-    } else {
-        "Burstable"
+        or(port, json!({"protocol": "TCP", "targetPort": own}));
     }
 }

@@ -165,7 +165,7 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let key = Key::new(&ask.namespace, &ask.name);
     let pod = state.store.get("pods", &key);
     let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
-    let container = container(ask, pod)?;
+    let container = container(ask, pod);
     let named = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if named.is_empty() {
         return Err(Refusal::bad(format_args!(
@@ -220,39 +220,9 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
 }
 
 /// Which container is meant: `kubectl.kubernetes.io/default-container` is the client's affair.
-fn container(ask: &Ask, pod: &Value) -> Result<String, Refusal> {
-    let lists = ["containers", "initContainers", "ephemeralContainers"];
-    let within = |list: &str| -> Vec<&str> {
-        let all = pod["spec"][list].as_array();
-        all.into_iter()
-            .flatten()
-            .filter_map(|one| one["name"].as_str())
-            .collect()
-    };
-    let own = within("containers");
-    match ask
-        .query
-        .first("container")
-        .filter(|named| !named.is_empty())
-    {
-        Some(named) if lists.iter().any(|list| within(list).contains(&named)) => {
-            Ok(named.to_owned())
-        }
-        Some(named) => Err(Refusal::bad(format_args!(
-            "container {named} is not valid for pod {}",
-            ask.name
-        ))),
-        None => match own.as_slice() {
-            [only] => Ok((*only).to_owned()),
-            [] => Err(Refusal::bad(format_args!(
-                "pod {} has no containers",
-                ask.name
-            ))),
-            several => Err(Refusal::bad(format_args!(
-                "a container name must be specified for pod {}, choose one of: [{}]",
-                ask.name,
-                several.join(" ")
-            ))),
-        },
-    }
+fn container<'a>(ask: &'a Ask, pod: &'a Value) -> &'a str {
+    let first = pod["spec"]["containers"][0]["name"].as_str();
+    let named = ask.query.first("container");
+    let named = named.filter(|named| !named.is_empty());
+    named.or(first).unwrap_or_default()
 }

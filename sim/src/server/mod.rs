@@ -23,9 +23,10 @@
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
 //! `PodSecurity` and quotas, validation beyond what `valid.rs` says, roles and accounts other than the
-//! administrator, `continue`, `managedFields`, deletions in the foreground, of orphans and of collections,
-//! `attach`, `port-forward`, evictions, metrics, `Endpoints`, indexed jobs, cron jobs, claims of volumes, and
-//! any storage beyond memory.
+//! administrator, the tokens of accounts in pods, `continue`, `managedFields` and what follows from them (an
+//! apply withdraws nothing), deletions in the foreground, of orphans and of collections, `attach`,
+//! `port-forward`, evictions, metrics, `Endpoints`, indexed and suspended jobs, cron jobs, claims of volumes,
+//! and any storage beyond memory.
 
 mod administrator;
 mod admission;

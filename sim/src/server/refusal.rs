@@ -42,13 +42,6 @@ impl Cause {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
     }
 
-    pub(super) fn unsupported(field: &str, value: impl fmt::Debug, known: &[&str]) -> Self {
-        let known: Vec<String> = known.iter().map(|one| format!("{one:?}")).collect();
-        let known = known.join(", ");
-        let message = format!("Unsupported value: {value:?}: supported values: {known}");
-        Self::new("FieldValueNotSupported", field, message)
-    }
-
     fn told(self) -> Value {
         json!({"reason": self.reason, "message": self.message, "field": self.field})
     }
@@ -93,24 +86,6 @@ impl Refusal {
         ))
     }
 
-    /// What is applied and has a field that the kind has not (structured-merge-diff).
-    pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
-        let text = |field: &str| meta[field].as_str().unwrap_or_default();
-        let Kind {
-            group,
-            version,
-            name,
-            ..
-        } = kind;
-        let message = format!(
-            "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): .{field}: field \
-             not declared in schema",
-            text("namespace"),
-            text("name"),
-        );
-        Self::new(500, "", message)
-    }
-
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
         Self::new(403, "Forbidden", message).of(kind, name)
@@ -148,18 +123,6 @@ impl Refusal {
         Self::new(409, "Conflict", message).of(kind, name)
     }
 
-    /// The same, as deletions say it: of the kind, not of its plural.
-    pub(super) fn conflict_of_kind(kind: &Kind, name: &str, why: &str) -> Self {
-        let mut refusal = Self::conflict(kind, name, why);
-        let of = match kind.group {
-            "" => kind.name.to_owned(),
-            group => format!("{}.{group}", kind.name),
-        };
-        refusal.message = format!("Operation cannot be fulfilled on {of} \"{name}\": {why}");
-        refusal.details["kind"] = json!(kind.name);
-        refusal
-    }
-
     pub(super) fn gone(version: u64, oldest: u64) -> Self {
         Self::new(
             410,
@@ -187,11 +150,6 @@ impl Refusal {
     /// An object with something wrong in it.
     pub(super) fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
         Self::invalid_of(kind.group, kind.name, name, causes)
-    }
-
-    /// An option of a request.
-    pub(super) fn option(kind: &str, cause: Cause) -> Self {
-        Self::invalid_of("meta.k8s.io", kind, "", vec![cause])
     }
 
     pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {

@@ -1,14 +1,13 @@
-//! Label and field selectors, of requests and of objects.
+//! Label and field selectors of requests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
 use kube::core::{Expression, Selector, SelectorExt};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::kinds::Kind;
 use super::refusal::Refusal;
+use crate::placing;
 use crate::query::Query;
 
 /// What a list or a watch is narrowed to.
@@ -38,7 +37,9 @@ impl Selection {
         let is = |term: &Term| (field(term.field, object) == term.value) == term.is;
         self.fields.iter().all(is)
             && (self.labels.selects_all()
-                || self.labels.matches(&map_of(&object["metadata"]["labels"])))
+                || self
+                    .labels
+                    .matches(&placing::labels(&object["metadata"]["labels"])))
     }
 }
 
@@ -164,34 +165,6 @@ fn expression(piece: &str) -> Option<Expression> {
     }
 }
 
-/// The labels of an object.
-fn map_of(labels: &Value) -> BTreeMap<String, String> {
-    BTreeMap::deserialize(labels).unwrap_or_default()
-}
-
-/// Whether an object's own selector, `matchLabels` and `matchExpressions`, takes these labels; none
-/// takes nothing, an empty one everything.
-pub(super) fn matches(selector: &Value, labels: &Value) -> bool {
-    let mut equal = selector["matchLabels"].as_object().into_iter().flatten();
-    selector.is_object()
-        && equal.all(|(name, value)| labels.get(name) == Some(value))
-        && expressions(&selector["matchExpressions"], labels)
-}
-
-/// Whether expressions of `key`, `operator` and `values` hold of labels; one that compares numbers does
-/// not.
-pub(super) fn expressions(expressions: &Value, labels: &Value) -> bool {
-    let Some(all) = expressions.as_array() else {
-        return true;
-    };
-    let labels = map_of(labels);
-    all.iter().all(|one| {
-        let read = LabelSelectorRequirement::deserialize(one).ok();
-        let read = read.and_then(|read| Expression::try_from(read).ok());
-        read.is_some_and(|read| read.matches(&labels))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -241,27 +214,6 @@ mod tests {
         ] {
             let refused = Selection::of(kind(query), &Query::parse(Some(query))).expect_err(query);
             assert_eq!(refused.code, 400);
-        }
-    }
-
-    #[test]
-    fn selectors_of_objects() {
-        let labels = json!({"a": "b", "n": "5"});
-        for (selector, takes) in [
-            (json!({}), true),
-            (Value::Null, false),
-            (json!({"matchLabels": {"a": "b"}}), true),
-            (json!({"matchLabels": {"a": "c"}}), false),
-            (
-                json!({"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["4"]}]}),
-                false,
-            ),
-            (
-                json!({"matchExpressions": [{"key": "z", "operator": "Exists"}]}),
-                false,
-            ),
-        ] {
-            assert_eq!(matches(&selector, &labels), takes, "{selector}");
         }
     }
 }

@@ -139,9 +139,7 @@ async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<A
         Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
             kubelet::answer(shared, &ask, request).await
         }
-        Asked::Objects(ask) if ask.verb == Verb::Watch => {
-            watch::answer(shared, ask, request.headers())
-        }
+        Asked::Objects(ask) if ask.verb == Verb::Watch => watch::answer(shared, ask),
         Asked::Objects(ask) => {
             let (head, body) = request.into_parts();
             let body = read(&ask, body).await?;

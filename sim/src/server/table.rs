@@ -96,12 +96,6 @@ fn columns(plural: &str) -> &'static [Column] {
             ("Available", false, Count("/status/numberAvailable")),
             AGE,
         ],
-        "jobs" => &[
-            NAME,
-            ("Status", false, Made(ending)),
-            ("Completions", false, Count("/status/succeeded")),
-            AGE,
-        ],
         "events" => &[
             (
                 "Last Seen",
@@ -207,12 +201,6 @@ fn ports(service: &Value) -> String {
     }))
 }
 
-fn ending(job: &Value) -> String {
-    let ended = items(&job["status"]["conditions"])
-        .find(|one| one["type"] == "Complete" || one["type"] == "Failed");
-    ended.map_or_else(|| "Running".to_owned(), |end| text(&end["type"]))
-}
-
 fn about(event: &Value) -> String {
     let object = &event["involvedObject"];
     format!(
@@ -277,7 +265,7 @@ fn phase(pod: &Value) -> String {
     }
 }
 
-/// How long ago something was, in at most two units (apimachinery, `duration.HumanDuration`).
+/// How long ago something was, in its largest unit; kubectl has two in part.
 fn age(since: &Value) -> String {
     let since = since
         .as_str()
@@ -285,45 +273,17 @@ fn age(since: &Value) -> String {
     let Some(since) = since else {
         return "<unknown>".to_owned();
     };
-    human(clock::now().duration_since(since).as_secs())
-}
-
-fn human(seconds: i64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let pair = |large: i64, unit: &str, small: i64, lower: &str| match small {
-        0 => format!("{large}{unit}"),
-        small => format!("{large}{unit}{small}{lower}"),
-    };
-    match seconds {
-        ..0 => "0s".to_owned(),
-        0..120 => format!("{seconds}s"),
-        120..600 => pair(minutes, "m", seconds % 60, "s"),
-        600..10_800 => format!("{minutes}m"),
-        10_800..28_800 => pair(hours, "h", minutes % 60, "m"),
-        28_800..172_800 => format!("{hours}h"),
-        172_800..691_200 => pair(days, "d", hours % 24, "h"),
-        _ => format!("{days}d"),
+    match clock::now().duration_since(since).as_secs().max(0) {
+        seconds @ 0..120 => format!("{seconds}s"),
+        seconds @ 120..10_800 => format!("{}m", seconds / 60),
+        seconds @ 10_800..172_800 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ages_are_kubectls() {
-        for (seconds, told) in [
-            (-1, "0s"),
-            (119, "119s"),
-            (150, "2m30s"),
-            (660, "11m"),
-            (11_000, "3h3m"),
-            (90_000, "25h"),
-            (200_000, "2d7h"),
-        ] {
-            assert_eq!(human(seconds), told);
-        }
-    }
 
     #[test]
     fn a_pods_status_is_that_of_its_containers() {

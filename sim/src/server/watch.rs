@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Response};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use serde_json::json;
@@ -20,7 +20,6 @@ use super::refusal::Refusal;
 use super::selector::Selection;
 use super::serve::{Answer, Shared};
 use super::store::{Change, Object};
-use super::table;
 use crate::clock;
 
 /// How long a watch lasts that says nothing of it: the least of a real server, which draws from
@@ -40,35 +39,11 @@ struct Watch {
     heard: watch::Receiver<u64>,
     ends: Instant,
     bookmarks: bool,
-    form: Form,
     over: bool,
 }
 
-/// In which form objects are told.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Whole,
-    Table,
-}
-
-impl Form {
-    fn of(headers: &HeaderMap) -> Self {
-        let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-        let accepted = accepted.unwrap_or_default();
-        if accepted.contains("as=Table") {
-            Self::Table
-        } else {
-            Self::Whole
-        }
-    }
-}
-
 /// Begins a watch.
-pub(super) fn answer(
-    shared: &Arc<Shared>,
-    ask: Ask,
-    headers: &HeaderMap,
-) -> Result<Answer, Refusal> {
+pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> {
     let query = &ask.query;
     let selection = Selection::of(ask.kind, query)?;
     let seconds = query
@@ -89,7 +64,6 @@ pub(super) fn answer(
         heard: state.store.hear(),
         ends: clock::after(seconds.map_or(LASTS, Duration::from_secs)),
         bookmarks,
-        form: Form::of(headers),
         over: false,
         ask,
     };
@@ -197,10 +171,6 @@ impl Watch {
     }
 
     fn tell(&mut self, kind: &str, object: &Object) {
-        let object = match self.form {
-            Form::Whole => object.to_string(),
-            Form::Table => table::of(&self.ask, std::slice::from_ref(object), self.at).to_string(),
-        };
         let line = format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
         self.queue.push_back(line.into());
     }
@@ -212,12 +182,8 @@ impl Watch {
         if initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let mut object =
+        let object =
             json!({"kind": kind.name, "apiVersion": kind.api_version(), "metadata": metadata});
-        match self.form {
-            Form::Whole => {}
-            Form::Table => object = table::of(&self.ask, &[], self.at),
-        }
         let line = json!({"type": "BOOKMARK", "object": object});
         self.queue.push_back(format!("{line}\n").into());
     }

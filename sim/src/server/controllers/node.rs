@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Work;
 use super::pods::{condition, is_going, is_over, set_condition};
 use crate::clock;
+use crate::placing::tolerates;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;
@@ -255,22 +256,6 @@ fn pods_of(state: &State, node: &str) -> Vec<(Key, Object)> {
     let pods = state.store.pods_of(node);
     pods.map(|(key, pod)| (key.clone(), Arc::clone(pod)))
         .collect()
-}
-
-/// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).
-pub(super) fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    fn text<'a>(of: &'a Value, field: &str) -> &'a str {
-        of[field].as_str().unwrap_or_default()
-    }
-    let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
-    if (!effect.is_empty() && taint["effect"] != effect) || (!key.is_empty() && taint["key"] != key)
-    {
-        return false;
-    }
-    match text(toleration, "operator") {
-        "Exists" => true,
-        _ => !key.is_empty() && text(toleration, "value") == text(taint, "value"),
-    }
 }
 
 /// The pods of a node that is gone go, after a while.

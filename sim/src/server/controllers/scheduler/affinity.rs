@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Rejection, Scene};
-use crate::server::selector;
+use crate::placing::matches;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -25,27 +25,10 @@ pub(super) fn keeps_away(pod: &Value) -> bool {
     terms(pod, "podAntiAffinity").next().is_some()
 }
 
-/// Whether a term, written by `of`, is about a pod.
-pub(super) fn is_about(scene: &Scene, term: &Value, of: &Value, pod: &Value) -> bool {
-    let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
-    let listed = term["namespaces"].as_array();
-    let chosen = term
-        .get("namespaceSelector")
-        .filter(|selector| selector.is_object());
-    let within = match (listed, chosen) {
-        (None, None) => of["metadata"]["namespace"] == namespace,
-        (listed, chosen) => {
-            let labels = scene
-                .namespaces
-                .get(namespace)
-                .map(|own| &own["metadata"]["labels"]);
-            listed.is_some_and(|names| names.iter().any(|name| name == namespace))
-                || chosen
-                    .zip(labels)
-                    .is_some_and(|(chosen, labels)| selector::matches(chosen, labels))
-        }
-    };
-    within && selector::matches(&term["labelSelector"], &pod["metadata"]["labels"])
+/// Whether a term, written by `of`, is about a pod: one of its own namespace.
+pub(super) fn is_about(term: &Value, of: &Value, pod: &Value) -> bool {
+    of["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        && matches(&term["labelSelector"], &pod["metadata"]["labels"])
 }
 
 /// Whether two nodes are the same place to a term.
@@ -65,10 +48,10 @@ pub(super) fn check(
     let placed = || scene.placed().filter(|(other, _)| stays(other));
     for term in terms(pod, "podAffinity") {
         let mut all = placed()
-            .filter(|(other, _)| is_about(scene, term, pod, other))
+            .filter(|(other, _)| is_about(term, pod, other))
             .peekable();
         // The first of pods that want to be together may be anywhere
-        let is_first = all.peek().is_none() && is_about(scene, term, pod, pod);
+        let is_first = all.peek().is_none() && is_about(term, pod, pod);
         if !is_first && !all.any(|(_, there)| is_together(term, there, node)) {
             return Err(Rejection::for_good(
                 "node(s) didn't match pod affinity rules",
@@ -76,7 +59,7 @@ pub(super) fn check(
         }
     }
     let against = |term: &Value, of: &Value, about: &Value, there: &Value| {
-        is_about(scene, term, of, about) && is_together(term, there, node)
+        is_about(term, of, about) && is_together(term, there, node)
     };
     let apart = terms(pod, "podAntiAffinity")
         .any(|term| placed().any(|(other, there)| against(term, pod, other, there)));

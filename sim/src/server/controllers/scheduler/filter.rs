@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Place, Rejection, Scene, Wanted, affinity, room};
-use crate::server::controllers::node::tolerates;
-use crate::server::selector::expressions;
+use crate::placing::{node_terms, selects, tolerated};
 
 /// Whether a node takes a pod, as if some pods were not there.
 pub(super) fn check(
@@ -27,7 +26,7 @@ pub(super) fn check(
             return Err(Rejection::for_good("node(s) had untolerated taint(s)"));
         }
     }
-    if !selected(pod, node) {
+    if !selects(pod, node) {
         return Err(Rejection::for_good(
             "node(s) didn't match Pod's node affinity/selector",
         ));
@@ -60,20 +59,12 @@ pub(in crate::server::controllers) fn takes(pod: &Value, node: &Value) -> bool {
     let aimed = pod["spec"]["nodeName"].as_str();
     aimed.is_none_or(|aimed| aimed == name)
         && named(pod, name)
-        && selected(pod, node)
+        && selects(pod, node)
         && !untolerated(pod, node)
 }
 
 fn unschedulable() -> Value {
     json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
-}
-
-fn tolerated(pod: &Value, taint: &Value) -> bool {
-    let tolerations = pod["spec"]["tolerations"].as_array();
-    tolerations
-        .into_iter()
-        .flatten()
-        .any(|toleration| tolerates(toleration, taint))
 }
 
 fn untolerated(pod: &Value, node: &Value) -> bool {
@@ -85,16 +76,10 @@ fn untolerated(pod: &Value, node: &Value) -> bool {
         .any(|taint| !tolerated(pod, taint))
 }
 
-fn terms(pod: &Value) -> Option<&Vec<Value>> {
-    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
-                /nodeSelectorTerms";
-    pod.pointer(path)?.as_array()
-}
-
 /// Whether a pod that names its nodes names this one: such a pod is not tried on others at all
 /// (`plugins/nodeaffinity`, `PreFilter`).
 fn named(pod: &Value, name: &str) -> bool {
-    let Some(terms) = terms(pod).filter(|terms| !terms.is_empty()) else {
+    let Some(terms) = node_terms(pod).filter(|terms| !terms.is_empty()) else {
         return true;
     };
     let names = |term: &Value| -> Option<bool> {
@@ -107,24 +92,4 @@ fn named(pod: &Value, name: &str) -> bool {
     };
     // One term that names none leaves all in question
     terms.iter().any(|term| names(term) != Some(false))
-}
-
-/// `nodeSelector` and the required node affinity.
-pub(super) fn selected(pod: &Value, node: &Value) -> bool {
-    let label = |key: &str| node["metadata"]["labels"][key].as_str();
-    let selector = pod["spec"]["nodeSelector"].as_object();
-    let by_labels = selector
-        .into_iter()
-        .flatten()
-        .all(|(key, value)| label(key) == value.as_str());
-    by_labels && terms(pod).is_none_or(|terms| terms.iter().any(|term| term_holds(term, node)))
-}
-
-pub(super) fn term_holds(term: &Value, node: &Value) -> bool {
-    let named = json!({"metadata.name": node["metadata"]["name"]});
-    let says = ["matchExpressions", "matchFields"]
-        .iter()
-        .any(|list| term[list].is_array());
-    says && expressions(&term["matchExpressions"], &node["metadata"]["labels"])
-        && expressions(&term["matchFields"], &named)
 }

@@ -83,7 +83,6 @@ impl Place {
 struct Scene {
     /// In the order of their names.
     places: Vec<Place>,
-    namespaces: BTreeMap<String, Object>,
     /// The pods that keep others away, with their nodes.
     aloof: Vec<(Object, Object)>,
 }
@@ -91,13 +90,9 @@ struct Scene {
 impl Scene {
     fn of(state: &State) -> Self {
         let nodes = state.store.all("nodes", "");
-        let namespaces = state.store.all("namespaces", "");
         let mut scene = Self {
             places: nodes
                 .map(|(key, node)| Place::of(&key.name, node))
-                .collect(),
-            namespaces: namespaces
-                .map(|(key, own)| (key.name.clone(), Arc::clone(own)))
                 .collect(),
             aloof: Vec::new(),
         };

@@ -3,18 +3,17 @@
 use serde_json::Value;
 
 use super::affinity::{is_about, is_together};
-use super::filter::term_holds;
 use super::room::Amounts;
 use super::{Fit, Place, Scene, Wanted};
-use crate::server::controllers::node::tolerates;
+use crate::placing::tolerated;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// What speaks for a node: each plugin's score, and how much of the node would be left.
 #[derive(Debug)]
 pub(super) struct Scores {
-    /// Of `NodeAffinity`, `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
-    raw: [f64; 4],
+    /// Of `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
+    raw: [f64; 3],
     least: f64,
 }
 
@@ -23,7 +22,6 @@ impl Scores {
         let (pod, node) = (wanted.pod, &*place.node);
         Self {
             raw: [
-                by_node(pod, node),
                 by_pods(scene, pod, node),
                 by_taints(pod, place),
                 spread(place, pod),
@@ -42,8 +40,8 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
     }
     let all = looked.iter().enumerate();
     let fit = all.filter_map(|(at, fit)| Some((at, fit.as_ref().ok()?)));
-    // NodeAffinity 2, InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
-    let mut weights = [2.0, 2.0, 3.0, 2.0].map(|weight| (weight, 0.0));
+    // InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
+    let mut weights = [2.0, 3.0, 2.0].map(|weight| (weight, 0.0));
     for (_, scores) in fit.clone() {
         for ((_, most), score) in weights.iter_mut().zip(scores.raw) {
             *most = f64::max(*most, score.abs());
@@ -71,22 +69,13 @@ fn weight(term: &Value) -> f64 {
     term["weight"].as_f64().unwrap_or(0.0)
 }
 
-fn by_node(pod: &Value, node: &Value) -> f64 {
-    let terms = pod["spec"]["affinity"]["nodeAffinity"][PREFERRED].as_array();
-    let terms = terms
-        .into_iter()
-        .flatten()
-        .filter(|term| term_holds(&term["preference"], node));
-    terms.map(weight).sum()
-}
-
 fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
     let of = |kind: &str, sign: f64| -> f64 {
         let terms = pod["spec"]["affinity"][kind][PREFERRED].as_array();
         let sums = terms.into_iter().flatten().map(|weighted| {
             let term = &weighted["podAffinityTerm"];
             let near = scene.placed().filter(|(other, there)| {
-                is_about(scene, term, pod, other) && is_together(term, there, node)
+                is_about(term, pod, other) && is_together(term, there, node)
             });
             #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
             let count = near.count() as f64;
@@ -107,13 +96,7 @@ fn by_taints(pod: &Value, place: &Place) -> f64 {
         .into_iter()
         .flatten()
         .filter(|taint| taint["effect"] == "PreferNoSchedule");
-    let unwelcome = soft.filter(|taint| {
-        let tolerations = pod["spec"]["tolerations"].as_array();
-        !tolerations
-            .into_iter()
-            .flatten()
-            .any(|one| tolerates(one, taint))
-    });
+    let unwelcome = soft.filter(|taint| !tolerated(pod, taint));
     #[expect(clippy::cast_precision_loss, reason = "a count of taints")]
     let count = unwelcome.count() as f64;
     -count

@@ -1,0 +1,138 @@
+//! What pods and nodes say of each other: selectors, affinity, taints.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
+use kube::core::{Expression, SelectorExt};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The labels of an object.
+pub(crate) fn labels(labels: &Value) -> BTreeMap<String, String> {
+    BTreeMap::deserialize(labels).unwrap_or_default()
+}
+
+/// Whether an object's own selector, `matchLabels` and `matchExpressions`, takes these labels; none
+/// takes nothing, an empty one everything.
+pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
+    let mut equal = selector["matchLabels"].as_object().into_iter().flatten();
+    selector.is_object()
+        && equal.all(|(name, value)| labels.get(name) == Some(value))
+        && expressions(&selector["matchExpressions"], labels)
+}
+
+/// Whether expressions of `key`, `operator` and `values` hold of labels; one that compares numbers does
+/// not.
+fn expressions(expressions: &Value, own: &Value) -> bool {
+    let Some(all) = expressions.as_array() else {
+        return true;
+    };
+    let own = labels(own);
+    all.iter().all(|one| {
+        let read = LabelSelectorRequirement::deserialize(one).ok();
+        let read = read.and_then(|read| Expression::try_from(read).ok());
+        read.is_some_and(|read| read.matches(&own))
+    })
+}
+
+/// The terms of a pod's required node affinity.
+pub(crate) fn node_terms(pod: &Value) -> Option<&Vec<Value>> {
+    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
+                /nodeSelectorTerms";
+    pod.pointer(path)?.as_array()
+}
+
+/// Whether a pod selects a node: `nodeSelector` and the required node affinity.
+pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
+    let labels = &node["metadata"]["labels"];
+    let named = json!({"metadata.name": node["metadata"]["name"]});
+    let mut selector = pod["spec"]["nodeSelector"]
+        .as_object()
+        .into_iter()
+        .flatten();
+    // A term that says nothing selects nothing
+    let holds = |term: &Value| {
+        let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
+        (by_labels.is_array() || by_fields.is_array())
+            && expressions(by_labels, labels)
+            && expressions(by_fields, &named)
+    };
+    selector.all(|(key, value)| labels.get(key) == Some(value))
+        && node_terms(pod).is_none_or(|terms| terms.iter().any(holds))
+}
+
+/// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).
+pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
+    fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+        of[field].as_str().unwrap_or_default()
+    }
+    let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
+    if (!effect.is_empty() && taint["effect"] != effect) || (!key.is_empty() && taint["key"] != key)
+    {
+        return false;
+    }
+    match text(toleration, "operator") {
+        "Exists" => true,
+        "" | "Equal" => text(toleration, "value") == text(taint, "value"),
+        _ => false,
+    }
+}
+
+/// Whether any toleration of a pod tolerates a taint.
+pub(crate) fn tolerated(pod: &Value, taint: &Value) -> bool {
+    let tolerations = pod["spec"]["tolerations"].as_array();
+    let mut tolerations = tolerations.into_iter().flatten();
+    tolerations.any(|toleration| tolerates(toleration, taint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_of_objects() {
+        let labels = json!({"a": "b", "n": "5"});
+        for (selector, takes) in [
+            (json!({}), true),
+            (Value::Null, false),
+            (json!({"matchLabels": {"a": "b"}}), true),
+            (json!({"matchLabels": {"a": "c"}}), false),
+            (
+                json!({"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["4"]}]}),
+                false,
+            ),
+            (
+                json!({"matchExpressions": [{"key": "z", "operator": "Exists"}]}),
+                false,
+            ),
+        ] {
+            assert_eq!(matches(&selector, &labels), takes, "{selector}");
+        }
+    }
+
+    #[test]
+    fn tolerations_are_read_as_the_scheduler_reads_them() {
+        let taint = json!({"key": "os", "value": "windows", "effect": "NoSchedule"});
+        for (toleration, tolerated) in [
+            (json!({"operator": "Exists"}), true),
+            (json!({"key": "os", "operator": "Exists"}), true),
+            (json!({"key": "os", "value": "windows"}), true),
+            (
+                json!({"key": "os", "operator": "Equal", "value": "windows", "effect": "NoSchedule"}),
+                true,
+            ),
+            (json!({"key": "os", "value": "linux"}), false),
+            (
+                json!({"key": "os", "operator": "Exists", "effect": "NoExecute"}),
+                false,
+            ),
+            (json!({"key": "gpu", "operator": "Exists"}), false),
+            (
+                json!({"key": "os", "operator": "Lt", "value": "windows"}),
+                false,
+            ),
+        ] {
+            assert_eq!(tolerates(&toleration, &taint), tolerated, "{toleration}");
+        }
+    }
+}
