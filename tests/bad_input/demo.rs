@@ -30,15 +30,6 @@ fn faults_that_are_none() {
                 "dns-down@2m..1m",
             ],
         ),
-        (
-            "faults-that-hide-each-other",
-            &[
-                "dns-slow=windows-2022",
-                "dns-down",
-                "logs-cut",
-                "logs-empty",
-            ],
-        ),
         ("fault-of-another-machine", &["too-many-requests=0.5"]),
     ] {
         let given: Vec<_> = faults.iter().flat_map(|fault| ["--fault", fault]).collect();

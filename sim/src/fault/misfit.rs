@@ -1,5 +1,5 @@
-//! Faults that a topology has no place for, or that hide each other: they would break nothing, and a
-//! healthy cluster would pass for a broken one.
+//! Faults that a topology has no place for: they would break nothing, and a healthy cluster would pass for a
+//! broken one.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,6 @@ use crate::topology::{NodeSpec, Os, Pool, Topology};
 
 /// How many nodes of a pool are named to whoever named none of them.
 const NAMED: usize = 8;
-
-/// Kinds that cannot both be seen at one place: what one lets nobody have, the other alters.
-const CONTRARY: [(FaultKind, FaultKind); 13] = [
-    (FaultKind::KubeProxyDead, FaultKind::Ipv6ProxyDead),
-    (FaultKind::DnsDown, FaultKind::DnsSlow),
-    (FaultKind::DnsDown, FaultKind::DnsWrongAddress),
-    (FaultKind::DnsDown, FaultKind::PartialNamesResolve),
-    (FaultKind::DnsSuffixWrong, FaultKind::PartialNamesResolve),
-    (FaultKind::PolicyIgnored, FaultKind::PolicyClosed),
-    (FaultKind::PingDropped, FaultKind::OutboundPingAnswers),
-    (
-        FaultKind::NodeServiceIpAnswers,
-        FaultKind::NodeServiceIpResets,
-    ),
-    (
-        FaultKind::LoadBalancerDead,
-        FaultKind::LoadBalancerExhausted,
-    ),
-    (FaultKind::PullFails, FaultKind::PullSlow),
-    (FaultKind::AnyBuildRuns, FaultKind::ImageBuildWrong),
-    (FaultKind::ExecRefused, FaultKind::ExecOutputLost),
-    (FaultKind::LogsEmpty, FaultKind::LogsCut),
-];
 
 /// Why a fault cannot be in a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -68,19 +45,6 @@ pub enum Misfit {
         /// Where there is no IPv6.
         place: String,
     },
-    /// Another one hides it.
-    #[error(
-        "faults `{one}` and `{other}` contradict each other{at}: leave one out, or give them other places or \
-         times"
-    )]
-    Contrary {
-        /// The fault named first.
-        one: String,
-        /// The fault named later.
-        other: String,
-        /// A node on which both are.
-        at: String,
-    },
 }
 
 impl FaultPlan {
@@ -91,16 +55,10 @@ impl FaultPlan {
             .iter()
             .map(|spec| (format!("{prefix}{}", spec.name), spec.pool))
             .collect();
-        let faults: Vec<_> = self.iter().collect();
-        let alone = faults.iter().filter_map(|timed| {
+        let misfit = |timed: &TimedFault| {
             misplaced(timed, topology, &nodes).or_else(|| without_ipv6(timed, topology, &nodes))
-        });
-        let pairs = faults
-            .iter()
-            .enumerate()
-            .flat_map(|(at, one)| faults[at + 1..].iter().map(move |other| (one, other)));
-        let contrary = pairs.filter_map(|(one, other)| contrary(one, other, &nodes));
-        alone.chain(contrary).collect()
+        };
+        self.iter().filter_map(misfit).collect()
     }
 }
 
@@ -150,41 +108,6 @@ fn without_ipv6(
     Some(Misfit::NoIpv6 {
         fault: fault.to_string(),
         place: fault.place.to_string(),
-    })
-}
-
-/// Why two faults cannot both be.
-fn contrary(one: &TimedFault, other: &TimedFault, nodes: &[(String, Pool)]) -> Option<Misfit> {
-    let kinds = (one.fault.kind, other.fault.kind);
-    let hides = |pair: &(FaultKind, FaultKind)| *pair == kinds || (pair.1, pair.0) == kinds;
-    CONTRARY.iter().find(|pair| hides(pair))?;
-    let begins_within =
-        |late: &TimedFault, early: &TimedFault| early.until.is_none_or(|until| late.from < until);
-    if !(begins_within(one, other) && begins_within(other, one)) {
-        return None;
-    }
-    let (here, there) = (&one.fault.place, &other.fault.place);
-    let windows = [one, other].map(|timed| timed.fault.kind.info().parameter.is_of_windows());
-    let both = |pool: Pool| !windows.contains(&true) || pool.os() == Os::Windows;
-    let at = match (here, there) {
-        (Place::Everywhere, Place::Everywhere) => String::new(),
-        // What belongs to a namespace may be on any node
-        (Place::Namespace(one), Place::Namespace(other)) if one != other => return None,
-        (Place::Namespace(name), _) | (_, Place::Namespace(name)) => {
-            format!(" in namespace `{name}`")
-        }
-        _ => {
-            let mut nodes = nodes.iter();
-            let (name, _) = nodes.find(|(name, pool)| {
-                both(*pool) && here.has_node(name, *pool) && there.has_node(name, *pool)
-            })?;
-            format!(" on node/{name}")
-        }
-    };
-    Some(Misfit::Contrary {
-        one: one.to_string(),
-        other: other.to_string(),
-        at,
     })
 }
 
@@ -306,55 +229,5 @@ mod tests {
         many.nodes = nodes.collect();
         let text = checked("dns-down=windows", &many).expect_err("no Windows");
         assert!(text.ends_with("node/x-l7, 2 more)"), "{text}");
-    }
-
-    #[test]
-    fn faults_that_hide_each_other_are_told_with_a_node_that_has_both() {
-        let hybrid = Topology::hybrid();
-        let contradicts = |faults: [&str; 2], at: &str| {
-            let [one, other] = faults;
-            let text = format!("faults `{one}` and `{other}` contradict each other{at}: ");
-            let told = told(&faults, &hybrid);
-            assert!(told.len() == 1 && told[0].starts_with(&text), "{told:?}");
-        };
-        contradicts(
-            ["dns-slow=windows-2022", "dns-down"],
-            " on node/x-windows-2022-a",
-        );
-        contradicts(["logs-empty", "logs-cut"], "");
-        contradicts(["pull-slow=namespace/a", "pull-fails"], " in namespace `a`");
-        contradicts(
-            ["ping-dropped", "outbound-ping-answers"],
-            " on node/x-windows-2022-a",
-        );
-        contradicts(
-            ["dns-suffix-wrong", "partial-names-resolve=windows-2022"],
-            " on node/x-windows-2022-a",
-        );
-        contradicts(["dns-down@1m..2m", "dns-slow"], "");
-        let mut dual = Topology::hybrid();
-        dual.ip_families = IpFamilies::DualStack;
-        let proxies = told(&["kube-proxy-dead=linux", "ipv6-proxy-dead"], &dual);
-        assert!(
-            proxies.len() == 1 && proxies[0].contains(" on node/x-linux-a: "),
-            "{proxies:?}"
-        );
-        for apart in [
-            ["dns-slow=windows", "dns-down=linux"],
-            ["dns-slow@..1m", "dns-down@1m"],
-            ["pull-slow=namespace/a", "pull-fails=namespace/b"],
-            ["ping-dropped=linux", "outbound-ping-answers"],
-            ["dns-slow", "dns-wrong-address"],
-            ["dns-down", "dns-down=linux"],
-        ] {
-            assert_eq!(told(&apart, &hybrid), [""; 0], "{apart:?}");
-        }
-        let all = [
-            "dns-down=node/a",
-            "untainted=node/b",
-            "logs-cut",
-            "logs-empty",
-        ];
-        assert_eq!(told(&all, &hybrid).len(), 3);
     }
 }

@@ -12,6 +12,8 @@
 //! | when it sets in and ends | `plan.rs` |
 //! | which faults cannot be, or not together | `misfit.rs` |
 
+#[cfg(test)]
+mod facets;
 mod kind;
 mod misfit;
 mod parse;

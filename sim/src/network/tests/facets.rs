@@ -469,8 +469,7 @@ fn each_fault_of_the_network_changes_what_it_says_and_nothing_else() {
             for (observation, before) in &healthy {
                 let after = &broken[observation];
                 let meant = kind
-                    .info()
-                    .facets
+                    .facets()
                     .iter()
                     .any(|pattern| is_about(pattern, &fault, observation));
                 ever |= before != after;

@@ -308,7 +308,7 @@ async fn changes(share: usize) {
         let seen = day(&faults).await;
         let claims = faults.iter().map(|fault| Claim {
             fault,
-            facets: fault.kind.info().facets,
+            facets: fault.kind.facets(),
         });
         let claims: Vec<Claim<'_>> = claims.collect();
         wrong.extend(judge(&claims, &healthy.broken, &seen.broken));
