@@ -47,7 +47,6 @@ mod play;
 mod pods;
 mod program;
 mod proxy;
-mod quantity;
 mod query;
 pub mod server;
 mod topology;

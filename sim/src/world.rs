@@ -146,7 +146,6 @@ pub(crate) struct Told {
 /// A port of a container.
 #[derive(Clone, Debug)]
 pub(crate) struct PodPort {
-    pub(crate) name: String,
     pub(crate) protocol: Protocol,
     pub(crate) port: u16,
     pub(crate) host_port: Option<u16>,
@@ -178,7 +177,6 @@ impl Told {
             ports: ports
                 .filter_map(|port| {
                     Some(PodPort {
-                        name: port.name.clone().unwrap_or_default(),
                         protocol: Protocol::named(port.protocol.as_deref())?,
                         port: number(port.container_port)?,
                         host_port: port.host_port.and_then(number),
@@ -272,8 +270,6 @@ pub(crate) struct World {
     pub(crate) services: Services,
     pub(crate) slices: Slices,
     pub(crate) policies: Arc<BTreeMap<Key, Policy>>,
-    /// The labels of the namespaces, by name.
-    pub(crate) namespaces: Arc<BTreeMap<String, Labels>>,
     pub(crate) faults: FaultSet,
     pub(crate) network: Arc<Network>,
 }

@@ -1,10 +1,9 @@
-//! One watch each of Services, `EndpointSlices`, `NetworkPolicies` and namespaces, as far as packets
-//! need them.
+//! One watch each of Services, `EndpointSlices` and `NetworkPolicies`, as far as packets need them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Namespace, Service};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::{Api, Resource};
@@ -13,14 +12,13 @@ use serde::de::DeserializeOwned;
 use super::Cluster;
 use crate::pods::watch::{Change, follow};
 use crate::world::policy::Policy;
-use crate::world::{self, Endpoint, Key, Labels, Protocol, ServicePort, World};
+use crate::world::{self, Endpoint, Key, Protocol, ServicePort, World};
 
 /// Starts the watches.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
     keep::<Service, _>(cluster, service);
     keep::<EndpointSlice, _>(cluster, slice);
     keep::<NetworkPolicy, _>(cluster, Policy::by);
-    keep::<Namespace, _>(cluster, labels);
 }
 
 /// Has the world keep what is read of the objects of a kind.
@@ -87,28 +85,6 @@ impl Kept<Policy> for World {
     fn known(&self) -> Vec<Key> {
         self.policies.keys().cloned().collect()
     }
-}
-
-/// A namespace's key has no namespace.
-impl Kept<Labels> for World {
-    fn set(&mut self, key: Key, value: Labels) {
-        Arc::make_mut(&mut self.namespaces).insert(key.name, value);
-    }
-
-    fn unset(&mut self, key: &Key) {
-        Arc::make_mut(&mut self.namespaces).remove(&key.name);
-    }
-
-    fn known(&self) -> Vec<Key> {
-        self.namespaces
-            .keys()
-            .map(|name| Key::new("", name))
-            .collect()
-    }
-}
-
-pub(crate) fn labels(namespace: &Namespace) -> Labels {
-    namespace.metadata.labels.clone().unwrap_or_default()
 }
 
 fn apply<K, V>(world: &mut World, change: Change<K>, read: impl Fn(&K) -> V)

@@ -6,21 +6,18 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
 use http::{Response, StatusCode};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
 
 use super::server::{Body, boxed, text};
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::log::{Line, Log, Reader};
-use crate::loopback::wall;
 use crate::pods::book::{ContainerBook, State};
 use crate::pods::run::PodRun;
 use crate::query::Query;
@@ -31,7 +28,6 @@ struct Options {
     follow: bool,
     previous: bool,
     timestamps: bool,
-    since: Option<Timestamp>,
     tail: Option<usize>,
     limit: Option<usize>,
 }
@@ -63,7 +59,7 @@ pub(super) fn answer(
     container: &str,
     query: &Query,
 ) -> Response<Body> {
-    let Some(options) = Options::read(query, wall()) else {
+    let Some(options) = Options::read(query) else {
         let words = "{\"message\": \"Invalid request.\"}";
         return text(StatusCode::UNPROCESSABLE_ENTITY, words);
     };
@@ -87,45 +83,24 @@ pub(super) fn answer(
 
 impl Options {
     /// None for a query that the kubelet takes for invalid.
-    fn read(query: &Query, now: Timestamp) -> Option<Self> {
-        let number = |name: &str| match query.first(name) {
+    fn read(query: &Query) -> Option<Self> {
+        let count = |name: &str| match query.first(name) {
             None | Some("") => Some(None),
-            Some(text) => text.parse::<u64>().ok().map(Some),
+            Some(text) => text.parse::<usize>().ok().map(Some),
         };
-        let count = |name: &str| {
-            let number = number(name)?;
-            Some(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
-        };
-        let seconds = number("sinceSeconds")?;
-        let time = match query.first("sinceTime") {
-            None | Some("") => None,
-            Some(text) => Some(text.parse::<Timestamp>().ok()?),
-        };
-        let limit = count("limitBytes")?;
-        if seconds.is_some() && time.is_some() || seconds == Some(0) || limit == Some(0) {
-            return None;
-        }
-        let ago = seconds.map(|seconds| {
-            now.checked_sub(Duration::from_secs(seconds))
-                .unwrap_or(Timestamp::MIN)
-        });
         Some(Self {
             follow: query.is_set("follow"),
             previous: query.is_set("previous"),
             timestamps: query.is_set("timestamps"),
-            since: ago.or(time),
             tail: count("tailLines")?,
-            limit,
+            limit: count("limitBytes")?,
         })
     }
 
-    /// The line as it is written out; none for one that is not asked for.
-    fn written(&self, line: &Line, begins: bool) -> Option<Bytes> {
-        if self.since.is_some_and(|since| line.at < since) {
-            return None;
-        }
+    /// The line as it is written out.
+    fn written(&self, line: &Line, begins: bool) -> Bytes {
         if !(self.timestamps && begins) {
-            return Some(line.bytes.clone());
+            return line.bytes.clone();
         }
         // RFC3339NanoFixed
         let mut written = String::new();
@@ -134,7 +109,7 @@ impl Options {
         let mut written = written.into_bytes();
         written.push(b' ');
         written.extend_from_slice(&line.bytes);
-        Some(written.into())
+        written.into()
     }
 }
 
@@ -206,17 +181,15 @@ impl Progress {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        while self.left > 0 {
-            let line = self.line().await?;
-            let written = self.options.written(&line, self.begins);
-            self.begins = line.bytes.ends_with(b"\n");
-            if let Some(mut written) = written {
-                written.truncate(self.left);
-                self.left -= written.len();
-                return Some(written);
-            }
+        if self.left == 0 {
+            return None;
         }
-        None
+        let line = self.line().await?;
+        let mut written = self.options.written(&line, self.begins);
+        self.begins = line.bytes.ends_with(b"\n");
+        written.truncate(self.left);
+        self.left -= written.len();
+        Some(written)
     }
 }
 
@@ -253,8 +226,7 @@ mod tests {
     use crate::log::Stream;
 
     fn options(query: &str) -> Option<Options> {
-        let now = "2026-01-02T03:04:05Z".parse().expect("a time");
-        Options::read(&Query::parse(Some(query)), now)
+        Options::read(&Query::parse(Some(query)))
     }
 
     async fn told(log: &Arc<Log>, query: &str) -> String {
@@ -282,8 +254,6 @@ mod tests {
             ("tailLines=2", "two\noh\n"),
             ("tailLines=0", ""),
             ("limitBytes=6", "one\ntw"),
-            ("sinceSeconds=1&follow=true", "one\ntwo\noh\n"),
-            ("sinceTime=2999-01-01T00:00:00Z", ""),
         ] {
             assert_eq!(told(&log, query).await, said, "{query}");
         }
@@ -314,17 +284,8 @@ mod tests {
 
     #[test]
     fn what_a_kubelet_takes_for_invalid() {
-        for query in [
-            "tailLines=-1",
-            "tailLines=many",
-            "limitBytes=0",
-            "sinceSeconds=0",
-            "sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z",
-            "sinceTime=yesterday",
-        ] {
+        for query in ["tailLines=-1", "tailLines=many", "limitBytes=some"] {
             assert_eq!(options(query), None, "{query}");
         }
-        let far = options("sinceSeconds=18446744073709551615").expect("it is valid");
-        assert_eq!(far.since, Some(Timestamp::MIN));
     }
 }

@@ -11,8 +11,8 @@ use k8s_openapi::api::core::v1::Container;
 use crate::cluster::{Cluster, NodeState};
 use crate::loopback::wall;
 use crate::pods::book::State;
+use crate::pods::resources::amount;
 use crate::pods::run::PodRun;
-use crate::quantity::amount;
 use crate::topology::Os;
 
 /// What is used at a moment, and of processor time since the beginning.

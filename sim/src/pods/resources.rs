@@ -9,7 +9,17 @@ type Amounts = BTreeMap<String, Quantity>;
 
 /// A quantity in thousandths of its unit, rounded up as the API server does.
 pub(crate) fn milli(quantity: &Quantity) -> Option<i128> {
-    let text = quantity.0.trim();
+    thousandths(&quantity.0)
+}
+
+/// A quantity in its unit (processors, bytes).
+#[expect(clippy::cast_precision_loss, reason = "no node has so much")]
+pub(crate) fn amount(text: &str) -> Option<f64> {
+    thousandths(text).map(|milli| milli as f64 / 1000.0)
+}
+
+fn thousandths(text: &str) -> Option<i128> {
+    let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')));
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
     let (factor, divisor): (i128, i128) = match suffix {

@@ -61,11 +61,9 @@ const OF_EXECS: [(&str, &str); 4] = [
 ];
 
 /// The same of a log's request, which the kubelet calls alike.
-const OF_LOGS: [&str; 7] = [
+const OF_LOGS: [&str; 5] = [
     "follow",
     "previous",
-    "sinceSeconds",
-    "sinceTime",
     "timestamps",
     "tailLines",
     "limitBytes",

@@ -366,7 +366,6 @@ mod tests {
     fn a_host_port_goes_with_its_own_pod_alone() {
         let pod = || {
             let port = PodPort {
-                name: String::new(),
                 protocol: Protocol::Tcp,
                 port: 80,
                 host_port: Some(8080),

@@ -210,7 +210,6 @@ fn a_pod_reaches_itself_through_its_service_on_overlay_without_dsr() {
 fn host_ports_are_the_plugins_to_keep() {
     let told = Told {
         ports: vec![crate::world::PodPort {
-            name: String::new(),
             protocol: Protocol::Tcp,
             port: 80,
             host_port: Some(8080),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Place, Wanted};
-use crate::quantity::amount;
+use crate::pods::resources::amount;
 
 /// How much of what.
 pub(super) type Amounts = BTreeMap<String, f64>;
