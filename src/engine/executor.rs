@@ -241,13 +241,7 @@ impl Executor {
         match input {
             Input::Asked(look, _) => self.spans.asked(*look),
             Input::Swept(from, _) => self.spans.swept(from),
-            Input::Started
-            | Input::Confirmed(..)
-            | Input::Stands(_)
-            | Input::Failed(..)
-            | Input::Changed(..)
-            | Input::Woken
-            | Input::Stop(_) => {}
+            _ => {}
         }
     }
 
@@ -355,7 +349,7 @@ impl Executor {
             let asking = AssertUnwindSafe(async {
                 let reply = match looker.request() {
                     // What converges is asked anew each round, and a control after a failure
-                    Ok(Request::Api(request)) if looker.test.converges() || looker.anew => {
+                    Ok(Request::Api(request)) if looker.test.traits().converges || looker.anew => {
                         api.send(&request).await.map(Reply::Api)
                     }
                     Ok(Request::Api(request)) => {

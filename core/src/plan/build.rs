@@ -145,7 +145,7 @@ impl Surroundings<'_> {
             let source = control
                 .source
                 .or(point.source)
-                .filter(|_| test.needs_source());
+                .filter(|_| test.traits().needs_source);
             let look = PlannedLook {
                 role: control.role,
                 ..self.look(&control.name, source, test, &point)

@@ -149,7 +149,7 @@ impl Surroundings<'_> {
                  (`outside: {reaches-nodes: true}`)",
             );
         }
-        let target = look.test.outside()?;
+        let target = look.test.traits().outside?;
         if !self.config.profile.rules().way_out {
             return Some("with this profile nothing outside the cluster is looked at");
         }

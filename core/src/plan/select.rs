@@ -329,7 +329,7 @@ fn pulls(case: &Case) -> bool {
     let own = controls.filter_map(|control| control.test.as_ref());
     let pulls = |test: &Test| {
         let needs = test.needs();
-        test.needs_source() || needs.iter().any(|(name, _)| image_role(*name).is_some())
+        test.traits().needs_source || needs.iter().any(|(name, _)| image_role(*name).is_some())
     };
     own.chain([&case.test]).any(pulls)
 }
