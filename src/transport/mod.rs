@@ -13,6 +13,7 @@ mod env;
 mod exec;
 mod fetch;
 mod fresh;
+mod locked;
 mod outage;
 mod pace;
 mod path;
@@ -30,6 +31,7 @@ pub use path::encode;
 
 pub(crate) use attempt::Failure;
 pub(crate) use fetch::fetch;
+pub(crate) use locked::locked;
 pub(crate) use outage::Hold;
 pub(crate) use pace::{Pace, pause};
 pub(crate) use registry::platforms;
