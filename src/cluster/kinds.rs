@@ -1,6 +1,7 @@
 //! The one table of every kind we create: clean-up goes over it, and paths are built from it.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use winconform_core::way::{ApiRequest, Verb};
 
 use crate::transport::encode;
 
@@ -136,6 +137,19 @@ impl Kind {
 
     pub fn object_path(&self, namespace: Option<&str>, name: &str) -> String {
         format!("{}/{}", self.collection_path(namespace), encode(name))
+    }
+
+    /// Deletes an object as these `preconditions` know it, and none of the same name that came meanwhile.
+    pub fn deletion(&self, namespace: Option<&str>, name: &str, preconditions: Json) -> ApiRequest {
+        ApiRequest {
+            verb: Verb::Delete,
+            path: self.object_path(namespace, name),
+            body: Some(json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": preconditions,
+            })),
+        }
     }
 
     fn root(&self) -> String {

@@ -23,6 +23,7 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::kinds::LEASES;
 use super::labels;
+use super::unheard::delete_lease;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, Env, Hold, encode};
 
@@ -100,7 +101,7 @@ pub struct LeaseHeld {
     keeper: Keeper,
     state: watch::Receiver<LeaseState>,
     stop: DropGuard,
-    renewing: JoinHandle<Mark>,
+    renewing: JoinHandle<()>,
 }
 
 /// Which Lease, at which version, is ours.
@@ -164,13 +165,13 @@ impl LeaseHeld {
     pub async fn release(self) -> Result<(), Trouble> {
         drop(self.stop);
         // A renewal that panicked leaves a Lease that dies by itself
-        let Ok(mark) = self.renewing.await else {
-            return Ok(());
-        };
-        if *self.state.borrow() != LeaseState::Held {
+        if self.renewing.await.is_err() || *self.state.borrow() != LeaseState::Held {
             return Ok(());
         }
-        self.keeper.delete(mark).await
+        let Keeper {
+            api, name, holder, ..
+        } = &self.keeper;
+        delete_lease(api, name, holder).await
     }
 }
 
@@ -259,32 +260,6 @@ impl Keeper {
         poll_until(self.renewal / 4, limit, "the Lease of another run", ask)
             .await
             .unwrap_or_else(|source| Err(trouble(&self.name, source)))
-    }
-
-    /// Deletes the Lease if it is still ours.
-    async fn delete(&self, mut mark: Mark) -> Result<(), Trouble> {
-        for _ in 0..TRIES {
-            let body = json!({"preconditions": {"uid": mark.uid, "resourceVersion": mark.version}});
-            let request = ApiRequest {
-                verb: Verb::Delete,
-                path: self.path(),
-                body: Some(body),
-            };
-            let reply = self.api.send_within(&request, self.lease).await?;
-            match reply.status {
-                409 => {}
-                403 => {
-                    let why = self.refused(&reply).to_string();
-                    return Err(Trouble::new(TroubleKind::Forbidden, why));
-                }
-                _ => return Ok(()),
-            }
-            match self.after_conflict(&mark).await {
-                Ok(Ok(found)) => mark = found,
-                Ok(Err(_)) | Err(_) => return Ok(()),
-            }
-        }
-        Ok(())
     }
 
     fn is_ours(&self, reply: &ApiReply) -> bool {

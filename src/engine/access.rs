@@ -13,14 +13,14 @@ use winconform_core::plan::{
 use winconform_core::report::preflight::EXPECTED;
 use winconform_core::report::rbac::{self, Account};
 use winconform_core::suite::Suites;
-use winconform_core::way::FixtureName;
+use winconform_core::way::{ApiRequest, FixtureName, Standing};
 
 use super::diagnose::SYSTEM;
 use super::heard;
 use super::manifest::{self, ManifestError};
 use super::preflight::SurveyError;
 use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
-use crate::cluster::{ACCESS, LEASE_NAMESPACE, Subject};
+use crate::cluster::{LEASE_NAMESPACE, READ};
 
 /// The manifests of a service account that can check these suites: with all that is asked of
 /// objects, and with the paths beside that not everyone may read.
@@ -104,12 +104,11 @@ pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
         run: of_run(),
         ..Uses::default()
     };
-    for entry in ACCESS {
-        uses.facts
-            .entry(entry.fact)
-            .or_default()
-            .extend(of_fact(entry.verb, entry.of));
-    }
+    let get = |path: &&str| Access::of(&ApiRequest::get(*path), &Standing::default());
+    let facts = READ.iter();
+    uses.facts = facts
+        .map(|(fact, paths)| (*fact, paths.iter().map(get).collect()))
+        .collect();
     for name in FixtureName::ALL {
         let mut needs = of_fixture(name)?;
         if image_role(name).is_some() {
@@ -139,32 +138,6 @@ pub(super) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestEr
 /// To open a session: the path is a GET, and from 1.35 on the server also asks for `create`
 /// (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`).
 const EXEC: [AccessVerb; 2] = [AccessVerb::Get, AccessVerb::Create];
-
-fn of_fact(verb: &str, of: Subject) -> Option<Access> {
-    let verb = verb.parse::<AccessVerb>().ok()?;
-    Some(match of {
-        Subject::Path(path) => Access::Url {
-            path: path.to_owned(),
-            verb,
-        },
-        Subject::Resource {
-            group,
-            resource,
-            namespace,
-            name,
-        } => Access::Objects {
-            group: group.to_owned(),
-            resource: resource.to_owned(),
-            // A namespace is read in itself
-            place: match namespace.or(name.filter(|_| resource == "namespaces")) {
-                Some(namespace) => Place::Namespace(namespace.to_owned()),
-                None => Place::Cluster,
-            },
-            name: name.map(str::to_owned),
-            verb,
-        },
-    })
-}
 
 /// What every run does that makes anything: it takes its Lease, and looks for all that it may
 /// have made.
@@ -365,8 +338,7 @@ mod tests {
     fn every_fact_of_the_table_is_asked_for() {
         let uses = uses(&Images::default()).expect("the manifests are valid");
         let asked: usize = uses.facts.values().map(BTreeSet::len).sum();
-        let distinct: BTreeSet<_> = ACCESS.iter().collect();
-        assert_eq!(asked, distinct.len());
+        assert_eq!(asked, READ.iter().flat_map(|(_, paths)| *paths).count());
         let identity: BTreeSet<_> = uses.facts["cluster"]
             .iter()
             .map(Access::to_string)

@@ -1,19 +1,84 @@
-//! A fixture's pods, waited for until they are Ready or it is said where they go.
+//! What a fixture has to have before it stands, waited for: pods that are Ready or of which it is said where
+//! they go, a service account, an address.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
-use winconform_core::way::{FixtureKey, StandingPod, Trouble};
+use winconform_core::text::printable;
+use winconform_core::way::{
+    ApiRequest, FixtureKey, StandingFixture, StandingPod, Trouble, TroubleKind,
+};
 
 use super::fixtures::Fixtures;
 use super::hindered::belongs;
-use super::stands::{never_begun, restarts, settles_in, standing_pod};
-use crate::cluster::kinds::PODS;
+use super::stands::{never_begun, restarts, services, settles_in, standing, standing_pod};
+use crate::cluster::kinds::{PODS, SERVICES};
 use crate::cluster::pods::{PodWait, have_begun};
-use crate::cluster::{Condition, labels, wait_for_objects};
+use crate::cluster::status::text;
+use crate::cluster::{Condition, labels, poll_until, wait_for_objects};
 
 impl Fixtures {
+    /// Asks for an object until `read` makes something of it, or nobody may.
+    async fn wait_for_object<T>(
+        &self,
+        path: String,
+        what: &str,
+        (first, limit): (Duration, Duration),
+        read: impl Fn(&Json) -> Condition<T>,
+    ) -> Result<T, Trouble> {
+        let request = ApiRequest::get(path);
+        poll_until(first, limit, what, async || {
+            match self.api.send(&request).await {
+                Ok(reply) if reply.status == 200 => read(&reply.body),
+                Ok(reply) if reply.status == 403 => {
+                    Condition::Never(Trouble::new(TroubleKind::Forbidden, reply.message()))
+                }
+                Ok(reply) => {
+                    let (status, words) = (reply.status, reply.message());
+                    Condition::NotYet(format!("status {status}: {words}"))
+                }
+                Err(trouble) if trouble.kind.is_lasting() => Condition::Never(trouble),
+                Err(trouble) => Condition::NotYet(trouble.to_string()),
+            }
+        })
+        .await
+    }
+
+    /// Pods are refused until the controller manager has made the default service account.
+    pub(super) async fn wait_for_service_account(&self, namespace: &Json) -> Result<(), Trouble> {
+        let name = text(&namespace["metadata"]["name"]);
+        let path = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
+        let what = format!("service account of namespace {name}");
+        let durations = self.api.durations();
+        let times = (durations.transport_pause, durations.fixture);
+        self.wait_for_object(path, &what, times, |_| Condition::Done(()))
+            .await
+    }
+
+    /// The Service that was applied, once a load balancer's controller has given it an address.
+    pub(super) async fn wait_for_balancer(
+        &self,
+        applied: &[Json],
+    ) -> Result<StandingFixture, Trouble> {
+        let service = services(applied).next();
+        let metadata = service.map_or(&Json::Null, |service| &service["metadata"]);
+        let name = text(&metadata["name"]);
+        let path = SERVICES.object_path(metadata["namespace"].as_str(), name);
+        let what = format!("an address of Service {}", printable(name));
+        let durations = self.api.durations();
+        let times = (durations.look_again, durations.balancer);
+        self.wait_for_object(path, &what, times, |service| {
+            let stands = standing(std::slice::from_ref(service), Vec::new());
+            match stands.balancer {
+                Some(_) => Condition::Done(stands),
+                None => Condition::NotYet("it is pending".to_owned()),
+            }
+        })
+        .await
+    }
+
     /// Waits until the scheduler has said of each pod where it goes or why it goes nowhere, and, where
     /// it matters, the kubelet whether it starts.
     pub(super) async fn wait_for_settled(

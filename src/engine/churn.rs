@@ -11,9 +11,7 @@ use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::text::printable;
-use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind, Verb,
-};
+use winconform_core::way::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 
 use super::fixtures::Fixtures;
 use super::hindered::{belongs, is_of};
@@ -110,15 +108,8 @@ impl Fixtures {
 
     /// Deletes a pod of ours, and none of the same name that came meanwhile.
     pub(super) async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
-        let request = ApiRequest {
-            verb: Verb::Delete,
-            path: PODS.object_path(Some(&pod.namespace), &pod.name),
-            body: Some(json!({
-                "apiVersion": "v1",
-                "kind": "DeleteOptions",
-                "preconditions": {"uid": pod.uid},
-            })),
-        };
+        let own = json!({"uid": pod.uid});
+        let request = PODS.deletion(Some(&pod.namespace), &pod.name, own);
         let reply = self.api.send(&request).await?;
         if matches!(reply.status, 200..=202 | 404 | 409) {
             return Ok(());

@@ -9,7 +9,6 @@ mod access;
 mod aim;
 mod apart;
 mod awaited;
-mod balancer;
 mod churn;
 mod command;
 mod company;
