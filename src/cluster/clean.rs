@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::way::{ApiRequest, Trouble, TroubleKind};
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
 
 use super::kinds::LEASES;
 use super::labels;

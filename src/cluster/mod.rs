@@ -40,6 +40,5 @@ pub use lease::{
 };
 pub use review::review;
 pub use unheard::{delete_lease, missed};
-pub(crate) use wait::poll;
-pub use wait::{Condition, poll_until, wait_until};
+pub use wait::{Condition, poll, poll_until, wait_until};
 pub use watch::{Objects, Watched, wait_for_objects, watch_pods};

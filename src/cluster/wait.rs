@@ -78,7 +78,7 @@ where
 }
 
 /// The same at another pace, where each ask ends by itself, and says why.
-pub(crate) async fn poll<T, F>(
+pub async fn poll<T, F>(
     mut pace: Pace,
     limit: Duration,
     what: &str,

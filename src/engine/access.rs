@@ -7,9 +7,7 @@ use winconform_core::config::{Config, Images};
 use winconform_core::facts::{
     Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
 };
-use winconform_core::plan::{
-    Access, AccessVerb, Need, Place, Plan, Purpose, Uses, image_role, plan,
-};
+use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses, plan};
 use winconform_core::report::preflight::EXPECTED;
 use winconform_core::report::rbac::{self, Account};
 use winconform_core::suite::Suites;
@@ -111,7 +109,7 @@ pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
         .collect();
     for name in FixtureName::ALL {
         let mut needs = of_fixture(name)?;
-        if image_role(name).is_some() {
+        if name.image().is_some() {
             let purpose = Purpose::Fixture(name);
             needs.extend(of_pull_secrets(images).map(|access| Need {
                 access,

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
-use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 
@@ -106,7 +105,7 @@ impl Fixtures {
         if key.name == FixtureName::Namespaces {
             // Made anew they have none
             *self.copied.lock().await = None;
-        } else if image_role(key.name).is_some() {
+        } else if key.name.image().is_some() {
             self.copy_pull_secrets(cancel).await?;
         }
         let mut broken = None;
