@@ -17,11 +17,10 @@ use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    FixtureKey, Reply, Request, SourceKind, Standing, Trouble, TroubleKind, VantageKey,
+    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::company::Company;
 use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
@@ -90,7 +89,6 @@ pub(super) struct Executor {
     made: BTreeMap<FixtureKey, Arc<Made>>,
     nodes: NodesNow,
     heard: Heard,
-    company: Company,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
@@ -119,7 +117,6 @@ impl Executor {
             began: spans.began(),
             spans,
             heard: Heard::new(&facts),
-            company: Company::default(),
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
@@ -387,16 +384,10 @@ impl Executor {
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
         let (api, tell) = (self.api.clone(), self.tell());
         let looks = looks.to_vec();
-        // What waits for time-outs is nobody's company
-        let sociable = from.node.is_some() && from.kind != SourceKind::WindowsNode;
-        let member = sociable.then(|| self.company.join());
         self.spawn(async move {
             let sweeping = AssertUnwindSafe(async {
                 let swept = sweep(&vantages, &from, lookers).await;
                 let brought = Instant::now();
-                if let Some(member) = member {
-                    member.end(api.durations().look_again).await;
-                }
                 let mut outcomes = Vec::with_capacity(swept.len());
                 for (looker, outcome) in swept {
                     let outcome = looker.confirmed(&api, brought, outcome, &tell).await;

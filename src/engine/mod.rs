@@ -11,7 +11,6 @@ mod apart;
 mod awaited;
 mod churn;
 mod command;
-mod company;
 #[cfg(test)]
 mod cross;
 mod diagnose;
