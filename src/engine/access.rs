@@ -3,14 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use winconform_core::config::{Config, Images};
-use winconform_core::facts::{
-    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
-};
-use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses, plan};
-use winconform_core::report::preflight::EXPECTED;
-use winconform_core::report::rbac::{self, Account};
-use winconform_core::suite::Suites;
+use winconform_core::config::Images;
+use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 use winconform_core::way::{ApiRequest, FixtureName, Standing};
 
 use super::diagnose::SYSTEM;
@@ -20,81 +14,12 @@ use super::preflight::SurveyError;
 use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
 
-/// The manifests of a service account that can check these suites: with all that is asked of
-/// objects, and with the paths beside that not everyone may read.
-pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
-    let mut config = Config::default();
-    config.outside.load_balancers = true;
-    let uses = uses(&config.images).map_err(SurveyError::new)?;
-    // A cluster on which every check of theirs is looked at
-    let node = |name: &str, os, build| NodeFact {
-        name: name.to_owned(),
-        os,
-        build,
-        usable: true,
-        taints: Vec::new(),
-        details: NodeDetails::default(),
-    };
-    let windows = [
-        WindowsBuild::SERVER_2019,
-        WindowsBuild::SERVER_2022,
-        WindowsBuild::SERVER_2025,
-    ];
-    let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
-    let linux = node("linux", Os::Linux, None);
-    let nodes = Known::Fact {
-        value: windows.into_iter().chain([linux]).collect(),
-        source: String::new(),
-    };
-    let keeps_policies = Cni {
-        product: "calico".to_owned(),
-        mode: None,
-        vxlan: None,
-        signs: Vec::new(),
-        unread: Vec::new(),
-    };
-    // What is looked at differs by version
-    let checks = EXPECTED.flat_map(|minor| {
-        let facts = Facts {
-            server: Known::Fact {
-                value: format!("v1.{minor}.0"),
-                source: String::new(),
-            },
-            nodes: nodes.clone(),
-            cni: Known::Fact {
-                value: Some(keeps_policies.clone()),
-                source: String::new(),
-            },
-            load_balancer: Known::Fact {
-                value: LoadBalancerFact {
-                    with_address: 1,
-                    ..LoadBalancerFact::default()
-                },
-                source: String::new(),
-            },
-            ..Facts::default()
-        };
-        plan(suites, &facts, &config).checks
-    });
-    let plan = Plan {
-        checks: checks.collect(),
-    };
-    Ok(Roles {
-        objects: rbac::objects(&plan, &uses, account),
-        paths: rbac::paths(&plan, &uses),
-    })
-}
-
-#[derive(Clone, Debug)]
-pub struct Roles {
-    /// The service account, its roles and their bindings.
-    pub objects: String,
-    /// A role for paths that are no objects', and its binding.
-    pub paths: String,
-}
-
 /// What runs with these images use.
-pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
+pub fn uses(images: &Images) -> Result<Uses, SurveyError> {
+    of_all(images).map_err(|error| SurveyError::Manifests(Box::new(error)))
+}
+
+fn of_all(images: &Images) -> Result<Uses, ManifestError> {
     let mut uses = Uses {
         exec: EXEC
             .map(|verb| objects("", "pods/exec", Place::Own, verb))

@@ -48,7 +48,7 @@ mod sweep;
 mod tear_down;
 mod vantage;
 
-pub use access::{Roles, roles};
+pub use access::uses;
 pub use journal::{Journal, JournalError, Listener};
 pub use offers::offers;
 pub use preflight::{SurveyError, Surveyed, survey};

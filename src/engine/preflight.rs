@@ -10,7 +10,7 @@ use winconform_core::plan::{Access, Answer, Plan, Selection, Uses};
 use winconform_core::report::preflight::Preflight;
 use winconform_core::suite::Suites;
 
-use super::access;
+use super::access::uses;
 use super::run::plan_of;
 use crate::cluster::{Cluster, review};
 
@@ -35,12 +35,6 @@ pub enum SurveyError {
     Selection(Diagnostics),
 }
 
-impl SurveyError {
-    pub(super) fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Manifests(error.into())
-    }
-}
-
 /// Collects facts, plans, and has the server review every access that a run would need. Nothing
 /// but reads and reviews is sent.
 pub async fn survey(
@@ -49,7 +43,7 @@ pub async fn survey(
     config: &Config,
     selection: &Selection,
 ) -> Result<Surveyed, SurveyError> {
-    let uses = access::uses(&config.images).map_err(SurveyError::new)?;
+    let uses = uses(&config.images)?;
     let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(SurveyError::Selection)?;
     let plan = selected.plan;
