@@ -15,7 +15,7 @@ use super::fixtures::Fixtures;
 use super::hindered::belongs;
 use super::stands::{never_begun, restarts, services, settles_in, standing, standing_pod};
 use crate::cluster::kinds::{PODS, SERVICES};
-use crate::cluster::pods::{PodWait, have_begun};
+use crate::cluster::pods::{PodWaits, have_begun};
 use crate::cluster::status::text;
 use crate::cluster::{Condition, labels, poll_until, wait_for_objects};
 
@@ -98,16 +98,13 @@ impl Fixtures {
                 Some(format!("{namespace}/{}", metadata["name"].as_str()?))
             })
             .collect();
-        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
+        let limit = self.api.durations().fixture;
         let what = format!("pods of {key}");
-        let mut waits = BTreeMap::new();
-        wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
+        let mut waits = PodWaits::new(&self.api);
+        wait_for_objects(&mut self.pods, limit, &what, |pods| {
             let now = Instant::now();
             for name in &names {
-                let wait = waits
-                    .entry(name)
-                    .or_insert_with(|| PodWait::new(&durations, &limits));
-                wait.unseen(self.api.last_away());
+                let wait = waits.of(name, self.api.last_away());
                 let pod = pods.get(name).filter(|pod| !is_earlier(applied, pod));
                 match pod.map(|pod| wait.settled(pod, starts, now)) {
                     Some(Condition::Done(())) => {}
@@ -128,9 +125,9 @@ impl Fixtures {
         count: usize,
     ) -> Result<Vec<StandingPod>, Trouble> {
         let what = format!("pods of {key}");
-        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
-        let settle = settles_in(key.name, &durations);
-        let mut waits = BTreeMap::new();
+        let durations = self.api.durations();
+        let settle = settles_in(key.name, durations);
+        let mut waits = PodWaits::new(&self.api);
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
         // Whether all that is amiss is that some have not begun
         let mut preparing = false;
@@ -141,11 +138,7 @@ impl Fixtures {
             preparing = false;
             let own = |pod: &Json| belongs(pod, key) && !is_earlier(applied, pod);
             for (name, pod) in pods.iter().filter(|(_, pod)| own(pod)) {
-                let wait = waits
-                    .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(&durations, &limits));
-                wait.unseen(self.api.last_away());
-                match wait.look(pod, now) {
+                match waits.of(name, self.api.last_away()).look(pod, now) {
                     Condition::Done(()) => {
                         ready.insert(name.clone(), restarts(pod));
                     }

@@ -96,10 +96,9 @@ impl Dispatcher {
         self.checks.get(index).map(|state| &state.check)
     }
 
-    /// How many attempts at a check have ended.
-    pub(super) fn attempt(&self, index: usize) -> u32 {
-        let check = self.checks.get(index);
-        check.map_or(0, CheckState::attempted_so_far)
+    /// How far the check at a place of the plan is.
+    pub(super) fn state(&self, index: usize) -> Option<&CheckState> {
+        self.checks.get(index)
     }
 
     /// Whether the round that is under way asks once whatever takes many requests.
@@ -108,22 +107,10 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
-    /// Whether the round that is under way observes the controls once more, after its own look failed.
-    pub(super) fn sees_controls_again(&self, index: usize) -> bool {
-        let check = self.checks.get(index);
-        check.is_some_and(|check| check.controls_again)
-    }
-
     /// Whether its attempt may end with the round that is under way, if its own look holds.
     pub(super) fn may_settle(&self, index: usize) -> bool {
         let check = self.checks.get(index);
         check.is_none_or(|check| check.may_settle(&self.limits))
-    }
-
-    /// How long the round that begins has been put off since the one before.
-    pub(super) fn paused(&self, index: usize) -> Duration {
-        let check = self.checks.get(index);
-        check.map_or(Duration::ZERO, |check| check.paused)
     }
 
     /// Takes what has happened at `now` since the start and gives what to do.

@@ -202,9 +202,8 @@ impl Executor {
                 self.raise(key);
             }
             Command::Ask(ix) => {
-                if let Some(check) = self.dispatcher.check(ix.check) {
-                    let pause = self.dispatcher.paused(ix.check);
-                    self.spans.asks(ix, check, pause);
+                if let Some(state) = self.dispatcher.state(ix.check) {
+                    self.spans.asks(ix, &state.check, state.paused);
                 }
                 self.ask(ix);
             }
@@ -307,7 +306,8 @@ impl Executor {
     }
 
     fn looker(&self, ix: LookIx) -> Option<Looker> {
-        let check = self.dispatcher.check(ix.check)?;
+        let state = self.dispatcher.state(ix.check)?;
+        let check = &state.check;
         let look = check.looks.get(ix.look)?;
         let rests = look.rests_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
@@ -317,7 +317,7 @@ impl Executor {
             ix,
             test: look.test.clone(),
             presumed: look.presumed.clone(),
-            attempt: self.dispatcher.attempt(ix.check),
+            attempt: state.attempted_so_far(),
             from: look.from.clone(),
             pool: check.point.pool.clone(),
             to: check.point.to.clone(),
@@ -326,7 +326,7 @@ impl Executor {
             image: check.image.clone(),
             family: check.point.family,
             once: self.dispatcher.asks_once(ix.check),
-            anew: self.dispatcher.sees_controls_again(ix.check),
+            anew: state.controls_again,
             settles: ix.look != 0 || self.dispatcher.may_settle(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),

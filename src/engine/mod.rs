@@ -51,7 +51,7 @@ mod vantage;
 pub use access::uses;
 pub use journal::{Journal, JournalError, Listener};
 pub use offers::offers;
-pub use preflight::{SurveyError, Surveyed, survey};
+pub use preflight::{SurveyError, survey};
 pub use prepull::{EndedBy, Prepulled, Pull, Tell, prepull};
 pub use repeat::Repeat;
 pub use run::{Finished, RunError, RunOptions, plan_of, run};

@@ -26,7 +26,7 @@ use super::stands::{as_trouble, ended};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{
-    Cluster, Condition, LeaseHeld, Objects, acquire, apply, review, wait_for_objects, watch_pods,
+    Cluster, Condition, LeaseHeld, Objects, apply, review, wait_for_objects, watch_pods,
 };
 
 /// One image on one node.
@@ -123,10 +123,9 @@ pub async fn prepull(
 
 /// The Lease, where the server allows all that follows.
 async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld, RunError> {
-    let (api, lease) = (&cluster.api, &options.lease);
     let needs = access::of_prepull(&options.config.images)
         .map_err(|error| RunError::Manifest(Box::new(error)))?;
-    let denied: BTreeMap<_, _> = review(api, &needs)
+    let denied: BTreeMap<_, _> = review(&cluster.api, &needs)
         .await
         .into_iter()
         .filter_map(|(access, answer)| match answer {
@@ -138,12 +137,7 @@ async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld
     if !denied.is_empty() {
         return Err(RunError::Denied(denied));
     }
-    acquire(api, lease, &options.run, &options.holder, api.durations())
-        .await
-        .map_err(|source| RunError::Lease {
-            name: lease.clone(),
-            source,
-        })
+    run::acquired(cluster, options).await
 }
 
 /// What is to be pulled, by the name of its pod, and whether it is there.

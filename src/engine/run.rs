@@ -425,16 +425,17 @@ async fn take_lease(
     journal
         .write(Event::Intent(intent))
         .map_err(RunError::Journal)?;
-    acquire(
-        &cluster.api,
-        &options.lease,
-        &options.run,
-        &options.holder,
-        cluster.api.durations(),
-    )
-    .await
-    .map_err(|source| RunError::Lease {
-        name: options.lease.clone(),
+    acquired(cluster, options).await
+}
+
+pub(super) async fn acquired(
+    cluster: &Cluster,
+    options: &RunOptions,
+) -> Result<LeaseHeld, RunError> {
+    let (api, name) = (&cluster.api, &options.lease);
+    let taken = acquire(api, name, &options.run, &options.holder, api.durations()).await;
+    taken.map_err(|source| RunError::Lease {
+        name: name.clone(),
         source,
     })
 }

@@ -236,10 +236,8 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
 }
 
 fn role(need: &Need) -> Role {
-    let reads = matches!(
-        need.access.verb(),
-        AccessVerb::Get | AccessVerb::List | AccessVerb::Watch
-    );
+    let (Access::Objects { verb, .. } | Access::Url { verb, .. }) = &need.access;
+    let reads = matches!(verb, AccessVerb::Get | AccessVerb::List | AccessVerb::Watch);
     let own = matches!(
         &need.access,
         Access::Objects {

@@ -85,15 +85,6 @@ impl Catalogue {
     pub fn find(&self, id: &str) -> Option<&Claim> {
         self.claims.get(id)
     }
-
-    /// How many claims there are.
-    pub fn len(&self) -> usize {
-        self.claims.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.claims.is_empty()
-    }
 }
 
 fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {

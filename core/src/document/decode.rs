@@ -20,10 +20,6 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    pub fn file(&self) -> &'f str {
-        self.file
-    }
-
     /// All problems found.
     pub fn finish(self) -> Vec<Diagnostic> {
         self.found
