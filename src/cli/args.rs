@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use winconform_core::config::parse_duration;
+use winconform_core::text::is_dns_label;
 
 #[cfg(feature = "demo")]
 mod simulated;
@@ -298,12 +299,7 @@ fn parse_deadline(text: &str) -> Result<Duration, String> {
 
 /// Part of a Lease's name: a DNS label that leaves room for the prefix.
 fn parse_id(text: &str) -> Result<String, String> {
-    let valid = (1..=40).contains(&text.len())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        && !text.starts_with('-')
-        && !text.ends_with('-');
+    let valid = text.len() <= 40 && is_dns_label(text);
     valid
         .then(|| text.to_owned())
         .ok_or_else(|| "1 to 40 of a-z, 0-9 and -, not at either end".to_owned())

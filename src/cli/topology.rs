@@ -10,6 +10,7 @@ use hybrid_sim::{
 use winconform_core::document::{
     Decoder, Diagnostic, Diagnostics, Fields, Node, Place, Value, did_you_mean, parse,
 };
+use winconform_core::text::is_dns_label;
 
 use super::error::CliError;
 use super::settings::read;
@@ -388,12 +389,6 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| ends(c) || "-_.".contains(c))
         && text.starts_with(ends)
         && text.ends_with(ends)
-}
-
-/// But for its length.
-fn is_dns_label(text: &str) -> bool {
-    let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
 }
 
 fn is_key(text: &str) -> bool {

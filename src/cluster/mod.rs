@@ -35,9 +35,7 @@ pub(crate) use facts::fold;
 pub use facts::{READ, collect};
 pub use guard::{Guarded, Unread, guard};
 pub use kubeconfig::KubeconfigError;
-pub use lease::{
-    LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names,
-};
+pub use lease::{LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, acquire, lease_names};
 pub use review::review;
 pub use unheard::{delete_lease, missed};
 pub use wait::{Condition, poll, poll_until, wait_until};

@@ -301,7 +301,17 @@ impl Fixtures {
             | FixtureName::SlowStarter
             | FixtureName::NanoServer
             | FixtureName::NodeSample
-            | FixtureName::Churn => {
+            | FixtureName::Churn
+            | FixtureName::LinuxServer
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
+            | FixtureName::WindowsPodProber
+            | FixtureName::Ring
+            | FixtureName::EachLinuxPod
+            | FixtureName::EachLinuxNode
+            | FixtureName::EachWindowsNode
+            | FixtureName::LinuxNodeProber
+            | FixtureName::WindowsNodeProber => {
                 let mut replicas = applied.iter().map(|object| &object["spec"]["replicas"]);
                 let replicas = replicas.find_map(Json::as_u64).unwrap_or(1);
                 let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
@@ -317,19 +327,6 @@ impl Fixtures {
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::Alias => Ok(standing(applied, Vec::new())),
             FixtureName::LoadBalancer => self.wait_for_balancer(applied).await,
-            FixtureName::LinuxServer
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed
-            | FixtureName::WindowsPodProber
-            | FixtureName::Ring
-            | FixtureName::EachLinuxPod
-            | FixtureName::EachLinuxNode
-            | FixtureName::EachWindowsNode
-            | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber => {
-                let pods = self.wait_for_pods(key, applied, 1).await?;
-                Ok(standing(applied, pods))
-            }
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, applied, 1).await?;
                 let domain = self.domain().await?;

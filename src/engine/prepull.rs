@@ -99,7 +99,7 @@ pub async fn prepull(
         let ended_by = tokio::select! {
             biased;
             Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
-            why = lost(Some(lease.state())) => Some(EndedBy::Lease(why)),
+            why = lost(Some(lease.lost())) => Some(EndedBy::Lease(why)),
             () = &mut pulling => None,
         };
         if ended_by.is_some() {

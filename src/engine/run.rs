@@ -269,7 +269,7 @@ async fn live(
     let reasons = watch_reasons(
         journal,
         signals,
-        lease.as_ref().map(LeaseHeld::state),
+        lease.as_ref().map(LeaseHeld::lost),
         options.deadline.zip(deadline),
         stop_sender,
     );

@@ -9,6 +9,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::written::WrittenImages;
 use crate::document::{Decoder, Node};
 use crate::facts::{WindowsBuild, read_build};
+use crate::text::is_dns_label;
 
 /// A role a container image plays in a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -64,13 +65,7 @@ impl PullSecret {
     /// `NAMESPACE/NAME`: a DNS label and a DNS subdomain (RFC 1123), as the API takes them.
     fn parse(text: &str) -> Option<Self> {
         let (namespace, name) = text.split_once('/')?;
-        let is_label = |label: &str| {
-            let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            (1..=63).contains(&label.len())
-                && label.chars().all(inner)
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-        };
+        let is_label = |label: &str| label.len() <= 63 && is_dns_label(label);
         let valid = is_label(namespace) && name.len() <= 253 && name.split('.').all(is_label);
         valid.then(|| Self {
             namespace: namespace.to_owned(),

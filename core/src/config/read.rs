@@ -42,11 +42,13 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         return Config::default();
     };
     let profile = fields.filled("profile");
+    let images = section(decoder, &mut fields, "images", images::read);
+    let outside = section(decoder, &mut fields, "outside", outside::read);
     let durations = fields.filled("durations");
     let written = Written {
         profile: profile.and_then(|node| decoder.member(node, "profile", Profile::ALL)),
-        images: section(decoder, &mut fields, "images", images::read),
-        outside: section(decoder, &mut fields, "outside", outside::read),
+        images,
+        outside,
         durations: durations
             .and_then(|node| read_durations(decoder, node))
             .unwrap_or_default(),

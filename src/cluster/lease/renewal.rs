@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::{Keeper, LeaseState, Mark, holder};
+use super::{Keeper, Mark, holder};
 use crate::transport::{Hold, pause};
 
 impl Keeper {
@@ -15,16 +15,16 @@ impl Keeper {
     pub(super) async fn keep(
         self,
         mark: Mark,
-        state: watch::Sender<LeaseState>,
+        lost: watch::Sender<Option<String>>,
         stop: CancellationToken,
     ) {
         let api = self.api.clone();
         match self.renew(mark, stop).await {
             // A run that lets go of it writes nothing more
             None => api.hold(Hold::Free),
-            Some(lost) => {
+            Some(why) => {
                 api.hold(Hold::Lost);
-                state.send_replace(LeaseState::Lost(lost));
+                lost.send_replace(Some(why));
             }
         }
     }
