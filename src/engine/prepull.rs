@@ -21,7 +21,7 @@ use super::fixtures::Fixtures;
 use super::journal::Journal;
 use super::manifest;
 use super::reasons::lost;
-use super::run::{self, RunError, RunOptions};
+use super::run::{self, Life, RunError, RunOptions};
 use super::stands::{as_trouble, ended};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
@@ -75,6 +75,11 @@ pub async fn prepull(
         Box::new(|_| {}),
     )
     .map_err(RunError::Journal)?;
+    let life = Life {
+        cluster,
+        options,
+        journal: &journal,
+    };
     let taken = tokio::select! {
         biased;
         Ok(_) = signals.wait_for(|count| *count >= 1) => None,
@@ -85,14 +90,14 @@ pub async fn prepull(
             missing: by_pod(wanted).len(),
             ended_by: Some(EndedBy::Signal),
             // The Lease may have come to be
-            torn_down: tear_down(cluster, options, &journal, None).await,
+            torn_down: tear_down(life, None).await,
         });
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     // Nothing is placed by what nodes have to give
     let nodes = Arc::default();
-    let fixtures = run::fixtures(cluster, options, &journal, pools, nodes, pods);
+    let fixtures = run::fixtures(life, pools, nodes, pods);
     let mut left = by_pod(wanted);
     let ended_by = {
         let mut pulling = pin!(pull_all(fixtures, &mut left, &cancel, tell));
@@ -113,7 +118,7 @@ pub async fn prepull(
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
-    let torn_down = tear_down(cluster, options, &journal, Some(lease)).await;
+    let torn_down = tear_down(life, Some(lease)).await;
     Ok(Prepulled {
         missing,
         ended_by,
