@@ -12,7 +12,7 @@ use crate::engine::plan_of;
 
 pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
-    let cluster = connected(&args.on.cluster.into(), &settings.config, screen).await?;
+    let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let (_, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(CliError::Absent)?;

@@ -9,7 +9,7 @@ use crate::engine::{SurveyError, survey};
 
 pub(super) async fn run(args: PreflightArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
-    let cluster = connected(&args.on.cluster.into(), &settings.config, screen).await?;
+    let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let report = survey(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(|error| match error {

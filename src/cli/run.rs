@@ -25,14 +25,9 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let earlier = earlier.map(Arc::new);
     let cleanup = Cleanup::of(&args.on.cluster);
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster = connected_to_change(
-        &args.on.cluster.into(),
-        &settings.config,
-        &args.protected,
-        screen,
-    )
-    .await
-    .map_err(|error| unbegun(error, args.out.as_deref(), screen))?;
+    let whose = (&args.on.cluster, &args.protected);
+    let cluster = connected_to_change(whose, &settings.config, screen).await;
+    let cluster = cluster.map_err(|error| unbegun(error, args.out.as_deref(), screen))?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {

@@ -33,7 +33,7 @@ pub use client::named;
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect};
 pub(crate) use facts::fold;
 pub use facts::{READ, collect};
-pub use guard::{Guarded, Unread, guard};
+pub use guard::{Guarded, guard};
 pub use kubeconfig::KubeconfigError;
 pub use lease::{LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, acquire, lease_names};
 pub use review::review;

@@ -15,7 +15,7 @@ use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleK
 use super::api::Api;
 use super::pace::{Pace, pause};
 use super::path::encode;
-use super::session::{CLOSE, Frame, STDIN, Session, is_not_started};
+use super::session::{CLOSE, STDIN, Session, is_not_started};
 use super::upgrade::{Protocol, Socket, UpgradeError, connect};
 use super::words::words;
 
@@ -160,7 +160,7 @@ impl Api {
                         continue;
                     }
                 };
-                if session.take(&data, self.limits.exec_output)? == Frame::Data {
+                if session.take(&data, self.limits.exec_output)? {
                     deadline = Instant::now() + if session.is_over() { tail } else { idle };
                 }
             }
