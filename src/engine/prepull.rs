@@ -114,7 +114,7 @@ pub async fn prepull(
         }
         ended_by
     };
-    let missing = left.values().filter(|(_, there)| !*there).count();
+    let missing = left.values().filter(|wanted| !wanted.there).count();
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
@@ -145,14 +145,15 @@ async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld
     run::acquired(cluster, options).await
 }
 
-/// What is to be pulled, by the name of its pod, and whether it is there.
-type Left = BTreeMap<String, (Wanted, bool)>;
+/// What is to be pulled, by the name of its pod.
+type Left = BTreeMap<String, Wanted>;
 
 /// An image on a node, with the fixture whose pods run it.
 #[derive(Clone, Debug)]
 struct Wanted {
     pull: Pull,
     key: FixtureKey,
+    there: bool,
 }
 
 fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
@@ -172,10 +173,8 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
                     pool: Some(pool.clone()),
                     node: None,
                 };
-                left.insert(
-                    format!("pull-{}", left.len()),
-                    (Wanted { pull, key }, false),
-                );
+                let there = false;
+                left.insert(format!("pull-{}", left.len()), Wanted { pull, key, there });
             }
         }
     }
@@ -200,13 +199,13 @@ async fn pull_all(
         return;
     }
     if let Err(trouble) = ready {
-        for (wanted, _) in left.values() {
+        for wanted in left.values() {
             tell(&wanted.pull, Err(&trouble));
         }
         return;
     }
     let many = fixtures.api.limits().api_in_flight.max(1);
-    let applying = left.iter().map(|(name, (wanted, _))| {
+    let applying = left.iter().map(|(name, wanted)| {
         let fixtures = &fixtures;
         async move { (name.clone(), applied(fixtures, name, wanted, cancel).await) }
     });
@@ -225,16 +224,14 @@ async fn pull_all(
                 waits.insert(name, PodWait::new(&durations, &limits));
             }
             Err(_) if cancel.is_cancelled() => return,
-            Err(trouble) => tell(&left[&name].0.pull, Err(&trouble)),
+            Err(trouble) => tell(&left[&name].pull, Err(&trouble)),
         }
     }
     // A node pulls one after the other
-    let most = left
-        .values()
-        .fold(BTreeMap::new(), |mut counts, (wanted, _)| {
-            *counts.entry(wanted.pull.node.clone()).or_insert(0_u32) += 1;
-            counts
-        });
+    let most = left.values().fold(BTreeMap::new(), |mut counts, wanted| {
+        *counts.entry(wanted.pull.node.clone()).or_insert(0_u32) += 1;
+        counts
+    });
     let limit = durations.fixture * most.into_values().max().unwrap_or(1);
     let waited = wait_for_objects(&mut fixtures.pods, limit, "images", |pods| {
         look(pods, &mut waits, left, begun, tell);
@@ -245,7 +242,7 @@ async fn pull_all(
     });
     if let Some(Err(trouble)) = cancel.run_until_cancelled(waited).await {
         for name in waits.keys() {
-            tell(&left[name].0.pull, Err(&trouble));
+            tell(&left[name].pull, Err(&trouble));
         }
     }
 }
@@ -259,7 +256,7 @@ async fn applied(
     if cancel.is_cancelled() {
         return Err(ended());
     }
-    let Wanted { pull, key } = wanted;
+    let Wanted { pull, key, .. } = wanted;
     let pool = manifest::pool_of(key, &fixtures.pools);
     let durations = fixtures.api.durations();
     let images = &fixtures.images;
@@ -287,14 +284,14 @@ fn look(
     let now = Instant::now();
     for (key, pod) in pods {
         let name = key.rsplit('/').next().unwrap_or_default();
-        let (Some(wait), Some((wanted, there))) = (waits.get_mut(name), left.get_mut(name)) else {
+        let (Some(wait), Some(wanted)) = (waits.get_mut(name), left.get_mut(name)) else {
             continue;
         };
         let done = pulled(pod).unwrap_or_else(|| wait.look(pod, now));
         match done {
             Condition::NotYet(_) => continue,
             Condition::Done(()) => {
-                *there = true;
+                wanted.there = true;
                 tell(&wanted.pull, Ok(now.saturating_duration_since(begun)));
             }
             Condition::Never(trouble) => tell(&wanted.pull, Err(&trouble)),
