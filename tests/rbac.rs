@@ -5,9 +5,18 @@
 
 use std::path::Path;
 
-use winconform::engine::roles;
-use winconform_core::report::rbac::Account;
+use winconform::engine::uses;
+use winconform_core::config::Config;
+use winconform_core::facts::{
+    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
+};
+use winconform_core::plan::{Plan, plan};
+use winconform_core::report::preflight::EXPECTED;
 
+use manifest::Account;
+
+#[path = "rbac/manifest.rs"]
+mod manifest;
 #[path = "world/suites.rs"]
 mod suites;
 
@@ -42,11 +51,75 @@ const WHOLE_RUN: (&[&str], Account) = (
     },
 );
 
+/// The manifests of a service account that can check these areas: with all that is asked of objects, and
+/// with the paths beside that not everyone may read.
+fn roles(areas: &[&str], account: &Account) -> (String, String) {
+    let suites = suites::of_areas(areas);
+    let mut config = Config::default();
+    config.outside.load_balancers = true;
+    let uses = uses(&config.images).expect("the manifests are valid");
+    // A cluster on which every check of theirs is looked at
+    let node = |name: &str, os, build| NodeFact {
+        name: name.to_owned(),
+        os,
+        build,
+        usable: true,
+        taints: Vec::new(),
+        details: NodeDetails::default(),
+    };
+    let windows = [
+        WindowsBuild::SERVER_2019,
+        WindowsBuild::SERVER_2022,
+        WindowsBuild::SERVER_2025,
+    ];
+    let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
+    let linux = node("linux", Os::Linux, None);
+    let nodes = Known::Fact {
+        value: windows.into_iter().chain([linux]).collect(),
+        source: String::new(),
+    };
+    let keeps_policies = Cni {
+        product: "calico".to_owned(),
+        mode: None,
+        vxlan: None,
+        signs: Vec::new(),
+        unread: Vec::new(),
+    };
+    // What is looked at differs by version
+    let checks = EXPECTED.flat_map(|minor| {
+        let facts = Facts {
+            server: Known::Fact {
+                value: format!("v1.{minor}.0"),
+                source: String::new(),
+            },
+            nodes: nodes.clone(),
+            cni: Known::Fact {
+                value: Some(keeps_policies.clone()),
+                source: String::new(),
+            },
+            load_balancer: Known::Fact {
+                value: LoadBalancerFact {
+                    with_address: 1,
+                    ..LoadBalancerFact::default()
+                },
+                source: String::new(),
+            },
+            ..Facts::default()
+        };
+        plan(&suites, &facts, &config).checks
+    });
+    let plan = Plan {
+        checks: checks.collect(),
+    };
+    let objects = manifest::objects(&plan, &uses, account);
+    (objects, manifest::paths(&plan, &uses))
+}
+
 #[test]
 fn an_account_of_facts_gets_and_lists_alone() {
     let (areas, account) = FACTS;
-    let roles = roles(&suites::of_areas(areas), &account).expect("the manifests are valid");
-    let (_, granted) = roles.objects.split_once("rules:\n").expect("it has rules");
+    let (objects, _) = roles(areas, &account);
+    let (_, granted) = objects.split_once("rules:\n").expect("it has rules");
     let verbs = granted.split("verbs: [").skip(1);
     let verbs = verbs.flat_map(|rest| rest[..rest.find(']').unwrap_or(0)].split(", "));
     let (read, other): (Vec<_>, Vec<_>) = verbs.partition(|verb| matches!(*verb, "get" | "list"));
@@ -58,10 +131,10 @@ fn an_account_of_facts_gets_and_lists_alone() {
 fn the_manifests_are_those_generated() {
     let mut files = Vec::new();
     for (areas, account) in [FACTS, REJECTIONS, WHOLE_RUN] {
-        let roles = roles(&suites::of_areas(areas), &account).expect("the manifests are valid");
-        files.push((account.file, roles.objects));
+        let (objects, paths) = roles(areas, &account);
+        files.push((account.file, objects));
         if account.makes.is_some() {
-            files.push(("metrics.yaml", roles.paths));
+            files.push(("metrics.yaml", paths));
         }
     }
     for (file, generated) in files {

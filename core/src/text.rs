@@ -41,6 +41,12 @@ pub fn is_hostile(character: char) -> bool {
             | '\u{FFFE}' | '\u{FFFF}' | '\u{E0000}'..='\u{E007F}')
 }
 
+/// Whether a text can be a DNS label but for its length (RFC 1123).
+pub fn is_dns_label(text: &str) -> bool {
+    let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
+}
+
 /// A count with its word, in the plural where it is not one.
 pub fn counted(count: usize, word: &str) -> String {
     match count {

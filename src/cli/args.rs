@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use winconform_core::config::parse_duration;
+use winconform_core::text::is_dns_label;
 
 #[cfg(feature = "demo")]
 mod simulated;
@@ -37,15 +38,15 @@ pub(super) enum Command {
     /// Check the cluster, remove everything again, and report
     Run(RunArgs),
     /// Show what a run would check on this cluster, and what it would skip and why
-    Plan(PlanArgs),
+    Plan(ShownArgs),
     /// Show what the cluster says of itself, each with where it was read or why it is unknown
     Facts(FactsArgs),
     /// List the images a run would pull on this cluster, by pool, with what runs them
-    Images(ImagesArgs),
+    Images(ShownArgs),
     /// Pull the images a run would pull, on every node it may use, and leave nothing else
     Prepull(PrepullArgs),
     /// Ask what a run would be allowed to do on this cluster, and what the lack of it costs
-    Preflight(PreflightArgs),
+    Preflight(ShownArgs),
     /// List all claims
     List(ListArgs),
     /// Explain one claim: who makes it, how it is checked, what is known of it
@@ -199,20 +200,12 @@ pub(super) enum KeepWhen {
     Always,
 }
 
+/// What is shown of a cluster, and how.
 #[derive(Args, Debug)]
-pub(super) struct PlanArgs {
+pub(super) struct ShownArgs {
     #[command(flatten)]
     pub(super) on: OnClusterArgs,
-    /// The form of the plan
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: Format,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct ImagesArgs {
-    #[command(flatten)]
-    pub(super) on: OnClusterArgs,
-    /// The form of the list
+    /// The form on standard output
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,
 }
@@ -223,15 +216,6 @@ pub(super) struct PrepullArgs {
     pub(super) on: OnClusterArgs,
     #[command(flatten)]
     pub(super) protected: ProtectedArgs,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct PreflightArgs {
-    #[command(flatten)]
-    pub(super) on: OnClusterArgs,
-    /// The form of the answer
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: Format,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -298,12 +282,7 @@ fn parse_deadline(text: &str) -> Result<Duration, String> {
 
 /// Part of a Lease's name: a DNS label that leaves room for the prefix.
 fn parse_id(text: &str) -> Result<String, String> {
-    let valid = (1..=40).contains(&text.len())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        && !text.starts_with('-')
-        && !text.ends_with('-');
+    let valid = text.len() <= 40 && is_dns_label(text);
     valid
         .then(|| text.to_owned())
         .ok_or_else(|| "1 to 40 of a-z, 0-9 and -, not at either end".to_owned())

@@ -10,7 +10,7 @@ use super::screen::Screen;
 use crate::cluster::{Cleaning, CleanupError, cleanup};
 
 pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
-    let cluster = connected(&args.cluster.into(), &Config::default(), screen).await?;
+    let cluster = connected(&args.cluster, &Config::default(), screen).await?;
     let holder = format!("cleanup/{}", std::process::id());
     let told = |cleaning| match cleaning {
         Cleaning::Waits => {

@@ -14,11 +14,15 @@ const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-sk
 /// Connects with the limits of a configuration, and warns where nothing shows that the right server
 /// answers.
 pub(super) async fn connected(
-    options: &ConnectOptions,
+    args: &ClusterArgs,
     config: &Config,
     screen: &Screen,
 ) -> Result<Cluster, CliError> {
-    let cluster = connect(options, config.durations.clone(), config.limits.clone()).await;
+    let options = ConnectOptions {
+        context: args.context.clone(),
+        kubeconfig: args.kubeconfig.clone(),
+    };
+    let cluster = connect(&options, config.durations.clone(), config.limits.clone()).await;
     let cluster = cluster.map_err(CliError::Connect)?;
     if cluster.unverified {
         screen.complain(&format!("warning: {UNVERIFIED}\n"));
@@ -29,24 +33,15 @@ pub(super) async fn connected(
 /// The same for a command that makes something: a protected cluster is refused, and that nobody could
 /// tell is said.
 pub(super) async fn connected_to_change(
-    options: &ConnectOptions,
+    (cluster, protected): (&ClusterArgs, &ProtectedArgs),
     config: &Config,
-    args: &ProtectedArgs,
     screen: &Screen,
 ) -> Result<Cluster, CliError> {
-    let cluster = connected(options, config, screen).await?;
-    let guarded = guard(&cluster, &config.protected, args.allow_protected.as_deref()).await;
+    let cluster = connected(cluster, config, screen).await?;
+    let allowed = protected.allow_protected.as_deref();
+    let guarded = guard(&cluster, &config.protected, allowed).await;
     if let Some(unread) = guarded.map_err(CliError::Guarded)? {
         screen.complain(&format!("warning: {unread}\n"));
     }
     Ok(cluster)
-}
-
-impl From<ClusterArgs> for ConnectOptions {
-    fn from(args: ClusterArgs) -> Self {
-        Self {
-            context: args.context,
-            kubeconfig: args.kubeconfig,
-        }
-    }
 }

@@ -20,8 +20,7 @@ use winconform_core::text::counted;
 
 use super::args::{DemoArgs, Pace};
 use super::error::CliError;
-use super::progress::Progress;
-use super::run::{count_signals, created, reported};
+use super::run::{begun, count_signals, reported};
 use super::screen::Screen;
 use super::{out, simulate};
 use crate::cluster::{Cluster, LEASE_NAME};
@@ -166,13 +165,8 @@ async fn checked(
     screen: &Screen,
 ) -> Result<u8, CliError> {
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let progress = Progress::start(*screen);
-    let journal = created(
-        cluster.api.env(),
-        args.out.as_deref(),
-        record.as_deref(),
-        &progress,
-    )?;
+    let out = args.out.as_deref();
+    let (progress, journal) = begun(cluster, out, record.as_deref(), *screen)?;
     // Who ends it while time is skipped ends the process, and with it all there is
     let (_alive, mut signals) = watch::channel(0);
     if let Pace::Real = args.pace {

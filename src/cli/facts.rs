@@ -10,7 +10,7 @@ use super::screen::Screen;
 use crate::cluster::collect;
 
 pub(super) async fn run(args: FactsArgs, screen: &Screen) -> Result<u8, CliError> {
-    let cluster = connected(&args.cluster.into(), &Config::default(), screen).await?;
+    let cluster = connected(&args.cluster, &Config::default(), screen).await?;
     let found = collect(&cluster.api).await;
     match args.format {
         Format::Text => screen.say(&facts::render(&found, screen.width())),

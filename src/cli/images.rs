@@ -3,16 +3,16 @@
 use winconform_core::plan::pulls;
 use winconform_core::report::images;
 
-use super::args::{Format, ImagesArgs};
+use super::args::{Format, ShownArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
 use super::settings;
 use crate::engine::{offers, plan_of};
 
-pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliError> {
+pub(super) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
-    let cluster = connected(&args.on.cluster.into(), &settings.config, screen).await?;
+    let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let table = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await

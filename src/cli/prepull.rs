@@ -21,13 +21,8 @@ use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
     let cleanup = Cleanup::of(&args.on.cluster);
-    let cluster = connected_to_change(
-        &args.on.cluster.into(),
-        &settings.config,
-        &args.protected,
-        screen,
-    )
-    .await?;
+    let whose = (&args.on.cluster, &args.protected);
+    let cluster = connected_to_change(whose, &settings.config, screen).await?;
     let images = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await

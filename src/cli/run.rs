@@ -1,6 +1,5 @@
 //! `winconform run`.
 
-use crate::transport::Env;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use super::progress::Progress;
 use super::screen::Screen;
 use super::shell::Cleanup;
 use super::{out, report, settings};
-use crate::cluster::{LEASE_NAME, remains};
+use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
@@ -25,14 +24,9 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let earlier = earlier.map(Arc::new);
     let cleanup = Cleanup::of(&args.on.cluster);
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster = connected_to_change(
-        &args.on.cluster.into(),
-        &settings.config,
-        &args.protected,
-        screen,
-    )
-    .await
-    .map_err(|error| unbegun(error, args.out.as_deref(), screen))?;
+    let whose = (&args.on.cluster, &args.protected);
+    let cluster = connected_to_change(whose, &settings.config, screen).await;
+    let cluster = cluster.map_err(|error| unbegun(error, args.out.as_deref(), screen))?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {
@@ -59,13 +53,8 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
             "warning: run {run} left {objects} here, or is under way; to remove them: {command}\n"
         ));
     }
-    let progress = Progress::start(*screen);
-    let journal = created(
-        cluster.api.env(),
-        args.out.as_deref(),
-        record.as_deref(),
-        &progress,
-    )?;
+    let out = args.out.as_deref();
+    let (progress, journal) = begun(&cluster, out, record.as_deref(), *screen)?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
@@ -93,16 +82,20 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     Ok(finished.exit.code())
 }
 
-/// The record of a run that is about to begin, and in the place of whose reports its own will be.
-pub(super) fn created(
-    env: &Env,
+/// The record of a run that is about to begin, in the place of whose reports its own will be, and what tells of
+/// it as it goes on.
+pub(super) fn begun(
+    cluster: &Cluster,
     folder: Option<&Path>,
     record: Option<&Path>,
-    progress: &Progress,
-) -> Result<Journal, CliError> {
+    screen: Screen,
+) -> Result<(Progress, Journal), CliError> {
+    let progress = Progress::start(screen);
     let superseded = folder.map(out::reports).unwrap_or_default();
-    Journal::create(env.clone(), record, superseded, progress.listener())
-        .map_err(|error| CliError::Run(RunError::Journal(error)))
+    let env = cluster.api.env().clone();
+    let journal = Journal::create(env, record, superseded, progress.listener());
+    let journal = journal.map_err(|error| CliError::Run(RunError::Journal(error)))?;
+    Ok((progress, journal))
 }
 
 pub(super) fn reported(

@@ -76,6 +76,11 @@ pub(super) fn selected(
 
 /// The text of a file that is no more than a file of settings may be.
 pub(super) fn read(path: &Path) -> Result<String, CliError> {
+    read_bounded(path, "configuration", LARGEST)
+}
+
+/// The text of a file that has no more bytes than one of its kind may have.
+pub(super) fn read_bounded(path: &Path, what: &str, most: u64) -> Result<String, CliError> {
     let refuse = |source| CliError::Read {
         path: path.to_owned(),
         source,
@@ -85,10 +90,10 @@ pub(super) fn read(path: &Path) -> Result<String, CliError> {
     if !metadata.is_file() {
         return Err(CliError::Usage(format!("`{shown}` is not a regular file")));
     }
-    if metadata.len() > LARGEST {
+    if metadata.len() > most {
         let bytes = metadata.len();
         return Err(CliError::Usage(format!(
-            "`{shown}` has {bytes} bytes; a configuration may have {LARGEST}"
+            "`{shown}` has {bytes} bytes; a {what} may have {most}"
         )));
     }
     std::fs::read_to_string(path).map_err(refuse)

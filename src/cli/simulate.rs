@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 use winconform_core::config::Config;
 use winconform_core::text::{counted, printable};
 
-use super::args::SimulateArgs;
+use super::args::{ClusterArgs, SimulateArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
 use super::topology;
 use super::warnings;
-use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, named};
+use crate::cluster::{ConnectError, KubeconfigError, named};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_topologies {
@@ -27,11 +27,11 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         return Ok(0);
     };
     let topology = topology::load(&args.topology)?;
-    let options = ConnectOptions {
+    let whose = ClusterArgs {
         context: None,
         kubeconfig: Some(join_to.clone()),
     };
-    let cluster = connected(&options, &Config::default(), screen).await;
+    let cluster = connected(&whose, &Config::default(), screen).await;
     let cluster = cluster.map_err(|error| in_terms_of_join(error, &join_to))?;
     warnings::show(*screen);
     let Signals { halt, cut } = on_signals()?;

@@ -6,6 +6,7 @@ use include_dir::{Dir, include_dir};
 use winconform_core::suite::{SuiteFile, Suites};
 
 use super::error::CliError;
+use super::settings::read_bounded;
 
 /// The suites built into the binary.
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
@@ -40,22 +41,17 @@ fn built_in(dir: &Dir<'_>) -> Vec<SuiteFile> {
 }
 
 fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(), CliError> {
-    let read = |path: &Path| {
-        let path = path.to_owned();
-        move |source| CliError::Read {
-            path: path.clone(),
-            source,
-        }
+    let unread = |path: &Path, source| CliError::Read {
+        path: path.to_owned(),
+        source,
     };
-    let mut entries = std::fs::read_dir(folder)
-        .map_err(read(folder))?
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(read(folder))?;
+    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let mut entries = entries.map_err(|source| unread(folder, source))?;
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {
         let path = entry.path();
-        let metadata = std::fs::metadata(&path).map_err(read(&path))?;
         let ending = path.extension().unwrap_or_default();
+        let metadata = std::fs::metadata(&path).map_err(|source| unread(&path, source))?;
         if metadata.is_dir() {
             of_folder(root, &path, files)?;
         } else if ending == "yml" {
@@ -65,21 +61,10 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
                 "suites end in .yaml: rename `{shown}`"
             )));
         } else if ending == "yaml" {
-            let shown = path.display();
-            if !metadata.is_file() {
-                return Err(CliError::Usage(format!("`{shown}` is not a regular file")));
-            }
-            if metadata.len() > LARGEST {
-                let bytes = metadata.len();
-                return Err(CliError::Usage(format!(
-                    "`{shown}` has {bytes} bytes; a suite may have {LARGEST}"
-                )));
-            }
-            let text = std::fs::read_to_string(&path).map_err(read(&path))?;
             files.push(SuiteFile {
                 path: below(root, &path),
                 shown: path.display().to_string(),
-                text,
+                text: read_bounded(&path, "suite", LARGEST)?,
             });
         }
     }

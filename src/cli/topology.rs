@@ -8,8 +8,9 @@ use hybrid_sim::{
     IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Pool, TaintSpec, Topology,
 };
 use winconform_core::document::{
-    Decoder, Diagnostic, Diagnostics, Node, Place, Value, did_you_mean, parse,
+    Decoder, Diagnostic, Diagnostics, Fields, Node, Place, Value, did_you_mean, parse,
 };
+use winconform_core::text::is_dns_label;
 
 use super::error::CliError;
 use super::settings::read;
@@ -87,332 +88,295 @@ fn empty() -> Topology {
 
 fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
     let mut topology = empty();
-    let root = match parse(file, text) {
-        Ok(root) => root,
-        Err(error) => {
-            found.push(error);
-            return topology;
+    match parse(file, text) {
+        Ok(root) => {
+            let mut decoder = Decoder::new(file);
+            read_root(&mut decoder, &root, &mut topology);
+            found.extend(decoder.finish());
         }
-    };
-    let mut decoder = Decoder::new(file);
-    let reader = Reader {
-        decoder: &mut decoder,
-        names: BTreeMap::new(),
-    };
-    reader.root(&root, &mut topology);
-    found.extend(decoder.finish());
+        Err(error) => found.push(error),
+    }
     topology
 }
 
-struct Reader<'d, 'f> {
-    decoder: &'d mut Decoder<'f>,
-    /// The lines of the names.
-    names: BTreeMap<String, u64>,
+fn read_root(decoder: &mut Decoder<'_>, root: &Node, topology: &mut Topology) {
+    if root.value == Value::Null {
+        let hint = "`nodes: [{name: win, pool: windows-2022}]` is the least".to_owned();
+        return decoder.report(root, "the topology is empty", Some(hint));
+    }
+    let Some(mut fields) = decoder.fields(root, "the topology") else {
+        return;
+    };
+    read_flag(decoder, &mut fields, "outside", &mut topology.outside);
+    let balancer = &mut topology.load_balancer;
+    read_flag(decoder, &mut fields, "load-balancer", balancer);
+    let usual = IpFamilies::default();
+    let families = fields.or(decoder, "ip-families", usual, read_families);
+    topology.ip_families = families.unwrap_or_default();
+    let network = fields.optional("network");
+    let nodes = fields.required(decoder, "nodes");
+    fields.finish(decoder);
+    let usual = NetworkSpec::default();
+    let network = network.map_or(usual, |node| read_network(decoder, node, usual));
+    let Some(list) = nodes else { return };
+    let Some(items) = decoder.list(list, "`nodes`") else {
+        return;
+    };
+    let mut lines = BTreeMap::new();
+    for item in items {
+        read_nodes(decoder, item, network, &mut lines, &mut topology.nodes);
+    }
+    if items.is_empty() {
+        decoder.report(list, "the topology has no nodes", None);
+    }
+    let (many, most) = (topology.nodes.len(), Topology::MOST_NODES);
+    if many > most {
+        let message = format!("{many} nodes are more than the {most} that one simulator can have");
+        let hint = "several simulators can join, each with a `--prefix` of its own".to_owned();
+        decoder.report(list, message, Some(hint));
+    }
 }
 
-impl Reader<'_, '_> {
-    fn root(mut self, root: &Node, topology: &mut Topology) {
-        if root.value == Value::Null {
-            let hint = "`nodes: [{name: win, pool: windows-2022}]` is the least";
-            self.decoder
-                .report(root, "the topology is empty", Some(hint.to_owned()));
-            return;
+/// One entry of the list, which stands for `count` nodes; `lines` are those of the names so far.
+fn read_nodes(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    network: NetworkSpec,
+    lines: &mut BTreeMap<String, u64>,
+    nodes: &mut Vec<NodeSpec>,
+) {
+    let Some(mut fields) = decoder.fields(node, "a node") else {
+        return;
+    };
+    let base = fields.read(decoder, "name", |decoder, node| {
+        Some((node, read_name(decoder, node)?))
+    });
+    let pool = fields.read(decoder, "pool", |decoder, node| {
+        decoder.word(node, "pool", &POOLS, |text| text.parse::<Pool>().ok())
+    });
+    let most = u32::try_from(Topology::MOST_NODES).unwrap_or(u32::MAX);
+    // Of a count that is none one node is made
+    let many = fields.maybe(decoder, "count", |decoder, node| {
+        decoder.whole(node, "`count`", (1, most))
+    });
+    let many = many.unwrap_or(Some(1));
+    let mut spec = NodeSpec::new("", pool.unwrap_or(Pool::Linux));
+    let cpus = fields.or(decoder, "cpus", spec.cpus, |decoder, node| {
+        decoder.whole(node, "`cpus`", CPUS)
+    });
+    let memory = fields.or(decoder, "memory", spec.memory, read_memory);
+    (spec.cpus, spec.memory) = (cpus.unwrap_or(spec.cpus), memory.unwrap_or(spec.memory));
+    let mut list = |key| fields.optional(key);
+    let (labels, taints, handlers) = (list("labels"), list("taints"), list("handlers"));
+    spec.labels = labels.map_or_else(BTreeMap::new, |node| read_labels(decoder, node));
+    spec.taints = taints.map(|node| read_taints(decoder, node));
+    spec.handlers = handlers.map_or_else(Vec::new, |node| read_handlers(decoder, node));
+    let own = fields.optional("network");
+    spec.network = own.map_or(network, |node| read_network(decoder, node, network));
+    fields.finish(decoder);
+    let Some((at, base)) = base else { return };
+    let names: Vec<String> = match many {
+        None => vec![base],
+        Some(many) => (1..=many).map(|nth| format!("{base}-{nth}")).collect(),
+    };
+    for name in names {
+        if let Some(line) = lines.get(&name) {
+            let message = format!("two nodes are called `{name}`, the other in line {line}");
+            // The rest of a count would say the same again
+            return decoder.report(at, message, None);
         }
-        let Some(mut fields) = self.decoder.fields(root, "the topology") else {
-            return;
-        };
-        let outside = fields.optional("outside");
-        let balancer = fields.optional("load-balancer");
-        let families = fields.optional("ip-families");
-        let network = fields.optional("network");
-        let nodes = fields.required(self.decoder, "nodes");
-        fields.finish(self.decoder);
-        if let Some(node) = outside {
-            topology.outside = self.flag(node, "`outside`").unwrap_or(true);
-        }
-        if let Some(node) = balancer {
-            topology.load_balancer = self.flag(node, "`load-balancer`").unwrap_or(false);
-        }
-        if let Some(node) = families {
-            topology.ip_families = self.families(node).unwrap_or_default();
-        }
-        let usual = NetworkSpec::default();
-        let network = network.map_or(usual, |node| self.network(node, usual));
-        let Some(list) = nodes else { return };
-        let Some(items) = self.decoder.list(list, "`nodes`") else {
-            return;
-        };
-        for item in items {
-            self.nodes(item, network, &mut topology.nodes);
-        }
-        if items.is_empty() {
-            self.decoder.report(list, "the topology has no nodes", None);
-        }
-        let (many, most) = (topology.nodes.len(), Topology::MOST_NODES);
-        if many > most {
-            let message =
-                format!("{many} nodes are more than the {most} that one simulator can have");
-            let hint = "several simulators can join, each with a `--prefix` of its own";
-            self.decoder.report(list, message, Some(hint.to_owned()));
-        }
-    }
-
-    /// One entry of the list, which stands for `count` nodes.
-    fn nodes(&mut self, node: &Node, network: NetworkSpec, nodes: &mut Vec<NodeSpec>) {
-        let Some(mut fields) = self.decoder.fields(node, "a node") else {
-            return;
-        };
-        let name = fields.required(self.decoder, "name");
-        let pool = fields.required(self.decoder, "pool");
-        let count = fields.optional("count");
-        let cpus = fields.optional("cpus");
-        let memory = fields.optional("memory");
-        let labels = fields.optional("labels");
-        let taints = fields.optional("taints");
-        let handlers = fields.optional("handlers");
-        let own_network = fields.optional("network");
-        fields.finish(self.decoder);
-
-        let base = name.and_then(|node| Some((node, self.label_name(node)?)));
-        let read = |text: &str| text.parse::<Pool>().ok();
-        let pool = pool.and_then(|node| self.decoder.word(node, "pool", &POOLS, read));
-        let mut spec = NodeSpec::new("", pool.unwrap_or(Pool::Linux));
-        if let Some(cpus) = cpus.and_then(|node| self.decoder.whole(node, "`cpus`", CPUS)) {
-            spec.cpus = cpus;
-        }
-        if let Some(memory) = memory.and_then(|node| self.memory(node)) {
-            spec.memory = memory;
-        }
-        spec.labels = labels.map_or_else(BTreeMap::new, |node| self.labels(node));
-        spec.taints = taints.map(|node| self.taints(node));
-        spec.handlers = handlers.map_or_else(Vec::new, |node| self.handlers(node));
-        spec.network = own_network.map_or(network, |node| self.network(node, network));
-        let most = u32::try_from(Topology::MOST_NODES).unwrap_or(u32::MAX);
-        let many = count.map(|node| self.decoder.whole(node, "`count`", (1, most)));
-        let Some((at, base)) = base else { return };
-        let names: Vec<String> = match many {
-            None => vec![base],
-            Some(many) => {
-                let each = |number| format!("{base}-{number}");
-                (1..=many.unwrap_or(1)).map(each).collect()
-            }
-        };
-        for name in names {
-            if let Some(line) = self.names.get(&name) {
-                let message = format!("two nodes are called `{name}`, the other in line {line}");
-                self.decoder.report(at, message, None);
-                // The rest of a count would say the same again
-                return;
-            }
-            self.names.insert(name.clone(), at.line);
-            nodes.push(NodeSpec {
-                name,
-                ..spec.clone()
-            });
-        }
-    }
-
-    /// Part of a DNS label, with room for a prefix and a number.
-    fn label_name(&mut self, node: &Node) -> Option<String> {
-        let text = self.decoder.text(node, "`name`")?;
-        let fits = text.len() <= 40 && is_dns_label(text);
-        if !fits {
-            let message = "`name` must be 1 to 40 of a-z, 0-9 and -, not at either end";
-            self.decoder.report(node, message, None);
-        }
-        fits.then(|| text.to_owned())
-    }
-
-    fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
-        if let Value::Bool(flag) = node.value {
-            return Some(flag);
-        }
-        self.decoder
-            .report(node, format!("{what} must be true or false"), None);
-        None
-    }
-
-    fn families(&mut self, node: &Node) -> Option<IpFamilies> {
-        let items = self.decoder.list(node, "`ip-families`")?;
-        let words = items.iter().map(|item| match &item.value {
-            Value::Text(text) => text.as_str(),
-            _ => "",
+        lines.insert(name.clone(), at.line);
+        nodes.push(NodeSpec {
+            name,
+            ..spec.clone()
         });
-        match words.collect::<Vec<_>>()[..] {
-            ["IPv4"] => Some(IpFamilies::IPv4),
-            ["IPv4", "IPv6"] => Some(IpFamilies::DualStack),
-            _ => {
-                let message = "`ip-families` must be [IPv4] or [IPv4, IPv6]";
-                let hint = "the API server reaches the nodes over IPv4: on loopback IPv6 has one address alone";
-                self.decoder.report(node, message, Some(hint.to_owned()));
-                None
-            }
+    }
+}
+
+/// Part of a DNS label, with room for a prefix and a number.
+fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
+    let text = decoder.text(node, "`name`")?;
+    let fits = text.len() <= 40 && is_dns_label(text);
+    if !fits {
+        let message = "`name` must be 1 to 40 of a-z, 0-9 and -, not at either end";
+        decoder.report(node, message, None);
+    }
+    fits.then(|| text.to_owned())
+}
+
+fn read_flag(
+    decoder: &mut Decoder<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    flag: &mut bool,
+) {
+    let read = fields.or(decoder, key, *flag, |decoder, node| {
+        decoder.flag(node, &format!("`{key}`"))
+    });
+    *flag = read.unwrap_or(*flag);
+}
+
+fn read_families(decoder: &mut Decoder<'_>, node: &Node) -> Option<IpFamilies> {
+    let items = decoder.list(node, "`ip-families`")?;
+    let words = items.iter().map(|item| match &item.value {
+        Value::Text(text) => text.as_str(),
+        _ => "",
+    });
+    match words.collect::<Vec<_>>()[..] {
+        ["IPv4"] => Some(IpFamilies::IPv4),
+        ["IPv4", "IPv6"] => Some(IpFamilies::DualStack),
+        _ => {
+            let message = "`ip-families` must be [IPv4] or [IPv4, IPv6]";
+            let hint = "the API server reaches the nodes over IPv4: on loopback IPv6 has one address alone";
+            decoder.report(node, message, Some(hint.to_owned()));
+            None
         }
     }
+}
 
-    /// In MiB.
-    fn memory(&mut self, node: &Node) -> Option<u32> {
-        let read = |text: &str| {
-            let (number, unit) = match text.strip_suffix("Gi") {
-                Some(number) => (number, 1024),
-                None => (text.strip_suffix("Mi")?, 1),
-            };
-            let memory = number.parse::<u32>().ok()?.checked_mul(unit)?;
-            (MEMORY.0..=MEMORY.1).contains(&memory).then_some(memory)
+/// In MiB.
+fn read_memory(decoder: &mut Decoder<'_>, node: &Node) -> Option<u32> {
+    let read = |text: &str| {
+        let (number, unit) = match text.strip_suffix("Gi") {
+            Some(number) => (number, 1024),
+            None => (text.strip_suffix("Mi")?, 1),
         };
-        let memory = match &node.value {
-            Value::Text(text) => read(text),
-            _ => None,
-        };
-        if memory.is_none() {
-            let message = "`memory` must be from 4Gi to 4096Gi, as a whole number of Mi or Gi";
-            self.decoder.report(node, message, None);
-        }
-        memory
+        let memory = number.parse::<u32>().ok()?.checked_mul(unit)?;
+        (MEMORY.0..=MEMORY.1).contains(&memory).then_some(memory)
+    };
+    let memory = match &node.value {
+        Value::Text(text) => read(text),
+        _ => None,
+    };
+    if memory.is_none() {
+        let message = "`memory` must be from 4Gi to 4096Gi, as a whole number of Mi or Gi";
+        decoder.report(node, message, None);
     }
+    memory
+}
 
-    fn labels(&mut self, node: &Node) -> BTreeMap<String, String> {
-        let mut labels = BTreeMap::new();
-        for entry in self.decoder.entries(node, "`labels`").unwrap_or_default() {
-            let key = entry.key.as_str();
-            if OWN_LABELS.contains(&key) {
-                let message = format!("the label `{key}` is the simulator's own");
-                self.decoder.report(&entry.node, message, None);
-            } else if POOL_LABELS.contains(&key) {
-                let message = format!("the label `{key}` follows from the pool");
-                let hint = "the faults `node-label-wrong` and `node-labels-missing` change it";
-                self.decoder
-                    .report(&entry.node, message, Some(hint.to_owned()));
-            } else if !is_key(key) {
-                let message = format!("`{key}` cannot be the key of a label");
-                self.decoder
-                    .report(&entry.node, message, Some(KEY_HINT.to_owned()));
-            } else if let Some(value) = self.value(&entry.node, "the value of a label") {
-                labels.insert(key.to_owned(), value);
-            }
-        }
-        labels
-    }
-
-    /// The value of a label or taint, which may be empty.
-    fn value(&mut self, node: &Node, what: &str) -> Option<String> {
-        if let Value::Text(text) = &node.value
-            && (text.is_empty() || is_name(text))
-        {
-            return Some(text.clone());
-        }
-        // Numbers and booleans are told to need quotes
-        let text = self.decoder.text(node, what)?;
-        let message = format!("`{text}` cannot be {what}");
-        self.decoder
-            .report(node, message, Some(VALUE_HINT.to_owned()));
-        None
-    }
-
-    fn taints(&mut self, node: &Node) -> Vec<TaintSpec> {
-        let items = self.decoder.list(node, "`taints`").unwrap_or_default();
-        let mut taints: Vec<TaintSpec> = Vec::new();
-        for item in items {
-            let Some(taint) = self.taint(item) else {
-                continue;
-            };
-            // As the API server refuses it
-            let same = |known: &TaintSpec| known.key == taint.key && known.effect == taint.effect;
-            if taints.iter().any(same) {
-                let (key, effect) = (&taint.key, &taint.effect);
-                let message = format!("two taints have the key `{key}` and the effect {effect}");
-                self.decoder.report(item, message, None);
-            }
-            taints.push(taint);
-        }
-        taints
-    }
-
-    fn taint(&mut self, node: &Node) -> Option<TaintSpec> {
-        let mut fields = self.decoder.fields(node, "a taint")?;
-        let key = fields.required(self.decoder, "key");
-        let value = fields.optional("value");
-        let effect = fields.required(self.decoder, "effect");
-        fields.finish(self.decoder);
-        let key = key.and_then(|node| {
-            let text = self.decoder.text(node, "`key`")?;
-            if !is_key(text) {
-                let message = format!("`{text}` cannot be the key of a taint");
-                self.decoder
-                    .report(node, message, Some(KEY_HINT.to_owned()));
-            }
-            Some(text.to_owned())
-        });
-        let value = match value {
-            None => Some(String::new()),
-            Some(node) => self.value(node, "the value of a taint"),
-        };
-        let read = |text: &str| EFFECTS.contains(&text).then(|| text.to_owned());
-        let effect = effect.and_then(|node| self.decoder.word(node, "effect", &EFFECTS, read));
-        Some(TaintSpec {
-            key: key?,
-            value: value?,
-            effect: effect?,
-        })
-    }
-
-    fn handlers(&mut self, node: &Node) -> Vec<String> {
-        let items = self.decoder.list(node, "`handlers`").unwrap_or_default();
-        let mut handlers: Vec<String> = Vec::new();
-        for item in items {
-            let Some(text) = self.decoder.text(item, "a handler") else {
-                continue;
-            };
-            // kubernetes 1.37.0, pkg/apis/node/validation/validation.go, `ValidateRuntimeClass`
-            if text.len() > 63 || !is_dns_label(text) {
-                let message = format!("`{text}` cannot be a handler of a RuntimeClass");
-                let hint = "1 to 63 of a-z, 0-9 and -, not at either end: `runhcs-wcow-hypervisor`";
-                self.decoder.report(item, message, Some(hint.to_owned()));
-            } else if handlers.iter().any(|known| known == text) {
-                let message = format!("the handler `{text}` stands there twice");
-                self.decoder.report(item, message, None);
-            }
-            handlers.push(text.to_owned());
-        }
-        handlers
-    }
-
-    fn network(&mut self, node: &Node, usual: NetworkSpec) -> NetworkSpec {
-        let mut network = usual;
-        let Some(mut fields) = self.decoder.fields(node, "`network`") else {
-            return network;
-        };
-        let mode = fields.optional("mode");
-        let flags = [
-            ("`dsr`", fields.optional("dsr"), &mut network.dsr),
+fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    for entry in decoder.entries(node, "`labels`").unwrap_or_default() {
+        let key = entry.key.as_str();
+        let (message, hint) = if OWN_LABELS.contains(&key) {
+            (format!("the label `{key}` is the simulator's own"), None)
+        } else if POOL_LABELS.contains(&key) {
+            let hint = "the faults `node-label-wrong` and `node-labels-missing` change it";
             (
-                "`policies`",
-                fields.optional("policies"),
-                &mut network.policies,
-            ),
-            (
-                "`host-ports`",
-                fields.optional("host-ports"),
-                &mut network.host_ports,
-            ),
-        ];
-        fields.finish(self.decoder);
-        for (what, node, flag) in flags {
-            if let Some(given) = node.and_then(|node| self.flag(node, what)) {
-                *flag = given;
-            }
-        }
-        let known = NetworkMode::ALL.map(NetworkMode::name);
-        let read = |text: &str| {
-            NetworkMode::ALL
-                .into_iter()
-                .find(|mode| mode.name() == text)
+                format!("the label `{key}` follows from the pool"),
+                Some(hint),
+            )
+        } else if !is_key(key) {
+            let message = format!("`{key}` cannot be the key of a label");
+            (message, Some(KEY_HINT))
+        } else {
+            let value = read_value(decoder, &entry.node, "the value of a label");
+            labels.extend(value.map(|value| (key.to_owned(), value)));
+            continue;
         };
-        if let Some(mode) = mode.and_then(|node| self.decoder.word(node, "mode", &known, read)) {
-            network.mode = mode;
-        }
-        network
+        decoder.report(&entry.node, message, hint.map(str::to_owned));
     }
+    labels
+}
+
+/// The value of a label or taint, which may be empty.
+fn read_value(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<String> {
+    if let Value::Text(text) = &node.value
+        && (text.is_empty() || is_name(text))
+    {
+        return Some(text.clone());
+    }
+    // Numbers and booleans are told to need quotes
+    let text = decoder.text(node, what)?;
+    let message = format!("`{text}` cannot be {what}");
+    decoder.report(node, message, Some(VALUE_HINT.to_owned()));
+    None
+}
+
+fn read_taints(decoder: &mut Decoder<'_>, node: &Node) -> Vec<TaintSpec> {
+    let items = decoder.list(node, "`taints`").unwrap_or_default();
+    let mut taints: Vec<TaintSpec> = Vec::new();
+    for item in items {
+        let Some(taint) = read_taint(decoder, item) else {
+            continue;
+        };
+        // As the API server refuses it
+        let same = |known: &TaintSpec| known.key == taint.key && known.effect == taint.effect;
+        if taints.iter().any(same) {
+            let (key, effect) = (&taint.key, &taint.effect);
+            let message = format!("two taints have the key `{key}` and the effect {effect}");
+            decoder.report(item, message, None);
+        }
+        taints.push(taint);
+    }
+    taints
+}
+
+fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintSpec> {
+    let mut fields = decoder.fields(node, "a taint")?;
+    let key = fields.read(decoder, "key", |decoder, node| {
+        let text = decoder.text(node, "`key`")?;
+        if !is_key(text) {
+            let message = format!("`{text}` cannot be the key of a taint");
+            decoder.report(node, message, Some(KEY_HINT.to_owned()));
+        }
+        Some(text.to_owned())
+    });
+    let value = fields.or(decoder, "value", String::new(), |decoder, node| {
+        read_value(decoder, node, "the value of a taint")
+    });
+    let effect = fields.read(decoder, "effect", |decoder, node| {
+        decoder.member(node, "effect", &EFFECTS)
+    });
+    fields.finish(decoder);
+    Some(TaintSpec {
+        key: key?,
+        value: value?,
+        effect: effect?.to_owned(),
+    })
+}
+
+fn read_handlers(decoder: &mut Decoder<'_>, node: &Node) -> Vec<String> {
+    let items = decoder.list(node, "`handlers`").unwrap_or_default();
+    let mut handlers: Vec<String> = Vec::new();
+    for item in items {
+        let Some(text) = decoder.text(item, "a handler") else {
+            continue;
+        };
+        // kubernetes 1.37.0, pkg/apis/node/validation/validation.go, `ValidateRuntimeClass`
+        if text.len() > 63 || !is_dns_label(text) {
+            let message = format!("`{text}` cannot be a handler of a RuntimeClass");
+            let hint = "1 to 63 of a-z, 0-9 and -, not at either end: `runhcs-wcow-hypervisor`";
+            decoder.report(item, message, Some(hint.to_owned()));
+        } else if handlers.iter().any(|known| known == text) {
+            let message = format!("the handler `{text}` stands there twice");
+            decoder.report(item, message, None);
+        }
+        handlers.push(text.to_owned());
+    }
+    handlers
+}
+
+fn read_network(decoder: &mut Decoder<'_>, node: &Node, usual: NetworkSpec) -> NetworkSpec {
+    let mut network = usual;
+    let Some(mut fields) = decoder.fields(node, "`network`") else {
+        return network;
+    };
+    let known = NetworkMode::ALL.map(NetworkMode::name);
+    let find = |text: &str| {
+        let mut all = NetworkMode::ALL.into_iter();
+        all.find(|mode| mode.name() == text)
+    };
+    let mode = fields.or(decoder, "mode", usual.mode, |decoder, node| {
+        decoder.word(node, "mode", &known, find)
+    });
+    network.mode = mode.unwrap_or(usual.mode);
+    read_flag(decoder, &mut fields, "dsr", &mut network.dsr);
+    read_flag(decoder, &mut fields, "policies", &mut network.policies);
+    read_flag(decoder, &mut fields, "host-ports", &mut network.host_ports);
+    fields.finish(decoder);
+    network
 }
 
 const KEY_HINT: &str =
@@ -425,12 +389,6 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| ends(c) || "-_.".contains(c))
         && text.starts_with(ends)
         && text.ends_with(ends)
-}
-
-/// But for its length.
-fn is_dns_label(text: &str) -> bool {
-    let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
 }
 
 fn is_key(text: &str) -> bool {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::way::{ApiRequest, Trouble, TroubleKind};
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
@@ -355,24 +355,15 @@ impl<'a> Removal<'a> {
     }
 
     async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
-        // Not another of the same name that came meanwhile
-        let mut body = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
-            "preconditions": {"uid": uid},
-        });
-        if how == Deleting::Forced {
-            body["gracePeriodSeconds"] = json!(0);
+        let namespace = object.namespace.as_deref();
+        let own = json!({"uid": uid});
+        let mut request = object.kind.deletion(namespace, &object.name, own);
+        if let Some(body) = &mut request.body {
+            body["propagationPolicy"] = json!("Background");
+            if how == Deleting::Forced {
+                body["gracePeriodSeconds"] = json!(0);
+            }
         }
-        let path = object
-            .kind
-            .object_path(object.namespace.as_deref(), &object.name);
-        let request = ApiRequest {
-            verb: Verb::Delete,
-            path,
-            body: Some(body),
-        };
         match self.api.send_within(&request, self.patience()).await {
             Ok(reply) if matches!(reply.status, 200..=202 | 404 | 409) => Ok(()),
             Ok(reply) => Err(format!(

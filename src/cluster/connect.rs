@@ -252,14 +252,13 @@ fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
     let error = match failure {
         Failure::Connection(error) => return classify_connection(&error, server),
         Failure::NoReply { status: 401, .. } => ConnectError::Unauthenticated { server, why },
+        Failure::NoReply { status: 429, .. } => ConnectError::Unreachable { server, why },
         Failure::NoReply { .. } | Failure::TooLarge(_) | Failure::Invalid(_) => {
             ConnectError::NotKubernetes { server, why }
         }
-        Failure::NoAnswer(_)
-        | Failure::Stalled(_)
-        | Failure::Stale { .. }
-        | Failure::Broken(_)
-        | Failure::Throttled { .. } => ConnectError::Unreachable { server, why },
+        Failure::NoAnswer(_) | Failure::Stalled(_) | Failure::Stale { .. } | Failure::Broken(_) => {
+            ConnectError::Unreachable { server, why }
+        }
     };
     (error, true)
 }

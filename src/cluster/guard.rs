@@ -1,8 +1,6 @@
 //! The guard before protected clusters: nothing is made on one that its owner or the user's
 //! configuration sets apart, unless that one is named as allowed.
 
-use std::fmt;
-
 use winconform_core::text::{SHOWN, is_hostile, printable};
 use winconform_core::way::ApiRequest;
 
@@ -63,24 +61,15 @@ fn hint(context: &str) -> String {
     format!("(to go on nevertheless, on this one alone: {option})")
 }
 
-/// That nobody can tell whether a cluster says that it is protected.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unread {
-    context: String,
-    because: String,
-}
-
-impl fmt::Display for Unread {
-    /// One line, for who makes something there nevertheless.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "whether the cluster of context `{}` is protected by the annotation `{PROTECTED}` of its \
-             namespace kube-system could not be read, and so it protects nothing: {}",
-            printable(&self.context),
-            printable(&self.because)
-        )
-    }
+/// That nobody can tell whether a cluster says that it is protected, for who makes something there
+/// nevertheless.
+fn unread(context: &str, because: &str) -> String {
+    format!(
+        "whether the cluster of context `{}` is protected by the annotation `{PROTECTED}` of its \
+         namespace kube-system could not be read, and so it protects nothing: {}",
+        printable(context),
+        printable(because)
+    )
 }
 
 /// Refuses a protected cluster, unless its context is the one that is `allowed`, and one of which
@@ -90,7 +79,7 @@ pub async fn guard(
     cluster: &Cluster,
     protected: &[String],
     allowed: Option<&str>,
-) -> Result<Option<Unread>, Guarded> {
+) -> Result<Option<String>, Guarded> {
     let context = &cluster.context;
     if allowed == Some(context) {
         return Ok(None);
@@ -102,23 +91,20 @@ pub async fn guard(
             named: named.clone(),
         });
     }
-    let unread = |why: String| {
+    let untold = |why: String| {
         let context = context.clone();
         Err(Guarded::Unread { context, why })
     };
     let reply = match cluster.api.send(&ApiRequest::get(NAMESPACE)).await {
         Ok(reply) => reply,
-        Err(trouble) => return unread(trouble.to_string()),
+        Err(trouble) => return untold(trouble.to_string()),
     };
     let said = || format!("status {}: {}", reply.status, reply.message());
     match reply.status {
         200 => {}
-        403 => {
-            let (context, because) = (context.clone(), said());
-            return Ok(Some(Unread { context, because }));
-        }
+        403 => return Ok(Some(unread(context, &said()))),
         404 => return Ok(None),
-        _ => return unread(said()),
+        _ => return untold(said()),
     }
     let annotation = &reply.body["metadata"]["annotations"][PROTECTED];
     match annotation.as_str() {

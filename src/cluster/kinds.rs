@@ -1,6 +1,7 @@
 //! The one table of every kind we create: clean-up goes over it, and paths are built from it.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use winconform_core::way::{ApiRequest, Verb};
 
 use crate::transport::encode;
 
@@ -25,55 +26,40 @@ pub enum Scope {
 }
 
 /// Namespaces of a run.
-pub const NAMESPACES: Kind = core("Namespace", "namespaces", Scope::Cluster);
+pub const NAMESPACES: Kind = kind("", "Namespace", "namespaces", Scope::Cluster);
 /// Services of fixtures.
-pub const SERVICES: Kind = core("Service", "services", Scope::Namespaced);
+pub const SERVICES: Kind = kind("", "Service", "services", Scope::Namespaced);
 /// Probers.
-pub const PODS: Kind = core("Pod", "pods", Scope::Namespaced);
+pub const PODS: Kind = kind("", "Pod", "pods", Scope::Namespaced);
 /// Samples.
-pub const DEPLOYMENTS: Kind = Kind {
-    kind: "Deployment",
-    group: "apps",
-    version: "v1",
-    plural: "deployments",
-    scope: Scope::Namespaced,
-};
+pub const DEPLOYMENTS: Kind = kind("apps", "Deployment", "deployments", Scope::Namespaced);
 /// What keeps a run's pods from preempting anyone's.
-pub const PRIORITY_CLASSES: Kind = Kind {
-    kind: "PriorityClass",
-    group: "scheduling.k8s.io",
-    version: "v1",
-    plural: "priorityclasses",
-    scope: Scope::Cluster,
-};
+pub const PRIORITY_CLASSES: Kind = kind(
+    "scheduling.k8s.io",
+    "PriorityClass",
+    "priorityclasses",
+    Scope::Cluster,
+);
 /// What selects and tolerates in its pods' place.
-pub const RUNTIME_CLASSES: Kind = Kind {
-    kind: "RuntimeClass",
-    group: "node.k8s.io",
-    version: "v1",
-    plural: "runtimeclasses",
-    scope: Scope::Cluster,
-};
+pub const RUNTIME_CLASSES: Kind = kind(
+    "node.k8s.io",
+    "RuntimeClass",
+    "runtimeclasses",
+    Scope::Cluster,
+);
 /// What keeps others from pods.
-pub const NETWORK_POLICIES: Kind = Kind {
-    kind: "NetworkPolicy",
-    group: "networking.k8s.io",
-    version: "v1",
-    plural: "networkpolicies",
-    scope: Scope::Namespaced,
-};
+pub const NETWORK_POLICIES: Kind = kind(
+    "networking.k8s.io",
+    "NetworkPolicy",
+    "networkpolicies",
+    Scope::Namespaced,
+);
 /// A run's Lease, in the namespace `default`.
-pub const LEASES: Kind = Kind {
-    kind: "Lease",
-    group: "coordination.k8s.io",
-    version: "v1",
-    plural: "leases",
-    scope: Scope::Namespaced,
-};
+pub const LEASES: Kind = kind("coordination.k8s.io", "Lease", "leases", Scope::Namespaced);
 
 /// Copies of pull secrets. They go with their namespaces and nobody looks for them: that would be to
 /// read everybody's.
-pub const SECRETS: Kind = core("Secret", "secrets", Scope::Namespaced);
+pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
 
 /// Every kind we create and look for.
 pub const ALL: [&Kind; 8] = [
@@ -138,6 +124,19 @@ impl Kind {
         format!("{}/{}", self.collection_path(namespace), encode(name))
     }
 
+    /// Deletes an object as these `preconditions` know it, and none of the same name that came meanwhile.
+    pub fn deletion(&self, namespace: Option<&str>, name: &str, preconditions: Json) -> ApiRequest {
+        ApiRequest {
+            verb: Verb::Delete,
+            path: self.object_path(namespace, name),
+            body: Some(json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": preconditions,
+            })),
+        }
+    }
+
     fn root(&self) -> String {
         if self.group.is_empty() {
             format!("/api/{}", self.version)
@@ -147,10 +146,10 @@ impl Kind {
     }
 }
 
-const fn core(kind: &'static str, plural: &'static str, scope: Scope) -> Kind {
+const fn kind(group: &'static str, kind: &'static str, plural: &'static str, scope: Scope) -> Kind {
     Kind {
         kind,
-        group: "",
+        group,
         version: "v1",
         plural,
         scope,

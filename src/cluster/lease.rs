@@ -19,10 +19,11 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
 
 use super::kinds::LEASES;
 use super::labels;
+use super::unheard::delete_lease;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, Env, Hold, encode};
 
@@ -87,20 +88,13 @@ pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String
     Ok(ours.filter_map(name).collect())
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum LeaseState {
-    Held,
-    /// No longer ours, because.
-    Lost(String),
-}
-
 /// A Lease that is held, and renewed in the background until this is dropped or released.
 #[derive(Debug)]
 pub struct LeaseHeld {
     keeper: Keeper,
-    state: watch::Receiver<LeaseState>,
+    lost: watch::Receiver<Option<String>>,
     stop: DropGuard,
-    renewing: JoinHandle<Mark>,
+    renewing: JoinHandle<()>,
 }
 
 /// Which Lease, at which version, is ours.
@@ -142,35 +136,35 @@ pub async fn acquire(
     };
     let (mark, asked) = keeper.acquire().await?;
     api.hold(Hold::Until(asked + keeper.lease));
-    let (send, state) = watch::channel(LeaseState::Held);
+    let (send, lost) = watch::channel(None);
     let stop = CancellationToken::new();
     let renewing = tokio::spawn(keeper.clone().keep(mark, send, stop.clone()));
     let stop = stop.drop_guard();
     Ok(LeaseHeld {
         keeper,
-        state,
+        lost,
         stop,
         renewing,
     })
 }
 
 impl LeaseHeld {
-    /// How the Lease stands, as it changes.
-    pub fn state(&self) -> watch::Receiver<LeaseState> {
-        self.state.clone()
+    /// Why the Lease is no longer ours, once it is not.
+    pub fn lost(&self) -> watch::Receiver<Option<String>> {
+        self.lost.clone()
     }
 
     /// Stops renewing and deletes the Lease if it is still ours.
     pub async fn release(self) -> Result<(), Trouble> {
         drop(self.stop);
         // A renewal that panicked leaves a Lease that dies by itself
-        let Ok(mark) = self.renewing.await else {
-            return Ok(());
-        };
-        if *self.state.borrow() != LeaseState::Held {
+        if self.renewing.await.is_err() || self.lost.borrow().is_some() {
             return Ok(());
         }
-        self.keeper.delete(mark).await
+        let Keeper {
+            api, name, holder, ..
+        } = &self.keeper;
+        delete_lease(api, name, holder).await
     }
 }
 
@@ -259,32 +253,6 @@ impl Keeper {
         poll_until(self.renewal / 4, limit, "the Lease of another run", ask)
             .await
             .unwrap_or_else(|source| Err(trouble(&self.name, source)))
-    }
-
-    /// Deletes the Lease if it is still ours.
-    async fn delete(&self, mut mark: Mark) -> Result<(), Trouble> {
-        for _ in 0..TRIES {
-            let body = json!({"preconditions": {"uid": mark.uid, "resourceVersion": mark.version}});
-            let request = ApiRequest {
-                verb: Verb::Delete,
-                path: self.path(),
-                body: Some(body),
-            };
-            let reply = self.api.send_within(&request, self.lease).await?;
-            match reply.status {
-                409 => {}
-                403 => {
-                    let why = self.refused(&reply).to_string();
-                    return Err(Trouble::new(TroubleKind::Forbidden, why));
-                }
-                _ => return Ok(()),
-            }
-            match self.after_conflict(&mark).await {
-                Ok(Ok(found)) => mark = found,
-                Ok(Err(_)) | Err(_) => return Ok(()),
-            }
-        }
-        Ok(())
     }
 
     fn is_ours(&self, reply: &ApiReply) -> bool {
@@ -422,7 +390,7 @@ mod tests {
             later["metadata"]["resourceVersion"]
         );
         assert_eq!(first["spec"]["acquireTime"], later["spec"]["acquireTime"]);
-        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        assert_eq!(*held.lost().borrow(), None);
         held.release().await.expect("released");
         assert_eq!(fake.get(PATH), None);
     }
@@ -435,7 +403,7 @@ mod tests {
             let error = take(&fake, holder).await.expect_err("held");
             assert!(matches!(error, LeaseError::Held { holder, .. } if holder == "a"));
         }
-        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        assert_eq!(*held.lost().borrow(), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -471,7 +439,7 @@ mod tests {
         let (second, ()) = tokio::join!(second, away);
         let error = second.expect_err("its holder lives");
         assert!(matches!(error, LeaseError::Held { holder, .. } if holder == "a"));
-        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        assert_eq!(*held.lost().borrow(), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -482,7 +450,7 @@ mod tests {
         tokio::time::advance(Duration::from_mins(10)).await;
         pause(Duration::from_mins(1)).await;
         assert_eq!(fake.late_still(), 0);
-        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        assert_eq!(*held.lost().borrow(), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -501,13 +469,13 @@ mod tests {
         let fake = Fake::default();
         let held = take(&fake, "a").await.expect("held");
         anothers(&fake, "thief");
-        let mut state = held.state();
+        let mut state = held.lost();
         let lost = state
-            .wait_for(|state| *state != LeaseState::Held)
+            .wait_for(|state| *state != None)
             .await
             .expect("told")
             .clone();
-        assert_eq!(lost, LeaseState::Lost("it is held by `thief`".to_owned()));
+        assert_eq!(lost, Some("it is held by `thief`".to_owned()));
         held.release().await.expect("nothing to release");
         assert_eq!(
             fake.get(PATH).expect("there")["spec"]["holderIdentity"],
@@ -518,13 +486,13 @@ mod tests {
             take(&fake, "a").await.expect("held")
         };
         fake.remove(PATH);
-        let mut state = held.state();
+        let mut state = held.lost();
         let lost = state
-            .wait_for(|state| *state != LeaseState::Held)
+            .wait_for(|state| *state != None)
             .await
             .expect("told")
             .clone();
-        assert_eq!(lost, LeaseState::Lost("it was deleted".to_owned()));
+        assert_eq!(lost, Some("it was deleted".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -532,14 +500,14 @@ mod tests {
         let fake = Fake::default();
         let held = take(&fake, "a").await.expect("held");
         fake.script("PUT", 403, json!({}));
-        let mut state = held.state();
+        let mut state = held.lost();
         let begun = Instant::now();
         let lost = state
-            .wait_for(|state| *state != LeaseState::Held)
+            .wait_for(|state| *state != None)
             .await
             .expect("told")
             .clone();
-        assert!(matches!(lost, LeaseState::Lost(why) if why.contains("renewed")));
+        assert!(matches!(lost, Some(why) if why.contains("renewed")));
         assert!(begun.elapsed() >= Durations::default().lease);
     }
 
@@ -566,11 +534,11 @@ mod tests {
         assert_ne!(renewals, 0, "none is answered");
         api.send(&request(Verb::Apply)).await.expect("an answer");
         assert_eq!(fake.late_still(), 0, "one is answered");
-        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        assert_eq!(*held.lost().borrow(), None);
         // Lost for good: nothing is made any more, and what was made can be removed
         anothers(&fake, "thief");
-        let mut state = held.state();
-        let lost = state.wait_for(|state| *state != LeaseState::Held).await;
+        let mut state = held.lost();
+        let lost = state.wait_for(|state| *state != None).await;
         assert!(lost.is_ok());
         api.send(&request(Verb::Delete)).await.expect("an answer");
         let trouble = api.send(&request(Verb::Apply)).await.expect_err("not sent");
@@ -578,21 +546,21 @@ mod tests {
     }
 
     /// How it stands a minute after the next answers to renewals came so late, in seconds.
-    async fn after(late: &[u64]) -> LeaseState {
+    async fn after(late: &[u64]) -> Option<String> {
         let fake = Fake::default();
         let held = take(&fake, "a").await.expect("held");
         fake.late(late.iter().map(|late| Duration::from_secs(*late)));
         pause(Duration::from_mins(1)).await;
-        held.state().borrow().clone()
+        held.lost().borrow().clone()
     }
 
     #[tokio::test(start_paused = true)]
     async fn neither_some_that_hang_nor_a_slow_server_loses_it() {
-        assert_eq!(after(&[99, 99, 99]).await, LeaseState::Held);
+        assert_eq!(after(&[99, 99, 99]).await, None);
         let slow = [&[4][..], &[2; 40]].concat();
-        assert_eq!(after(&slow).await, LeaseState::Held);
+        assert_eq!(after(&slow).await, None);
         // Each of ours was made, and none of them was answered
-        assert_eq!(after(&[99; 40]).await, LeaseState::Held);
+        assert_eq!(after(&[99; 40]).await, None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -32,13 +32,11 @@ pub use cleanup::{Cleaning, CleanupError, cleanup, remains};
 pub use client::named;
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect};
 pub(crate) use facts::fold;
-pub use facts::{ACCESS, Access, Subject, collect};
-pub use guard::{Guarded, Unread, guard};
+pub use facts::{READ, collect};
+pub use guard::{Guarded, guard};
 pub use kubeconfig::KubeconfigError;
-pub use lease::{
-    LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names,
-};
+pub use lease::{LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, acquire, lease_names};
 pub use review::review;
 pub use unheard::{delete_lease, missed};
-pub use wait::{Condition, poll_steadily, poll_until, poll_whole, wait_until};
+pub use wait::{Condition, poll, poll_until, wait_until};
 pub use watch::{Objects, Watched, wait_for_objects, watch_pods};

@@ -1,5 +1,6 @@
 //! How a pod stands, read from its JSON; pure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -10,6 +11,7 @@ use winconform_core::way::{NO_IMAGE, NOT_CREATED, PREPARING, StartFailure, Troub
 
 use super::status::{condition, containers, is, text};
 use super::wait::Condition;
+use crate::transport::Api;
 
 /// Whether a pod is Ready, or will never be. What may pass is not yet `Never` here: a fresh pod may be
 /// unschedulable for a moment, and a registry may limit its rate; [`PodWait`] knows how long it has
@@ -209,6 +211,30 @@ pub fn crashes(pod: &Json) -> Option<String> {
     })
 }
 
+/// Waits for several pods, by name.
+#[derive(Clone, Debug)]
+pub struct PodWaits {
+    new: PodWait,
+    waits: BTreeMap<String, PodWait>,
+}
+
+impl PodWaits {
+    pub fn new(api: &Api) -> Self {
+        Self {
+            new: PodWait::new(api.durations(), api.limits()),
+            waits: BTreeMap::new(),
+        }
+    }
+
+    /// The wait for a pod; when the server was last `away` nobody saw what became of it.
+    pub fn of(&mut self, name: &str, away: Option<Instant>) -> &mut PodWait {
+        let wait = self.waits.entry(name.to_owned());
+        let wait = wait.or_insert_with(|| self.new.clone());
+        wait.unseen(away);
+        wait
+    }
+}
+
 /// Waits for one pod to be Ready; remembers since when it has been unschedulable or failing.
 ///
 /// Since when is measured by our own clock from our first sight of it: the condition's
@@ -243,7 +269,7 @@ impl PodWait {
     }
 
     /// Takes note of when the server was last away, until when nobody saw what became of the pod.
-    pub fn unseen(&mut self, away: Option<Instant>) {
+    fn unseen(&mut self, away: Option<Instant>) {
         let since = self.failing.as_mut().map(|failing| &mut failing.since);
         for since in self.unscheduled.iter_mut().chain(since) {
             *since = away.map_or(*since, |away| away.max(*since));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use serde_json::{Value as Json, json};
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind};
 
 use super::clean::{Left, ObjectRef};
 use super::kinds::LEASES;
@@ -17,8 +17,7 @@ use crate::transport::{Api, encode};
 pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Trouble> {
     let path = LEASES.object_path(Some(LEASE_NAMESPACE), name);
     let patience = api.durations().lease;
-    let request = ApiRequest::get(path.clone());
-    let found = api.send_within(&request, patience).await?;
+    let found = api.send_within(&ApiRequest::get(path), patience).await?;
     match found.status {
         200 if found.body["spec"]["holderIdentity"] == holder => {}
         200 | 404 => return Ok(()),
@@ -27,12 +26,8 @@ pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Tro
     // Whoever takes it over meanwhile keeps it
     let metadata = &found.body["metadata"];
     let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
-    let body = json!({"preconditions": {"uid": uid, "resourceVersion": version}});
-    let request = ApiRequest {
-        verb: Verb::Delete,
-        path,
-        body: Some(body),
-    };
+    let own = json!({"uid": uid, "resourceVersion": version});
+    let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, own);
     let deleted = api.send_within(&request, patience).await?;
     match deleted.status {
         200 | 202 | 404 | 409 => Ok(()),

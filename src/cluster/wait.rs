@@ -77,34 +77,8 @@ where
     .await
 }
 
-/// The same where each ask ends by itself, and says why.
-pub async fn poll_whole<T, F>(
-    first: Duration,
-    limit: Duration,
-    what: &str,
-    ask: impl FnMut() -> F,
-) -> Result<T, Trouble>
-where
-    F: Future<Output = Condition<T>>,
-{
-    poll(Pace::new(first), limit, what, ask).await
-}
-
-/// The same with one pause after the other of the same length: what is waited for comes soon. Each ask ends by
-/// itself.
-pub async fn poll_steadily<T, F>(
-    pause: Duration,
-    limit: Duration,
-    what: &str,
-    ask: impl FnMut() -> F,
-) -> Result<T, Trouble>
-where
-    F: Future<Output = Condition<T>>,
-{
-    poll(Pace::steady(pause), limit, what, ask).await
-}
-
-async fn poll<T, F>(
+/// The same at another pace, where each ask ends by itself, and says why.
+pub async fn poll<T, F>(
     mut pace: Pace,
     limit: Duration,
     what: &str,

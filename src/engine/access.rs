@@ -3,100 +3,23 @@
 
 use std::collections::BTreeSet;
 
-use winconform_core::config::{Config, Images};
-use winconform_core::facts::{
-    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
-};
-use winconform_core::plan::{
-    Access, AccessVerb, Need, Place, Plan, Purpose, Uses, image_role, plan,
-};
-use winconform_core::report::preflight::EXPECTED;
-use winconform_core::report::rbac::{self, Account};
-use winconform_core::suite::Suites;
-use winconform_core::way::FixtureName;
+use winconform_core::config::Images;
+use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
+use winconform_core::way::{ApiRequest, FixtureName, Standing};
 
 use super::diagnose::SYSTEM;
 use super::heard;
 use super::manifest::{self, ManifestError};
 use super::preflight::SurveyError;
 use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
-use crate::cluster::{ACCESS, LEASE_NAMESPACE, Subject};
-
-/// The manifests of a service account that can check these suites: with all that is asked of
-/// objects, and with the paths beside that not everyone may read.
-pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
-    let mut config = Config::default();
-    config.outside.load_balancers = true;
-    let uses = uses(&config.images).map_err(SurveyError::new)?;
-    // A cluster on which every check of theirs is looked at
-    let node = |name: &str, os, build| NodeFact {
-        name: name.to_owned(),
-        os,
-        build,
-        usable: true,
-        taints: Vec::new(),
-        details: NodeDetails::default(),
-    };
-    let windows = [
-        WindowsBuild::SERVER_2019,
-        WindowsBuild::SERVER_2022,
-        WindowsBuild::SERVER_2025,
-    ];
-    let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
-    let linux = node("linux", Os::Linux, None);
-    let nodes = Known::Fact {
-        value: windows.into_iter().chain([linux]).collect(),
-        source: String::new(),
-    };
-    let keeps_policies = Cni {
-        product: "calico".to_owned(),
-        mode: None,
-        vxlan: None,
-        signs: Vec::new(),
-        unread: Vec::new(),
-    };
-    // What is looked at differs by version
-    let checks = EXPECTED.flat_map(|minor| {
-        let facts = Facts {
-            server: Known::Fact {
-                value: format!("v1.{minor}.0"),
-                source: String::new(),
-            },
-            nodes: nodes.clone(),
-            cni: Known::Fact {
-                value: Some(keeps_policies.clone()),
-                source: String::new(),
-            },
-            load_balancer: Known::Fact {
-                value: LoadBalancerFact {
-                    with_address: 1,
-                    ..LoadBalancerFact::default()
-                },
-                source: String::new(),
-            },
-            ..Facts::default()
-        };
-        plan(suites, &facts, &config).checks
-    });
-    let plan = Plan {
-        checks: checks.collect(),
-    };
-    Ok(Roles {
-        objects: rbac::objects(&plan, &uses, account),
-        paths: rbac::paths(&plan, &uses),
-    })
-}
-
-#[derive(Clone, Debug)]
-pub struct Roles {
-    /// The service account, its roles and their bindings.
-    pub objects: String,
-    /// A role for paths that are no objects', and its binding.
-    pub paths: String,
-}
+use crate::cluster::{LEASE_NAMESPACE, READ};
 
 /// What runs with these images use.
-pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
+pub fn uses(images: &Images) -> Result<Uses, SurveyError> {
+    of_all(images).map_err(|error| SurveyError::Manifests(Box::new(error)))
+}
+
+fn of_all(images: &Images) -> Result<Uses, ManifestError> {
     let mut uses = Uses {
         exec: EXEC
             .map(|verb| objects("", "pods/exec", Place::Own, verb))
@@ -104,15 +27,14 @@ pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
         run: of_run(),
         ..Uses::default()
     };
-    for entry in ACCESS {
-        uses.facts
-            .entry(entry.fact)
-            .or_default()
-            .extend(of_fact(entry.verb, entry.of));
-    }
+    let get = |path: &&str| Access::of(&ApiRequest::get(*path), &Standing::default());
+    let facts = READ.iter();
+    uses.facts = facts
+        .map(|(fact, paths)| (*fact, paths.iter().map(get).collect()))
+        .collect();
     for name in FixtureName::ALL {
         let mut needs = of_fixture(name)?;
-        if image_role(name).is_some() {
+        if name.image().is_some() {
             let purpose = Purpose::Fixture(name);
             needs.extend(of_pull_secrets(images).map(|access| Need {
                 access,
@@ -139,32 +61,6 @@ pub(super) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestEr
 /// To open a session: the path is a GET, and from 1.35 on the server also asks for `create`
 /// (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`).
 const EXEC: [AccessVerb; 2] = [AccessVerb::Get, AccessVerb::Create];
-
-fn of_fact(verb: &str, of: Subject) -> Option<Access> {
-    let verb = verb.parse::<AccessVerb>().ok()?;
-    Some(match of {
-        Subject::Path(path) => Access::Url {
-            path: path.to_owned(),
-            verb,
-        },
-        Subject::Resource {
-            group,
-            resource,
-            namespace,
-            name,
-        } => Access::Objects {
-            group: group.to_owned(),
-            resource: resource.to_owned(),
-            // A namespace is read in itself
-            place: match namespace.or(name.filter(|_| resource == "namespaces")) {
-                Some(namespace) => Place::Namespace(namespace.to_owned()),
-                None => Place::Cluster,
-            },
-            name: name.map(str::to_owned),
-            verb,
-        },
-    })
-}
 
 /// What every run does that makes anything: it takes its Lease, and looks for all that it may
 /// have made.
@@ -365,8 +261,7 @@ mod tests {
     fn every_fact_of_the_table_is_asked_for() {
         let uses = uses(&Images::default()).expect("the manifests are valid");
         let asked: usize = uses.facts.values().map(BTreeSet::len).sum();
-        let distinct: BTreeSet<_> = ACCESS.iter().collect();
-        assert_eq!(asked, distinct.len());
+        assert_eq!(asked, READ.iter().flat_map(|(_, paths)| *paths).count());
         let identity: BTreeSet<_> = uses.facts["cluster"]
             .iter()
             .map(Access::to_string)

@@ -1,19 +1,84 @@
-//! A fixture's pods, waited for until they are Ready or it is said where they go.
+//! What a fixture has to have before it stands, waited for: pods that are Ready or of which it is said where
+//! they go, a service account, an address.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
-use winconform_core::way::{FixtureKey, StandingPod, Trouble};
+use winconform_core::text::printable;
+use winconform_core::way::{
+    ApiRequest, FixtureKey, StandingFixture, StandingPod, Trouble, TroubleKind,
+};
 
 use super::fixtures::Fixtures;
 use super::hindered::belongs;
-use super::stands::{never_begun, restarts, settles_in, standing_pod};
-use crate::cluster::kinds::PODS;
-use crate::cluster::pods::{PodWait, have_begun};
-use crate::cluster::{Condition, labels, wait_for_objects};
+use super::stands::{never_begun, restarts, services, settles_in, standing, standing_pod};
+use crate::cluster::kinds::{PODS, SERVICES};
+use crate::cluster::pods::{PodWaits, have_begun};
+use crate::cluster::status::text;
+use crate::cluster::{Condition, labels, poll_until, wait_for_objects};
 
 impl Fixtures {
+    /// Asks for an object until `read` makes something of it, or nobody may.
+    async fn wait_for_object<T>(
+        &self,
+        path: String,
+        what: &str,
+        (first, limit): (Duration, Duration),
+        read: impl Fn(&Json) -> Condition<T>,
+    ) -> Result<T, Trouble> {
+        let request = ApiRequest::get(path);
+        poll_until(first, limit, what, async || {
+            match self.api.send(&request).await {
+                Ok(reply) if reply.status == 200 => read(&reply.body),
+                Ok(reply) if reply.status == 403 => {
+                    Condition::Never(Trouble::new(TroubleKind::Forbidden, reply.message()))
+                }
+                Ok(reply) => {
+                    let (status, words) = (reply.status, reply.message());
+                    Condition::NotYet(format!("status {status}: {words}"))
+                }
+                Err(trouble) if trouble.kind.is_lasting() => Condition::Never(trouble),
+                Err(trouble) => Condition::NotYet(trouble.to_string()),
+            }
+        })
+        .await
+    }
+
+    /// Pods are refused until the controller manager has made the default service account.
+    pub(super) async fn wait_for_service_account(&self, namespace: &Json) -> Result<(), Trouble> {
+        let name = text(&namespace["metadata"]["name"]);
+        let path = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
+        let what = format!("service account of namespace {name}");
+        let durations = self.api.durations();
+        let times = (durations.transport_pause, durations.fixture);
+        self.wait_for_object(path, &what, times, |_| Condition::Done(()))
+            .await
+    }
+
+    /// The Service that was applied, once a load balancer's controller has given it an address.
+    pub(super) async fn wait_for_balancer(
+        &self,
+        applied: &[Json],
+    ) -> Result<StandingFixture, Trouble> {
+        let service = services(applied).next();
+        let metadata = service.map_or(&Json::Null, |service| &service["metadata"]);
+        let name = text(&metadata["name"]);
+        let path = SERVICES.object_path(metadata["namespace"].as_str(), name);
+        let what = format!("an address of Service {}", printable(name));
+        let durations = self.api.durations();
+        let times = (durations.look_again, durations.balancer);
+        self.wait_for_object(path, &what, times, |service| {
+            let stands = standing(std::slice::from_ref(service), Vec::new());
+            match stands.balancer {
+                Some(_) => Condition::Done(stands),
+                None => Condition::NotYet("it is pending".to_owned()),
+            }
+        })
+        .await
+    }
+
     /// Waits until the scheduler has said of each pod where it goes or why it goes nowhere, and, where
     /// it matters, the kubelet whether it starts.
     pub(super) async fn wait_for_settled(
@@ -33,16 +98,13 @@ impl Fixtures {
                 Some(format!("{namespace}/{}", metadata["name"].as_str()?))
             })
             .collect();
-        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
+        let limit = self.api.durations().fixture;
         let what = format!("pods of {key}");
-        let mut waits = BTreeMap::new();
-        wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
+        let mut waits = PodWaits::new(&self.api);
+        wait_for_objects(&mut self.pods, limit, &what, |pods| {
             let now = Instant::now();
             for name in &names {
-                let wait = waits
-                    .entry(name)
-                    .or_insert_with(|| PodWait::new(&durations, &limits));
-                wait.unseen(self.api.last_away());
+                let wait = waits.of(name, self.api.last_away());
                 let pod = pods.get(name).filter(|pod| !is_earlier(applied, pod));
                 match pod.map(|pod| wait.settled(pod, starts, now)) {
                     Some(Condition::Done(())) => {}
@@ -63,9 +125,9 @@ impl Fixtures {
         count: usize,
     ) -> Result<Vec<StandingPod>, Trouble> {
         let what = format!("pods of {key}");
-        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
-        let settle = settles_in(key.name, &durations);
-        let mut waits = BTreeMap::new();
+        let durations = self.api.durations();
+        let settle = settles_in(key.name, durations);
+        let mut waits = PodWaits::new(&self.api);
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
         // Whether all that is amiss is that some have not begun
         let mut preparing = false;
@@ -76,11 +138,7 @@ impl Fixtures {
             preparing = false;
             let own = |pod: &Json| belongs(pod, key) && !is_earlier(applied, pod);
             for (name, pod) in pods.iter().filter(|(_, pod)| own(pod)) {
-                let wait = waits
-                    .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(&durations, &limits));
-                wait.unseen(self.api.last_away());
-                match wait.look(pod, now) {
+                match waits.of(name, self.api.last_away()).look(pod, now) {
                     Condition::Done(()) => {
                         ready.insert(name.clone(), restarts(pod));
                     }

@@ -11,15 +11,13 @@ use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::text::printable;
-use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind, Verb,
-};
+use winconform_core::way::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 
 use super::fixtures::Fixtures;
 use super::hindered::{belongs, is_of};
 use super::made::Made;
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS};
-use crate::cluster::pods::PodWait;
+use crate::cluster::pods::PodWaits;
 use crate::cluster::status::text;
 use crate::cluster::{Condition, Objects, wait_for_objects};
 
@@ -110,15 +108,8 @@ impl Fixtures {
 
     /// Deletes a pod of ours, and none of the same name that came meanwhile.
     pub(super) async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
-        let request = ApiRequest {
-            verb: Verb::Delete,
-            path: PODS.object_path(Some(&pod.namespace), &pod.name),
-            body: Some(json!({
-                "apiVersion": "v1",
-                "kind": "DeleteOptions",
-                "preconditions": {"uid": pod.uid},
-            })),
-        };
+        let own = json!({"uid": pod.uid});
+        let request = PODS.deletion(Some(&pod.namespace), &pod.name, own);
         let reply = self.api.send(&request).await?;
         if matches!(reply.status, 200..=202 | 404 | 409) {
             return Ok(());
@@ -136,9 +127,9 @@ impl Fixtures {
         wanted: u64,
         gone: &BTreeSet<String>,
     ) -> Result<(), Trouble> {
-        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
+        let durations = self.api.durations();
         let what = format!("pods of {key} after they were told to come and go");
-        let (mut waits, mut leaving) = (BTreeMap::new(), BTreeMap::new());
+        let (mut waits, mut leaving) = (PodWaits::new(&self.api), BTreeMap::new());
         wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
             let now = Instant::now();
             let (mut ready, mut others) = (0, 0);
@@ -155,10 +146,7 @@ impl Fixtures {
                     others += 1;
                     continue;
                 }
-                let wait = waits
-                    .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(&durations, &limits));
-                match wait.look(pod, now) {
+                match waits.of(name, self.api.last_away()).look(pod, now) {
                     Condition::Done(()) => ready += 1,
                     Condition::NotYet(_) => others += 1,
                     Condition::Never(trouble) => return Condition::Never(trouble),

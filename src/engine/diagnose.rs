@@ -64,8 +64,7 @@ impl Rests {
         }
         let mut subjects: Vec<_> = subjects.into_iter().collect();
         for check in view.checks.values() {
-            let conclusion = check.conclusion.as_ref();
-            if conclusion.is_none_or(|conclusion| conclusion.verdict != Verdict::Fail) {
+            if check.verdict() != Some(Verdict::Fail) {
                 continue;
             }
             let id = &check.planned.id;
@@ -139,17 +138,10 @@ impl Seen {
             format!("/api/v1/namespaces/{namespace}/{kind}{query}")
         };
         let selected = format!("?labelSelector={selector}");
-        let ([pods, host_pods], [events, host_events]) = futures::join!(
-            both(api, [&own, &host].map(|ns| path("pods", ns, &selected))),
-            both(
-                api,
-                [&own, &host].map(|ns| path("events", ns, "?limit=500"))
-            ),
-        );
-        Self {
-            pods: joined(pods, host_pods),
-            events: joined(events, host_events),
-        }
+        let pods = [&own, &host].map(|ns| path("pods", ns, &selected));
+        let events = [&own, &host].map(|ns| path("events", ns, "?limit=500"));
+        let (pods, events) = futures::join!(both(api, pods), both(api, events));
+        Self { pods, events }
     }
 
     async fn evidence(
@@ -263,39 +255,33 @@ async fn proxies_on(api: &Api, node: &str) -> Vec<Evidence> {
 /// How a node is, or why that is not to be had.
 async fn of_node(api: &Api, name: &str) -> Evidence {
     let path = format!("/api/v1/nodes/{}", encode(name));
-    let why = match api.send(&ApiRequest::get(path)).await {
-        Ok(reply) if reply.status == 200 => return node_status(&reply.body),
-        Ok(reply) => reply.message(),
-        Err(trouble) => trouble.to_string(),
-    };
-    Evidence::unknown(
-        EvidenceKind::Node,
-        format!("Node {}", printable(name)),
-        &why,
-    )
+    match got(api, path).await {
+        Ok(node) => node_status(&node),
+        Err(why) => {
+            let of = format!("Node {}", printable(name));
+            Evidence::unknown(EvidenceKind::Node, of, &why)
+        }
+    }
 }
 
-async fn both(api: &Api, paths: [String; 2]) -> [Result<Vec<Json>, String>; 2] {
-    let [one, other] = paths;
+/// What is there, or why it is not to be had.
+async fn got(api: &Api, path: String) -> Result<Json, String> {
+    match api.send(&ApiRequest::get(path)).await {
+        Ok(reply) if reply.status == 200 => Ok(reply.body),
+        Ok(reply) => Err(reply.message()),
+        Err(trouble) => Err(trouble.to_string()),
+    }
+}
+
+/// The items of two lists.
+async fn both(api: &Api, [one, other]: [String; 2]) -> Result<Vec<Json>, String> {
     let (one, other) = futures::join!(items(api, one), items(api, other));
-    [one, other]
-}
-
-fn joined(
-    one: Result<Vec<Json>, String>,
-    other: Result<Vec<Json>, String>,
-) -> Result<Vec<Json>, String> {
     Ok([one?, other?].concat())
 }
 
 async fn items(api: &Api, path: String) -> Result<Vec<Json>, String> {
-    match api.send(&ApiRequest::get(path)).await {
-        Ok(reply) if reply.status == 200 => {
-            Ok(reply.body["items"].as_array().cloned().unwrap_or_default())
-        }
-        Ok(reply) => Err(text(&reply.body["message"]).to_owned()),
-        Err(trouble) => Err(trouble.to_string()),
-    }
+    let list = got(api, path).await?;
+    Ok(list["items"].as_array().cloned().unwrap_or_default())
 }
 
 struct Log {
@@ -306,17 +292,14 @@ struct Log {
 
 impl Log {
     async fn read(self, api: &Api) -> Evidence {
-        match api.text(&self.path).await {
+        let why = match api.text(&self.path).await {
             Ok(reply) if reply.status == 200 => {
-                let text = reply.body.as_str().unwrap_or_default();
-                Evidence::of(self.kind, self.of, text)
+                return Evidence::of(self.kind, self.of, text(&reply.body));
             }
-            Ok(reply) => {
-                let why = format!("status {}: {}", reply.status, text(&reply.body["message"]));
-                Evidence::unknown(self.kind, self.of, &why)
-            }
-            Err(trouble) => Evidence::unknown(self.kind, self.of, &trouble.to_string()),
-        }
+            Ok(reply) => format!("status {}: {}", reply.status, text(&reply.body["message"])),
+            Err(trouble) => trouble.to_string(),
+        };
+        Evidence::unknown(self.kind, self.of, &why)
     }
 }
 

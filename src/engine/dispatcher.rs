@@ -33,6 +33,10 @@ pub(super) struct Dispatcher {
     sweep_queue: BTreeMap<VantageKey, BTreeSet<LookIx>>,
     gathering: Gathering,
     phase: Phase,
+    /// How long after the start it is.
+    now: Duration,
+    /// What is to be done, as far as this step has found out.
+    commands: Vec<Command>,
     repeat: Repeat,
     /// The repetition under way, from 1.
     repetition: u32,
@@ -84,6 +88,8 @@ impl Dispatcher {
             sweep_queue: BTreeMap::new(),
             gathering: Gathering::default(),
             phase: Phase::NotStarted,
+            now: Duration::ZERO,
+            commands: Vec::new(),
             repeat,
             repetition: 1,
             limits: limits.clone(),
@@ -96,10 +102,9 @@ impl Dispatcher {
         self.checks.get(index).map(|state| &state.check)
     }
 
-    /// How many attempts at a check have ended.
-    pub(super) fn attempt(&self, index: usize) -> u32 {
-        let check = self.checks.get(index);
-        check.map_or(0, CheckState::attempted_so_far)
+    /// How far the check at a place of the plan is.
+    pub(super) fn state(&self, index: usize) -> Option<&CheckState> {
+        self.checks.get(index)
     }
 
     /// Whether the round that is under way asks once whatever takes many requests.
@@ -108,35 +113,23 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
-    /// Whether the round that is under way observes the controls once more, after its own look failed.
-    pub(super) fn sees_controls_again(&self, index: usize) -> bool {
-        let check = self.checks.get(index);
-        check.is_some_and(|check| check.controls_again)
-    }
-
     /// Whether its attempt may end with the round that is under way, if its own look holds.
     pub(super) fn may_settle(&self, index: usize) -> bool {
         let check = self.checks.get(index);
         check.is_none_or(|check| check.may_settle(&self.limits))
     }
 
-    /// How long the round that begins has been put off since the one before.
-    pub(super) fn paused(&self, index: usize) -> Duration {
-        let check = self.checks.get(index);
-        check.map_or(Duration::ZERO, |check| check.paused)
-    }
-
     /// Takes what has happened at `now` since the start and gives what to do.
     pub(super) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
-        let mut commands = Vec::new();
+        self.now = now;
         match (self.phase, input) {
             (Phase::NotStarted, Input::Started) => {
                 self.phase = Phase::Running;
-                self.conclude_by_fate(&mut commands);
+                self.conclude_by_fate();
             }
             (Phase::NotStarted | Phase::Running, Input::Stop(reason)) => {
                 self.phase = Phase::Running;
-                self.skip_the_rest(&reason, &mut commands);
+                self.skip_the_rest(&reason);
             }
             (Phase::Running, Input::Stands(key)) => {
                 self.fixtures.insert(key, FixtureState::Stands);
@@ -146,16 +139,16 @@ impl Dispatcher {
             }
             (Phase::Running, Input::Asked(look, outcome)) => {
                 if self.asking.remove(&look) {
-                    self.take(now, look, outcome, &mut commands);
+                    self.take(look, outcome);
                 }
             }
             (Phase::Running, Input::Confirmed(look, outcome)) => {
-                self.confirmed(now, look, outcome, &mut commands);
+                self.confirmed(look, outcome);
             }
             (Phase::Running, Input::Swept(from, outcomes)) => {
                 if self.sweeping.remove(&from) {
                     for (look, outcome) in outcomes {
-                        self.take(now, look, outcome, &mut commands);
+                        self.take(look, outcome);
                     }
                 }
             }
@@ -164,40 +157,41 @@ impl Dispatcher {
             | (Phase::NotStarted | Phase::Over, _) => {}
         }
         if self.phase == Phase::Running {
-            self.advance(now, &mut commands);
+            self.advance();
         }
-        commands
+        std::mem::take(&mut self.commands)
     }
 
     /// Gives everything to do that can be done now.
-    fn advance(&mut self, now: Duration, commands: &mut Vec<Command>) {
-        self.apply_fixtures(commands);
-        let gathered = self.begin_rounds(now, commands);
-        self.ask(commands);
-        self.sweep(commands);
+    fn advance(&mut self) {
+        self.apply_fixtures();
+        let gathered = self.begin_rounds();
+        self.ask();
+        self.sweep();
         if self
             .checks
             .iter()
             .all(|state| matches!(state.stage, Stage::Done))
-            && !self.look_again(now, commands)
+            && !self.look_again()
         {
             for index in 0..self.checks.len() {
-                self.conclude(index, commands);
+                self.conclude(index);
             }
             self.phase = Phase::Over;
-            commands.push(Command::TearDown);
+            self.commands.push(Command::TearDown);
             return;
         }
         let next = self.checks.iter().filter_map(|state| match state.stage {
-            Stage::Due(at) if at > now => Some(at),
+            Stage::Due(at) if at > self.now => Some(at),
             _ => None,
         });
-        commands.extend(next.chain(gathered).min().map(Command::WakeAt));
+        let wake = next.chain(gathered).min();
+        self.commands.extend(wake.map(Command::WakeAt));
     }
 
     /// Begins another repetition, if there is to be one and anything to look at again.
-    fn look_again(&mut self, now: Duration, commands: &mut Vec<Command>) -> bool {
-        let due = self.repeat.goes_on_after(self.repetition, now);
+    fn look_again(&mut self) -> bool {
+        let due = self.repeat.goes_on_after(self.repetition, self.now);
         let worth: Vec<_> = self
             .checks
             .iter_mut()
@@ -208,7 +202,7 @@ impl Dispatcher {
         }
         // Where nothing could be told it is not likely to be at once
         let told = worth.iter().any(|state| state.has_told());
-        let at = now
+        let at = self.now
             + match told {
                 true => self.durations.look_again,
                 false => self.durations.converge,
@@ -223,7 +217,7 @@ impl Dispatcher {
         }
         self.make_anew_what_was_taken();
         self.repetition = self.repetition.saturating_add(1);
-        commands.push(Command::Repeat(self.repetition));
+        self.commands.push(Command::Repeat(self.repetition));
         true
     }
 
@@ -258,13 +252,13 @@ impl Dispatcher {
         self.fixtures.insert(key, FixtureState::Unapplied);
     }
 
-    fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
+    fn apply_fixtures(&mut self) {
         let namespaces = FixtureName::Namespaces.at(None);
         let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Stands));
         for (key, state) in &mut self.fixtures {
             if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
                 *state = FixtureState::Applied;
-                commands.push(Command::Apply(key.clone()));
+                self.commands.push(Command::Apply(key.clone()));
             }
         }
     }
@@ -280,8 +274,9 @@ impl Dispatcher {
     }
 
     /// Begins what can begin; gives when the first vantage has waited long enough for more.
-    fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) -> Option<Duration> {
-        let (unseen, mut gathered) = self.unseen(now);
+    fn begin_rounds(&mut self) -> Option<Duration> {
+        let now = self.now;
+        let (unseen, mut gathered) = self.unseen();
         let unheld = unheld(&self.checks, now);
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
@@ -294,7 +289,7 @@ impl Dispatcher {
                 Readiness::Never(fixture, trouble) => {
                     let attempt = (Verdict::Broken, Because::Fixture { fixture, trouble });
                     self.checks[index].attempts.push(attempt);
-                    self.finish(index, commands);
+                    self.finish(index);
                 }
                 Readiness::Ready => {
                     let state = &self.checks[index];
@@ -310,7 +305,7 @@ impl Dispatcher {
                     };
                     match until {
                         Some(end) => gathered = Some(gathered.map_or(end, |at| at.min(end))),
-                        None => self.begin_round(now, index),
+                        None => self.begin_round(index),
                     }
                 }
             }
@@ -320,7 +315,7 @@ impl Dispatcher {
 
     /// From where more is to be looked at as soon as fixtures stand, or one place has seen what each
     /// node is to see, and when the first of these waits no longer for that.
-    fn unseen(&mut self, now: Duration) -> (BTreeSet<VantageKey>, Option<Duration>) {
+    fn unseen(&mut self) -> (BTreeSet<VantageKey>, Option<Duration>) {
         let mut unseen = Unseen::default();
         for (index, state) in self.checks.iter().enumerate() {
             match (&state.stage, state.good_rounds) {
@@ -333,7 +328,7 @@ impl Dispatcher {
                 (Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done, _) => {}
             }
         }
-        unseen.awaited(now, &mut self.gathering)
+        unseen.awaited(self.now, &mut self.gathering)
     }
 
     fn readiness(&self, state: &CheckState) -> Readiness {
@@ -354,8 +349,8 @@ impl Dispatcher {
         readiness
     }
 
-    fn begin_round(&mut self, now: Duration, index: usize) {
-        self.checks[index].begin_round(now);
+    fn begin_round(&mut self, index: usize) {
+        self.checks[index].begin_round(self.now);
         self.queue_looks(index, 0);
     }
 
@@ -375,16 +370,16 @@ impl Dispatcher {
         }
     }
 
-    fn ask(&mut self, commands: &mut Vec<Command>) {
+    fn ask(&mut self) {
         while self.asking.len() < self.limits.api_in_flight
             && let Some(look) = self.ask_queue.pop_first()
         {
             self.asking.insert(look);
-            commands.push(Command::Ask(look));
+            self.commands.push(Command::Ask(look));
         }
     }
 
-    fn sweep(&mut self, commands: &mut Vec<Command>) {
+    fn sweep(&mut self) {
         for (from, queue) in &mut self.sweep_queue {
             if self.sweeping.len() >= self.limits.sweeps_in_flight {
                 break;
@@ -399,17 +394,11 @@ impl Dispatcher {
                 looks.push(look);
             }
             self.sweeping.insert(from.clone());
-            commands.push(Command::Sweep(from.clone(), looks));
+            self.commands.push(Command::Sweep(from.clone(), looks));
         }
     }
 
-    fn take(
-        &mut self,
-        now: Duration,
-        ix: LookIx,
-        outcome: LookOutcome,
-        commands: &mut Vec<Command>,
-    ) {
+    fn take(&mut self, ix: LookIx, outcome: LookOutcome) {
         let Some(state) = self.checks.get_mut(ix.check) else {
             return;
         };
@@ -421,7 +410,7 @@ impl Dispatcher {
         }
         let brought: Option<Vec<_>> = looks.iter().cloned().collect();
         if let Some(brought) = brought {
-            self.judge_round(now, ix.check, brought, commands);
+            self.judge_round(ix.check, brought);
         }
     }
 }

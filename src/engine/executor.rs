@@ -17,11 +17,10 @@ use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    FixtureKey, Reply, Request, SourceKind, Standing, Trouble, TroubleKind, VantageKey,
+    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::company::Company;
 use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
@@ -90,7 +89,6 @@ pub(super) struct Executor {
     made: BTreeMap<FixtureKey, Arc<Made>>,
     nodes: NodesNow,
     heard: Heard,
-    company: Company,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
@@ -119,7 +117,6 @@ impl Executor {
             began: spans.began(),
             spans,
             heard: Heard::new(&facts),
-            company: Company::default(),
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
@@ -205,9 +202,8 @@ impl Executor {
                 self.raise(key);
             }
             Command::Ask(ix) => {
-                if let Some(check) = self.dispatcher.check(ix.check) {
-                    let pause = self.dispatcher.paused(ix.check);
-                    self.spans.asks(ix, check, pause);
+                if let Some(state) = self.dispatcher.state(ix.check) {
+                    self.spans.asks(ix, &state.check, state.paused);
                 }
                 self.ask(ix);
             }
@@ -241,13 +237,7 @@ impl Executor {
         match input {
             Input::Asked(look, _) => self.spans.asked(*look),
             Input::Swept(from, _) => self.spans.swept(from),
-            Input::Started
-            | Input::Confirmed(..)
-            | Input::Stands(_)
-            | Input::Failed(..)
-            | Input::Changed(..)
-            | Input::Woken
-            | Input::Stop(_) => {}
+            _ => {}
         }
     }
 
@@ -316,7 +306,8 @@ impl Executor {
     }
 
     fn looker(&self, ix: LookIx) -> Option<Looker> {
-        let check = self.dispatcher.check(ix.check)?;
+        let state = self.dispatcher.state(ix.check)?;
+        let check = &state.check;
         let look = check.looks.get(ix.look)?;
         let rests = look.rests_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
@@ -326,7 +317,7 @@ impl Executor {
             ix,
             test: look.test.clone(),
             presumed: look.presumed.clone(),
-            attempt: self.dispatcher.attempt(ix.check),
+            attempt: state.attempted_so_far(),
             from: look.from.clone(),
             pool: check.point.pool.clone(),
             to: check.point.to.clone(),
@@ -335,7 +326,7 @@ impl Executor {
             image: check.image.clone(),
             family: check.point.family,
             once: self.dispatcher.asks_once(ix.check),
-            anew: self.dispatcher.sees_controls_again(ix.check),
+            anew: state.controls_again,
             settles: ix.look != 0 || self.dispatcher.may_settle(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
@@ -355,7 +346,7 @@ impl Executor {
             let asking = AssertUnwindSafe(async {
                 let reply = match looker.request() {
                     // What converges is asked anew each round, and a control after a failure
-                    Ok(Request::Api(request)) if looker.test.converges() || looker.anew => {
+                    Ok(Request::Api(request)) if looker.test.traits().converges || looker.anew => {
                         api.send(&request).await.map(Reply::Api)
                     }
                     Ok(Request::Api(request)) => {
@@ -393,16 +384,10 @@ impl Executor {
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
         let (api, tell) = (self.api.clone(), self.tell());
         let looks = looks.to_vec();
-        // What waits for time-outs is nobody's company
-        let sociable = from.node.is_some() && from.kind != SourceKind::WindowsNode;
-        let member = sociable.then(|| self.company.join());
         self.spawn(async move {
             let sweeping = AssertUnwindSafe(async {
                 let swept = sweep(&vantages, &from, lookers).await;
                 let brought = Instant::now();
-                if let Some(member) = member {
-                    member.end(api.durations().look_again).await;
-                }
                 let mut outcomes = Vec::with_capacity(swept.len());
                 for (looker, outcome) in swept {
                     let outcome = looker.confirmed(&api, brought, outcome, &tell).await;

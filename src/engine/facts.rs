@@ -1,7 +1,7 @@
 //! Facts told to looks: of the start of the run, or fresh ones for what is looked at again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -9,7 +9,7 @@ use winconform_core::facts::Facts;
 
 use super::shared::Attempt;
 use crate::cluster::collect;
-use crate::transport::Api;
+use crate::transport::{Api, locked};
 
 type Collecting = Shared<BoxFuture<'static, Arc<Facts>>>;
 
@@ -40,7 +40,7 @@ impl FactsTold {
             return Arc::clone(&self.first);
         }
         let collecting = {
-            let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut again = locked(&self.again);
             let api = self.api.clone();
             let collecting = || {
                 async move { Arc::new(collect(&api).await) }
@@ -54,8 +54,7 @@ impl FactsTold {
 
     /// Lets go of all but the first, once nobody asks for them any more.
     pub(super) fn forget(&self) {
-        let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
-        again.clear();
+        locked(&self.again).clear();
     }
 }
 

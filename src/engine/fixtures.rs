@@ -9,11 +9,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
-use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
-use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind,
-};
+use winconform_core::way::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 
 use super::aim::{Ground, aim};
 use super::churn::Backend;
@@ -26,8 +23,8 @@ use super::second_family;
 use super::stands::{as_trouble, ended, is_of_second, object_name, standing};
 use crate::cluster::kinds::PODS;
 use crate::cluster::pods::is_over;
-use crate::cluster::{ApplyError, Condition, Watched, apply, poll_until, poll_whole};
-use crate::transport::Api;
+use crate::cluster::{ApplyError, Condition, Watched, apply, poll};
+use crate::transport::{Api, Pace};
 
 /// What bringing up fixtures needs. Clones share everything.
 #[derive(Clone)]
@@ -108,7 +105,7 @@ impl Fixtures {
         if key.name == FixtureName::Namespaces {
             // Made anew they have none
             *self.copied.lock().await = None;
-        } else if image_role(key.name).is_some() {
+        } else if key.name.image().is_some() {
             self.copy_pull_secrets(cancel).await?;
         }
         let mut broken = None;
@@ -179,7 +176,7 @@ impl Fixtures {
         let (first, limit) = (durations.look_again, durations.fixture);
         let (begun, what) = (Instant::now(), format!("{kind} {name}"));
         // What was sent must be answered before tear-down looks for it
-        poll_whole(first, limit, &what, async || {
+        poll(Pace::new(first), limit, &what, async || {
             match apply(&self.api, object).await {
                 // Its admission knows of a class only from its own watch
                 Err(ApplyError::Refused { message, .. })
@@ -235,7 +232,7 @@ impl Fixtures {
         let what = key.to_string();
         // Pods of an earlier application may be Ready for a while: what counts is what the
         // Deployment of this one says
-        let standing = poll_whole(first, limit, &what, || {
+        let standing = poll(Pace::new(first), limit, &what, || {
             let mut fixtures = self.clone();
             async move {
                 let standing = match fixtures.wait_until_standing(key, applied).await {
@@ -304,7 +301,17 @@ impl Fixtures {
             | FixtureName::SlowStarter
             | FixtureName::NanoServer
             | FixtureName::NodeSample
-            | FixtureName::Churn => {
+            | FixtureName::Churn
+            | FixtureName::LinuxServer
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
+            | FixtureName::WindowsPodProber
+            | FixtureName::Ring
+            | FixtureName::EachLinuxPod
+            | FixtureName::EachLinuxNode
+            | FixtureName::EachWindowsNode
+            | FixtureName::LinuxNodeProber
+            | FixtureName::WindowsNodeProber => {
                 let mut replicas = applied.iter().map(|object| &object["spec"]["replicas"]);
                 let replicas = replicas.find_map(Json::as_u64).unwrap_or(1);
                 let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
@@ -320,19 +327,6 @@ impl Fixtures {
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::Alias => Ok(standing(applied, Vec::new())),
             FixtureName::LoadBalancer => self.wait_for_balancer(applied).await,
-            FixtureName::LinuxServer
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed
-            | FixtureName::WindowsPodProber
-            | FixtureName::Ring
-            | FixtureName::EachLinuxPod
-            | FixtureName::EachLinuxNode
-            | FixtureName::EachWindowsNode
-            | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber => {
-                let pods = self.wait_for_pods(key, applied, 1).await?;
-                Ok(standing(applied, pods))
-            }
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, applied, 1).await?;
                 let domain = self.domain().await?;
@@ -353,29 +347,6 @@ impl Fixtures {
                 let detail = format!("not created, since it could not be announced: {error}");
                 Trouble::new(TroubleKind::NotApplied, detail)
             })
-    }
-
-    /// Pods are refused until the controller manager has made the default service account.
-    async fn wait_for_service_account(&self, namespace: &Json) -> Result<(), Trouble> {
-        let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
-        let path = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
-        let request = ApiRequest::get(path);
-        let what = format!("service account of namespace {name}");
-        let durations = self.api.durations();
-        let (first, limit) = (durations.transport_pause, durations.fixture);
-        poll_until(first, limit, &what, async || {
-            match self.api.send(&request).await {
-                Ok(reply) if reply.status == 200 => Condition::Done(()),
-                Ok(reply) if reply.status == 403 => Condition::Never(Trouble::new(
-                    TroubleKind::Forbidden,
-                    reply.body["message"].as_str().unwrap_or("may not be read"),
-                )),
-                Ok(reply) => Condition::NotYet(format!("status {}", reply.status)),
-                Err(trouble) if trouble.kind.is_lasting() => Condition::Never(trouble),
-                Err(trouble) => Condition::NotYet(trouble.to_string()),
-            }
-        })
-        .await
     }
 }
 

@@ -6,7 +6,7 @@
 //! renew every 10 s by default. Nothing here compares clocks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex as Sync, PoisonError};
+use std::sync::{Arc, Mutex as Sync};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -21,8 +21,8 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind};
 use super::nodes_now::readiness;
 use crate::cluster::kinds::LEASES;
 use crate::cluster::status::{condition, word};
-use crate::cluster::{Condition, poll_steadily};
-use crate::transport::{Api, encode};
+use crate::cluster::{Condition, poll};
+use crate::transport::{Api, Pace, encode, locked};
 
 /// Where kubelets keep their Leases (`k8s.io/api/core/v1`, `NamespaceNodeLease`).
 pub(super) const NAMESPACE: &str = "kube-node-lease";
@@ -168,7 +168,7 @@ impl Heard {
         let lasts = self.node(name).lock().await.lasts();
         let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
         let ask = async || self.ask(api, since, name).await;
-        match poll_steadily(pause, lasts, what, ask).await {
+        match poll(Pace::steady(pause), lasts, what, ask).await {
             Ok(()) => None,
             Err(trouble) if trouble.kind == TroubleKind::FixtureFailed => {
                 let how = format!("fell silent: its Lease was not renewed for {lasts:?}");
@@ -180,7 +180,7 @@ impl Heard {
 
     /// Takes note of the boot a node is of, and says when another than before was first seen.
     fn booted(&self, name: &str, id: &str) -> Option<Instant> {
-        let mut all = self.boots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&self.boots);
         let boot = all.entry(name.to_owned()).or_default();
         if !id.is_empty() && boot.id != id {
             boot.seen = (!boot.id.is_empty()).then(Instant::now);
@@ -190,7 +190,7 @@ impl Heard {
     }
 
     fn node(&self, name: &str) -> Arc<Mutex<Node>> {
-        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = locked(&self.nodes);
         Arc::clone(nodes.entry(name.to_owned()).or_default())
     }
 }

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::record::{Event, Line, redacted, to_line};
 
-use crate::transport::Env;
+use crate::transport::{Env, locked};
 
 /// What takes each line as it happens, besides the file: the terminal's progress.
 pub type Listener = Box<dyn Fn(&Line) + Send>;
@@ -214,8 +214,7 @@ impl Journal {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        // A panic while writing leaves at worst one line too few: the rest is still worth having
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inner)
     }
 }
 

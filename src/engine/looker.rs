@@ -122,8 +122,9 @@ impl Looker {
             return outcome;
         }
         let holds = outcome.holds();
-        let met = holds && self.test.tells_who_answers();
-        let looked = holds && !self.test.expects_no_answer();
+        let traits = self.test.traits();
+        let met = holds && traits.tells_who_answers;
+        let looked = holds && !traits.expects_no_answer;
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         for Rest { key, need, made } in &self.rests {
             // Who looked, and who answered, was there; of these there is one per node to be asked for
@@ -132,7 +133,7 @@ impl Looker {
             }
             let mut footing = made.footing(api, since).await;
             let stands = footing.changed.is_none() && footing.unready.is_none();
-            if stands && self.test.may_be_anothers() && !met {
+            if stands && traits.needs_source && !met {
                 let of_pods = made.footing_of_pods(api, since).await;
                 let restarted = footing.restarted.take().or(of_pods.restarted);
                 footing.changed = of_pods.changed.or(restarted);
@@ -205,7 +206,7 @@ impl Looker {
         let (Ok(Request::Get(gets)), Ok(taken)) = (self.request(), &outcome.taken) else {
             return Vec::new();
         };
-        let holds = outcome.holds() && !self.test.expects_no_answer();
+        let holds = outcome.holds() && !self.test.traits().expects_no_answer;
         let gets = gets.into_iter().zip(0..);
         let is_met = |at: usize| taken.observation["targets"][at]["by"].is_string();
         let answered = gets.filter(|(_, at)| holds || is_met(*at));
@@ -275,11 +276,12 @@ impl Looker {
 
     /// Whether it could have come of a change of what it rests on.
     fn is_doubtful(&self, outcome: &LookOutcome) -> bool {
+        let traits = self.test.traits();
         match &outcome.taken {
             Ok(taken) => match taken.comparison {
                 // What has changed while nobody answered is told in the round that settles it
                 Comparison::Holds(_) => {
-                    self.test.may_be_anothers() && (self.settles || !self.test.expects_no_answer())
+                    traits.needs_source && (self.settles || !traits.expects_no_answer)
                 }
                 Comparison::Refuted(_) | Comparison::Otherwise(_) => true,
                 Comparison::Inapplicable(_) => false,

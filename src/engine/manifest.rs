@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 use winconform_core::config::{Durations, Image, Images};
 use winconform_core::facts::{Os, Pool, PoolName};
-use winconform_core::plan::image_role;
 use winconform_core::text::printable;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
@@ -122,13 +121,16 @@ pub(super) fn objects(
             let alone = key.node.map(|node| among(pool, pool.node(node)));
             place(spec, alone.as_ref().unwrap_or(pool));
             beside(spec, key, run);
-            let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
+            let role = key
+                .name
+                .image()
+                .and_then(|role| images.of(role, pool.build));
             image(
                 spec,
                 &role.ok_or_else(|| ManifestError::NoImage(key.clone()))?,
             );
         }
-        if image_role(key.name).is_some() {
+        if key.name.image().is_some() {
             pull(spec, images);
         }
         if object["kind"] == "Pod" {
@@ -150,7 +152,7 @@ pub(super) fn pulling(
     images: &Images,
     durations: &Durations,
 ) -> Result<Json, ManifestError> {
-    let text = match (image_role(key.name), pool.os) {
+    let text = match (key.name.image(), pool.os) {
         (Some(Image::HostProcess), _) => include_str!("../../manifests/prepull/host-process.yaml"),
         (_, Os::Windows) => include_str!("../../manifests/prepull/windows.yaml"),
         (_, Os::Linux) => include_str!("../../manifests/prepull/linux.yaml"),

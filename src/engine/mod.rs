@@ -9,10 +9,8 @@ mod access;
 mod aim;
 mod apart;
 mod awaited;
-mod balancer;
 mod churn;
 mod command;
-mod company;
 mod diagnose;
 mod dispatcher;
 #[cfg(test)]
@@ -48,10 +46,10 @@ mod sweep;
 mod tear_down;
 mod vantage;
 
-pub use access::{Roles, roles};
+pub use access::uses;
 pub use journal::{Journal, JournalError, Listener};
 pub use offers::offers;
-pub use preflight::{SurveyError, Surveyed, survey};
+pub use preflight::{SurveyError, survey};
 pub use prepull::{EndedBy, Prepulled, Pull, Tell, prepull};
 pub use repeat::Repeat;
 pub use run::{Finished, RunError, RunOptions, plan_of, run};

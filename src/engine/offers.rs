@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use winconform_core::config::{Image, Profile};
 use winconform_core::facts::{Os, Pool, PoolName};
-use winconform_core::plan::{Offer, Pulls, Unoffered, image_role};
+use winconform_core::plan::{Offer, Pulls, Unoffered};
 use winconform_core::record::Event;
 
 use super::journal::Journal;
@@ -72,8 +72,8 @@ async fn offers_within(
         };
         for (image, fixtures) in &pulled.images {
             // Their files are the host's
-            let host = |fixture| image_role(fixture) == Some(Image::HostProcess);
-            let any_build = fixtures.iter().copied().all(host);
+            let mut fixtures = fixtures.iter();
+            let any_build = fixtures.all(|name| name.image() == Some(Image::HostProcess));
             let offer = match &told[image] {
                 Ok(platforms) => Offer::of(platforms, pool, any_build),
                 Err(why) => Offer::Unknown(why.clone()),

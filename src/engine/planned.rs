@@ -7,7 +7,7 @@ use winconform_core::suite::Suites;
 
 use super::journal::{Journal, JournalError};
 use super::resume::go_on;
-use super::run::{RunError, RunOptions};
+use super::run::{Life, RunError, RunOptions};
 use crate::cluster::Cluster;
 
 pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
@@ -29,16 +29,15 @@ pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) 
 
 /// Puts the plan on record; of a run that is gone on with, what is left of it.
 pub(super) fn noted(
-    cluster: &Cluster,
+    life: Life<'_>,
     suites: &Suites,
-    options: &RunOptions,
-    journal: &Journal,
     facts: &Facts,
     selected: Selected,
 ) -> Result<Plan, RunError> {
+    let (options, journal) = (life.options, life.journal);
     if let Some(earlier) = &options.resume {
         earlier
-            .can_be_resumed(&started(cluster, suites, options), facts)
+            .can_be_resumed(&started(life.cluster, suites, options), facts)
             .and_then(|()| earlier.is_kept_by(&selected, facts))
             .map_err(RunError::Resume)?;
     }

@@ -1,28 +1,16 @@
 //! What a run could do on a cluster, asked without doing any of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use jiff::SignedDuration;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
-use winconform_core::facts::Facts;
-use winconform_core::plan::{Access, Answer, Plan, Selection, Uses};
+use winconform_core::plan::Selection;
 use winconform_core::report::preflight::Preflight;
 use winconform_core::suite::Suites;
 
-use super::access;
+use super::access::uses;
 use super::run::plan_of;
 use crate::cluster::{Cluster, review};
-
-#[derive(Clone, Debug)]
-pub struct Surveyed {
-    context: String,
-    facts: Facts,
-    plan: Plan,
-    uses: Uses,
-    answers: BTreeMap<Access, Answer>,
-    ahead: Option<SignedDuration>,
-}
 
 /// Why nothing could be found out.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +23,6 @@ pub enum SurveyError {
     Selection(Diagnostics),
 }
 
-impl SurveyError {
-    pub(super) fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Manifests(error.into())
-    }
-}
-
 /// Collects facts, plans, and has the server review every access that a run would need. Nothing
 /// but reads and reviews is sent.
 pub async fn survey(
@@ -48,15 +30,15 @@ pub async fn survey(
     suites: &Suites,
     config: &Config,
     selection: &Selection,
-) -> Result<Surveyed, SurveyError> {
-    let uses = access::uses(&config.images).map_err(SurveyError::new)?;
+) -> Result<Preflight, SurveyError> {
+    let uses = uses(&config.images)?;
     let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(SurveyError::Selection)?;
     let plan = selected.plan;
     let needs = uses.of_plan(&plan);
     let accesses: BTreeSet<_> = needs.into_iter().map(|need| need.access).collect();
     let answers = review(&cluster.api, &accesses).await;
-    Ok(Surveyed {
+    Ok(Preflight {
         context: cluster.context.clone(),
         facts,
         plan,
@@ -64,17 +46,4 @@ pub async fn survey(
         answers,
         ahead: cluster.api.server_ahead(),
     })
-}
-
-impl Surveyed {
-    pub fn report(&self) -> Preflight<'_> {
-        Preflight {
-            context: &self.context,
-            facts: &self.facts,
-            plan: &self.plan,
-            uses: &self.uses,
-            answers: &self.answers,
-            ahead: self.ahead,
-        }
-    }
 }

@@ -21,12 +21,12 @@ use super::fixtures::Fixtures;
 use super::journal::Journal;
 use super::manifest;
 use super::reasons::lost;
-use super::run::{self, RunError, RunOptions};
+use super::run::{self, Life, RunError, RunOptions};
 use super::stands::{as_trouble, ended};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{
-    Cluster, Condition, LeaseHeld, Objects, acquire, apply, review, wait_for_objects, watch_pods,
+    Cluster, Condition, LeaseHeld, Objects, apply, review, wait_for_objects, watch_pods,
 };
 
 /// One image on one node.
@@ -75,6 +75,11 @@ pub async fn prepull(
         Box::new(|_| {}),
     )
     .map_err(RunError::Journal)?;
+    let life = Life {
+        cluster,
+        options,
+        journal: &journal,
+    };
     let taken = tokio::select! {
         biased;
         Ok(_) = signals.wait_for(|count| *count >= 1) => None,
@@ -85,21 +90,21 @@ pub async fn prepull(
             missing: by_pod(wanted).len(),
             ended_by: Some(EndedBy::Signal),
             // The Lease may have come to be
-            torn_down: tear_down(cluster, options, &journal, None).await,
+            torn_down: tear_down(life, None).await,
         });
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     // Nothing is placed by what nodes have to give
     let nodes = Arc::default();
-    let fixtures = run::fixtures(cluster, options, &journal, pools, nodes, pods);
+    let fixtures = run::fixtures(life, pools, nodes, pods);
     let mut left = by_pod(wanted);
     let ended_by = {
         let mut pulling = pin!(pull_all(fixtures, &mut left, &cancel, tell));
         let ended_by = tokio::select! {
             biased;
             Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
-            why = lost(Some(lease.state())) => Some(EndedBy::Lease(why)),
+            why = lost(Some(lease.lost())) => Some(EndedBy::Lease(why)),
             () = &mut pulling => None,
         };
         if ended_by.is_some() {
@@ -109,11 +114,11 @@ pub async fn prepull(
         }
         ended_by
     };
-    let missing = left.values().filter(|(_, there)| !*there).count();
+    let missing = left.values().filter(|wanted| !wanted.there).count();
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
-    let torn_down = tear_down(cluster, options, &journal, Some(lease)).await;
+    let torn_down = tear_down(life, Some(lease)).await;
     Ok(Prepulled {
         missing,
         ended_by,
@@ -123,10 +128,9 @@ pub async fn prepull(
 
 /// The Lease, where the server allows all that follows.
 async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld, RunError> {
-    let (api, lease) = (&cluster.api, &options.lease);
     let needs = access::of_prepull(&options.config.images)
         .map_err(|error| RunError::Manifest(Box::new(error)))?;
-    let denied: BTreeMap<_, _> = review(api, &needs)
+    let denied: BTreeMap<_, _> = review(&cluster.api, &needs)
         .await
         .into_iter()
         .filter_map(|(access, answer)| match answer {
@@ -138,22 +142,18 @@ async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld
     if !denied.is_empty() {
         return Err(RunError::Denied(denied));
     }
-    acquire(api, lease, &options.run, &options.holder, api.durations())
-        .await
-        .map_err(|source| RunError::Lease {
-            name: lease.clone(),
-            source,
-        })
+    run::acquired(cluster, options).await
 }
 
-/// What is to be pulled, by the name of its pod, and whether it is there.
-type Left = BTreeMap<String, (Wanted, bool)>;
+/// What is to be pulled, by the name of its pod.
+type Left = BTreeMap<String, Wanted>;
 
 /// An image on a node, with the fixture whose pods run it.
 #[derive(Clone, Debug)]
 struct Wanted {
     pull: Pull,
     key: FixtureKey,
+    there: bool,
 }
 
 fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
@@ -173,10 +173,8 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
                     pool: Some(pool.clone()),
                     node: None,
                 };
-                left.insert(
-                    format!("pull-{}", left.len()),
-                    (Wanted { pull, key }, false),
-                );
+                let there = false;
+                left.insert(format!("pull-{}", left.len()), Wanted { pull, key, there });
             }
         }
     }
@@ -201,13 +199,13 @@ async fn pull_all(
         return;
     }
     if let Err(trouble) = ready {
-        for (wanted, _) in left.values() {
+        for wanted in left.values() {
             tell(&wanted.pull, Err(&trouble));
         }
         return;
     }
     let many = fixtures.api.limits().api_in_flight.max(1);
-    let applying = left.iter().map(|(name, (wanted, _))| {
+    let applying = left.iter().map(|(name, wanted)| {
         let fixtures = &fixtures;
         async move { (name.clone(), applied(fixtures, name, wanted, cancel).await) }
     });
@@ -226,16 +224,14 @@ async fn pull_all(
                 waits.insert(name, PodWait::new(&durations, &limits));
             }
             Err(_) if cancel.is_cancelled() => return,
-            Err(trouble) => tell(&left[&name].0.pull, Err(&trouble)),
+            Err(trouble) => tell(&left[&name].pull, Err(&trouble)),
         }
     }
     // A node pulls one after the other
-    let most = left
-        .values()
-        .fold(BTreeMap::new(), |mut counts, (wanted, _)| {
-            *counts.entry(wanted.pull.node.clone()).or_insert(0_u32) += 1;
-            counts
-        });
+    let most = left.values().fold(BTreeMap::new(), |mut counts, wanted| {
+        *counts.entry(wanted.pull.node.clone()).or_insert(0_u32) += 1;
+        counts
+    });
     let limit = durations.fixture * most.into_values().max().unwrap_or(1);
     let waited = wait_for_objects(&mut fixtures.pods, limit, "images", |pods| {
         look(pods, &mut waits, left, begun, tell);
@@ -246,7 +242,7 @@ async fn pull_all(
     });
     if let Some(Err(trouble)) = cancel.run_until_cancelled(waited).await {
         for name in waits.keys() {
-            tell(&left[name].0.pull, Err(&trouble));
+            tell(&left[name].pull, Err(&trouble));
         }
     }
 }
@@ -260,7 +256,7 @@ async fn applied(
     if cancel.is_cancelled() {
         return Err(ended());
     }
-    let Wanted { pull, key } = wanted;
+    let Wanted { pull, key, .. } = wanted;
     let pool = manifest::pool_of(key, &fixtures.pools);
     let durations = fixtures.api.durations();
     let images = &fixtures.images;
@@ -288,14 +284,14 @@ fn look(
     let now = Instant::now();
     for (key, pod) in pods {
         let name = key.rsplit('/').next().unwrap_or_default();
-        let (Some(wait), Some((wanted, there))) = (waits.get_mut(name), left.get_mut(name)) else {
+        let (Some(wait), Some(wanted)) = (waits.get_mut(name), left.get_mut(name)) else {
             continue;
         };
         let done = pulled(pod).unwrap_or_else(|| wait.look(pod, now));
         match done {
             Condition::NotYet(_) => continue,
             Condition::Done(()) => {
-                *there = true;
+                wanted.there = true;
                 tell(&wanted.pull, Ok(now.saturating_duration_since(begun)));
             }
             Condition::Never(trouble) => tell(&wanted.pull, Err(&trouble)),

@@ -199,12 +199,17 @@ impl CheckState {
         }
     }
 
+    /// Whether any of its looks may take time to come right.
+    fn converges(&self) -> bool {
+        let mut looks = self.check.looks.iter();
+        looks.any(|look| look.test.traits().converges)
+    }
+
     /// Whether a good round is followed by another, and nothing speaks against it: the first is
     /// under way, or all so far were good.
     pub(super) fn is_on_course(&self) -> bool {
         let first = self.rounds == 1 && matches!(self.stage, Stage::Round(_));
-        let is_to_hold = self.check.kind != Kind::Evidence
-            && self.check.looks.iter().any(|look| look.test.converges());
+        let is_to_hold = self.check.kind != Kind::Evidence && self.converges();
         self.attempts.is_empty() && is_to_hold && (first || self.good_rounds > 0)
     }
 
@@ -315,17 +320,16 @@ impl CheckState {
     /// Whether a node that has fallen silent may have made what an attempt came to: a failure, the first
     /// of the check, or that nothing answers any more where nothing is to.
     pub(super) fn is_to_be_confirmed(&self, verdict: Verdict) -> bool {
-        let converges = self.check.looks.iter().any(|look| look.test.converges());
         match verdict {
             // Two of them decide
             Verdict::Fail | Verdict::Warn => {
                 let news =
                     |one: &&(Verdict, Because)| matches!(one.0, Verdict::Fail | Verdict::Warn);
-                converges && self.attempts.iter().filter(news).count() < 2
+                self.converges() && self.attempts.iter().filter(news).count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
                 let own = self.check.looks.first();
-                self.refuted && own.is_some_and(|look| look.test.expects_no_answer())
+                self.refuted && own.is_some_and(|look| look.test.traits().expects_no_answer)
             }
             Verdict::LimitationLifted | Verdict::Recorded | Verdict::Skip | Verdict::Broken => {
                 false
@@ -349,7 +353,7 @@ impl CheckState {
     /// How long it has to hold.
     fn lasts(&self, durations: &Durations) -> Duration {
         let mut looks = self.check.looks.iter();
-        match looks.any(|look| look.test.must_last()) {
+        match looks.any(|look| look.test.traits().must_last) {
             true => durations.stays_ready,
             false => Duration::ZERO,
         }
@@ -366,8 +370,7 @@ impl CheckState {
         limits: &Limits,
         durations: &Durations,
     ) -> bool {
-        let converges = self.check.looks.iter().any(|look| look.test.converges());
-        if !converges {
+        if !self.converges() {
             return true;
         }
         match verdict {
@@ -380,15 +383,11 @@ impl CheckState {
             Verdict::Skip if !tells(reason) => true,
             Verdict::LimitationLifted | Verdict::Recorded => true,
             Verdict::Fail | Verdict::Warn | Verdict::Broken | Verdict::Skip => {
-                let lasting = match reason {
-                    Because::Trouble(trouble)
-                    | Because::Fixture { trouble, .. }
-                    | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
-                    Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
-                };
+                let trouble = reason.trouble();
+                let lasting = trouble.is_some_and(|trouble| trouble.kind.is_lasting());
                 let balanced = self.check.looks.iter().any(|look| {
                     let mut needs = look.needs.iter();
-                    look.test.needs_source()
+                    look.test.traits().needs_source
                         && needs.any(|(key, _)| key.name == FixtureName::LoadBalancer)
                 });
                 let converge = match balanced {

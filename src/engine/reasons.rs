@@ -10,13 +10,12 @@ use winconform_core::record::SIGNAL;
 
 use super::executor::Stop;
 use super::journal::Journal;
-use crate::cluster::LeaseState;
 
 /// Says why the run should end early, as soon as there is a reason; never returns.
 pub(super) async fn watch_reasons(
     journal: &Journal,
     mut signals: watch::Receiver<u32>,
-    lease: Option<watch::Receiver<LeaseState>>,
+    lease: Option<watch::Receiver<Option<String>>>,
     deadline: Option<(Duration, Instant)>,
     stop: watch::Sender<Option<Stop>>,
 ) -> Infallible {
@@ -46,17 +45,14 @@ pub(super) async fn signalled(signals: &mut watch::Receiver<u32>) {
 }
 
 /// Returns when a Lease is lost, with the words for that; never without one.
-pub(super) async fn lost(lease: Option<watch::Receiver<LeaseState>>) -> String {
+pub(super) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> String {
     let Some(mut lease) = lease else {
         return std::future::pending().await;
     };
-    loop {
-        if let LeaseState::Lost(why) = &*lease.borrow_and_update() {
-            return format!("the loss of its Lease: {why}");
-        }
-        if lease.changed().await.is_err() {
-            return std::future::pending().await;
-        }
+    let lost = lease.wait_for(Option::is_some).await;
+    match lost.as_deref() {
+        Ok(Some(why)) => format!("the loss of its Lease: {why}"),
+        Ok(None) | Err(_) => std::future::pending().await,
     }
 }
 

@@ -139,16 +139,21 @@ pub async fn run(
         }
     };
     let tasks = (TaskTracker::new(), CancellationToken::new());
+    let life = Life {
+        cluster,
+        options,
+        journal,
+    };
     let living = Box::pin(async {
         let started = Event::RunStarted(started(cluster, suites, options));
         journal.write(started).map_err(RunError::Journal)?;
-        live(cluster, suites, options, journal, signals, &tasks).await
+        live(life, suites, signals, &tasks).await
     });
     let whole = async {
         let lived = AssertUnwindSafe(living).catch_unwind().await;
         match lived {
             Ok(lived) => lived,
-            Err(panic) => Err(panicked(cluster, options, journal, &tasks, said(&*panic)).await),
+            Err(panic) => Err(panicked(life, &tasks, said(&*panic)).await),
         }
     };
     tokio::select! {
@@ -156,6 +161,14 @@ pub async fn run(
         lived = whole => lived,
         () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
     }
+}
+
+/// A run under way.
+#[derive(Clone, Copy)]
+pub(super) struct Life<'r> {
+    pub(super) cluster: &'r Cluster,
+    pub(super) options: &'r RunOptions,
+    pub(super) journal: &'r Journal,
 }
 
 /// What a panic says.
@@ -167,33 +180,35 @@ fn said(panic: &(dyn Any + Send)) -> String {
 
 /// Tears down what a run created that has panicked, and puts that on record.
 async fn panicked(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
+    life: Life<'_>,
     (tracker, cancel): &(TaskTracker, CancellationToken),
     why: String,
 ) -> RunError {
+    let journal = life.journal;
     // What was sent must not come to be after it was looked for
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
-    let torn_down = tear_down(cluster, options, journal, None).await;
+    let torn_down = tear_down(life, None).await;
     let by = format!("a fault of winconform itself: {why}");
     let _ = journal.write(Stop::By(by).event());
     let _ = journal.write(Event::TornDown(torn_down));
     let _ = journal.publish();
-    let _ = ended(cluster, journal);
+    let _ = ended(life);
     RunError::Panicked(why)
 }
 
 async fn live(
-    cluster: &Cluster,
+    life: Life<'_>,
     suites: &Suites,
-    options: &RunOptions,
-    journal: &Journal,
     signals: watch::Receiver<u32>,
     (tracker, cancel): &(TaskTracker, CancellationToken),
 ) -> Result<Finished, RunError> {
+    let Life {
+        cluster,
+        options,
+        journal,
+    } = life;
     let began = Instant::now();
     let deadline = options.deadline.map(|after| began + after);
     let mut spans = Spans::new(journal.clone(), began, &cluster.api);
@@ -203,19 +218,18 @@ async fn live(
     let (facts, selected) = tokio::select! {
         biased;
         () = signalled(&mut waiting) => {
-            let by = Stop::By(SIGNAL.to_owned());
-            return stopped(cluster, options, journal, by).await;
+            return stopped(life, Stop::By(SIGNAL.to_owned())).await;
         }
         () = passed(deadline) => {
-            let by = Stop::Deadline(options.deadline.unwrap_or_default());
-            return stopped(cluster, options, journal, by).await;
+            let after = options.deadline.unwrap_or_default();
+            return stopped(life, Stop::Deadline(after)).await;
         }
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
         }
     };
     let pools = facts.pools();
-    let plan = noted(cluster, suites, options, journal, &facts, selected)?;
+    let plan = noted(life, suites, &facts, selected)?;
     spans.passed(planning);
 
     // A run that creates nothing cannot get in another's way
@@ -228,10 +242,10 @@ async fn live(
             // It begins nothing, and removes the Lease should it have come to be
             () = signalled(&mut waiting) => None,
             () = passed(deadline) => None,
-            taken = take_lease(cluster, options, journal) => match taken {
+            taken = take_lease(life) => match taken {
                 Ok(lease) => Some(lease),
                 Err(error) => {
-                    not_let_in(cluster, options, journal, &error).await;
+                    not_let_in(life, &error).await;
                     return Err(error);
                 }
             },
@@ -241,19 +255,19 @@ async fn live(
         spans.passed(taking);
     }
     if let Err(failure) = journal.publish() {
-        tear_down(cluster, options, journal, lease).await;
+        tear_down(life, lease).await;
         return Err(RunError::Journal(failure));
     }
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
     // Beside all that follows, which goes on without it and ends it
-    let asking = asks_registries(cluster, options, journal, &plan, &facts);
+    let asking = asks_registries(life, &plan, &facts);
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
     let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
     let nodes = Arc::clone(&standing.node_facts);
-    let mut fixtures = fixtures(cluster, options, journal, pools, nodes, pods);
+    let mut fixtures = fixtures(life, pools, nodes, pods);
     fixtures.second = plan.second_family();
     let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), rests) = (watch::channel(before), Rests::of(&plan));
@@ -269,7 +283,7 @@ async fn live(
     let reasons = watch_reasons(
         journal,
         signals,
-        lease.as_ref().map(LeaseHeld::state),
+        lease.as_ref().map(LeaseHeld::lost),
         options.deadline.zip(deadline),
         stop_sender,
     );
@@ -285,29 +299,18 @@ async fn live(
         let (api, run) = (&cluster.api, &options.run);
         Box::pin(diagnose(api, run, journal, &rests, waiting)).await;
         let ending = spans.stage(Activity::TearDown);
-        end(cluster, options, journal, lease).await;
+        end(life, lease).await;
         spans.passed(ending);
     }
-    ended(cluster, journal)
+    ended(life)
 }
 
 /// Notes which images of the plan registries do not have for the pools that pull them.
-fn asks_registries(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-    plan: &Plan,
-    facts: &Facts,
-) -> impl Future<Output = ()> + use<> {
-    let wanted = pulls(plan, facts, &options.config.images);
-    let profile = options.config.profile;
-    note_unoffered(
-        cluster.api.env().clone(),
-        journal.clone(),
-        profile,
-        wanted,
-        facts.pools(),
-    )
+fn asks_registries(life: Life<'_>, plan: &Plan, facts: &Facts) -> impl Future<Output = ()> + use<> {
+    let config = &life.options.config;
+    let wanted = pulls(plan, facts, &config.images);
+    let (env, journal) = (life.cluster.api.env().clone(), life.journal.clone());
+    note_unoffered(env, journal, config.profile, wanted, facts.pools())
 }
 
 /// What asked it to end before it began to look, if anything did.
@@ -321,22 +324,21 @@ fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) ->
 
 /// What bringing up fixtures needs, of a cluster with these pools and nodes.
 pub(super) fn fixtures(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
+    life: Life<'_>,
     pools: BTreeMap<PoolName, Pool>,
     nodes: Arc<Vec<NodeFact>>,
     pods: watch::Receiver<Watched>,
 ) -> Fixtures {
+    let options = life.options;
     Fixtures {
-        api: cluster.api.clone(),
+        api: life.cluster.api.clone(),
         run: options.run.clone(),
         pools: Arc::new(pools),
         nodes,
         most: options.config.limits.nodes_looked_from,
         images: Arc::new(options.config.images.clone()),
         second: None,
-        journal: journal.clone(),
+        journal: life.journal.clone(),
         domain: Arc::default(),
         copied: Arc::default(),
         pods,
@@ -345,12 +347,13 @@ pub(super) fn fixtures(
 }
 
 /// Puts on record what the run came to.
-fn ended(cluster: &Cluster, journal: &Journal) -> Result<Finished, RunError> {
+fn ended(life: Life<'_>) -> Result<Finished, RunError> {
+    let journal = life.journal;
     let view = read(&journal.text()).map_err(RunError::Record)?;
     let exit = exit(&view);
     let _ = journal.write(Event::RunEnded(Ended {
         exit,
-        requests: cluster.api.counts(),
+        requests: life.cluster.api.counts(),
         took_ms: u64::try_from(journal.elapsed().as_millis()).ok(),
     }));
     match journal.failure() {
@@ -363,7 +366,7 @@ fn ended(cluster: &Cluster, journal: &Journal) -> Result<Finished, RunError> {
 }
 
 /// Ends a run that could not take its Lease.
-async fn not_let_in(cluster: &Cluster, options: &RunOptions, journal: &Journal, error: &RunError) {
+async fn not_let_in(life: Life<'_>, error: &RunError) {
     // After trouble it may have come to be, and be ours
     let unsure = matches!(
         error,
@@ -378,63 +381,48 @@ async fn not_let_in(cluster: &Cluster, options: &RunOptions, journal: &Journal, 
         .filter_map(|why| Some(why.lines().next()?.to_owned()))
         .collect();
     let by = format!("a Lease that it could not take: {}", why.join(": "));
-    let _ = not_begun(cluster, options, journal, Stop::By(by), unsure).await;
+    let _ = not_begun(life, Stop::By(by), unsure).await;
 }
 
 /// Ends a run that was told to before it had a plan; what it has to report is its own.
-async fn stopped(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-    by: Stop,
-) -> Result<Finished, RunError> {
-    let finished = not_begun(cluster, options, journal, by, false).await?;
-    journal.publish().map_err(RunError::Journal)?;
+async fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
+    let finished = not_begun(life, by, false).await?;
+    life.journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
 
 /// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has
 /// come to be, it looks for it and removes it.
-async fn not_begun(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-    by: Stop,
-    unsure: bool,
-) -> Result<Finished, RunError> {
+async fn not_begun(life: Life<'_>, by: Stop, unsure: bool) -> Result<Finished, RunError> {
     let torn_down = match unsure {
-        true => tear_down(cluster, options, journal, None).await,
+        true => tear_down(life, None).await,
         false => TornDown::default(),
     };
     // A failure to write is kept by the journal
-    let _ = journal.write(by.event());
-    let _ = journal.write(Event::TornDown(torn_down));
-    ended(cluster, journal)
+    let _ = life.journal.write(by.event());
+    let _ = life.journal.write(Event::TornDown(torn_down));
+    ended(life)
 }
 
-async fn take_lease(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-) -> Result<LeaseHeld, RunError> {
+async fn take_lease(life: Life<'_>) -> Result<LeaseHeld, RunError> {
     let intent = ObjectName {
         kind: "Lease".to_owned(),
         namespace: Some(LEASE_NAMESPACE.to_owned()),
-        name: options.lease.clone(),
+        name: life.options.lease.clone(),
     };
-    journal
-        .write(Event::Intent(intent))
-        .map_err(RunError::Journal)?;
-    acquire(
-        &cluster.api,
-        &options.lease,
-        &options.run,
-        &options.holder,
-        cluster.api.durations(),
-    )
-    .await
-    .map_err(|source| RunError::Lease {
-        name: options.lease.clone(),
+    let announced = life.journal.write(Event::Intent(intent));
+    announced.map_err(RunError::Journal)?;
+    acquired(life.cluster, life.options).await
+}
+
+pub(super) async fn acquired(
+    cluster: &Cluster,
+    options: &RunOptions,
+) -> Result<LeaseHeld, RunError> {
+    let (api, name) = (&cluster.api, &options.lease);
+    let taken = acquire(api, name, &options.run, &options.holder, api.durations()).await;
+    taken.map_err(|source| RunError::Lease {
+        name: name.clone(),
         source,
     })
 }

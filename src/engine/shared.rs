@@ -1,7 +1,7 @@
 //! Requests that several looks have in common, each sent once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
-use crate::transport::Api;
+use crate::transport::{Api, locked};
 
 /// Which attempt of a check asks: a later one wants an answer of its own.
 pub(super) type Attempt = u32;
@@ -51,7 +51,7 @@ impl SharedRequests {
         let body = request.body.as_ref().map(ToString::to_string);
         let key = (attempt, request.verb, request.path.clone(), body);
         let answer = {
-            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answers = locked(&self.answers);
             let api = api.clone();
             let (unanswered, trial) = (Arc::clone(&self.unanswered), Arc::clone(&self.trial));
             let sending = || {
@@ -84,13 +84,8 @@ impl SharedRequests {
 
     /// Lets go of all answers, once nobody asks for them any more: the next repetition wants its own.
     pub(super) fn forget(&self) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.clear();
+        locked(&self.answers).clear();
     }
-}
-
-fn locked(unanswered: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
-    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Unanswered {

@@ -54,24 +54,8 @@ pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duratio
             durations.settle
         }
         FixtureName::SlowStarter => durations.outlasts_liveness,
-        FixtureName::Namespaces
-        | FixtureName::Iis
-        | FixtureName::LinuxServer
-        | FixtureName::UnboundPods
-        | FixtureName::LinuxPodProber
-        | FixtureName::WindowsPodProber
-        | FixtureName::Ring
-        | FixtureName::EachLinuxPod
-        | FixtureName::EachLinuxNode
-        | FixtureName::EachWindowsNode
-        | FixtureName::LinuxNodeProber
-        | FixtureName::WindowsNodeProber
-        | FixtureName::Alias
-        | FixtureName::LoadBalancer
-        | FixtureName::Churn
-        | FixtureName::PolicyDenied
-        | FixtureName::PolicyAllowed
-        | FixtureName::Sched(_) => Duration::ZERO,
+        // The others have one, or have no pods
+        _ => Duration::ZERO,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use winconform_core::command::Command;
 use winconform_core::facts::Os;
-use winconform_core::way::{ExecReply, ExitStatus, FixtureName, Trouble};
+use winconform_core::way::{ExecReply, ExitStatus, FixtureName, Trouble, TroubleKind};
 
 use super::fixtures::Fixtures;
 use super::manifest;
@@ -32,19 +32,13 @@ async fn of(api: &Api, pod: &PodRef) -> Option<String> {
     // agnhost reads `/etc/resolv.conf` and prints the search list in one line
     // (kubernetes, test/images/agnhost/dns)
     let ask = Command::DnsSuffix.on(Os::Linux).ok()?;
-    for _ in 0..api.limits().exec_tries {
-        match api.exec(pod, &ask).await {
-            Ok(reply) => {
-                if let Some(suffix) = read(&reply, &pod.namespace) {
-                    return Some(suffix);
-                }
-                tracing::debug!(?reply, "no DNS suffix");
-            }
-            Err(trouble) if trouble.kind.is_lasting() => return None,
-            Err(trouble) => tracing::debug!(%trouble, "DNS suffix"),
-        }
-    }
-    None
+    let suffix = |reply: &ExecReply| {
+        let none = || Trouble::new(TroubleKind::UnrecognisedOutput, format!("{reply:?}"));
+        read(reply, &pod.namespace).ok_or_else(none)
+    };
+    let told = api.exec_read(pod, &ask, suffix).await;
+    told.inspect_err(|trouble| tracing::debug!(%trouble, "DNS suffix"))
+        .ok()
 }
 
 /// The suffix in a pod's search list `NAMESPACE.svc.SUFFIX,svc.SUFFIX,SUFFIX,...`, where that is

@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 use winconform_core::record::{Event, Exit, ObjectName, RunView, TornDown, exit, read};
 
-use super::journal::Journal;
-use super::run::RunOptions;
+use super::run::Life;
 use crate::cluster::kinds::ALL;
-use crate::cluster::{
-    CleanError, Cluster, LeaseHeld, ObjectRef, Removed, delete_lease, missed, remove_run,
-};
+use crate::cluster::{CleanError, LeaseHeld, ObjectRef, Removed, delete_lease, missed, remove_run};
 use crate::transport::{Api, words};
 
 /// When what a run created stays in the cluster. What was interrupted never does.
@@ -24,19 +21,15 @@ pub enum Keep {
 }
 
 /// Removes what the run created, or leaves it; lets others run, and puts it on record.
-pub(super) async fn end(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-    lease: Option<LeaseHeld>,
-) {
+pub(super) async fn end(life: Life<'_>, lease: Option<LeaseHeld>) {
+    let journal = life.journal;
     // A record that does not read back keeps nothing
     let view = read(&journal.text()).ok();
-    let torn_down = match view.and_then(|view| keeps(options.keep, view)) {
-        None => tear_down(cluster, options, journal, lease).await,
+    let torn_down = match view.and_then(|view| keeps(life.options.keep, view)) {
+        None => tear_down(life, lease).await,
         Some(kept) => {
             let _ = journal.write(Event::Kept);
-            release(cluster, options, lease, kept).await
+            release(life, lease, kept).await
         }
     };
     let _ = journal.write(Event::TornDown(torn_down));
@@ -63,12 +56,8 @@ fn keeps(keep: Keep, mut view: RunView) -> Option<Vec<ObjectName>> {
 }
 
 /// Lets others run, and leaves the rest as it is.
-async fn release(
-    cluster: &Cluster,
-    options: &RunOptions,
-    lease: Option<LeaseHeld>,
-    left: Vec<ObjectName>,
-) -> TornDown {
+async fn release(life: Life<'_>, lease: Option<LeaseHeld>, left: Vec<ObjectName>) -> TornDown {
+    let options = life.options;
     let mut torn_down = TornDown {
         left,
         ..TornDown::default()
@@ -76,7 +65,7 @@ async fn release(
     let released = match lease {
         Some(lease) => lease.release().await,
         // It was not waited for, and may have come to be
-        None => delete_lease(&cluster.api, &options.lease, &options.holder).await,
+        None => delete_lease(&life.cluster.api, &options.lease, &options.holder).await,
     };
     if let Err(error) = released {
         torn_down.troubles.push(error.to_string());
@@ -84,13 +73,9 @@ async fn release(
     torn_down
 }
 
-pub(super) async fn tear_down(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-    lease: Option<LeaseHeld>,
-) -> TornDown {
-    let removed = remove(&cluster.api, &options.run).await;
+pub(super) async fn tear_down(life: Life<'_>, lease: Option<LeaseHeld>) -> TornDown {
+    let (api, run) = (&life.cluster.api, &life.options.run);
+    let removed = remove(api, run).await;
     let mut troubles = Vec::new();
     if let Some(lease) = lease
         && let Err(error) = lease.release().await
@@ -115,8 +100,8 @@ pub(super) async fn tear_down(
                 troubles,
             };
             // Without a list all that was announced may be left
-            if let (false, Ok(view)) = (torn_down.unlisted, read(&journal.text())) {
-                reconcile(&cluster.api, &options.run, &view.intents, &mut torn_down).await;
+            if let (false, Ok(view)) = (torn_down.unlisted, read(&life.journal.text())) {
+                reconcile(api, run, &view.intents, &mut torn_down).await;
             }
             torn_down
         }

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use winconform_core::command::{Command, Curl, HttpSession, NotOn, Token};
 use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::way::ping::session;
 use winconform_core::way::{
-    ExecReply, ExecRequest, Host, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey,
-    curl,
+    ExecRequest, Host, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
 };
 
 use super::manifest::prober;
-use crate::transport::{Api, PodRef, fetch};
+use crate::transport::{Api, PodRef, fetch, locked};
 
 /// A name that nobody has.
 const NOWHERE: &str = "winconform.invalid";
@@ -134,14 +133,14 @@ impl Vantages {
         if gets.is_empty() {
             return Ok((Vec::new(), self.pinged(asker, pings).await?));
         }
-        let known = self.lock().get(asker.from).copied();
+        let known = locked(&self.curls).get(asker.from).copied();
         let curls = match &known {
             Some(curl) => std::slice::from_ref(curl),
             None => curl::candidates(asker.from.kind),
         };
         let got = |curl| self.got(asker, curl, gets, pings);
         let (curl, swept) = with_first(asker.from, curls, got).await?;
-        self.lock().insert(asker.from.clone(), curl);
+        locked(&self.curls).insert(asker.from.clone(), curl);
         Ok(swept)
     }
 
@@ -165,7 +164,7 @@ impl Vantages {
         let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
             let alone = Command::HttpSession(http).on(curl.os())?;
             let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
-            return self.exec(pod, &alone, split).await;
+            return self.api.exec_read(pod, &alone, split).await;
         };
         let both = asker.pings(os, pings, Some(http))?;
         let split = |reply: &_| {
@@ -173,7 +172,7 @@ impl Vantages {
             let got = curl::split(gets, token, &of_curl)?;
             Ok((got, session::split(pings, token, &of_pings)?))
         };
-        self.exec(pod, &both, split).await
+        self.api.exec_read(pod, &both, split).await
     }
 
     async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>, Trouble> {
@@ -183,12 +182,12 @@ impl Vantages {
         let token = &asker.token;
         let alone = asker.pings(os, pings, None)?;
         let split = |reply: &_| session::split(pings, token, reply);
-        self.exec(&asker.pod, &alone, split).await
+        self.api.exec_read(&asker.pod, &alone, split).await
     }
 
     /// Takes note of what the cluster itself answered, and whether at a node's address.
     pub(super) fn answers(&self, at_node: bool, get: HttpGet) {
-        self.answered().insert(at_node, get);
+        locked(&self.answered).insert(at_node, get);
     }
 
     /// Why what a look from outside failed by, at a node's address or elsewhere, is not the cluster's word.
@@ -214,7 +213,7 @@ impl Vantages {
                 "the proxy {proxy} answers by itself: it says {said}"
             ));
         }
-        let answered = self.answered().clone().into_iter();
+        let answered = locked(&self.answered).clone().into_iter();
         let again = answered.filter(|(other, _)| *other || !at_node);
         let again: Vec<_> = again.map(|(_, get)| get).collect();
         let got = fetch(self.api.env(), &again, proxy, self.api.durations()).await;
@@ -257,37 +256,6 @@ impl Vantages {
                 failed.iter().filter_map(status).find(own)?
             )),
         }
-    }
-
-    fn answered(&self) -> MutexGuard<'_, BTreeMap<bool, HttpGet>> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs a session; again where its output was lost on the way (kubernetes#124571), which is
-    /// transport's trouble.
-    async fn exec<T>(
-        &self,
-        pod: &PodRef,
-        request: &ExecRequest,
-        split: impl Fn(&ExecReply) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
-        let mut tries = 1;
-        loop {
-            let reply = self.api.exec(pod, request).await?;
-            match split(&reply) {
-                Err(trouble)
-                    if trouble.kind == TroubleKind::UnrecognisedOutput
-                        && tries < self.api.limits().exec_tries =>
-                {
-                    tries += 1;
-                }
-                split => return split,
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<VantageKey, Curl>> {
-        self.curls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

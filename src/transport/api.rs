@@ -126,7 +126,7 @@ impl Api {
                     return Ok(reply);
                 }
                 Ok(Err(failure)) => {
-                    let wait = self.pause_after(&failure, &mut pace);
+                    let wait = self.pause_after(failure.retry_after(), &mut pace);
                     let (passes, away) = (failure.may_pass(), failure.is_away());
                     (failure.trouble(&name), wait, passes, away)
                 }
@@ -263,9 +263,9 @@ impl Api {
     }
 
     /// The pause after a failure: as the server asks, but never more than an answer may take.
-    pub(super) fn pause_after(&self, failure: &Failure, pace: &mut Pace) -> Duration {
+    pub(super) fn pause_after(&self, asked: Option<Duration>, pace: &mut Pace) -> Duration {
         let own = pace.step();
-        match failure.retry_after() {
+        match asked {
             Some(asked) => asked.clamp(own, self.durations.api_answer.max(own)),
             None => own,
         }

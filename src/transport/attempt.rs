@@ -50,15 +50,7 @@ pub(crate) enum Failure {
         /// The one before.
         floor: u64,
     },
-    /// 429.
-    #[error("status 429: {text}")]
-    Throttled {
-        /// When to come back.
-        after: Option<Duration>,
-        /// The answer's words.
-        text: String,
-    },
-    /// 500, 502, 503 or 504, or no JSON.
+    /// 429, 500, 502, 503 or 504, or no JSON.
     #[error("status {status}: {text}")]
     NoReply {
         status: u16,
@@ -73,7 +65,7 @@ impl Failure {
     /// How long the server asks to stay away.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Throttled { after, .. } | Self::NoReply { after, .. } => *after,
+            Self::NoReply { after, .. } => *after,
             _ => None,
         }
     }
@@ -88,9 +80,7 @@ impl Failure {
         match self {
             Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
             Self::NoReply { status, .. } => matches!(status, 502..=504),
-            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } | Self::Throttled { .. } => {
-                false
-            }
+            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } => false,
         }
     }
 
@@ -98,7 +88,7 @@ impl Failure {
     pub(super) fn trouble(&self, what: &str) -> Trouble {
         let kind = match self {
             Self::TooLarge(_) => TroubleKind::OutputTruncated,
-            Self::Throttled { .. } => TroubleKind::Throttled,
+            Self::NoReply { status: 429, .. } => TroubleKind::Throttled,
             _ => TroubleKind::ApiUnavailable,
         };
         Trouble::new(kind, format!("{what}: {}", words(self)))
@@ -156,14 +146,11 @@ fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiRep
         _ => None,
     };
     let text = text.unwrap_or_else(|| printable(&String::from_utf8_lossy(bytes)));
-    match status {
-        429 => Err(Failure::Throttled { after, text }),
-        _ => Err(Failure::NoReply {
-            status,
-            after,
-            text,
-        }),
-    }
+    Err(Failure::NoReply {
+        status,
+        after,
+        text,
+    })
 }
 
 /// Whether the same may be answered otherwise the next time.

@@ -1,10 +1,12 @@
 //! How far the server's clock is from ours, by the `Date` of its answers.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use http::header::{DATE, HeaderMap};
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
+
+use super::locked::locked;
 
 /// What the answers so far tell of the server's clock.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ impl ServerClock {
             round_trip,
             ahead: written - round_trip / 2,
         };
-        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut best = locked(&self.best);
         if best.is_none_or(|best| round_trip < best.round_trip) {
             *best = Some(estimate);
         }
@@ -43,7 +45,7 @@ impl ServerClock {
     /// How far the server's clock is ahead of ours, within about half a second and half a round
     /// trip; `None` when no answer had a date.
     pub(super) fn ahead(&self) -> Option<SignedDuration> {
-        let best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        let best = locked(&self.best);
         best.map(|best| best.ahead)
     }
 }

@@ -1,7 +1,9 @@
 //! How many requests were sent, for the record.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use super::locked::locked;
 
 /// Requests by what they were, and how many of them were sent again.
 #[derive(Debug, Default)]
@@ -22,16 +24,11 @@ impl Counts {
 
     /// All counts, sorted by name.
     pub(super) fn snapshot(&self) -> Vec<(String, u64)> {
-        // A poisoned count is still a count
-        let counts = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        counts
-            .iter()
-            .map(|(name, count)| (name.clone(), *count))
-            .collect()
+        locked(&self.by_name).clone().into_iter().collect()
     }
 
     fn add(&self, name: String) {
-        let mut counts = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = locked(&self.by_name);
         *counts.entry(name).or_default() += 1;
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +13,8 @@ use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+
+use super::locked::locked;
 
 /// A connection to an address.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -74,10 +76,7 @@ impl Env {
     pub(crate) fn random(&self) -> u128 {
         match self.simulated.as_deref() {
             None => rand::random(),
-            Some(Simulated { chance, .. }) => chance
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .random(),
+            Some(Simulated { chance, .. }) => locked(chance).random(),
         }
     }
 

@@ -13,10 +13,9 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
 
 use super::api::Api;
-use super::attempt::Failure;
 use super::pace::{Pace, pause};
 use super::path::encode;
-use super::session::{CLOSE, Frame, STDIN, Session, is_not_started};
+use super::session::{CLOSE, STDIN, Session, is_not_started};
 use super::upgrade::{Protocol, Socket, UpgradeError, connect};
 use super::words::words;
 
@@ -37,21 +36,38 @@ pub struct PodRef {
 /// A try that brought no reply.
 struct Failed {
     trouble: Trouble,
-    again: Again,
+    /// Whether another try may bring one.
+    may_pass: bool,
+    /// When the server wants it.
     after: Option<Duration>,
 }
 
-/// Whether another try may bring a reply.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Again {
-    Worthwhile,
-    Useless,
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self {
+            may_pass: trouble.kind != TroubleKind::OutputTruncated,
+            trouble,
+            after: None,
+        }
+    }
 }
 
 impl Api {
-    /// Runs a program in a container. Looks change nothing, so one whose transport failed is
-    /// begun again, up to `exec_tries` times in all.
+    /// Runs a program in a container.
     pub async fn exec(&self, pod: &PodRef, request: &ExecRequest) -> Result<ExecReply, Trouble> {
+        self.exec_read(pod, request, |reply| Ok(reply.clone()))
+            .await
+    }
+
+    /// Runs a program in a container and reads its output. Looks change nothing, so one whose transport
+    /// failed is begun again, and so is one whose output is not recognised, which may be lost on the way
+    /// (kubernetes#124571): up to `exec_tries` times in all.
+    pub async fn exec_read<T>(
+        &self,
+        pod: &PodRef,
+        request: &ExecRequest,
+        read: impl Fn(&ExecReply) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let path = path(pod, request);
         let mut pace = Pace::new(self.durations.transport_pause * 4);
         let (begun, mut outlasts, mut left) = (Instant::now(), true, self.limits.exec_tries);
@@ -60,29 +76,28 @@ impl Api {
         loop {
             self.may_write(COUNTED).await?;
             let failed = match self.exec_once(&path, request).await {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => match read(&reply) {
+                    Err(lost) if lost.kind == TroubleKind::UnrecognisedOutput => lost.into(),
+                    read => return read,
+                },
                 Err(failed) => failed,
             };
             left = left.saturating_sub(1);
             let refused = failed.trouble.kind == TroubleKind::Unauthenticated;
-            let again = match failed.again {
-                Again::Worthwhile if left > 0 => true,
+            let again = match failed.may_pass {
+                true if left > 0 => true,
                 // What met an outage is begun anew after it
-                Again::Worthwhile if outlasts => {
+                true if outlasts => {
                     (outlasts, left) = (false, self.limits.exec_tries);
                     self.outlasted(begun).await == Some(true)
                 }
-                Again::Worthwhile => false,
-                Again::Useless => refused && self.may_be_accepted(begun),
+                true => false,
+                false => refused && self.may_be_accepted(begun),
             };
             if !again {
                 return Err(failed.trouble);
             }
-            let asked = Failure::Throttled {
-                after: failed.after,
-                text: String::new(),
-            };
-            pause(self.pause_after(&asked, &mut pace)).await;
+            pause(self.pause_after(failed.after, &mut pace)).await;
             self.counts.resent(COUNTED);
             self.execs.resent(&pod.name);
         }
@@ -97,26 +112,13 @@ impl Api {
         if request.stdin().is_some() && protocol == Protocol::V4 {
             let detail =
                 "the server speaks only v4.channel.k8s.io, which cannot end standard input";
-            let trouble = Trouble::new(TroubleKind::ExecTransport, detail);
             return Err(Failed {
-                trouble,
-                again: Again::Useless,
+                trouble: Trouble::new(TroubleKind::ExecTransport, detail),
+                may_pass: false,
                 after: None,
             });
         }
-        self.converse(socket, request.stdin())
-            .await
-            .map_err(|trouble| {
-                let again = match trouble.kind {
-                    TroubleKind::OutputTruncated => Again::Useless,
-                    _ => Again::Worthwhile,
-                };
-                Failed {
-                    trouble,
-                    again,
-                    after: None,
-                }
-            })
+        Ok(self.converse(socket, request.stdin()).await?)
     }
 
     /// Writes standard input and reads until the stream ends.
@@ -158,7 +160,7 @@ impl Api {
                         continue;
                     }
                 };
-                if session.take(&data, self.limits.exec_output)? == Frame::Data {
+                if session.take(&data, self.limits.exec_output)? {
                     deadline = Instant::now() + if session.is_over() { tail } else { idle };
                 }
             }
@@ -208,7 +210,7 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
     {
         said.push_str(why_forbidden(text));
     }
-    let (kind, again, after) = match error {
+    let (kind, may_pass, after) = match error {
         UpgradeError::Refused {
             status: 500..=599,
             text,
@@ -222,17 +224,17 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
             });
         }
         UpgradeError::Refused { status, after, .. } => match status {
-            401 => (TroubleKind::Unauthenticated, Again::Useless, None),
-            403 => (TroubleKind::Forbidden, Again::Useless, None),
-            429 => (TroubleKind::Throttled, Again::Worthwhile, after),
-            500..=599 => (TroubleKind::ApiUnavailable, Again::Worthwhile, after),
-            _ => (TroubleKind::ExecTransport, Again::Worthwhile, None),
+            401 => (TroubleKind::Unauthenticated, false, None),
+            403 => (TroubleKind::Forbidden, false, None),
+            429 => (TroubleKind::Throttled, true, after),
+            500..=599 => (TroubleKind::ApiUnavailable, true, after),
+            _ => (TroubleKind::ExecTransport, true, None),
         },
-        UpgradeError::Failed(_) => (TroubleKind::ExecTransport, Again::Worthwhile, None),
+        UpgradeError::Failed(_) => (TroubleKind::ExecTransport, true, None),
     };
     Err(Failed {
         trouble: Trouble::new(kind, format!("exec: {said}")),
-        again,
+        may_pass,
         after,
     })
 }
@@ -378,6 +380,15 @@ mod tests {
 
     /// Runs `true` before a server that follows the scripts, the last one for ever.
     async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply, Trouble>, usize) {
+        run_and_read(scripts, stdin, |reply| Ok(reply.clone())).await
+    }
+
+    /// The same, whose output is read so.
+    async fn run_and_read<T>(
+        scripts: Vec<Script>,
+        stdin: Option<&str>,
+        read: impl Fn(&ExecReply) -> Result<T, Trouble>,
+    ) -> (Result<T, Trouble>, usize) {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -420,7 +431,7 @@ mod tests {
             },
         };
         let request = command.on(Os::Linux).expect("of Linux");
-        let reply = api.exec(&pod, &request).await;
+        let reply = api.exec_read(&pod, &request, read).await;
         let tried = begun.load(Ordering::Relaxed);
         let resent = api
             .counts()
@@ -480,6 +491,23 @@ mod tests {
             assert_eq!(reply.expect_err("trouble").kind, kind);
             assert_eq!(tried, Limits::default().exec_tries as usize);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lost_output_and_broken_tries_have_three_retries_together() {
+        let read = |reply: &ExecReply| match reply.stdout.as_str() {
+            "out" => Ok("read"),
+            _ => Err(Trouble::new(TroubleKind::UnrecognisedOutput, "cut off")),
+        };
+        let lost = Speaks(V5, vec![message(3, SUCCESS)], End::Close);
+        let broken = Speaks(V5, vec![message(1, "out")], End::Reset);
+        let scripts = vec![lost.clone(), broken.clone(), lost.clone(), broken];
+        let (told, tried) = run_and_read(scripts, None, read).await;
+        assert_eq!(told.expect_err("lost").kind, TroubleKind::ExecTransport);
+        assert_eq!(tried, 4);
+        let scripts = vec![lost.clone(), lost, done(End::Close)];
+        let (told, tried) = run_and_read(scripts, None, read).await;
+        assert_eq!((told.expect("it is told"), tried), ("read", 3));
     }
 
     #[tokio::test(start_paused = true)]

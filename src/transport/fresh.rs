@@ -5,13 +5,14 @@
 //! goes on nevertheless is believed in the end.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use super::attempt::Failure;
+use super::locked::locked;
 
 /// How long a list stays older, each time it is asked for, until it is believed; less than one request is
 /// sent again for.
@@ -36,7 +37,7 @@ struct Told {
 impl Fresh {
     /// What a list that is asked for from now on has to have reached.
     pub(super) fn floor(&self, path: &str) -> u64 {
-        self.told().get(path).map_or(0, |told| told.newest)
+        locked(&self.told).get(path).map_or(0, |told| told.newest)
     }
 
     /// Takes note of a list; that it is older than `floor` is a failure, unless that has lasted and
@@ -49,7 +50,7 @@ impl Fresh {
         let Some(told) = version.and_then(|it| it.parse().ok()).filter(|_| list) else {
             return Ok(());
         };
-        let mut all = self.told();
+        let mut all = locked(&self.told);
         let known = all.entry(path.to_owned()).or_default();
         // What was put back since it was asked for has no floor any more
         let floor = floor.min(known.newest);
@@ -66,11 +67,6 @@ impl Fresh {
             older: None,
         };
         Ok(())
-    }
-
-    fn told(&self) -> MutexGuard<'_, HashMap<String, Told>> {
-        // What a poisoned map holds is true nevertheless
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,6 +13,7 @@ mod env;
 mod exec;
 mod fetch;
 mod fresh;
+mod locked;
 mod outage;
 mod pace;
 mod path;
@@ -26,12 +27,14 @@ pub use api::Api;
 pub use env::simulated_runtime;
 pub use env::{Dial, Env, Stream, dial};
 pub use exec::PodRef;
+pub use pace::Pace;
 pub use path::encode;
 
 pub(crate) use attempt::Failure;
 pub(crate) use fetch::fetch;
+pub(crate) use locked::locked;
 pub(crate) use outage::Hold;
-pub(crate) use pace::{Pace, pause};
+pub(crate) use pace::pause;
 pub(crate) use registry::platforms;
 #[cfg(test)]
 pub(crate) use registry::tests::registry;

@@ -1,11 +1,13 @@
 //! What all requests of a run share: since when the server refuses the credential, and whether the
 //! run's Lease allows it to write.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+
+use super::locked::locked;
 
 /// How a run holds its Lease.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -72,9 +74,4 @@ impl Outage {
             }
         }
     }
-}
-
-fn locked(time: &Mutex<Option<Instant>>) -> MutexGuard<'_, Option<Instant>> {
-    // A panic leaves it whole
-    time.lock().unwrap_or_else(PoisonError::into_inner)
 }

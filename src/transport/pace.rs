@@ -7,21 +7,22 @@ const DOUBLINGS: u32 = 5;
 
 /// Growing pauses. Without jitter, so that a run can be replayed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     next: Duration,
     longest: Duration,
 }
 
 impl Pace {
     /// Pauses that double from `first` to 32 times that.
-    pub(crate) fn new(first: Duration) -> Self {
+    pub fn new(first: Duration) -> Self {
         Self {
             next: first,
             longest: first * 2u32.pow(DOUBLINGS),
         }
     }
 
-    pub(crate) fn steady(length: Duration) -> Self {
+    /// Pauses that are all as long.
+    pub fn steady(length: Duration) -> Self {
         Self {
             next: length,
             longest: length,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use http::header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT, WWW_AUTHENTICATE};
-use http::{HeaderMap, Request, StatusCode, Uri};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -141,12 +141,12 @@ async fn of_image(http: &Http, image: &str) -> Result<Vec<Platform>, String> {
 /// What stands at a path of a registry, with a token for everybody where it wants one.
 async fn read(http: &Http, uri: Uri, token: &mut Option<String>) -> Result<Bytes, String> {
     let mut answer = get(http, uri.clone(), token.as_deref()).await?;
-    if answer.status == StatusCode::UNAUTHORIZED && token.is_none() {
-        *token = Some(anonymous(http, &uri, &answer.headers).await?);
+    if answer.status() == StatusCode::UNAUTHORIZED && token.is_none() {
+        *token = Some(anonymous(http, &uri, answer.headers()).await?);
         answer = get(http, uri, token.as_deref()).await?;
     }
-    match answer.status {
-        StatusCode::OK => Ok(answer.body),
+    match answer.status() {
+        StatusCode::OK => Ok(answer.into_body()),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(CREDENTIALS.to_owned()),
         StatusCode::NOT_FOUND => {
             Err("its registry has nothing of this name (status 404)".to_owned())
@@ -185,9 +185,9 @@ async fn anonymous(http: &Http, refused: &Uri, headers: &HeaderMap) -> Result<St
         return Err(format!("its registry sends to {}", shown(&uri)));
     }
     let answer = get(http, uri, None).await?;
-    let token: Option<Token> = serde_json::from_slice(&answer.body).ok();
+    let token: Option<Token> = serde_json::from_slice(answer.body()).ok();
     let token = token.and_then(|token| token.token.or(token.access_token));
-    match (answer.status, token) {
+    match (answer.status(), token) {
         (StatusCode::OK, Some(token)) => Ok(token),
         _ => Err(CREDENTIALS.to_owned()),
     }
@@ -206,14 +206,8 @@ fn parameter<'b>(bearer: &'b str, key: &str) -> Option<&'b str> {
     }
 }
 
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
 /// The answer at a URI, wherever that sends.
-async fn get(http: &Http, uri: Uri, token: Option<&str>) -> Result<Answer, String> {
+async fn get(http: &Http, uri: Uri, token: Option<&str>) -> Result<Response<Bytes>, String> {
     let (mut at, mut token) = (uri, token);
     for _ in 0..=REDIRECTS {
         let agent = concat!("winconform/", env!("CARGO_PKG_VERSION"));
@@ -231,11 +225,7 @@ async fn get(http: &Http, uri: Uri, token: Option<&str>) -> Result<Answer, Strin
         if !head.status.is_redirection() {
             let body = Limited::new(body, KEPT).collect().await;
             let body = body.map_err(|error| format!("{}: {}", shown(&at), words(&*error)))?;
-            return Ok(Answer {
-                status: head.status,
-                headers: head.headers,
-                body: body.to_bytes(),
-            });
+            return Ok(Response::from_parts(head, body.to_bytes()));
         }
         let to = head.headers.get(LOCATION).and_then(|to| to.to_str().ok());
         let to = to

@@ -25,28 +25,20 @@ pub(super) struct Session {
     status: Option<Json>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Frame {
-    /// It brought something.
-    Data,
-    /// It brought nothing.
-    Empty,
-}
-
 impl Session {
-    /// Takes one message; `limit` bounds each output.
-    pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<Frame, Trouble> {
+    /// Takes one message, and tells whether it brought anything; `limit` bounds each output.
+    pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<bool, Trouble> {
         let Some((&channel, data)) = message.split_first() else {
-            return Ok(Frame::Empty);
+            return Ok(false);
         };
         if data.is_empty() {
-            return Ok(Frame::Empty);
+            return Ok(false);
         }
         let (kept, limit, what) = match channel {
             STDOUT => (&mut self.stdout, limit, "standard output"),
             STDERR => (&mut self.stderr, limit, "standard error"),
             ERROR => (&mut self.error, STATUS_LIMIT, "the exit status"),
-            CLOSE => return Ok(Frame::Empty),
+            CLOSE => return Ok(false),
             other => {
                 let detail = format!("a message on channel {other}, which has no meaning");
                 return Err(Trouble::new(TroubleKind::ExecTransport, detail));
@@ -60,7 +52,7 @@ impl Session {
         if channel == ERROR {
             self.status = serde_json::from_slice(&self.error).ok();
         }
-        Ok(Frame::Data)
+        Ok(true)
     }
 
     /// Whether the exit status is there.
@@ -258,11 +250,11 @@ mod tests {
     #[test]
     fn too_much_output_is_trouble() {
         let mut session = Session::default();
-        assert_eq!(session.take(b"\x01123456789", 16), Ok(Frame::Data));
+        assert_eq!(session.take(b"\x01123456789", 16), Ok(true));
         let trouble = session.take(b"\x01123456789", 16).expect_err("18 bytes");
         assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
-        assert_eq!(session.take(b"", 16), Ok(Frame::Empty));
-        assert_eq!(session.take(b"\x02", 16), Ok(Frame::Empty));
+        assert_eq!(session.take(b"", 16), Ok(false));
+        assert_eq!(session.take(b"\x02", 16), Ok(false));
         assert!(session.take(b"\x07x", 16).is_err());
     }
 }

@@ -229,7 +229,7 @@ async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
     let surveyed = survey(cluster, suites, &Config::default(), &Selection::default())
         .await
         .map_err(|error| error.to_string())?;
-    serde_json::from_str(&surveyed.report().json()).map_err(|error| error.to_string())
+    serde_json::from_str(&surveyed.json()).map_err(|error| error.to_string())
 }
 
 async fn whole(world: &World) -> Outcome {

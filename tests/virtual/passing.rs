@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use hybrid_sim::ProductFault;
 use libtest_mimic::Trial;
-use winconform::cluster::{Condition, poll_steadily};
+use winconform::cluster::{Condition, poll};
 use winconform::engine::RunOptions;
+use winconform::transport::Pace;
 use winconform_core::record::Exit;
 
 use crate::world::{Outcome, World, selection, trial, undisturbed, within};
@@ -42,9 +43,11 @@ fn passes(fault: &str, words: &str, times: u64) -> Outcome {
         world.joined.shown().await;
         let mends = async {
             let (pause, limit) = (Duration::from_secs(1), Duration::from_mins(30));
-            let mended = poll_steadily(pause, limit, words, async || match told(world, words) {
-                often if often >= times => Condition::Done(()),
-                often => Condition::NotYet(format!("told {often} times")),
+            let mended = poll(Pace::steady(pause), limit, words, async || {
+                match told(world, words) {
+                    often if often >= times => Condition::Done(()),
+                    often => Condition::NotYet(format!("told {often} times")),
+                }
             });
             let mended = mended.await;
             world.joined.faults().lift(&fault);

@@ -85,25 +85,11 @@ impl Catalogue {
     pub fn find(&self, id: &str) -> Option<&Claim> {
         self.claims.get(id)
     }
-
-    /// How many claims there are.
-    pub fn len(&self) -> usize {
-        self.claims.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.claims.is_empty()
-    }
 }
 
 fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
     let mut fields = decoder.fields(node, "a claim")?;
-    let id = fields.required(decoder, "id");
-    let kind = fields.required(decoder, "kind");
-    let from = fields.required(decoder, "from");
-    let statement = fields.required(decoder, "claim");
-    fields.finish(decoder);
-    let id = id.and_then(|node| {
+    let id = fields.read(decoder, "id", |decoder, node| {
         let text = decoder.text(node, "`id`")?;
         let id = ClaimId::parse(text);
         if id.is_none() {
@@ -112,8 +98,10 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         }
         id
     });
-    let kind = kind.and_then(|node| decoder.member(node, "kind", Kind::ALL));
-    let from = from.and_then(|node| {
+    let kind = fields.read(decoder, "kind", |decoder, node| {
+        decoder.member(node, "kind", Kind::ALL)
+    });
+    let from = fields.read(decoder, "from", |decoder, node| {
         let items = decoder.list(node, "`from`")?;
         let documents: Vec<_> = items
             .iter()
@@ -124,11 +112,12 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         }
         Some(documents)
     });
-    let statement = statement.and_then(|node| decoder.text(node, "`claim`"));
+    let statement = fields.text(decoder, "claim");
+    fields.finish(decoder);
     Some(Claim {
         id: id?,
         kind: kind?,
         from: from?,
-        statement: statement?.to_owned(),
+        statement: statement?,
     })
 }

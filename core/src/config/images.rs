@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::written::WrittenImages;
-use crate::document::{Decoder, Node, Place};
-use crate::facts::WindowsBuild;
+use crate::document::{Decoder, Node};
+use crate::facts::{WindowsBuild, read_build};
+use crate::text::is_dns_label;
 
 /// A role a container image plays in a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -64,13 +65,7 @@ impl PullSecret {
     /// `NAMESPACE/NAME`: a DNS label and a DNS subdomain (RFC 1123), as the API takes them.
     fn parse(text: &str) -> Option<Self> {
         let (namespace, name) = text.split_once('/')?;
-        let is_label = |label: &str| {
-            let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            (1..=63).contains(&label.len())
-                && label.chars().all(inner)
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-        };
+        let is_label = |label: &str| label.len() <= 63 && is_dns_label(label);
         let valid = is_label(namespace) && name.len() <= 253 && name.split('.').all(is_label);
         valid.then(|| Self {
             namespace: namespace.to_owned(),
@@ -256,35 +251,36 @@ pub(super) fn valid(set: WrittenImages) -> Images {
 /// Reads the section.
 pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> {
     let mut fields = decoder.fields(node, "`images`")?;
-    let mirror = fields.filled("mirror");
-    let agnhost = fields.filled("agnhost");
-    let agnhost_builds = fields.filled("agnhost-builds");
-    let host_process = fields.filled("host-process");
-    let [iis, nano_server, server_core] =
-        ["iis", "nano-server", "server-core"].map(|key| fields.filled(key));
-    let tags =
-        ["iis-tags", "nano-server-tags", "server-core-tags"].map(|key| (key, fields.filled(key)));
-    let pull_policy = fields.filled("pull-policy");
-    let pull_secrets = fields.filled("pull-secrets");
-    fields.finish(decoder);
-    let mut image = |node: Option<&Node>, what, tagged| read_image(decoder, node?, what, tagged);
-    let (mirror, agnhost, host_process, iis, nano_server, server_core) = (
-        image(mirror, "mirror", Tagged::Mirror),
-        image(agnhost, "agnhost", Tagged::Yes),
-        image(host_process, "host-process", Tagged::Yes),
-        image(iis, "iis", Tagged::No),
-        image(nano_server, "nano-server", Tagged::No),
-        image(server_core, "server-core", Tagged::No),
+    let mut image = |key, tagged| {
+        fields.set(decoder, key, |decoder, node| {
+            read_image(decoder, node, key, tagged)
+        })
+    };
+    let (mirror, agnhost, host_process) = (
+        image("mirror", Tagged::Mirror),
+        image("agnhost", Tagged::Yes),
+        image("host-process", Tagged::Yes),
     );
-    let [iis_tags, nano_server_tags, server_core_tags] = tags
-        .map(|(key, node)| node.map_or_else(BTreeMap::new, |node| read_tags(decoder, node, key)));
-    Some(WrittenImages {
-        pull_policy: pull_policy
-            .and_then(|node| decoder.member(node, "pull-policy", PullPolicy::ALL)),
-        pull_secrets: pull_secrets.map_or_else(Vec::new, |node| read_secrets(decoder, node)),
+    let [iis, nano_server, server_core] =
+        ["iis", "nano-server", "server-core"].map(|key| image(key, Tagged::No));
+    let [iis_tags, nano_server_tags, server_core_tags] =
+        ["iis-tags", "nano-server-tags", "server-core-tags"].map(|key| {
+            let node = fields.filled(key);
+            node.map_or_else(BTreeMap::new, |node| read_tags(decoder, node, key))
+        });
+    let written = WrittenImages {
+        pull_policy: fields.set(decoder, "pull-policy", |decoder, node| {
+            decoder.member(node, "pull-policy", PullPolicy::ALL)
+        }),
+        pull_secrets: fields
+            .set(decoder, "pull-secrets", read_secrets)
+            .unwrap_or_default(),
         mirror,
         agnhost,
-        agnhost_builds: agnhost_builds.and_then(|node| read_builds(decoder, node)),
+        agnhost_builds: fields.set(decoder, "agnhost-builds", |decoder, node| {
+            let builds = decoder.kept(node, "`agnhost-builds`", read_build)?;
+            Some(builds.into_iter().collect())
+        }),
         host_process,
         iis,
         iis_tags,
@@ -292,7 +288,9 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImag
         nano_server_tags,
         server_core,
         server_core_tags,
-    })
+    };
+    fields.finish(decoder);
+    Some(written)
 }
 
 /// What an image's name is to end with.
@@ -348,42 +346,11 @@ fn read_image(
     None
 }
 
-fn no_build(text: &str) -> (String, String) {
-    let hint = "as in the node label: 10.0.20348".to_owned();
-    (format!("`{text}` is not a Windows build"), hint)
-}
-
-fn read_builds(decoder: &mut Decoder<'_>, node: &Node) -> Option<BTreeSet<WindowsBuild>> {
-    let mut builds = BTreeSet::new();
-    for item in decoder.list(node, "`agnhost-builds`")? {
-        let Some(text) = decoder.text(item, "a Windows build") else {
-            continue;
-        };
-        match WindowsBuild::parse_label(text) {
-            Some(build) => {
-                builds.insert(build);
-            }
-            None => {
-                let (message, hint) = no_build(text);
-                decoder.report(item, message, Some(hint));
-            }
-        }
-    }
-    Some(builds)
-}
-
 fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<WindowsBuild, String> {
     let mut tags = BTreeMap::new();
     let entries = decoder.entries(node, &format!("`{key}`"));
     for entry in entries.unwrap_or_default() {
-        let build = WindowsBuild::parse_label(&entry.key);
-        if build.is_none() {
-            let (message, hint) = no_build(&entry.key);
-            let at = decoder.place(&entry.node);
-            let (line, column) = (entry.line, entry.column);
-            let at = Place { line, column, ..at };
-            decoder.push(at.problem(message, Some(hint)));
-        }
+        let build = read_build(decoder, &entry.key_node());
         let Some(tag) = decoder.text(&entry.node, "a tag") else {
             continue;
         };
@@ -398,8 +365,8 @@ fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<Wind
     tags
 }
 
-fn read_secrets(decoder: &mut Decoder<'_>, node: &Node) -> Vec<PullSecret> {
-    let items = decoder.list(node, "`pull-secrets`").unwrap_or_default();
+fn read_secrets(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<PullSecret>> {
+    let items = decoder.list(node, "`pull-secrets`")?;
     let mut secrets = Vec::with_capacity(items.len());
     for item in items {
         let Some(text) = decoder.text(item, "a pull secret") else {
@@ -411,15 +378,12 @@ fn read_secrets(decoder: &mut Decoder<'_>, node: &Node) -> Vec<PullSecret> {
             continue;
         };
         if secrets.contains(&secret) {
-            let hint = Some("name it once".to_owned());
-            decoder.report(
-                item,
-                format!("a second time the pull secret `{text}`"),
-                hint,
-            );
+            let hint = "name it once".to_owned();
+            let message = format!("a second time the pull secret `{text}`");
+            decoder.report(item, message, Some(hint));
         } else {
             secrets.push(secret);
         }
     }
-    secrets
+    Some(secrets)
 }

@@ -25,7 +25,7 @@ pub struct Limits {
     /// `ping::session::MOST`; by halves where more comes than was expected). From Linux pods 117 looks are made in two families at three Windows
     /// pools, by 451 requests that send 145 kB and bring 102 kB.
     pub looks_per_sweep: usize,
-    /// Times an exec is begun again when its transport failed.
+    /// How often an exec is begun, in all, while its transport fails or its output is lost.
     pub exec_tries: u32,
     /// Times the kubelet tries a pull or a start again before its failing is final.
     pub kubelet_retries: u64,

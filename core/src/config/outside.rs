@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::written::{WrittenOutside, WrittenTarget};
-use crate::document::{Decoder, Node};
+use crate::document::{Decoder, Fields, Node};
 
 /// What lies outside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -138,34 +138,32 @@ pub(super) fn valid(written: WrittenOutside) -> Outside {
 /// Reads the section.
 pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOutside> {
     let mut fields = decoder.fields(node, "`outside`")?;
-    let reaches_nodes = fields.filled("reaches-nodes");
-    let proxy = fields.filled("proxy");
-    let load_balancers = fields.filled("load-balancers");
-    let names = fields.filled("names");
-    let addresses = fields.filled("addresses");
+    let written = WrittenOutside {
+        reaches_nodes: fields.set(decoder, "reaches-nodes", |decoder, node| {
+            decoder.flag(node, "`reaches-nodes`")
+        }),
+        proxy: fields.set(decoder, "proxy", |decoder, node| {
+            read_url(decoder, node, "`proxy`")
+        }),
+        load_balancers: fields.set(decoder, "load-balancers", |decoder, node| {
+            decoder.flag(node, "`load-balancers`")
+        }),
+        names: read_targets(decoder, &mut fields, "names"),
+        addresses: read_targets(decoder, &mut fields, "addresses"),
+    };
     fields.finish(decoder);
-    let of_names = names.map(|node| read_targets(decoder, node, "names"));
-    let of_addresses = addresses.map(|node| read_targets(decoder, node, "addresses"));
-    Some(WrittenOutside {
-        reaches_nodes: reaches_nodes.and_then(|node| decoder.flag(node, "`reaches-nodes`")),
-        proxy: proxy.and_then(|node| read_url(decoder, node, "`proxy`")),
-        load_balancers: load_balancers.and_then(|node| decoder.flag(node, "`load-balancers`")),
-        names: of_names,
-        addresses: of_addresses,
-    })
+    Some(written)
 }
 
-fn read_targets(decoder: &mut Decoder<'_>, node: &Node, key: &'static str) -> Vec<WrittenTarget> {
-    let items = decoder.list(node, &format!("`{key}`")).unwrap_or_default();
-    let mut targets = Vec::with_capacity(items.len());
-    for item in items {
-        let Some(mut fields) = decoder.fields(item, "what lies outside") else {
-            continue;
-        };
-        let url = fields.required(decoder, "url");
-        let says = fields.required(decoder, "says");
-        fields.finish(decoder);
-        let target = url.and_then(|node| {
+fn read_targets(
+    decoder: &mut Decoder<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+) -> Option<Vec<WrittenTarget>> {
+    let node = fields.filled(key)?;
+    decoder.kept(node, &format!("`{key}`"), |decoder, item| {
+        let mut fields = decoder.fields(item, "what lies outside")?;
+        let url = fields.read(decoder, "url", |decoder, node| {
             let target = read_url(decoder, node, "`url`")?;
             let hint = match (key, target.address()) {
                 ("names", Some(_)) => "this host is an address: it belongs into `addresses`",
@@ -176,13 +174,13 @@ fn read_targets(decoder: &mut Decoder<'_>, node: &Node, key: &'static str) -> Ve
             decoder.report(node, message, Some(hint.to_owned()));
             None
         });
-        let says = says.and_then(|node| decoder.text(node, "`says`"));
-        if let (Some(url), Some(says)) = (target, says) {
-            let says = says.to_owned();
-            targets.push(WrittenTarget { url, says });
-        }
-    }
-    targets
+        let says = fields.text(decoder, "says");
+        fields.finish(decoder);
+        Some(WrittenTarget {
+            url: url?,
+            says: says?,
+        })
+    })
 }
 
 fn read_url(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Target> {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::duration::{parse_duration, shown};
 use super::profile::Profile;
 use super::waiver::Waiver;
-use super::written::{Written, WrittenDurations, WrittenLimits, WrittenWaiver};
+use super::written::{Written, WrittenDurations, WrittenLimits};
 use super::{Config, Durations, Limits, images, outside};
 use crate::claims::Pattern;
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
@@ -42,32 +42,22 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         return Config::default();
     };
     let profile = fields.filled("profile");
-    let images = fields.filled("images");
-    let outside = fields.filled("outside");
+    let images = section(decoder, &mut fields, "images", images::read);
+    let outside = section(decoder, &mut fields, "outside", outside::read);
     let durations = fields.filled("durations");
-    let limits = fields.filled("limits");
-    let protected = fields.filled("protected");
-    let select = fields.filled("select");
-    let waivers = fields.filled("waivers");
-    fields.finish(decoder);
     let written = Written {
         profile: profile.and_then(|node| decoder.member(node, "profile", Profile::ALL)),
-        images: images
-            .and_then(|node| images::read(decoder, node))
-            .unwrap_or_default(),
-        outside: outside
-            .and_then(|node| outside::read(decoder, node))
-            .unwrap_or_default(),
+        images,
+        outside,
         durations: durations
             .and_then(|node| read_durations(decoder, node))
             .unwrap_or_default(),
-        limits: limits
-            .and_then(|node| read_limits(decoder, node))
-            .unwrap_or_default(),
-        protected: protected.map_or_else(Vec::new, |node| read_protected(decoder, node)),
-        select: select.map_or_else(Vec::new, |node| read_select(decoder, node)),
-        waivers: waivers.map_or_else(Vec::new, |node| read_waivers(decoder, node)),
+        limits: section(decoder, &mut fields, "limits", read_limits),
+        protected: section(decoder, &mut fields, "protected", read_protected),
+        select: section(decoder, &mut fields, "select", read_select),
+        waivers: section(decoder, &mut fields, "waivers", read_waivers),
     };
+    fields.finish(decoder);
     let mut valid = valid(written);
     if let Some(node) = profile
         && !valid.profile.rules().public_images
@@ -87,6 +77,16 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         decoder.report(node, message, Some(hint));
     }
     valid
+}
+
+/// What is written of a section; nothing is as good as an empty one.
+fn section<T: Default>(
+    decoder: &mut Decoder<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    read: fn(&mut Decoder<'_>, &Node) -> Option<T>,
+) -> T {
+    fields.set(decoder, key, read).unwrap_or_default()
 }
 
 /// What was written over what holds otherwise.
@@ -116,12 +116,6 @@ fn valid(written: Written) -> Config {
     if let Some(nodes) = set.nodes_looked_from {
         limits.nodes_looked_from = nodes as usize;
     }
-    let waiver = |written: WrittenWaiver| Waiver {
-        check: written.check,
-        reason: written.reason,
-        owner: written.owner,
-        expires: written.expires,
-    };
     Config {
         profile: written.profile.unwrap_or_default(),
         images: images::valid(written.images),
@@ -130,14 +124,7 @@ fn valid(written: Written) -> Config {
         limits,
         protected: written.protected,
         select: written.select,
-        waivers: written
-            .waivers
-            .into_iter()
-            .map(|Placed { value, at }| Placed {
-                value: waiver(value),
-                at,
-            })
-            .collect(),
+        waivers: written.waivers,
         public: None,
         digest: None,
     }
@@ -184,11 +171,8 @@ fn read_duration(
     let node = fields.filled(key)?;
     if let Value::Int(_) | Value::Float(_) = node.value {
         let hint = "with its unit: `30s`, `20m` or `1h 30m`".to_owned();
-        decoder.report(
-            node,
-            format!("`{key}` is a number without a unit"),
-            Some(hint),
-        );
+        let message = format!("`{key}` is a number without a unit");
+        decoder.report(node, message, Some(hint));
         return None;
     }
     let text = decoder.text(node, &format!("`{key}`"))?;
@@ -225,30 +209,24 @@ fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> 
     Some(written)
 }
 
-fn read_protected(decoder: &mut Decoder<'_>, node: &Node) -> Vec<String> {
-    let items = decoder.list(node, "`protected`").unwrap_or_default();
-    let names = items
-        .iter()
-        .filter_map(|item| decoder.text(item, "a context or cluster that is protected"));
-    names.map(str::to_owned).collect()
+fn read_protected(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<String>> {
+    decoder.kept(node, "`protected`", |decoder, item| {
+        let name = decoder.text(item, "a context or cluster that is protected")?;
+        Some(name.to_owned())
+    })
 }
 
-fn read_select(decoder: &mut Decoder<'_>, node: &Node) -> Vec<Placed<String>> {
-    let items = decoder.list(node, "`select`").unwrap_or_default();
-    let mut select = Vec::with_capacity(items.len());
-    for item in items {
+fn read_select(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Placed<String>>> {
+    decoder.kept(node, "`select`", |decoder, item| {
+        let value = decoder.text(item, "what is selected")?.to_owned();
         let at = decoder.place(item);
-        if let Some(text) = decoder.text(item, "what is selected") {
-            let value = text.to_owned();
-            select.push(Placed { value, at });
-        }
-    }
-    select
+        Some(Placed { value, at })
+    })
 }
 
-fn read_waivers(decoder: &mut Decoder<'_>, node: &Node) -> Vec<Placed<WrittenWaiver>> {
-    let items = decoder.list(node, "`waivers`").unwrap_or_default();
-    let mut waivers = Vec::<Placed<WrittenWaiver>>::with_capacity(items.len());
+fn read_waivers(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Placed<Waiver>>> {
+    let items = decoder.list(node, "`waivers`")?;
+    let mut waivers = Vec::<Placed<Waiver>>::with_capacity(items.len());
     for item in items {
         let at = decoder.place(item);
         let Some(value) = read_waiver(decoder, item) else {
@@ -260,24 +238,20 @@ fn read_waivers(decoder: &mut Decoder<'_>, node: &Node) -> Vec<Placed<WrittenWai
         }
         waivers.push(Placed { value, at });
     }
-    waivers
+    Some(waivers)
 }
 
-fn read_waiver(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenWaiver> {
+fn read_waiver(decoder: &mut Decoder<'_>, node: &Node) -> Option<Waiver> {
     let mut fields = decoder.fields(node, "a waiver")?;
-    let check = fields.required(decoder, "check");
-    let reason = fields.required(decoder, "reason");
-    let owner = fields.required(decoder, "owner");
-    let expires = fields.required(decoder, "expires");
+    let check = fields.read(decoder, "check", read_pattern);
+    let reason = fields.text(decoder, "reason");
+    let owner = fields.text(decoder, "owner");
+    let expires = fields.read(decoder, "expires", read_date);
     fields.finish(decoder);
-    let check = check.and_then(|node| read_pattern(decoder, node));
-    let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
-    let owner = owner.and_then(|node| decoder.text(node, "`owner`"));
-    let expires = expires.and_then(|node| read_date(decoder, node));
-    Some(WrittenWaiver {
+    Some(Waiver {
         check: check?,
-        reason: reason?.to_owned(),
-        owner: owner?.to_owned(),
+        reason: reason?,
+        owner: owner?,
         expires: expires?,
     })
 }
@@ -287,11 +261,8 @@ fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
     match Pattern::parse(text) {
         Ok(pattern) if pattern.is_everything() => {
             let hint = "name the claim or the check that is known to fail".to_owned();
-            decoder.report(
-                node,
-                format!("`{text}` would waive every failure"),
-                Some(hint),
-            );
+            let message = format!("`{text}` would waive every failure");
+            decoder.report(node, message, Some(hint));
             None
         }
         Ok(pattern) => Some(pattern),

@@ -3,21 +3,25 @@
 use std::fmt;
 
 use jiff::civil::Date;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Pattern;
 
-/// An exception: a failure that is known to whoever runs the cluster and accepted for a time.
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+/// A failure that is known and accepted for a time.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(deny_unknown_fields)]
 pub struct Waiver {
-    /// The checks it is for.
+    /// The checks it is for: a claim's id, a check's id, or a pattern with `*` and `?`.
+    #[schemars(with = "String")]
     pub check: Pattern,
     /// Why it is accepted.
     pub reason: String,
     /// Who answers for it.
     pub owner: String,
-    /// The last day it applies, in UTC.
+    /// The last day it applies, in UTC: YYYY-MM-DD.
+    #[schemars(with = "String")]
     pub expires: Date,
 }
 

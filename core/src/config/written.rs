@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::civil::Date;
 use schemars::JsonSchema;
 
 use super::images::{PullPolicy, PullSecret};
 use super::outside::Target;
 use super::profile::Profile;
-use crate::claims::Pattern;
+use super::waiver::Waiver;
 use crate::document::Placed;
 use crate::facts::WindowsBuild;
 
@@ -38,8 +37,8 @@ pub(super) struct Written {
     #[schemars(default, with = "Vec<String>")]
     pub(super) select: Vec<Placed<String>>,
     /// Failures that are known and accepted for a time.
-    #[schemars(default, with = "Vec<WrittenWaiver>")]
-    pub(super) waivers: Vec<Placed<WrittenWaiver>>,
+    #[schemars(default, with = "Vec<Waiver>")]
+    pub(super) waivers: Vec<Placed<Waiver>>,
 }
 
 /// The images that are pulled.
@@ -144,20 +143,4 @@ pub(super) struct WrittenLimits {
     pub(super) hold_rounds: Option<u32>,
     /// Nodes of a pool that are each looked from. From 2 to 64; 16 unless set.
     pub(super) nodes_looked_from: Option<u32>,
-}
-
-/// A failure that is known and accepted for a time.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Waiver", rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct WrittenWaiver {
-    /// The checks it is for: a claim's id, a check's id, or a pattern with `*` and `?`.
-    #[schemars(with = "String")]
-    pub(super) check: Pattern,
-    /// Why it is accepted.
-    pub(super) reason: String,
-    /// Who answers for it.
-    pub(super) owner: String,
-    /// The last day it applies, in UTC: YYYY-MM-DD.
-    #[schemars(with = "String")]
-    pub(super) expires: Date,
 }

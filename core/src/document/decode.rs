@@ -1,5 +1,7 @@
 //! From a located tree to checked types, collecting all problems.
 
+use semver::VersionReq;
+
 use super::diagnostic::{Diagnostic, nearest};
 use super::place::Place;
 use super::tree::{Entry, Node, Value};
@@ -18,10 +20,6 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    pub fn file(&self) -> &'f str {
-        self.file
-    }
-
     /// All problems found.
     pub fn finish(self) -> Vec<Diagnostic> {
         self.found
@@ -35,44 +33,21 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    pub fn push(&mut self, problem: Diagnostic) {
-        self.found.push(problem);
-    }
-
     /// Notes a problem at a node.
     pub fn report(&mut self, at: &Node, message: impl Into<String>, hint: Option<String>) {
-        self.report_at(at.line, at.column, message.into(), hint);
-    }
-
-    fn report_at(&mut self, line: u64, column: u64, message: String, hint: Option<String>) {
-        let file = self.file.to_owned();
-        self.found.push(Diagnostic {
-            file,
-            line,
-            column,
-            message,
-            hint,
-        });
+        let problem = self.place(at).problem(message, hint);
+        self.found.push(problem);
     }
 
     /// The fields of a mapping; `what` names it in messages.
     pub fn fields<'n>(&mut self, node: &'n Node, what: &'static str) -> Option<Fields<'n>> {
-        match &node.value {
-            Value::Map(entries) => Some(Fields {
-                what,
-                node,
-                entries,
-                known: Vec::new(),
-            }),
-            other => {
-                self.report(
-                    node,
-                    format!("{what} must be a mapping, not {}", kind(other)),
-                    None,
-                );
-                None
-            }
-        }
+        let entries = self.entries(node, what)?;
+        Some(Fields {
+            what,
+            node,
+            entries,
+            known: Vec::new(),
+        })
     }
 
     /// The entries of a mapping whose keys are data.
@@ -80,11 +55,8 @@ impl<'f> Decoder<'f> {
         match &node.value {
             Value::Map(entries) => Some(entries),
             other => {
-                self.report(
-                    node,
-                    format!("{what} must be a mapping, not {}", kind(other)),
-                    None,
-                );
+                let message = format!("{what} must be a mapping, not {}", kind(other));
+                self.report(node, message, None);
                 None
             }
         }
@@ -108,14 +80,46 @@ impl<'f> Decoder<'f> {
         match &node.value {
             Value::List(items) => Some(items),
             other => {
-                self.report(
-                    node,
-                    format!("{what} must be a list, not {}", kind(other)),
-                    None,
-                );
+                let message = format!("{what} must be a list, not {}", kind(other));
+                self.report(node, message, None);
                 None
             }
         }
+    }
+
+    /// What `read` makes of each item of a list, so that one problem hides no other.
+    pub fn each<T>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        read: impl Fn(&mut Self, &Node) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = self.list(node, what)?;
+        let read: Vec<_> = items.iter().map(|item| read(self, item)).collect();
+        read.into_iter().collect()
+    }
+
+    /// The same of those items that are right.
+    pub fn kept<T>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        read: impl Fn(&mut Self, &Node) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = self.list(node, what)?;
+        Some(items.iter().filter_map(|item| read(self, item)).collect())
+    }
+
+    /// A range of versions.
+    pub fn range(&mut self, node: &Node, what: &str) -> Option<VersionReq> {
+        let text = self.text(node, what)?;
+        let read = text.parse();
+        if let Err(error) = &read {
+            let hint = "a range such as \">=1.24, <1.28\"".to_owned();
+            let message = format!("`{text}` is not a range of versions: {error}");
+            self.report(node, message, Some(hint));
+        }
+        read.ok()
     }
 
     /// Text that is not empty.
@@ -129,11 +133,8 @@ impl<'f> Decoder<'f> {
             other => {
                 let scalar = matches!(other, Value::Bool(_) | Value::Int(_) | Value::Float(_));
                 let hint = scalar.then(|| "put it in quotes if it is meant as text".to_owned());
-                self.report(
-                    node,
-                    format!("{what} must be text, not {}", kind(other)),
-                    hint,
-                );
+                let message = format!("{what} must be text, not {}", kind(other));
+                self.report(node, message, hint);
                 None
             }
         }
@@ -153,18 +154,8 @@ impl<'f> Decoder<'f> {
 
     /// A whole number from 1 to 65535.
     pub fn count(&mut self, node: &Node, what: &str) -> Option<u16> {
-        if let Value::Int(n) = node.value
-            && let Ok(n) = u16::try_from(n)
-            && n > 0
-        {
-            return Some(n);
-        }
-        self.report(
-            node,
-            format!("{what} must be a whole number from 1 to 65535"),
-            None,
-        );
-        None
+        let count = self.whole(node, what, (1, u16::MAX.into()))?;
+        u16::try_from(count).ok()
     }
 
     /// Text that `parse` takes; a refusal is reported with the nearest of the `known` words.
@@ -179,11 +170,8 @@ impl<'f> Decoder<'f> {
         if let Some(value) = parse(text) {
             return Some(value);
         }
-        self.report(
-            node,
-            format!("unknown {what} `{text}`"),
-            Some(did_you_mean(text, known)),
-        );
+        let hint = did_you_mean(text, known);
+        self.report(node, format!("unknown {what} `{text}`"), Some(hint));
         None
     }
 
@@ -214,7 +202,7 @@ impl<'f> Decoder<'f> {
             [entry] => {
                 let hint = did_you_mean(&entry.key, known);
                 let message = format!("unknown {what} `{}`", entry.key);
-                self.report_at(entry.line, entry.column, message, Some(hint));
+                self.report(&entry.key_node(), message, Some(hint));
                 None
             }
             entries => {
@@ -249,6 +237,17 @@ impl<'n> Fields<'n> {
         self.optional(key).filter(|node| node.value != Value::Null)
     }
 
+    /// What `read` makes of the value of a key that may be missing, or may stand there with nothing after it.
+    pub fn set<T>(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        key: &'static str,
+        read: impl FnOnce(&mut Decoder<'_>, &'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.filled(key)?;
+        read(decoder, node)
+    }
+
     /// The value of a key that must be there; its absence is reported.
     pub fn required(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<&'n Node> {
         let found = self.optional(key);
@@ -258,6 +257,61 @@ impl<'n> Fields<'n> {
         found
     }
 
+    /// What `read` makes of the value of a key that must be there.
+    pub fn read<T>(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        key: &'static str,
+        read: impl FnOnce(&mut Decoder<'_>, &'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.required(decoder, key)?;
+        read(decoder, node)
+    }
+
+    /// What `read` makes of the value of a key; `absent` where it is missing.
+    pub fn or<T>(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        key: &'static str,
+        absent: T,
+        read: impl FnOnce(&mut Decoder<'_>, &'n Node) -> Option<T>,
+    ) -> Option<T> {
+        match self.optional(key) {
+            None => Some(absent),
+            Some(node) => read(decoder, node),
+        }
+    }
+
+    /// The same where nothing is as good as none.
+    pub fn maybe<T>(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        key: &'static str,
+        read: impl FnOnce(&mut Decoder<'_>, &'n Node) -> Option<T>,
+    ) -> Option<Option<T>> {
+        self.or(decoder, key, None, |decoder, node| {
+            read(decoder, node).map(Some)
+        })
+    }
+
+    /// The text of a key that must be there.
+    pub fn text(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<String> {
+        let node = self.required(decoder, key)?;
+        decoder.text(node, &format!("`{key}`")).map(str::to_owned)
+    }
+
+    /// The range of versions of a key that must be there.
+    pub fn range(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<VersionReq> {
+        let node = self.required(decoder, key)?;
+        decoder.range(node, &format!("`{key}`"))
+    }
+
+    /// The whole number from 1 to 65535 of a key that must be there.
+    pub fn count(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<u16> {
+        let node = self.required(decoder, key)?;
+        decoder.count(node, &format!("`{key}`"))
+    }
+
     /// Reports every key that was not asked for, with the nearest that was; gives their number.
     pub fn finish(self, decoder: &mut Decoder<'_>) -> usize {
         let known = |entry: &&Entry| self.known.contains(&entry.key.as_str());
@@ -265,7 +319,7 @@ impl<'n> Fields<'n> {
         for entry in self.entries.iter().filter(|entry| !known(entry)) {
             let message = format!("{} has an unknown key `{}`", self.what, entry.key);
             let hint = did_you_mean(&entry.key, &self.known);
-            decoder.report_at(entry.line, entry.column, message, Some(hint));
+            decoder.report(&entry.key_node(), message, Some(hint));
             unknown += 1;
         }
         unknown

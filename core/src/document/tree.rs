@@ -46,6 +46,17 @@ pub enum Value {
     Map(Vec<Entry>),
 }
 
+impl Entry {
+    /// The key as a text of its own.
+    pub fn key_node(&self) -> Node {
+        Node {
+            value: Value::Text(self.key.clone()),
+            line: self.line,
+            column: self.column,
+        }
+    }
+}
+
 impl Node {
     /// The same value as JSON, without places.
     pub fn to_json(&self) -> serde_json::Value {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::{Decoder, Node};
+
 /// A Windows build as in the label `node.kubernetes.io/windows-build`: `10.0.20348`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
@@ -81,6 +83,17 @@ impl WindowsBuild {
             other => format!("windows-{}", other.build),
         }
     }
+}
+
+/// Reads a build as it is written in the node label.
+pub(crate) fn read_build(decoder: &mut Decoder<'_>, node: &Node) -> Option<WindowsBuild> {
+    let text = decoder.text(node, "a build")?;
+    let build = WindowsBuild::parse_label(text);
+    if build.is_none() {
+        let hint = "as in the node label: 10.0.20348".to_owned();
+        decoder.report(node, format!("`{text}` is not a Windows build"), Some(hint));
+    }
+    build
 }
 
 impl fmt::Display for WindowsBuild {

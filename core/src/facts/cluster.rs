@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::build::WindowsBuild;
 use super::known::Known;
@@ -19,9 +20,19 @@ use super::pull::PullFact;
 /// The operating system of a node.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Os {
     Linux,
     Windows,
+}
+
+impl Os {
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// The name of a pool: `linux`, `windows-2022`.

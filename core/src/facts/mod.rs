@@ -11,6 +11,7 @@ pub mod products;
 mod pull;
 
 pub use build::WindowsBuild;
+pub(crate) use build::read_build;
 pub use cluster::{Facts, NodeOrdinal, Os, Pool, PoolName};
 pub use family::{IpFamily, SecondFamily};
 pub use known::Known;

@@ -120,12 +120,6 @@ impl Access {
             }
         }
     }
-
-    pub fn verb(&self) -> AccessVerb {
-        match self {
-            Self::Objects { verb, .. } | Self::Url { verb, .. } => *verb,
-        }
-    }
 }
 
 impl fmt::Display for Access {

@@ -145,7 +145,7 @@ impl Surroundings<'_> {
             let source = control
                 .source
                 .or(point.source)
-                .filter(|_| test.needs_source());
+                .filter(|_| test.traits().needs_source);
             let look = PlannedLook {
                 role: control.role,
                 ..self.look(&control.name, source, test, &point)
@@ -322,7 +322,7 @@ impl Surroundings<'_> {
 /// The role of the image that the pods a test asks for should run.
 fn sample(test: &Test) -> Option<Image> {
     match test {
-        Test::State(look) => image_role(look.ask.fixture()),
+        Test::State(look) => look.ask.fixture().image(),
         Test::Admission(_)
         | Test::Fact(_)
         | Test::Http(_)
@@ -330,33 +330,6 @@ fn sample(test: &Test) -> Option<Image> {
         | Test::Placement(_)
         | Test::Preemption(_)
         | Test::Udp(_) => None,
-    }
-}
-
-/// The role of the image a fixture's pods run, for those that have pods.
-pub fn image_role(fixture: FixtureName) -> Option<Image> {
-    match fixture {
-        FixtureName::Namespaces
-        | FixtureName::UnboundPods
-        | FixtureName::Alias
-        | FixtureName::LoadBalancer => None,
-        FixtureName::WinWebserver | FixtureName::SlowStarter | FixtureName::NodeSample => {
-            Some(Image::ServerCore)
-        }
-        FixtureName::Iis => Some(Image::Iis),
-        FixtureName::NanoServer => Some(Image::NanoServer),
-        FixtureName::LinuxServer
-        | FixtureName::LinuxPodProber
-        | FixtureName::LinuxNodeProber
-        | FixtureName::EachLinuxPod
-        | FixtureName::EachLinuxNode => Some(Image::AgnhostLinux),
-        FixtureName::WindowsNodeProber | FixtureName::EachWindowsNode => Some(Image::HostProcess),
-        FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
-        FixtureName::WindowsPodProber | FixtureName::Ring => Some(Image::WindowsProber),
-        FixtureName::Churn
-        | FixtureName::PolicyDenied
-        | FixtureName::PolicyAllowed
-        | FixtureName::Sched(_) => Some(Image::AgnhostWindows),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a look cannot be: what it needs is nowhere to be had, or nobody has asked for it.
 
-use super::build::{Surroundings, image_role, unknown};
+use super::build::{Surroundings, unknown};
 use super::check::PlannedLook;
 use crate::facts::{Known, NodeFact, PoolName};
 use crate::verdict::{Fate, SkipReason};
@@ -33,7 +33,7 @@ impl Surroundings<'_> {
                 {
                     return Some(self.no_usable(&PoolName::linux()));
                 }
-                let image = self.config.images.of(image_role(fixture)?, pool.build);
+                let image = self.config.images.of(fixture.image()?, pool.build);
                 image.is_none().then(|| SkipReason::NoImage {
                     pool: name.to_string(),
                 })
@@ -149,7 +149,7 @@ impl Surroundings<'_> {
                  (`outside: {reaches-nodes: true}`)",
             );
         }
-        let target = look.test.outside()?;
+        let target = look.test.traits().outside?;
         if !self.config.profile.rules().way_out {
             return Some("with this profile nothing outside the cluster is looked at");
         }

@@ -12,7 +12,7 @@ mod select;
 
 pub use crate::verdict::Fate;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
-pub use build::{image_role, plan};
+pub use build::plan;
 pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
 pub use named::check_waivers;
 pub use offer::{Manifest, Offer, Platform, Unoffered};

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::build::image_role;
 use super::check::Plan;
 use crate::config::{Image, Images};
 use crate::facts::{Facts, PoolName, WindowsBuild};
@@ -26,7 +25,9 @@ pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, 
             continue;
         };
         // Pods that are only placed do not need what is not to be had
-        let role = image_role(key.name)
+        let role = key
+            .name
+            .image()
             .filter(|role| *role != Image::AgnhostWindows || images.has_agnhost(pool.build));
         let build = match key.name {
             // The wrong one is refused before it is pulled

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::build::image_role;
 use super::check::{Axis, Check, CheckId, Plan, Point};
 use super::named::{case_id, known_id, known_place, nearest_check};
 use crate::claims::{Claim, ClaimId, Kind, Pattern};
@@ -329,7 +328,7 @@ fn pulls(case: &Case) -> bool {
     let own = controls.filter_map(|control| control.test.as_ref());
     let pulls = |test: &Test| {
         let needs = test.needs();
-        test.needs_source() || needs.iter().any(|(name, _)| image_role(*name).is_some())
+        test.traits().needs_source || needs.iter().any(|(name, _)| name.image().is_some())
     };
     own.chain([&case.test]).any(pulls)
 }

@@ -45,21 +45,6 @@ pub enum EvidenceKind {
     KubeProxy,
 }
 
-impl EvidenceKind {
-    /// The kind's words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Events => "events",
-            Self::Log => "log",
-            Self::PreviousLog => "previous log",
-            Self::Node => "node",
-            Self::Hns => "HNS",
-            Self::KubeProxy => "kube-proxy",
-        }
-    }
-}
-
 /// One piece of it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -12,7 +12,7 @@ use super::event::{
 use super::span::Span;
 use crate::facts::Facts;
 use crate::plan::{CheckId, Unoffered};
-use crate::verdict::Conclusion;
+use crate::verdict::{Because, Conclusion, Verdict};
 use crate::way::FixtureKey;
 
 /// Why a record cannot be read.
@@ -61,6 +61,23 @@ pub struct CheckView {
     pub attempts: Vec<Attempted>,
     /// What it came to; `None` when the run was killed before.
     pub conclusion: Option<Conclusion>,
+}
+
+impl CheckView {
+    /// What it came to.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.conclusion.as_ref().map(|told| told.verdict)
+    }
+
+    /// What that rests on.
+    pub fn because(&self) -> Option<&Because> {
+        self.conclusion.as_ref().map(|told| &told.because)
+    }
+
+    /// Whether its attempts or repetitions disagreed.
+    pub fn is_flaky(&self) -> bool {
+        self.conclusion.as_ref().is_some_and(|told| told.flaky)
+    }
 }
 
 /// A run as its record tells it.
@@ -232,15 +249,12 @@ impl RunView {
                     if places.insert(planned.id.clone(), place).is_some() {
                         return Err(format!("check `{}` is planned twice", planned.id));
                     }
-                    let (attempts, conclusion) = (Vec::new(), None);
-                    self.checks.insert(
-                        place,
-                        CheckView {
-                            planned,
-                            attempts,
-                            conclusion,
-                        },
-                    );
+                    let check = CheckView {
+                        planned,
+                        attempts: Vec::new(),
+                        conclusion: None,
+                    };
+                    self.checks.insert(place, check);
                 }
             }
             Event::Unoffered(image) => self.unoffered.push(image),
@@ -283,11 +297,7 @@ impl RunView {
         id: &CheckId,
         places: &BTreeMap<CheckId, usize>,
     ) -> Result<&mut CheckView, String> {
-        let place = places
-            .get(id)
-            .ok_or_else(|| format!("check `{id}` was not planned"))?;
-        self.checks
-            .get_mut(place)
-            .ok_or_else(|| format!("check `{id}` was not planned"))
+        let check = places.get(id).and_then(|place| self.checks.get_mut(place));
+        check.ok_or_else(|| format!("check `{id}` was not planned"))
     }
 }

@@ -194,13 +194,7 @@ impl RunView {
 
     /// Its checks that need not be looked at again: those that tell something of the cluster.
     pub fn settled(&self) -> impl Iterator<Item = &CheckView> {
-        let settled = |check: &&CheckView| {
-            let verdict = check
-                .conclusion
-                .as_ref()
-                .map(|conclusion| conclusion.verdict);
-            verdict.is_some_and(Verdict::is_conclusive)
-        };
+        let settled = |check: &&CheckView| check.verdict().is_some_and(Verdict::is_conclusive);
         self.checks.values().filter(settled)
     }
 }

@@ -43,11 +43,7 @@ impl<'v> Blame<'v> {
             });
         let mut roots: BTreeMap<_, _> = failed.collect();
         for check in view.checks.values() {
-            let because = check
-                .conclusion
-                .as_ref()
-                .map(|conclusion| &conclusion.because);
-            if let Some(Because::Fixture { fixture, .. }) = because
+            if let Some(Because::Fixture { fixture, .. }) = check.because()
                 && let Some(broke) = roots.get_mut(fixture)
             {
                 broke.checks.push(&check.planned.id);

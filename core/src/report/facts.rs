@@ -192,10 +192,7 @@ fn nodes(out: &mut Out, facts: &Facts) {
 
 fn node_lines(node: &NodeFact) -> Vec<String> {
     let details = &node.details;
-    let mut first = match node.os {
-        Os::Linux => "linux".to_owned(),
-        Os::Windows => "windows".to_owned(),
-    };
+    let mut first = node.os.as_str().to_owned();
     for word in [
         &details.arch,
         &details.kernel,

@@ -135,7 +135,7 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
                 working."
             .to_owned();
     }
-    if trouble_of(because).is_some_and(|trouble| trouble.kind == TroubleKind::FixtureChanged) {
+    if because.is_some_and(Because::is_of_a_change) {
         return "What the check rests on changed during the run, so nothing is proven: the cause names \
                 the object. Find out who deletes or replaces it (the audit log tells: a person, a \
                 controller that cleans up, preemption) or why its pods are no longer Ready, and run \
@@ -210,16 +210,6 @@ fn is_of_reading(kind: TroubleKind) -> bool {
         )
 }
 
-/// The trouble a verdict rests on, if it does.
-fn trouble_of(because: Option<&Because>) -> Option<&Trouble> {
-    match because? {
-        Because::Trouble(trouble)
-        | Because::Fixture { trouble, .. }
-        | Because::ControlTrouble { trouble, .. } => Some(trouble),
-        Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => None,
-    }
-}
-
 /// A verdict in a report's words; a check without one is `unfinished`.
 pub(super) fn word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("unfinished", Verdict::as_str)
@@ -251,35 +241,19 @@ pub(super) fn reason(verdict: Verdict, because: Option<&Because>) -> String {
 
 /// What a verdict rests on, on one printable line.
 fn detail(verdict: Verdict, because: Option<&Because>) -> String {
-    match because {
-        None => "the record does not say why".to_owned(),
-        Some(Because::Seen(difference)) if verdict.is_expected() => printable(&difference.seen),
-        Some(Because::Seen(difference)) => both(difference),
-        Some(Because::Trouble(trouble)) => in_words(trouble),
-        Some(Because::Fixture { fixture, trouble }) => {
-            printable(&format!("{fixture} does not stand: {trouble}"))
+    let both = |expected: String, seen: String| {
+        let (expected, seen) = (printable(&expected), printable(&seen));
+        format!("expected {expected}, seen {seen}")
+    };
+    match sides(because) {
+        (Some(_), Some(seen), None) if verdict.is_expected() => printable(&seen),
+        (Some(expected), Some(seen), None) => both(expected, seen),
+        (Some(expected), Some(seen), Some(cause)) => {
+            format!("{}: {}", printable(&cause), both(expected, seen))
         }
-        Some(Because::Control { name, difference }) => {
-            format!(
-                "control `{}` did not hold: {}",
-                printable(name),
-                both(difference)
-            )
-        }
-        Some(Because::ControlTrouble { name, trouble }) => {
-            let (name, trouble) = (printable(name), in_words(trouble));
-            format!("control `{name}` could not be looked at: {trouble}")
-        }
-        Some(Because::Skipped(reason)) => printable(&reason.to_string()),
+        (_, _, Some(cause)) => printable(&cause),
+        (_, _, None) => "the record does not say why".to_owned(),
     }
-}
-
-fn both(difference: &Difference) -> String {
-    format!(
-        "expected {}, seen {}",
-        printable(&difference.expected),
-        printable(&difference.seen)
-    )
 }
 
 /// A trouble on one printable line.
@@ -296,27 +270,22 @@ fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<S
             cause,
         )
     };
-    match because {
-        None => (None, None, None),
-        Some(Because::Seen(difference)) => two(difference, None),
-        Some(Because::Trouble(trouble)) => (None, None, Some(trouble.to_string())),
-        Some(Because::Fixture { fixture, trouble }) => (
-            None,
-            None,
-            Some(format!("{fixture} does not stand: {trouble}")),
-        ),
+    let cause = match because {
+        None => return (None, None, None),
+        Some(Because::Seen(difference)) => return two(difference, None),
         Some(Because::Control { name, difference }) => {
-            two(difference, Some(format!("control `{name}` did not hold")))
+            return two(difference, Some(format!("control `{name}` did not hold")));
         }
-        Some(Because::ControlTrouble { name, trouble }) => (
-            None,
-            None,
-            Some(format!(
-                "control `{name}` could not be looked at: {trouble}"
-            )),
-        ),
-        Some(Because::Skipped(reason)) => (None, None, Some(reason.to_string())),
-    }
+        Some(Because::Trouble(trouble)) => trouble.to_string(),
+        Some(Because::Fixture { fixture, trouble }) => {
+            format!("{fixture} does not stand: {trouble}")
+        }
+        Some(Because::ControlTrouble { name, trouble }) => {
+            format!("control `{name}` could not be looked at: {trouble}")
+        }
+        Some(Because::Skipped(reason)) => reason.to_string(),
+    };
+    (None, None, Some(cause))
 }
 
 /// What an attempt rests on, from its recorded looks.

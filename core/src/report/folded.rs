@@ -30,11 +30,7 @@ pub(super) fn rows(view: &RunView) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for check in view.checks.values() {
         let finding = Finding::of(&check.planned, check.conclusion.as_ref());
-        let flaky = check
-            .conclusion
-            .as_ref()
-            .is_some_and(|conclusion| conclusion.flaky);
-        let reason = match (flaky, finding.reason.is_empty()) {
+        let reason = match (check.is_flaky(), finding.reason.is_empty()) {
             (true, true) => "flaky".to_owned(),
             (true, false) => format!("flaky: {}", finding.reason),
             (false, _) => finding.reason,
@@ -83,8 +79,7 @@ fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
 /// pools and sources has a finding of its own, since where it was seen is what matters.
 pub(super) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
     let planned = &check.planned;
-    let conclusion = check.conclusion.as_ref();
-    let rests_on = match conclusion.map(|conclusion| &conclusion.because) {
+    let rests_on = match check.because() {
         _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
             planned.id.as_str().to_owned()
         }
@@ -93,20 +88,12 @@ pub(super) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<S
         }
         _ => planned.title.clone(),
     };
-    (
-        &planned.claim,
-        conclusion.map(|c| c.verdict),
-        Some(rests_on),
-    )
+    (&planned.claim, check.verdict(), Some(rests_on))
 }
 
 /// The verdict and reason of a check that many may share, so that it is told once.
 pub(super) fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, String)> {
-    match check
-        .conclusion
-        .as_ref()
-        .map(|conclusion| conclusion.verdict)
-    {
+    match check.verdict() {
         None => Some((None, UNFINISHED.to_owned())),
         Some(Verdict::Skip) => {
             let reason = Finding::of(&check.planned, check.conclusion.as_ref()).reason;

@@ -308,10 +308,7 @@ impl Check {
             title: kept(&planned.title),
             point: Point::of(places, &planned.point),
             verdict: word(finding.verdict),
-            flaky: check
-                .conclusion
-                .as_ref()
-                .is_some_and(|conclusion| conclusion.flaky),
+            flaky: check.is_flaky(),
             repeated: check
                 .conclusion
                 .iter()

@@ -146,10 +146,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         Some(Verdict::Broken) | None => TestCaseStatus::non_success(NonSuccessKind::Error),
         Some(Verdict::Skip) => TestCaseStatus::skipped(),
     };
-    let flaky = check
-        .conclusion
-        .as_ref()
-        .is_some_and(|conclusion| conclusion.flaky);
+    let flaky = check.is_flaky();
     let message = match (waiver, finding.verdict) {
         (Some(waiver), _) => format!("{}; {}", waived(waiver), finding.sentence),
         (None, Some(Verdict::Skip)) => finding.reason.clone(),
@@ -240,8 +237,7 @@ fn name(check: &CheckView) -> String {
 
 /// What was to be seen of what it rests on: of the fixture that broke it, or of those it looked at.
 fn excerpt(view: &RunView, check: &CheckView) -> Excerpt {
-    let conclusion = check.conclusion.as_ref();
-    match conclusion.map(|conclusion| &conclusion.because) {
+    match check.because() {
         Some(Because::Fixture { fixture, .. }) => excerpt::of_fixture(view, fixture),
         _ => excerpt::of_check(view, &check.planned.id),
     }
@@ -275,10 +271,7 @@ fn description(
 
 /// The attempts beside the one that decided: the last of the concluded verdict.
 fn others(check: &CheckView) -> impl Iterator<Item = &Attempted> {
-    let concluded = check
-        .conclusion
-        .as_ref()
-        .map(|conclusion| conclusion.verdict);
+    let concluded = check.verdict();
     let deciding = check
         .attempts
         .iter()

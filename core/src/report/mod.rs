@@ -19,7 +19,6 @@ mod places;
 pub mod plan;
 pub mod preflight;
 mod progress;
-pub mod rbac;
 mod style;
 mod summary;
 mod suspects;

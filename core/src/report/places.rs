@@ -9,6 +9,7 @@ use crate::facts::{Facts, IpFamily, Pool, PoolName};
 use crate::plan;
 use crate::record::RunView;
 use crate::text::{counted, printable};
+use crate::verdict::Verdict;
 use crate::way::{ContainerKind, SourceKind, Workload};
 
 /// Where a check is and looks from, in reports for programs.
@@ -81,8 +82,7 @@ pub(super) fn looked_from(view: &RunView) -> Vec<String> {
             (None, [alone], Some(kind)) if each && kind != SourceKind::Outside => Some(alone),
             (None, ..) => None,
         };
-        let conclusion = check.conclusion.as_ref();
-        let told = conclusion.is_some_and(|conclusion| conclusion.verdict.is_conclusive());
+        let told = check.verdict().is_some_and(Verdict::is_conclusive);
         if let Some(node) = node {
             let nodes = looked.entry(name).or_default();
             nodes.known.extend(told.then_some(node));

@@ -8,7 +8,7 @@ use crate::way::{FixtureKey, Trouble, TroubleKind};
 
 /// What a check's conclusion points to. Foreign text as recorded.
 pub(super) fn suspects(view: &RunView, check: &CheckView) -> Option<String> {
-    match check.conclusion.as_ref().map(|told| &told.because) {
+    match check.because() {
         Some(Because::Fixture { fixture, trouble }) => unoffered(view, fixture, trouble),
         _ => altered(view, check),
     }

@@ -57,9 +57,5 @@ pub(super) fn waived(waiver: &Waiver) -> String {
 
 /// Whether a check speaks against the cluster only because the run's profile says so.
 pub(super) fn raised(view: &RunView, check: &CheckView) -> bool {
-    let failed = check
-        .conclusion
-        .as_ref()
-        .is_some_and(|conclusion| conclusion.verdict == Verdict::Fail);
-    view.weight(check) == Some(Weight::Against) && !failed
+    view.weight(check) == Some(Weight::Against) && check.verdict() != Some(Verdict::Fail)
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use semver::{Version, VersionReq};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::document::{Decoder, Node, Value};
-use crate::facts::Facts;
+use crate::facts::{Facts, Os};
 use crate::verdict::{Fate, SkipReason};
 use crate::way::{
     AdmissionAsk, AdmissionExpect, Change, ContainerKind, Trouble, TroubleKind, Workload,
@@ -130,45 +130,25 @@ impl Expected {
 
 /// Reads a list of exceptions; problems are reported to the decoder.
 pub(super) fn read_exceptions(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Exception>> {
-    let items = decoder.list(node, "`except`")?;
-    let read: Vec<_> = items
-        .iter()
-        .map(|item| read_exception(decoder, item))
-        .collect();
-    read.into_iter().collect()
+    decoder.each(node, "`except`", read_exception)
 }
 
 fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     let mut fields = decoder.fields(node, "an exception")?;
-    let kubernetes = fields.required(decoder, "kubernetes");
-    let workload = fields.optional("workload");
-    let with_webhook = fields.optional("with-webhook");
-    let without_gate = fields.optional("without-gate");
-    let on_since = fields.optional("on-since");
+    let kubernetes = fields.range(decoder, "kubernetes");
+    let workload = fields.maybe(decoder, "workload", |decoder, node| {
+        decoder.member(node, "workload", Workload::ALL)
+    });
+    let with_gmsa_webhook = fields.or(decoder, "with-webhook", false, |decoder, node| {
+        decoder.member(node, "webhook", &["gmsa"]).map(|_| true)
+    });
+    let name = fields.maybe(decoder, "without-gate", |decoder, node| {
+        decoder.text(node, "`without-gate`").map(str::to_owned)
+    });
+    let on_since = fields.maybe(decoder, "on-since", read_version);
     let skip = fields.optional("skip");
     let expect = fields.optional("expect");
     fields.finish(decoder);
-    let kubernetes = kubernetes.and_then(|node| read_range(decoder, node));
-    let workload = match workload {
-        None => Some(None),
-        Some(node) => decoder.member(node, "workload", Workload::ALL).map(Some),
-    };
-    let with_gmsa_webhook = match with_webhook {
-        None => Some(false),
-        Some(node) => decoder.word(node, "webhook", &["gmsa"], |word| {
-            (word == "gmsa").then_some(true)
-        }),
-    };
-    let name = match without_gate {
-        None => Some(None),
-        Some(node) => decoder
-            .text(node, "`without-gate`")
-            .map(|name| Some(name.to_owned())),
-    };
-    let on_since = match on_since {
-        None => Some(None),
-        Some(node) => read_version(decoder, node).map(Some),
-    };
     let then = match (skip, expect) {
         (Some(node), None) => decoder
             .text(node, "`skip`")
@@ -195,19 +175,6 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     })
 }
 
-fn read_range(decoder: &mut Decoder<'_>, node: &Node) -> Option<VersionReq> {
-    let text = decoder.text(node, "`kubernetes`")?;
-    match text.parse() {
-        Ok(range) => Some(range),
-        Err(error) => {
-            let hint = "a range such as \">=1.25, <1.33\"".to_owned();
-            let message = format!("`{text}` is not a range of versions: {error}");
-            decoder.report(node, message, Some(hint));
-            None
-        }
-    }
-}
-
 fn read_version(decoder: &mut Decoder<'_>, node: &Node) -> Option<Version> {
     let text = decoder.text(node, "`on-since`")?;
     let read = Version::parse(&format!("{text}.0")).ok();
@@ -223,16 +190,18 @@ pub(super) fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admissi
     let mut fields = decoder.fields(node, "an admission `ask`")?;
     let os = fields.optional("os");
     let os_name = fields.optional("os-name");
-    let with = fields.optional("with");
-    let field = fields.required(decoder, "field");
+    let with = fields.or(decoder, "with", json!({}), |decoder, node| {
+        decoder.entries(node, "`with`").map(|_| node.to_json())
+    });
+    let field = fields.read(decoder, "field", read_field);
     let value = fields.optional("value");
     let resize = fields.optional("resize");
     fields.finish(decoder);
     let os = match (os, os_name) {
         (None, None) => Some(None),
-        (Some(node), None) => decoder.word(node, "os", &["linux", "windows"], |word| {
-            matches!(word, "linux" | "windows").then(|| Some(word.to_owned()))
-        }),
+        (Some(node), None) => decoder
+            .member(node, "os", Os::ALL)
+            .map(|os| Some(os.as_str().to_owned())),
         // Any text, empty too: its refusal is asked for
         (None, Some(node)) => match &node.value {
             Value::Text(text) => Some(Some(text.clone())),
@@ -247,11 +216,6 @@ pub(super) fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admissi
             None
         }
     };
-    let with = match with {
-        None => Some(serde_json::json!({})),
-        Some(node) => decoder.fields(node, "`with`").map(|_| node.to_json()),
-    };
-    let field = field.and_then(|node| read_field(decoder, node));
     let change = match resize {
         None => Some(Change::Create),
         Some(node) if node.value == Value::Bool(true) => Some(Change::Resize),
@@ -281,11 +245,8 @@ fn read_field(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
         return Some(text.to_owned());
     }
     let hint = "as in spec.hostPID or container.securityContext.privileged".to_owned();
-    decoder.report(
-        node,
-        format!("`{text}` is not a field of a pod"),
-        Some(hint),
-    );
+    let message = format!("`{text}` is not a field of a pod");
+    decoder.report(node, message, Some(hint));
     None
 }
 
@@ -299,18 +260,15 @@ pub(super) fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admi
             _ => AdmissionExpect::Dropped,
         });
     }
-    let reason = fields.required(decoder, "reason");
-    let field = fields.optional("field");
-    fields.finish(decoder);
-    let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
-    let field = match field {
-        None => Some(None),
+    let reason = fields.text(decoder, "reason");
+    let field = fields.maybe(decoder, "field", |decoder, node| match &node.value {
         // What the server names where no field is at fault (apimachinery `field.NewPath("")`)
-        Some(node) if node.value == Value::Text("[]".to_owned()) => Some(Some("[]".to_owned())),
-        Some(node) => read_field(decoder, node).map(Some),
-    };
+        Value::Text(text) if text == "[]" => Some(text.clone()),
+        _ => read_field(decoder, node),
+    });
+    fields.finish(decoder);
     Some(AdmissionExpect::Refused {
-        reason: reason?.to_owned(),
+        reason: reason?,
         field: field?,
     })
 }
@@ -322,11 +280,8 @@ pub(super) fn read_values(
 ) -> Option<BTreeMap<String, Json>> {
     let Value::Map(entries) = &node.value else {
         let hint = "as in {unset: null, all: [ALL]}".to_owned();
-        decoder.report(
-            node,
-            "`value` must be a mapping of names to values",
-            Some(hint),
-        );
+        let message = "`value` must be a mapping of names to values";
+        decoder.report(node, message, Some(hint));
         return None;
     };
     let mut values = BTreeMap::new();

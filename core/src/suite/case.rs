@@ -35,34 +35,19 @@ pub struct Case {
 pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_>) -> Option<Case> {
     let mut fields = decoder.fields(node, "a case")?;
     let claim_node = fields.required(decoder, "claim");
-    let name = fields.optional("name");
-    let title = fields.required(decoder, "title");
+    let name = fields.maybe(decoder, "name", read_name);
+    let title = fields.text(decoder, "title");
     let over_node = fields.optional("over");
-    let except = fields.optional("except");
-    let test_node = fields.required(decoder, "test");
+    let exceptions = fields.or(decoder, "except", Vec::new(), read_exceptions);
+    let test = fields.read(decoder, "test", read_test);
     let controls_node = fields.optional("controls");
-    let hint = fields.required(decoder, "hint");
+    let hint = fields.text(decoder, "hint");
     fields.finish(decoder);
 
     let claim = claim_node.and_then(|node| known.claim(decoder, node));
-    let name = match name {
-        None => Some(None),
-        Some(node) => read_name(decoder, node).map(Some),
-    };
-    let title = title
-        .and_then(|node| decoder.text(node, "`title`"))
-        .map(str::to_owned);
-    let hint = hint
-        .and_then(|node| decoder.text(node, "`hint`"))
-        .map(str::to_owned);
     let over = match over_node {
         None => Some(Over::default()),
         Some(node) => read_over(decoder, node),
-    };
-    let test = test_node.and_then(|node| read_test(decoder, node));
-    let exceptions = match except {
-        None => Some(Vec::new()),
-        Some(node) => read_exceptions(decoder, node),
     };
     let written = match controls_node {
         None => Some([].as_slice()),
@@ -137,7 +122,7 @@ fn check_axes(
     let mut refuse = |message: &str, hint: &str| {
         decoder.report(node, message, Some(hint.to_owned()));
     };
-    match (test.needs_source(), over.sources.is_empty()) {
+    match (test.traits().needs_source, over.sources.is_empty()) {
         (true, true) => refuse(
             "this test looks from somewhere, but the case has no source",
             "add `source: [linux-pod, windows-pod]` to `over`",
@@ -259,9 +244,9 @@ fn check_families<'c>(
     });
     let looks: Vec<_> = own.chain(of_controls).collect();
     let of_one = |(source, test): &(SourceKind, &Test)| {
-        *source == SourceKind::Outside || !test.has_families()
+        *source == SourceKind::Outside || !test.traits().has_families
     };
-    if looks.iter().any(of_one) || !test.has_families() {
+    if looks.iter().any(of_one) || !test.traits().has_families {
         let message = "what is looked at here is not there in each family of addresses";
         let hint = "remove `family` from `over`".to_owned();
         return decoder.report(node, message, Some(hint));
@@ -309,7 +294,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
             decoder.report(node, message, Some(hint));
         }
         match (
-            control.test.as_ref().unwrap_or(test).needs_source(),
+            control.test.as_ref().unwrap_or(test).traits().needs_source,
             control.source,
         ) {
             (false, Some(_)) => {

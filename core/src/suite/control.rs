@@ -104,13 +104,16 @@ impl Without {
 /// Reads one control; problems are reported to the decoder.
 pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Control> {
     let mut fields = decoder.fields(node, "a control")?;
-    let name = fields.optional("name");
+    let written = fields.optional("name");
     let source = fields.optional("source");
     let test = fields.optional("test");
     let without = fields.optional("without");
-    let role = fields.optional("role");
+    let role = fields.or(decoder, "role", Role::SamePath, |decoder, node| {
+        let role = decoder.member(node, "role", &["other-os"]);
+        role.map(|_| Role::OtherOs)
+    });
     let extra = fields.finish(decoder);
-    if without.is_none() && name.is_none() {
+    if without.is_none() && written.is_none() {
         decoder.report(node, "a control has no `name`", None);
     }
     if source.is_none() && test.is_none() && without.is_none() {
@@ -122,61 +125,38 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     }
     if let (Some(node), Some(_)) = (without, test.or(source)) {
         let message = "`without` says all of a control";
-        decoder.report(
-            node,
-            message,
-            Some("remove its `test` and `source`".to_owned()),
-        );
+        let hint = "remove its `test` and `source`".to_owned();
+        decoder.report(node, message, Some(hint));
         return None;
     }
-    let written = name;
-    let name = match written {
-        None => None,
-        Some(node) => read_name(decoder, node),
-    };
-    let without = match without {
-        None => Some(None),
-        Some(node) => {
-            let word = "part that is left out";
-            decoder
-                .member(node, word, &[Without::Field, Without::Os])
-                .map(Some)
-        }
-    };
-    let source = match source {
-        None => Some(None),
-        Some(node) => read_source(decoder, node).map(Some),
-    };
-    let test = match test {
-        None => Some(None),
-        Some(node) => read_test(decoder, node).map(Some),
-    };
-    let role = match role {
-        None => Some(Role::SamePath),
-        Some(node) => decoder.word(node, "role", &["other-os"], |word| {
-            (word == "other-os").then_some(Role::OtherOs)
-        }),
-    };
-    let name = match (written, without?) {
+    let name = written.and_then(|node| read_name(decoder, node));
+    let parts = [Without::Field, Without::Os];
+    let without = without.map(|node| decoder.member(node, "part that is left out", &parts));
+    let source = source.map(|node| decoder.member(node, "source", SourceKind::ALL));
+    let test = test.map(|node| read_test(decoder, node));
+    // Of each what was written has to be right
+    let (without, source, test) = (written_of(without)?, written_of(source)?, written_of(test)?);
+    let name = match (written, without) {
         (None, Some(Without::Field)) => Some("without-field".to_owned()),
         (None, Some(Without::Os)) => Some("without-os".to_owned()),
         (None, None) | (Some(_), _) => name,
     };
     Some(Control {
         name: name?,
-        source: source?,
-        test: test?,
-        without: without?,
+        source,
+        test,
+        without,
         role: role?,
     })
+}
+
+/// What may be left out and is right where it is written.
+fn written_of<T>(read: Option<Option<T>>) -> Option<Option<T>> {
+    read.map_or(Some(None), |read| read.map(Some))
 }
 
 /// Reports a control that is like its case.
 pub(super) fn report_idle(decoder: &mut Decoder<'_>, node: &Node) {
     let hint = "give it a `source` or a `test` of its own".to_owned();
     decoder.report(node, "a control like its case controls nothing", Some(hint));
-}
-
-fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<SourceKind> {
-    decoder.member(node, "source", SourceKind::ALL)
 }

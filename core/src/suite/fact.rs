@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use semver::VersionReq;
 
-use crate::document::{Decoder, Fields, Node, Value};
-use crate::facts::{Os, WindowsBuild};
+use crate::document::{Decoder, Node, Value};
+use crate::facts::{Os, read_build};
 use crate::way::Look;
 use crate::way::fact::{
     Fact, FactExpect, ImageRule, NodeLabel, Quantity, RuntimeRule, SkewRule, SupportRule,
@@ -40,10 +40,11 @@ pub(super) fn read_fact(
 
 fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
     let mut fields = decoder.fields(node, "a fact `ask`")?;
-    let topic = fields.required(decoder, "topic");
+    let topic = fields.read(decoder, "topic", |decoder, node| {
+        decoder.word(node, "topic", Topic::WORDS, Topic::parse)
+    });
     let written = fields.optional("named");
     fields.finish(decoder);
-    let topic = topic.and_then(|node| decoder.word(node, "topic", Topic::WORDS, Topic::parse));
     let names = written.and_then(|node| texts(decoder, node, "`named`"));
     match (topic?, written) {
         (Topic::Images(_), None) => {
@@ -68,13 +69,7 @@ fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<(String, Option
     let expect = match entry.key.as_str() {
         "told" => nothing(decoder, node, "`told`").map(|()| FactExpect::Told),
         "labels-agree" => read_labels(decoder, node),
-        "on" => decoder
-            .word(node, "os", &["linux", "windows"], |word| match word {
-                "linux" => Some(Os::Linux),
-                "windows" => Some(Os::Windows),
-                _ => None,
-            })
-            .map(FactExpect::On),
+        "on" => decoder.member(node, "os", Os::ALL).map(FactExpect::On),
         "at-least" => decoder.count(node, "`at-least`").map(FactExpect::AtLeast),
         "supported" => rules(decoder, node, "`supported`", read_support).map(FactExpect::Supported),
         "runtime" => rules(decoder, node, "`runtime`", read_runtime).map(FactExpect::Runtime),
@@ -89,10 +84,8 @@ fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<(String, Option
         "ready" => nothing(decoder, node, "`ready`").map(|()| FactExpect::Ready),
         "vxlan" => read_vxlan(decoder, node),
         "family" => decoder
-            .word(node, "family", &["ipv4", "ipv6"], |word| {
-                matches!(word, "ipv4" | "ipv6").then(|| word.to_owned())
-            })
-            .map(FactExpect::Family),
+            .member(node, "family", &["ipv4", "ipv6"])
+            .map(|word| FactExpect::Family(word.to_owned())),
         _ => nothing(decoder, node, "`none`").map(|()| FactExpect::None),
     };
     Some((entry.key.clone(), expect))
@@ -108,35 +101,24 @@ fn nothing(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<()> {
     None
 }
 
+fn texts(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Vec<String>> {
+    rules(decoder, node, what, |decoder, item| {
+        decoder.text(item, what).map(str::to_owned)
+    })
+}
+
 /// A list that is not empty: an empty one would hold of anything, or of nothing.
-fn filled<'n>(decoder: &mut Decoder<'_>, node: &'n Node, what: &str) -> Option<&'n [Node]> {
-    let items = decoder.list(node, what)?;
-    if items.is_empty() {
+fn rules<'f, T>(
+    decoder: &mut Decoder<'f>,
+    node: &Node,
+    what: &str,
+    read: impl Fn(&mut Decoder<'f>, &Node) -> Option<T>,
+) -> Option<Vec<T>> {
+    if matches!(&node.value, Value::List(items) if items.is_empty()) {
         decoder.report(node, format!("{what} must not be empty"), None);
         return None;
     }
-    Some(items)
-}
-
-fn texts(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Vec<String>> {
-    let items = filled(decoder, node, what)?;
-    let texts: Vec<_> = items
-        .iter()
-        .map(|item| decoder.text(item, what).map(str::to_owned))
-        .collect();
-    texts.into_iter().collect()
-}
-
-fn rules<T>(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-    what: &str,
-    read: impl Fn(&mut Decoder<'_>, &Node) -> Option<T>,
-) -> Option<Vec<T>> {
-    let items = filled(decoder, node, what)?;
-    // Each is read, so that one problem hides no other
-    let read: Vec<_> = items.iter().map(|item| read(decoder, item)).collect();
-    read.into_iter().collect()
+    decoder.each(node, what, read)
 }
 
 fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
@@ -147,21 +129,17 @@ fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
 
 fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
     let mut fields = decoder.fields(node, "a rule of `supported`")?;
-    let kubernetes = fields.required(decoder, "kubernetes");
-    let builds = fields.required(decoder, "builds");
-    let open = fields.optional("open");
-    let because = fields.optional("because");
+    let kubernetes = fields.range(decoder, "kubernetes");
+    let builds = fields.read(decoder, "builds", |decoder, node| {
+        rules(decoder, node, "`builds`", read_build)
+    });
+    let open = fields.or(decoder, "open", Vec::new(), |decoder, node| {
+        rules(decoder, node, "`open`", read_build)
+    });
+    let because = fields.or(decoder, "because", String::new(), |decoder, node| {
+        decoder.text(node, "`because`").map(str::to_owned)
+    });
     fields.finish(decoder);
-    let kubernetes = kubernetes.and_then(|node| range(decoder, node, "`kubernetes`"));
-    let builds = builds.and_then(|node| rules(decoder, node, "`builds`", build));
-    let open = match open {
-        None => Some(Vec::new()),
-        Some(node) => rules(decoder, node, "`open`", build),
-    };
-    let because = match because {
-        None => Some(String::new()),
-        Some(node) => decoder.text(node, "`because`").map(str::to_owned),
-    };
     let (open, because) = (open?, because?);
     if open.is_empty() != because.is_empty() {
         let hint = "builds that are `open` are so `because` of something".to_owned();
@@ -178,15 +156,12 @@ fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
 
 fn read_runtime(decoder: &mut Decoder<'_>, node: &Node) -> Option<RuntimeRule> {
     let mut fields = decoder.fields(node, "a rule of `runtime`")?;
-    let name = text(decoder, &mut fields, "name");
-    let version = fields.required(decoder, "version");
-    let kubelet = fields.optional("kubelet");
+    let name = fields.text(decoder, "name");
+    let version = fields.range(decoder, "version");
+    let kubelet = fields.or(decoder, "kubelet", VersionReq::STAR, |decoder, node| {
+        decoder.range(node, "`kubelet`")
+    });
     fields.finish(decoder);
-    let version = version.and_then(|node| range(decoder, node, "`version`"));
-    let kubelet = match kubelet {
-        None => Some(VersionReq::STAR),
-        Some(node) => range(decoder, node, "`kubelet`"),
-    };
     Some(RuntimeRule {
         name: name?,
         version: version?,
@@ -196,11 +171,9 @@ fn read_runtime(decoder: &mut Decoder<'_>, node: &Node) -> Option<RuntimeRule> {
 
 fn read_skew(decoder: &mut Decoder<'_>, node: &Node) -> Option<SkewRule> {
     let mut fields = decoder.fields(node, "a rule of `skew`")?;
-    let server = fields.required(decoder, "server");
-    let older = fields.required(decoder, "older");
+    let server = fields.range(decoder, "server");
+    let older = fields.count(decoder, "older");
     fields.finish(decoder);
-    let server = server.and_then(|node| range(decoder, node, "`server`"));
-    let older = older.and_then(|node| decoder.count(node, "`older`"));
     Some(SkewRule {
         server: server?,
         older: older?.into(),
@@ -209,16 +182,15 @@ fn read_skew(decoder: &mut Decoder<'_>, node: &Node) -> Option<SkewRule> {
 
 fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintRule> {
     let mut fields = decoder.fields(node, "a taint")?;
-    let key = text(decoder, &mut fields, "key");
-    let value = text(decoder, &mut fields, "value");
-    let effects = fields.required(decoder, "effects");
-    fields.finish(decoder);
-    let effect = |decoder: &mut Decoder<'_>, node: &Node| {
-        decoder.word(node, "effect", &KEEPING_AWAY, |word| {
-            KEEPING_AWAY.contains(&word).then(|| word.to_owned())
+    let key = fields.text(decoder, "key");
+    let value = fields.text(decoder, "value");
+    let effects = fields.read(decoder, "effects", |decoder, node| {
+        rules(decoder, node, "`effects`", |decoder, node| {
+            let word = decoder.member(node, "effect", &KEEPING_AWAY)?;
+            Some(word.to_owned())
         })
-    };
-    let effects = effects.and_then(|node| rules(decoder, node, "`effects`", effect));
+    });
+    fields.finish(decoder);
     Some(TaintRule {
         key: key?,
         value: value?,
@@ -256,56 +228,24 @@ fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
 
 fn read_image(decoder: &mut Decoder<'_>, node: &Node) -> Option<ImageRule> {
     let mut fields = decoder.fields(node, "a rule of `runs-on-build`")?;
-    let of = fields.required(decoder, "build");
-    let version = fields.required(decoder, "version");
+    let build = fields.read(decoder, "build", read_build);
+    let version = fields.range(decoder, "version");
     fields.finish(decoder);
-    let of = of.and_then(|node| build(decoder, node));
-    let version = version.and_then(|node| range(decoder, node, "`version`"));
     Some(ImageRule {
-        build: of?,
+        build: build?,
         version: version?,
     })
 }
 
 fn read_vxlan(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
     let mut fields = decoder.fields(node, "`vxlan`")?;
-    let vni = fields.required(decoder, "vni");
-    let port = fields.required(decoder, "port");
+    let vni = fields.count(decoder, "vni");
+    let port = fields.count(decoder, "port");
     fields.finish(decoder);
-    let vni = vni.and_then(|node| decoder.count(node, "`vni`"));
-    let port = port.and_then(|node| decoder.count(node, "`port`"));
     Some(FactExpect::Vxlan {
         vni: vni?.into(),
         port: port?,
     })
-}
-
-fn text(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>, key: &'static str) -> Option<String> {
-    let node = fields.required(decoder, key)?;
-    decoder.text(node, &format!("`{key}`")).map(str::to_owned)
-}
-
-fn range(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<VersionReq> {
-    let text = decoder.text(node, what)?;
-    match text.parse() {
-        Ok(range) => Some(range),
-        Err(error) => {
-            let hint = "a range such as \">=1.24, <1.28\"".to_owned();
-            let message = format!("`{text}` is not a range of versions: {error}");
-            decoder.report(node, message, Some(hint));
-            None
-        }
-    }
-}
-
-fn build(decoder: &mut Decoder<'_>, node: &Node) -> Option<WindowsBuild> {
-    let text = decoder.text(node, "a build")?;
-    let build = WindowsBuild::parse_label(text);
-    if build.is_none() {
-        let hint = "as in the node label: 10.0.20348".to_owned();
-        decoder.report(node, format!("`{text}` is not a Windows build"), Some(hint));
-    }
-    build
 }
 
 /// The effects of taints that keep pods away for good.

@@ -2,11 +2,11 @@
 
 use super::admission::{read_ask, read_expect};
 use super::fact::read_fact;
-use super::placement::{read_placement, read_preemption};
+use super::placement::{read_placement, read_placement_ask, read_preemption, read_preemption_ask};
 use crate::document::{Decoder, Node};
 use crate::way::{
     FailureClass, FixtureName, HttpAsk, HttpExpect, Look, PingAsk, ReachExpect, StateAsk,
-    StateExpect, Target, Test, UdpAsk,
+    StateExpect, Target, Test, UdpAsk, Way,
 };
 
 /// Reads one test: `way: {ask: …, expect: …}`.
@@ -16,44 +16,34 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
     let ask = fields.required(decoder, "ask");
     let expect = fields.required(decoder, "expect");
     fields.finish(decoder);
+    let at = (ask, expect);
     match entry.key.as_str() {
-        "admission" => {
-            let ask = ask.and_then(|node| read_ask(decoder, node));
-            let expect = expect.and_then(|node| read_expect(decoder, node));
-            Some(Test::Admission(Look {
-                ask: ask?,
-                expect: expect?,
-            }))
-        }
-        "http" => {
-            let ask = ask.and_then(|node| read_http_ask(decoder, node));
-            let expect = expect.and_then(|node| read_http_expect(decoder, node));
-            Some(Test::Http(Look {
-                ask: ask?,
-                expect: expect?,
-            }))
-        }
-        "ping" => {
-            let ask = ask.and_then(|node| read_ping_ask(decoder, node));
-            let expect = expect.and_then(|node| read_reach(decoder, node));
-            Some(Test::Ping(Look {
-                ask: ask?,
-                expect: expect?,
-            }))
-        }
-        "udp" => {
-            let ask = ask.and_then(|node| read_udp_ask(decoder, node));
-            let expect = expect.and_then(|node| read_reach(decoder, node));
-            Some(Test::Udp(Look {
-                ask: ask?,
-                expect: expect?,
-            }))
+        "admission" => look(decoder, at, read_ask, read_expect).map(Test::Admission),
+        "http" => look(decoder, at, read_http_ask, read_http_expect).map(Test::Http),
+        "ping" => look(decoder, at, read_ping_ask, read_reach).map(Test::Ping),
+        "udp" => look(decoder, at, read_udp_ask, read_reach).map(Test::Udp),
+        "placement" => look(decoder, at, read_placement_ask, read_placement).map(Test::Placement),
+        "preemption" => {
+            look(decoder, at, read_preemption_ask, read_preemption).map(Test::Preemption)
         }
         "fact" => read_fact(decoder, ask, expect).map(Test::Fact),
-        "preemption" => read_preemption(decoder, ask?, expect?).map(Test::Preemption),
-        "placement" => read_placement(decoder, ask?, expect?).map(Test::Placement),
         _ => read_state(decoder, ask?, expect?).map(Test::State),
     }
+}
+
+/// Reads what is asked and what is expected, each by itself.
+fn look<W: Way>(
+    decoder: &mut Decoder<'_>,
+    (ask, expect): (Option<&Node>, Option<&Node>),
+    read_ask: fn(&mut Decoder<'_>, &Node) -> Option<W::Ask>,
+    read_expect: fn(&mut Decoder<'_>, &Node) -> Option<W::Expect>,
+) -> Option<Look<W>> {
+    let ask = ask.and_then(|node| read_ask(decoder, node));
+    let expect = expect.and_then(|node| read_expect(decoder, node));
+    Some(Look {
+        ask: ask?,
+        expect: expect?,
+    })
 }
 
 fn read_fixture(
@@ -76,16 +66,16 @@ fn read_ping_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingAsk> {
 
 fn read_udp_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<UdpAsk> {
     let mut fields = decoder.fields(node, "a datagram's `ask`")?;
-    let of = fields.required(decoder, "of");
+    let of = fields.read(decoder, "of", |decoder, node| {
+        read_fixture(decoder, node, &SERVING_UDP)
+    });
     fields.finish(decoder);
-    let of = read_fixture(decoder, of?, &SERVING_UDP)?;
-    Some(UdpAsk { of })
+    Some(UdpAsk { of: of? })
 }
 
 fn read_reach(decoder: &mut Decoder<'_>, node: &Node) -> Option<ReachExpect> {
     let entry = decoder.tagged(node, "expectation", &["answers"])?;
-    let fields = decoder.fields(&entry.node, "`answers`")?;
-    fields.finish(decoder);
+    decoder.fields(&entry.node, "`answers`")?.finish(decoder);
     Some(ReachExpect::Answers)
 }
 
@@ -97,38 +87,30 @@ fn read_target(
 ) -> Option<(Option<FixtureName>, Target)> {
     let mut fields = decoder.fields(node, what)?;
     let of_node = fields.optional("of");
-    let target = fields.required(decoder, "target");
+    let target = fields.read(decoder, "target", |decoder, node| {
+        decoder.member(node, "target", targets)
+    });
     fields.finish(decoder);
-    let of = match of_node {
-        None => Some(None),
-        Some(node) => read_fixture(decoder, node, &SERVING).map(Some),
+    let of = of_node.map(|node| read_fixture(decoder, node, &SERVING));
+    let target = target?;
+    let (at, message, hint) = match (of_node, target.is_of_a_fixture()) {
+        (None, true) => (
+            node,
+            "this target is a fixture's, and none is named",
+            "add `of: win-webserver`",
+        ),
+        (Some(node), false) => (node, "this target is no fixture's", "remove `of`"),
+        (None, false) => return Some((None, target)),
+        (Some(_), true) => return of.flatten().map(|of| (Some(of), target)),
     };
-    let target = target.and_then(|node| decoder.member(node, "target", targets))?;
-    match (of_node, target.is_of_a_fixture()) {
-        (None, true) => {
-            let hint = "add `of: win-webserver`".to_owned();
-            decoder.report(
-                node,
-                "this target is a fixture's, and none is named",
-                Some(hint),
-            );
-            return None;
-        }
-        (Some(node), false) => {
-            let hint = "remove `of`".to_owned();
-            decoder.report(node, "this target is no fixture's", Some(hint));
-            return None;
-        }
-        (None, false) | (Some(_), true) => {}
-    }
-    Some((of?, target))
+    decoder.report(at, message, Some(hint.to_owned()));
+    None
 }
 
 fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
     let entry = decoder.tagged(node, "expectation", &["answers", "reached", "unreached"])?;
     if entry.key == "unreached" {
-        let fields = decoder.fields(&entry.node, "`unreached`")?;
-        fields.finish(decoder);
+        decoder.fields(&entry.node, "`unreached`")?.finish(decoder);
         return Some(HttpExpect::Fails {
             classes: UNREACHED.into(),
             status: 200,
@@ -136,26 +118,21 @@ fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect
         });
     }
     if entry.key == "reached" {
-        let fields = decoder.fields(&entry.node, "`reached`")?;
-        fields.finish(decoder);
+        decoder.fields(&entry.node, "`reached`")?.finish(decoder);
         return Some(HttpExpect::Reached);
     }
     let mut fields = decoder.fields(&entry.node, "`answers`")?;
-    let status = fields.optional("status");
-    let body = fields.optional("body");
+    let status = fields.or(decoder, "status", 200, |decoder, node| {
+        decoder.count(node, "`status`")
+    });
+    // Whatever answers names its pod
+    let body = fields.or(decoder, "body", "", |decoder, node| {
+        decoder.text(node, "`body`")
+    });
     fields.finish(decoder);
-    let status = match status {
-        None => 200,
-        Some(node) => decoder.count(node, "`status`")?,
-    };
-    let body = match body {
-        // Whatever answers names its pod
-        None => "",
-        Some(node) => decoder.text(node, "`body`")?,
-    };
     Some(HttpExpect::Answers {
-        status,
-        body: body.to_owned(),
+        status: status?,
+        body: body?.to_owned(),
     })
 }
 
@@ -176,9 +153,11 @@ fn read_state(
     };
     let expected = decoder.tagged(expect, "expectation", known);
     let of = decoder.fields(&asked.node, what).and_then(|mut fields| {
-        let of = fields.required(decoder, "of");
+        let of = fields.read(decoder, "of", |decoder, node| {
+            read_fixture(decoder, node, looked_at)
+        });
         fields.finish(decoder);
-        read_fixture(decoder, of?, looked_at)
+        of
     });
     let expect = expected.and_then(|expected| {
         let mut fields = decoder.fields(&expected.node, "what is expected of pods")?;
@@ -191,9 +170,9 @@ fn read_state(
             fields.finish(decoder);
             return alone;
         }
-        let pods = fields.required(decoder, "pods");
+        let pods = fields.count(decoder, "pods");
         fields.finish(decoder);
-        let pods = pods.and_then(|node| decoder.count(node, "`pods`"))?;
+        let pods = pods?;
         Some(match expected.key.as_str() {
             "ready" => StateExpect::Ready { pods },
             "steady" => StateExpect::Steady { pods },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::admission::read_values;
-use crate::document::{Decoder, Node, Value};
+use crate::document::{Decoder, Fields, Node, Value};
 use crate::facts::{Facts, Known, PoolName, WindowsBuild};
 use crate::verdict::{Fate, SkipReason};
 use crate::way::{ContainerKind, SourceKind, Trouble, TroubleKind, Workload};
@@ -46,24 +46,26 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     let pool = fields.optional("pool");
     let to = fields.optional("to");
     let node = fields.optional("node");
-    let network = fields.optional("network");
-    let source = fields.optional("source");
-    let workload = fields.optional("workload");
-    let container = fields.optional("container");
-    let value = fields.optional("value");
-    let family = fields.optional("family");
+    let networks = fields.or(decoder, "network", Vec::new(), |decoder, node| {
+        decoder.each(node, "`network`", |decoder, node| {
+            let product = decoder.text(node, "a network plugin")?;
+            Some(product.to_owned())
+        })
+    });
+    let sources = read_axis(decoder, &mut fields, "source", SourceKind::ALL);
+    let workloads = read_axis(decoder, &mut fields, "workload", Workload::ALL);
+    let containers = read_axis(decoder, &mut fields, "container", ContainerKind::ALL);
+    let values = fields.or(decoder, "value", BTreeMap::new(), read_values);
+    let families = fields.or(decoder, "family", false, |decoder, node| {
+        let all = decoder.member(node, "axis of IP families", &[ALL_FAMILIES]);
+        all.map(|_| true)
+    });
     fields.finish(decoder);
     let pools = match pool {
         None => Some((false, None)),
         Some(node) => read_pools(decoder, node),
     };
     let across = read_across(decoder, pool, [to, node]);
-    let networks = match network {
-        None => Some(Vec::new()),
-        Some(node) => read_networks(decoder, node),
-    };
-    let sources = read_axis(decoder, source, "source", SourceKind::ALL);
-    let workloads = read_axis(decoder, workload, "workload", Workload::ALL);
     if let (Some(node), Some(sources)) = (node, &sources)
         && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
@@ -71,17 +73,6 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         let hint = "write `source: [windows-pod]`; windows-node, linux-pod and linux-node may stand there, too";
         decoder.report(node, message, Some(hint.to_owned()));
     }
-    let containers = read_axis(decoder, container, "container", ContainerKind::ALL);
-    let values = match value {
-        None => Some(BTreeMap::new()),
-        Some(node) => read_values(decoder, node),
-    };
-    let families = match family {
-        None => Some(false),
-        Some(node) => decoder.word(node, "axis of IP families", &[ALL_FAMILIES], |word| {
-            (word == ALL_FAMILIES).then_some(true)
-        }),
-    };
     let (windows_pools, only_pool) = pools?;
     Some(Over {
         windows_pools,
@@ -149,20 +140,7 @@ fn read_across(
     if pool.is_none() {
         decoder.report(written, message, Some("add `pool: windows`".to_owned()));
     }
-    decoder.word(written, axis, &[known], |word| {
-        (word == known).then_some(across)
-    })
-}
-
-/// Products as the facts name network plugins.
-fn read_networks(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<String>> {
-    let items = decoder.list(node, "`network`")?;
-    let read = items.iter().map(|item| {
-        let product = decoder.text(item, "a network plugin")?;
-        Some(product.to_owned())
-    });
-    let read: Vec<_> = read.collect();
-    read.into_iter().collect()
+    decoder.member(written, axis, &[known]).map(|_| across)
 }
 
 /// `windows`, or one of its pools by name.
@@ -194,11 +172,11 @@ const ALL_FAMILIES: &str = "all";
 /// The values on one axis: a list of words, each once, or `all`.
 fn read_axis<T: Copy + PartialEq + Into<&'static str>>(
     decoder: &mut Decoder<'_>,
-    node: Option<&Node>,
-    axis: &str,
+    fields: &mut Fields<'_>,
+    axis: &'static str,
     all: &[T],
 ) -> Option<Vec<T>> {
-    let Some(node) = node else {
+    let Some(node) = fields.optional(axis) else {
         return Some(Vec::new());
     };
     if node.value == Value::Text("all".to_owned()) {

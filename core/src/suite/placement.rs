@@ -2,31 +2,19 @@
 
 use crate::document::{Decoder, Node};
 use crate::way::{
-    Ground, Hindrance, Look, PlacedPod, Placement, PlacementAsk, PlacementExpect, Preemption,
-    PreemptionAsk, PreemptionExpect,
+    Ground, Hindrance, PlacedPod, PlacementAsk, PlacementExpect, PreemptionAsk, PreemptionExpect,
 };
 
-pub(super) fn read_placement(
-    decoder: &mut Decoder<'_>,
-    ask: &Node,
-    expect: &Node,
-) -> Option<Look<Placement>> {
-    let pod = read_ask(decoder, ask);
-    let expect = read_expect(decoder, expect);
-    Some(Look {
-        ask: PlacementAsk { pod: pod? },
-        expect: expect?,
-    })
-}
-
-fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacedPod> {
+pub(super) fn read_placement_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementAsk> {
     let mut fields = decoder.fields(node, "a placement `ask`")?;
-    let pod = fields.required(decoder, "pod");
+    let pod = fields.read(decoder, "pod", |decoder, node| {
+        decoder.member(node, "pod", PlacedPod::ALL)
+    });
     fields.finish(decoder);
-    pod.and_then(|node| decoder.member(node, "pod", PlacedPod::ALL))
+    Some(PlacementAsk { pod: pod? })
 }
 
-fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementExpect> {
+pub(super) fn read_placement(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementExpect> {
     let entry = decoder.tagged(node, "expectation", &["placed", "pending", "starts"])?;
     let (what, key) = match entry.key.as_str() {
         "placed" => ("`placed`", "on"),
@@ -49,19 +37,13 @@ fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementExpect
     }
 }
 
-/// Reads the ask and the expectation of a preemption look, of which there is one.
-pub(super) fn read_preemption(
-    decoder: &mut Decoder<'_>,
-    ask: &Node,
-    expect: &Node,
-) -> Option<Look<Preemption>> {
-    let entry = decoder.tagged(expect, "expectation", &["preempts"]);
-    let asked = decoder.fields(ask, "a preemption `ask`");
-    let asked = asked.map(|fields| fields.finish(decoder));
-    let entry = entry?;
+pub(super) fn read_preemption_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PreemptionAsk> {
+    decoder.fields(node, "a preemption `ask`")?.finish(decoder);
+    Some(PreemptionAsk)
+}
+
+pub(super) fn read_preemption(decoder: &mut Decoder<'_>, node: &Node) -> Option<PreemptionExpect> {
+    let entry = decoder.tagged(node, "expectation", &["preempts"])?;
     decoder.fields(&entry.node, "`preempts`")?.finish(decoder);
-    asked.map(|_| Look {
-        ask: PreemptionAsk,
-        expect: PreemptionExpect::Preempts,
-    })
+    Some(PreemptionExpect::Preempts)
 }

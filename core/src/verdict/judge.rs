@@ -314,14 +314,20 @@ pub enum Because {
 }
 
 impl Because {
-    /// Whether nothing could be told since what the check rests on had changed.
-    pub fn is_of_a_change(&self) -> bool {
+    /// The trouble that kept it from being told.
+    pub fn trouble(&self) -> Option<&Trouble> {
         match self {
             Self::Trouble(trouble)
             | Self::Fixture { trouble, .. }
-            | Self::ControlTrouble { trouble, .. } => trouble.kind == TroubleKind::FixtureChanged,
-            Self::Seen(_) | Self::Control { .. } | Self::Skipped(_) => false,
+            | Self::ControlTrouble { trouble, .. } => Some(trouble),
+            Self::Seen(_) | Self::Control { .. } | Self::Skipped(_) => None,
         }
+    }
+
+    /// Whether nothing could be told since what the check rests on had changed.
+    pub fn is_of_a_change(&self) -> bool {
+        let trouble = self.trouble();
+        trouble.is_some_and(|trouble| trouble.kind == TroubleKind::FixtureChanged)
     }
 }
 

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 
 use semver::VersionReq;
+use strum::IntoStaticStr;
 
 use super::fate::Fate;
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, parse};
-use crate::facts::{CniMode, Facts, Known, WindowsBuild};
+use crate::facts::{CniMode, Facts, Known, WindowsBuild, read_build};
 use crate::way::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Outside {
     /// It is judged as a capability.
     Capability,
@@ -191,11 +193,14 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     let mut fields = decoder.fields(node, "a limitation")?;
     let claim = fields.required(decoder, "claim");
     let case = fields.optional("case");
-    let scope = fields.required(decoder, "scope");
-    let outside = fields.required(decoder, "outside");
-    let signature = fields.required(decoder, "signature");
-    let reason = fields.required(decoder, "reason");
-    let source = fields.required(decoder, "source");
+    let scope = fields.read(decoder, "scope", read_scope);
+    let outside = fields.read(decoder, "outside", |decoder, node| {
+        let known = [Outside::Capability, Outside::Skip];
+        decoder.member(node, "word for `outside`", &known)
+    });
+    let signature = fields.read(decoder, "signature", read_signature);
+    let reason = fields.text(decoder, "reason");
+    let source = fields.text(decoder, "source");
     fields.finish(decoder);
     let claim = claim.and_then(|node| read_claim(decoder, node, case, claims));
     let case = match case {
@@ -205,22 +210,6 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
             Some(Placed { value, at })
         }),
     };
-    let scope = scope.and_then(|node| read_scope(decoder, node));
-    let outside = outside.and_then(|node| {
-        decoder.word(
-            node,
-            "word for `outside`",
-            &["capability", "skip"],
-            |word| match word {
-                "capability" => Some(Outside::Capability),
-                "skip" => Some(Outside::Skip),
-                _ => None,
-            },
-        )
-    });
-    let signature = signature.and_then(|node| read_signature(decoder, node));
-    let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
-    let source = source.and_then(|node| decoder.text(node, "`source`"));
     let (builds, kubernetes, network) = scope?;
     Some(LedgerEntry {
         claim: claim?,
@@ -230,8 +219,8 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
         network,
         outside: outside?,
         signature: signature?,
-        reason: reason?.to_owned(),
-        source: source?.to_owned(),
+        reason: reason?,
+        source: source?,
     })
 }
 
@@ -297,53 +286,24 @@ fn read_scope(
     node: &Node,
 ) -> Option<(BTreeSet<WindowsBuild>, VersionReq, Option<ScopedNetwork>)> {
     let mut fields = decoder.fields(node, "`scope`")?;
-    let builds = fields.optional("builds");
-    let kubernetes = fields.required(decoder, "kubernetes");
-    let network = fields.optional("network");
-    fields.finish(decoder);
-    let mut set = BTreeSet::new();
-    for item in builds
-        .and_then(|node| decoder.list(node, "`builds`"))
-        .unwrap_or_default()
-    {
-        let Some(text) = decoder.text(item, "a build") else {
-            continue;
-        };
-        if let Some(build) = WindowsBuild::parse_label(text) {
-            set.insert(build);
-        } else {
-            let hint = "as in the node label: 10.0.20348".to_owned();
-            decoder.report(item, format!("`{text}` is not a Windows build"), Some(hint));
-        }
-    }
-    let kubernetes = kubernetes.and_then(|node| {
-        let text = decoder.text(node, "`kubernetes`")?;
-        match text.parse() {
-            Ok(range) => Some(range),
-            Err(error) => {
-                let hint = "a range such as \">=1.24\"".to_owned();
-                let message = format!("`{text}` is not a range of versions: {error}");
-                decoder.report(node, message, Some(hint));
-                None
-            }
-        }
+    let builds = fields.or(decoder, "builds", Vec::new(), |decoder, node| {
+        decoder.each(node, "`builds`", read_build)
     });
-    let network = match network {
-        None => Some(None),
-        Some(node) => read_network(decoder, node).map(Some),
-    };
-    Some((set, kubernetes?, network?))
+    let kubernetes = fields.range(decoder, "kubernetes");
+    let network = fields.maybe(decoder, "network", read_network);
+    fields.finish(decoder);
+    Some((builds?.into_iter().collect(), kubernetes?, network?))
 }
 
 fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork> {
     let mut fields = decoder.fields(node, "`network`")?;
-    let product = fields.required(decoder, "product");
-    let mode = fields.required(decoder, "mode");
+    let product = fields.text(decoder, "product");
+    let mode = fields.read(decoder, "mode", |decoder, node| {
+        decoder.member(node, "mode", CniMode::ALL)
+    });
     fields.finish(decoder);
-    let product = product.and_then(|node| decoder.text(node, "`product`"));
-    let mode = mode.and_then(|node| decoder.member(node, "mode", CniMode::ALL));
     Some(ScopedNetwork {
-        product: product?.to_owned(),
+        product: product?,
         mode: mode?,
     })
 }

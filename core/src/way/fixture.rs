@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::config::Image;
 use crate::facts::{NodeOrdinal, PoolName};
 
 /// Something that must stand before a check; closed.
@@ -128,12 +129,12 @@ impl FixtureName {
 
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
-        self.stands() == Stands::PerPool
+        self.spec().0 == Stands::PerPool
     }
 
     /// The fixture of this name that a look at a Windows pool is about.
     pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
-        let pool = match self.stands() {
+        let pool = match self.spec().0 {
             Stands::PerPool => pool.cloned(),
             Stands::OnLinux => Some(PoolName::linux()),
             Stands::Apart => None,
@@ -145,29 +146,34 @@ impl FixtureName {
         }
     }
 
-    fn stands(self) -> Stands {
+    /// What its pods run; nothing where it has none that do.
+    pub fn image(self) -> Option<Image> {
+        self.spec().1
+    }
+
+    /// Where it stands and what its pods run.
+    fn spec(self) -> (Stands, Option<Image>) {
         match self {
-            Self::WinWebserver
-            | Self::Iis
-            | Self::SlowStarter
-            | Self::NanoServer
-            | Self::NodeSample
-            | Self::WindowsPodProber
-            | Self::WindowsNodeProber
-            | Self::EachWindowsNode
-            | Self::Ring
-            | Self::Alias
-            | Self::LoadBalancer
-            | Self::Churn
-            | Self::PolicyDenied
-            | Self::PolicyAllowed
-            | Self::Sched(_) => Stands::PerPool,
+            Self::Namespaces | Self::UnboundPods => (Stands::Apart, None),
+            Self::Alias | Self::LoadBalancer => (Stands::PerPool, None),
             Self::LinuxServer
             | Self::LinuxPodProber
             | Self::LinuxNodeProber
             | Self::EachLinuxPod
-            | Self::EachLinuxNode => Stands::OnLinux,
-            Self::Namespaces | Self::UnboundPods => Stands::Apart,
+            | Self::EachLinuxNode => (Stands::OnLinux, Some(Image::AgnhostLinux)),
+            Self::WinWebserver | Self::SlowStarter | Self::NodeSample => {
+                (Stands::PerPool, Some(Image::ServerCore))
+            }
+            Self::Iis => (Stands::PerPool, Some(Image::Iis)),
+            Self::NanoServer => (Stands::PerPool, Some(Image::NanoServer)),
+            Self::WindowsNodeProber | Self::EachWindowsNode => {
+                (Stands::PerPool, Some(Image::HostProcess))
+            }
+            Self::WindowsPodProber | Self::Ring => (Stands::PerPool, Some(Image::WindowsProber)),
+            Self::Sched(own) if own.starts() => (Stands::PerPool, Some(Image::ServerCore)),
+            Self::Churn | Self::PolicyDenied | Self::PolicyAllowed | Self::Sched(_) => {
+                (Stands::PerPool, Some(Image::AgnhostWindows))
+            }
         }
     }
 }

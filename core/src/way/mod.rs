@@ -122,6 +122,32 @@ pub struct Taken {
     pub comparison: Comparison,
 }
 
+/// What holds of a look by its way; of most ways nothing of it does.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own"
+)]
+pub struct Traits {
+    /// Whether it looks from a vantage, so that a [`SourceKind`] is needed. What is expected of it may then
+    /// be seen without what was made for it: a time-out of what is gone, or the page of whoever has its
+    /// address now.
+    pub needs_source: bool,
+    /// Whether it may take time to come right: what crosses the network converges, an answer of the API
+    /// server about itself does not.
+    pub converges: bool,
+    /// Whether it must hold for a while.
+    pub must_last: bool,
+    /// Whether what is expected can be seen of the very pods alone that it was bound to.
+    pub tells_who_answers: bool,
+    /// Whether it holds where nobody answers.
+    pub expects_no_answer: bool,
+    /// What outside the cluster it looks at.
+    pub(crate) outside: Option<Target>,
+    /// Whether what it looks at has addresses of each of the cluster's families.
+    pub(crate) has_families: bool,
+}
+
 /// The closed set of tests; the only registry of ways.
 #[derive(Clone, Debug)]
 pub enum Test {
@@ -226,31 +252,56 @@ impl Test {
         self
     }
 
-    /// What outside the cluster it looks at.
-    pub(crate) fn outside(&self) -> Option<Target> {
+    /// What holds of it by its way.
+    pub fn traits(&self) -> Traits {
         match self {
-            Self::Http(look) => Some(look.ask.target).filter(|target| target.is_outside()),
-            Self::Ping(look) => Some(look.ask.target).filter(|target| target.is_outside()),
-            Self::Admission(_)
-            | Self::Udp(_)
-            | Self::Fact(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::State(_) => None,
-        }
-    }
-
-    /// Whether what it looks at has addresses of each of the cluster's families.
-    pub(crate) fn has_families(&self) -> bool {
-        match self {
-            Self::Http(look) => look.ask.target.has_families(),
-            Self::Ping(look) => look.ask.target.has_families(),
-            Self::Udp(_) => true,
-            Self::Admission(_)
-            | Self::Fact(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::State(_) => false,
+            Self::Http(look) => {
+                let fails = matches!(look.expect, HttpExpect::Fails { .. });
+                Traits {
+                    needs_source: true,
+                    converges: true,
+                    tells_who_answers: !fails,
+                    expects_no_answer: fails,
+                    outside: Some(look.ask.target).filter(|target| target.is_outside()),
+                    has_families: look.ask.target.has_families(),
+                    ..Traits::default()
+                }
+            }
+            Self::Ping(look) => Traits {
+                needs_source: true,
+                converges: true,
+                // Whoever has the address answers
+                tells_who_answers: false,
+                expects_no_answer: matches!(look.expect, ReachExpect::Fails(_)),
+                outside: Some(look.ask.target).filter(|target| target.is_outside()),
+                has_families: look.ask.target.has_families(),
+                ..Traits::default()
+            },
+            Self::Udp(look) => Traits {
+                needs_source: true,
+                converges: true,
+                tells_who_answers: look.expect == ReachExpect::Answers,
+                expects_no_answer: matches!(look.expect, ReachExpect::Fails(_)),
+                has_families: true,
+                ..Traits::default()
+            },
+            Self::Placement(look) => Traits {
+                converges: true,
+                // What one scheduler finds no node for another may bind
+                must_last: matches!(look.expect, PlacementExpect::Pending(_)),
+                ..Traits::default()
+            },
+            Self::Preemption(_) => Traits {
+                converges: true,
+                ..Traits::default()
+            },
+            Self::State(_) => Traits {
+                converges: true,
+                // Pods without a readiness probe are Ready when they start
+                must_last: true,
+                ..Traits::default()
+            },
+            Self::Admission(_) | Self::Fact(_) => Traits::default(),
         }
     }
 
@@ -266,151 +317,38 @@ impl Test {
         }
     }
 
-    /// Whether it looks from a vantage, so that a [`SourceKind`] is needed.
-    pub fn needs_source(&self) -> bool {
-        match self {
-            Self::Http(_) | Self::Ping(_) | Self::Udp(_) => true,
-            Self::Admission(_)
-            | Self::Fact(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::State(_) => false,
-        }
-    }
-
-    /// Whether a look may take time to come right: what crosses the network converges, an answer
-    /// of the API server about itself does not.
-    pub fn converges(&self) -> bool {
-        match self {
-            Self::Http(_)
-            | Self::Ping(_)
-            | Self::Udp(_)
-            | Self::Placement(_)
-            | Self::Preemption(_) => true,
-            Self::State(_) => self.must_last(),
-            Self::Admission(_) | Self::Fact(_) => false,
-        }
-    }
-
     /// Whether it sends many requests to one target, once somebody has answered there.
     pub fn asks_many(&self) -> bool {
         matches!(self, Self::Http(look) if look.ask.target == Target::EveryPodBehindServiceIp)
     }
 
-    /// Whether it must hold for a while: pods without a readiness probe are Ready when they start, and
-    /// what one scheduler finds no node for another may bind.
-    pub fn must_last(&self) -> bool {
-        match self {
-            Self::State(_) => true,
-            Self::Placement(look) => matches!(look.expect, PlacementExpect::Pending(_)),
-            Self::Http(_)
-            | Self::Ping(_)
-            | Self::Udp(_)
-            | Self::Admission(_)
-            | Self::Fact(_)
-            | Self::Preemption(_) => false,
-        }
-    }
-
-    /// Whether what is expected may be seen without what was made for it: a time-out of what is
-    /// gone, or the page of whoever has its address now.
-    pub fn may_be_anothers(&self) -> bool {
-        match self {
-            Self::Http(_) | Self::Ping(_) | Self::Udp(_) => true,
-            Self::Admission(_)
-            | Self::Fact(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::State(_) => false,
-        }
-    }
-
-    /// Whether what is expected can be seen of the very pods alone that it was bound to.
-    pub fn tells_who_answers(&self) -> bool {
-        match self {
-            Self::Http(look) => match look.expect {
-                HttpExpect::Answers { .. } | HttpExpect::Reached => true,
-                HttpExpect::Fails { .. } => false,
-            },
-            Self::Udp(look) => look.expect == ReachExpect::Answers,
-            // Whoever has the address answers
-            Self::Ping(_)
-            | Self::Admission(_)
-            | Self::Fact(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::State(_) => false,
-        }
-    }
-
-    /// Whether it holds where nobody answers.
-    pub fn expects_no_answer(&self) -> bool {
-        match self {
-            Self::Http(look) => matches!(look.expect, HttpExpect::Fails { .. }),
-            Self::Ping(look) => matches!(look.expect, ReachExpect::Fails(_)),
-            Self::Udp(look) => matches!(look.expect, ReachExpect::Fails(_)),
-            Self::Admission(_)
-            | Self::Fact(_)
-            | Self::Placement(_)
-            | Self::Preemption(_)
-            | Self::State(_) => false,
-        }
-    }
-
     /// The same look, expecting the failure a known limitation shows; `None` where this way has
     /// no such signature.
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
-        match (self, signature) {
+        let mut test = self.clone();
+        match (&mut test, signature) {
             (Self::Http(look), Signature::Failure(classes)) => {
                 let HttpExpect::Answers { status, body } = &look.expect else {
                     return None;
                 };
-                let expect = HttpExpect::Fails {
+                look.expect = HttpExpect::Fails {
                     classes: classes.clone(),
                     status: *status,
                     instead_of: body.clone(),
                 };
-                Some(Self::Http(Look {
-                    ask: look.ask.clone(),
-                    expect,
-                }))
             }
-            (Self::Ping(look), Signature::Failure(classes))
-                if look.expect == ReachExpect::Answers =>
-            {
-                Some(Self::Ping(Look {
-                    ask: look.ask,
-                    expect: ReachExpect::Fails(classes.clone()),
-                }))
-            }
-            (Self::Udp(look), Signature::Failure(classes))
-                if look.expect == ReachExpect::Answers =>
-            {
-                Some(Self::Udp(Look {
-                    ask: look.ask,
-                    expect: ReachExpect::Fails(classes.clone()),
-                }))
-            }
+            (
+                Self::Ping(Look { expect, .. }) | Self::Udp(Look { expect, .. }),
+                Signature::Failure(classes),
+            ) if *expect == ReachExpect::Answers => *expect = ReachExpect::Fails(classes.clone()),
             (Self::Placement(look), Signature::NotStarted(classes))
                 if look.expect == PlacementExpect::Starts =>
             {
-                Some(Self::Placement(Look {
-                    ask: look.ask,
-                    expect: PlacementExpect::NotStarted(classes.clone()),
-                }))
+                look.expect = PlacementExpect::NotStarted(classes.clone());
             }
-            (
-                Self::Admission(_)
-                | Self::Fact(_)
-                | Self::Http(_)
-                | Self::Ping(_)
-                | Self::Placement(_)
-                | Self::Preemption(_)
-                | Self::State(_)
-                | Self::Udp(_),
-                Signature::Failure(_) | Signature::NotStarted(_),
-            ) => None,
+            _ => return None,
         }
+        Some(test)
     }
 }
 

@@ -119,7 +119,7 @@ fn planned() {
 fn the_projects_own_suites_are_listed_and_explained() {
     let suites = project_suites();
     let text = list_text(&suites, &Selection::default());
-    let claims = suites.claims.len();
+    let claims = suites.claims.iter().count();
     assert!(text.trim_end().ends_with("not implemented"), "{text}");
     assert!(
         text.contains(&format!(" of {claims} claims implemented, ")),

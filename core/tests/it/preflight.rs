@@ -81,16 +81,16 @@ fn report<T>(
     facts: &Facts,
     ahead: Option<i64>,
     but: &[(Access, Answer)],
-    of: impl FnOnce(&Preflight<'_>) -> T,
+    of: impl FnOnce(&Preflight) -> T,
 ) -> T {
     let (suites, config, uses) = (claims::suites(), Config::default(), uses());
     let plan = plan(&suites, facts, &config);
     of(&Preflight {
-        context: "kind-hybrid",
-        facts,
-        plan: &plan,
-        uses: &uses,
-        answers: &answers(&plan, but),
+        context: "kind-hybrid".to_owned(),
+        facts: facts.clone(),
+        answers: answers(&plan, but),
+        plan,
+        uses,
         ahead: ahead.map(SignedDuration::from_secs),
     })
 }

@@ -1,132 +1,86 @@
 //! What each fact needs to be allowed to read.
 
-/// One permission that a fact needs; without it the fact is unknown.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Access {
-    /// The fact, as its field of `Facts` is spelled in JSON.
-    pub fact: &'static str,
-    /// The verb, as RBAC spells it.
-    pub verb: &'static str,
-    pub of: Subject,
-}
-
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Subject {
-    Resource {
-        /// API group; empty for the core group.
-        group: &'static str,
-        /// Resource in the plural, without a subresource: no fact needs one.
-        resource: &'static str,
-        /// The namespace; `None` for all, and for resources that are in none.
-        namespace: Option<&'static str>,
-        /// The one object; `None` for all.
-        name: Option<&'static str>,
-    },
-    /// A path that is no resource (RBAC's `nonResourceURLs`).
-    Path(&'static str),
-}
-
-/// Every permission that [`collect`](super::collect) makes use of.
-pub const ACCESS: &[Access] = &[
-    path("server", "/version"),
-    path("platform", "/version"),
-    path("gates", "/metrics"),
-    object("cluster", "namespaces", None, "kube-system"),
-    list("nodes", "", "nodes"),
-    list("silent-nodes", "", "nodes"),
-    path("provider", "/version"),
-    path("provider", "/apis"),
-    list("provider", "", "nodes"),
-    config_map("provider", "kube-system", "kubeadm-config"),
-    path("cni", "/apis"),
-    list("cni", "", "nodes"),
-    list("cni", "apps", "daemonsets"),
-    config_map("cni", "kube-flannel", "kube-flannel-cfg"),
-    config_map("cni", "kube-system", "kube-flannel-cfg"),
-    config_map("cni", "kube-system", "calico-config"),
-    config_map("cni", "calico-system", "calico-windows-config"),
-    config_map("cni", "kube-system", "cilium-config"),
-    config_map("kube-proxy", "kube-system", "kube-proxy"),
-    config_map("kube-proxy", "kube-system", "kube-proxy-windows"),
-    config_map("kube-proxy", "kube-system", "kube-proxy-config"),
-    list("kube-proxy", "apps", "daemonsets"),
-    list("dns", "", "services"),
-    list("dns", "discovery.k8s.io", "endpointslices"),
-    list("runtime-classes", "node.k8s.io", "runtimeclasses"),
-    list("storage-classes", "storage.k8s.io", "storageclasses"),
-    list("csi-drivers", "storage.k8s.io", "csidrivers"),
-    list("csi-nodes", "storage.k8s.io", "csinodes"),
-    admission("webhooks", "mutatingwebhookconfigurations"),
-    admission("webhooks", "validatingwebhookconfigurations"),
-    admission("webhooks", "mutatingadmissionpolicies"),
-    admission("webhooks", "mutatingadmissionpolicybindings"),
-    admission("webhooks", "validatingadmissionpolicies"),
-    admission("webhooks", "validatingadmissionpolicybindings"),
-    path("load-balancer", "/apis"),
-    list("load-balancer", "", "services"),
-    list("load-balancer", "apps", "daemonsets"),
-    Access {
-        fact: "metrics-api",
-        verb: "get",
-        of: Subject::Resource {
-            group: "apiregistration.k8s.io",
-            resource: "apiservices",
-            namespace: None,
-            name: Some("v1beta1.metrics.k8s.io"),
-        },
-    },
-    path("gmsa", "/apis/windows.k8s.io/v1"),
-    admission("gmsa", "mutatingwebhookconfigurations"),
-    admission("gmsa", "validatingwebhookconfigurations"),
-    list("workloads", "", "nodes"),
-    list("workloads", "", "pods"),
-    list("pulls", "", "nodes"),
-    list("pulls", "", "events"),
+/// By fact, as its field of `Facts` is spelled in JSON, the paths of what [`collect`](super::collect) makes it
+/// of: without one of them it is unknown. What is listed in one namespace or another stands here for all.
+pub const READ: &[(&str, &[&str])] = &[
+    ("server", &["/version"]),
+    ("platform", &["/version"]),
+    ("gates", &["/metrics"]),
+    ("cluster", &["/api/v1/namespaces/kube-system"]),
+    ("nodes", &["/api/v1/nodes"]),
+    ("silent-nodes", &["/api/v1/nodes"]),
+    (
+        "provider",
+        &[
+            "/version",
+            "/apis",
+            "/api/v1/nodes",
+            "/api/v1/namespaces/kube-system/configmaps/kubeadm-config",
+        ],
+    ),
+    (
+        "cni",
+        &[
+            "/apis",
+            "/api/v1/nodes",
+            "/apis/apps/v1/daemonsets",
+            "/api/v1/namespaces/kube-flannel/configmaps/kube-flannel-cfg",
+            "/api/v1/namespaces/kube-system/configmaps/kube-flannel-cfg",
+            "/api/v1/namespaces/kube-system/configmaps/calico-config",
+            "/api/v1/namespaces/calico-system/configmaps/calico-windows-config",
+            "/api/v1/namespaces/kube-system/configmaps/cilium-config",
+        ],
+    ),
+    (
+        "kube-proxy",
+        &[
+            "/api/v1/namespaces/kube-system/configmaps/kube-proxy",
+            "/api/v1/namespaces/kube-system/configmaps/kube-proxy-windows",
+            "/api/v1/namespaces/kube-system/configmaps/kube-proxy-config",
+            "/apis/apps/v1/daemonsets",
+        ],
+    ),
+    (
+        "dns",
+        &[
+            "/api/v1/services",
+            "/apis/discovery.k8s.io/v1/endpointslices",
+        ],
+    ),
+    ("runtime-classes", &["/apis/node.k8s.io/v1/runtimeclasses"]),
+    (
+        "storage-classes",
+        &["/apis/storage.k8s.io/v1/storageclasses"],
+    ),
+    ("csi-drivers", &["/apis/storage.k8s.io/v1/csidrivers"]),
+    ("csi-nodes", &["/apis/storage.k8s.io/v1/csinodes"]),
+    (
+        "webhooks",
+        &[
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+            "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        ],
+    ),
+    (
+        "load-balancer",
+        &["/apis", "/api/v1/services", "/apis/apps/v1/daemonsets"],
+    ),
+    (
+        "metrics-api",
+        &["/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io"],
+    ),
+    (
+        "gmsa",
+        &[
+            "/apis/windows.k8s.io/v1",
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        ],
+    ),
+    ("workloads", &["/api/v1/nodes", "/api/v1/pods"]),
+    ("pulls", &["/api/v1/nodes", "/api/v1/events"]),
 ];
-
-const fn path(fact: &'static str, path: &'static str) -> Access {
-    Access {
-        fact,
-        verb: "get",
-        of: Subject::Path(path),
-    }
-}
-
-const fn list(fact: &'static str, group: &'static str, resource: &'static str) -> Access {
-    Access {
-        fact,
-        verb: "list",
-        of: Subject::Resource {
-            group,
-            resource,
-            namespace: None,
-            name: None,
-        },
-    }
-}
-
-const fn admission(fact: &'static str, resource: &'static str) -> Access {
-    list(fact, "admissionregistration.k8s.io", resource)
-}
-
-const fn object(
-    fact: &'static str,
-    resource: &'static str,
-    namespace: Option<&'static str>,
-    name: &'static str,
-) -> Access {
-    Access {
-        fact,
-        verb: "get",
-        of: Subject::Resource {
-            group: "",
-            resource,
-            namespace,
-            name: Some(name),
-        },
-    }
-}
-
-const fn config_map(fact: &'static str, namespace: &'static str, name: &'static str) -> Access {
-    object(fact, "configmaps", Some(namespace), name)
-}

@@ -23,7 +23,7 @@ use winconform_core::facts::{
 use crate::transport::Api;
 use read::{Unread, known};
 
-pub use access::{ACCESS, Access, Subject};
+pub use access::READ;
 
 /// All objects of a list folded into one value; otherwise why they were not read.
 pub(crate) async fn fold<T: Default>(

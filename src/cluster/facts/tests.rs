@@ -231,31 +231,17 @@ async fn nodes_are_read_with_their_details() {
     assert!(nodes[2].details.unschedulable && nodes[2].details.control_plane);
 }
 
-/// Where the API server has what a permission is about, as begins of `GET path `.
-fn request(of: Subject) -> String {
-    match of {
-        Subject::Path(path) => format!("GET {path} "),
-        Subject::Resource {
-            group,
-            resource,
-            namespace,
-            name,
-        } => {
-            let root = match group {
-                "" => "/api/v1".to_owned(),
-                group => format!("/apis/{group}/v1"),
-            };
-            // The request is made in the namespace where the DNS was found
-            let namespace = namespace.or((resource == "endpointslices").then_some("kube-system"));
-            let within = namespace.map(|namespace| format!("/namespaces/{namespace}"));
-            let name = name.map(|name| format!("/{name}"));
-            format!(
-                "GET {root}{}/{resource}{} ",
-                within.unwrap_or_default(),
-                name.unwrap_or_default()
-            )
-        }
-    }
+/// The paths of the table.
+fn paths() -> impl Iterator<Item = &'static str> {
+    READ.iter().flat_map(|(_, paths)| paths.iter().copied())
+}
+
+/// How a request for what stands at a path of the table begins.
+fn request(path: &str) -> String {
+    // It is made in the namespace where the DNS was found
+    let slices = "/v1/endpointslices";
+    let found = path.replace(slices, "/v1/namespaces/kube-system/endpointslices");
+    format!("GET {found} ")
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,7 +251,7 @@ async fn the_requests_are_those_of_the_table_and_no_more() {
     collect(&api).await;
     let log = fake.log();
     let made: BTreeSet<_> = log.iter().map(|line| format!("{line} ")).collect();
-    let table: BTreeSet<_> = ACCESS.iter().map(|access| request(access.of)).collect();
+    let table: BTreeSet<_> = paths().map(request).collect();
     assert_eq!(made, table);
     assert_eq!(log.len(), made.len(), "each once");
     assert_eq!(log.len(), REQUESTS);
@@ -284,15 +270,14 @@ const BY_SIGNS: [&str; 4] = ["provider", "cni", "kube-proxy", "load-balancer"];
 
 #[tokio::test(start_paused = true)]
 async fn what_may_not_be_read_makes_its_facts_unknown_and_no_other() {
-    let subjects: BTreeSet<_> = ACCESS.iter().map(|access| access.of).collect();
-    for of in subjects {
+    for of in paths().collect::<BTreeSet<_>>() {
         let fake = cluster();
         let request = request(of);
         fake.script(&request, 403, json!({"message": "no\u{1b}[31m"}));
         let facts = collect(&fake.api()).await;
         let unknown = unknown(&facts);
-        let stated = ACCESS.iter().filter(|access| access.of == of);
-        let stated: BTreeSet<_> = stated.map(|access| access.fact).collect();
+        let stated = READ.iter().filter(|(_, paths)| paths.contains(&of));
+        let stated: BTreeSet<_> = stated.map(|(fact, _)| *fact).collect();
         for (name, because) in &unknown {
             assert!(stated.contains(name.as_str()), "{request}: {name}");
             let path = request.trim_start_matches("GET ").trim_end();

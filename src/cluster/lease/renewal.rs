@@ -7,32 +7,30 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::{Keeper, LeaseState, Mark, holder};
+use super::{Keeper, Mark, holder};
 use crate::transport::{Hold, pause};
 
 impl Keeper {
-    /// Renews until stopped or lost; gives the last mark.
+    /// Renews until stopped or lost.
     pub(super) async fn keep(
         self,
         mark: Mark,
-        state: watch::Sender<LeaseState>,
+        lost: watch::Sender<Option<String>>,
         stop: CancellationToken,
-    ) -> Mark {
+    ) {
         let api = self.api.clone();
-        let (mark, lost) = self.renew(mark, stop).await;
-        match lost {
+        match self.renew(mark, stop).await {
             // A run that lets go of it writes nothing more
             None => api.hold(Hold::Free),
-            Some(lost) => {
+            Some(why) => {
                 api.hold(Hold::Lost);
-                state.send_replace(LeaseState::Lost(lost));
+                lost.send_replace(Some(why));
             }
         }
-        mark
     }
 
-    /// The last mark, and why it is lost unless it was stopped.
-    async fn renew(self, mut mark: Mark, stop: CancellationToken) -> (Mark, Option<String>) {
+    /// Why it is lost, unless it was stopped.
+    async fn renew(self, mut mark: Mark, stop: CancellationToken) -> Option<String> {
         let mut asked = Instant::now();
         let (mut wait, mut failed) = (self.renewal, 0_u32);
         // Since when it is not renewed: a process that stood still has begun no outage by that
@@ -40,7 +38,7 @@ impl Keeper {
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return (mark, None),
+                () = stop.cancelled() => return None,
                 // An answer that did not come has taken some of it already
                 () = pause(wait.saturating_sub(asked.elapsed())) => {}
             }
@@ -59,7 +57,7 @@ impl Keeper {
                     continue;
                 }
                 Ok(Err(trouble)) => trouble,
-                Err(why) => return (mark, Some(why)),
+                Err(why) => return Some(why),
             };
             (wait, failed) = (within, failed + 1);
             if !trouble.kind.is_denied() {
@@ -74,7 +72,7 @@ impl Keeper {
             if since.get_or_insert_with(Instant::now).elapsed() >= limit {
                 let why = trouble.detail;
                 let lost = format!("it could not be renewed for {limit:?}: {why}");
-                return (mark, Some(lost));
+                return Some(lost);
             }
         }
     }
@@ -123,10 +121,7 @@ impl Keeper {
     }
 
     /// After a conflict: another's change, or our own renewal that was sent twice.
-    pub(super) async fn after_conflict(
-        &self,
-        mark: &Mark,
-    ) -> Result<Result<Mark, Trouble>, String> {
+    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, Trouble>, String> {
         let request = ApiRequest::get(self.path());
         let reply = match self.api.send_within(&request, self.renewal).await {
             Ok(reply) => reply,

@@ -1,7 +1,5 @@
 //! How rounds and attempts end, and checks are concluded.
 
-use std::time::Duration;
-
 use winconform_core::plan::Fate;
 use winconform_core::verdict::{Because, SkipReason, Verdict, is_unconfirmed};
 
@@ -14,22 +12,16 @@ use super::{Dispatcher, FixtureState};
 const TO_CONFIRM: u32 = 4;
 
 impl Dispatcher {
-    pub(super) fn judge_round(
-        &mut self,
-        now: Duration,
-        index: usize,
-        brought: Vec<LookOutcome>,
-        commands: &mut Vec<Command>,
-    ) {
+    pub(super) fn judge_round(&mut self, index: usize, brought: Vec<LookOutcome>) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
         if !state.controls_again {
             state.note_apart(verdict, &reason, &brought);
         }
-        state.end_round(now, verdict, &reason);
-        if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
-            state.paused = state.pause(now, &self.durations);
-            state.stage = Stage::Due(now + state.paused);
+        state.end_round(self.now, verdict, &reason);
+        if !state.attempt_is_over(self.now, verdict, &reason, &self.limits, &self.durations) {
+            state.paused = state.pause(self.now, &self.durations);
+            state.stage = Stage::Due(self.now + state.paused);
         } else if state.needs_controls_again(verdict, &reason)
             && let Some(own) = brought.first()
         {
@@ -42,21 +34,15 @@ impl Dispatcher {
                 check: index,
                 look: 0,
             };
-            commands.push(Command::Confirm(ix, own.clone()));
+            self.commands.push(Command::Confirm(ix, own.clone()));
             state.stage = Stage::Confirming(brought);
         } else {
-            self.end_attempt(now, index, brought, commands);
+            self.end_attempt(index, brought);
         }
     }
 
     /// Takes what became of an attempt that would be held against the cluster.
-    pub(super) fn confirmed(
-        &mut self,
-        now: Duration,
-        ix: LookIx,
-        outcome: LookOutcome,
-        commands: &mut Vec<Command>,
-    ) {
+    pub(super) fn confirmed(&mut self, ix: LookIx, outcome: LookOutcome) {
         let Some(state) = self.checks.get_mut(ix.check) else {
             return;
         };
@@ -66,22 +52,16 @@ impl Dispatcher {
         let mut brought = std::mem::take(brought);
         if state.began.is_none() {
             // What it looked at is made anew
-            state.stage = Stage::Due(now + self.durations.look_again);
+            state.stage = Stage::Due(self.now + self.durations.look_again);
             return;
         }
         if let Some(own) = brought.get_mut(ix.look) {
             *own = outcome;
         }
-        self.end_attempt(now, ix.check, brought, commands);
+        self.end_attempt(ix.check, brought);
     }
 
-    pub(super) fn end_attempt(
-        &mut self,
-        now: Duration,
-        index: usize,
-        brought: Vec<LookOutcome>,
-        commands: &mut Vec<Command>,
-    ) {
+    pub(super) fn end_attempt(&mut self, index: usize, brought: Vec<LookOutcome>) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
         // Who is not allowed to look is not allowed a moment later
@@ -90,9 +70,10 @@ impl Dispatcher {
             Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. }
                 if trouble.kind.is_denied()
         );
-        state.end_attempt(now, verdict, reason);
+        state.end_attempt(self.now, verdict, reason);
         if state.is_news(verdict) {
-            commands.push(Command::Attempted(state.attempted(verdict, brought)));
+            self.commands
+                .push(Command::Attempted(state.attempted(verdict, brought)));
         }
         let unconfirmed = is_unconfirmed(&state.attempts);
         let most = match unconfirmed {
@@ -101,34 +82,34 @@ impl Dispatcher {
         };
         let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
         if denied || attempts >= most || verdict.is_expected() && !unconfirmed {
-            self.finish(index, commands);
+            self.finish(index);
         } else {
             state.rounds = 0;
             state.apart.next_attempt();
-            state.stage = Stage::Due(now + self.durations.look_again);
+            state.stage = Stage::Due(self.now + self.durations.look_again);
         }
     }
 
-    pub(super) fn finish(&mut self, index: usize, commands: &mut Vec<Command>) {
+    pub(super) fn finish(&mut self, index: usize) {
         let state = &mut self.checks[index];
         state.end_repetition();
         if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {
-            self.conclude(index, commands);
+            self.conclude(index);
         }
     }
 
-    pub(super) fn conclude(&mut self, index: usize, commands: &mut Vec<Command>) {
+    pub(super) fn conclude(&mut self, index: usize) {
         let state = &mut self.checks[index];
         if !state.concluded
             && let Some(conclusion) = state.repetitions.conclude()
         {
             state.concluded = true;
-            commands.push(Command::Conclude(index, conclusion));
+            self.commands.push(Command::Conclude(index, conclusion));
         }
     }
 
     /// Concludes the checks whose verdict the plan already holds.
-    pub(super) fn conclude_by_fate(&mut self, commands: &mut Vec<Command>) {
+    pub(super) fn conclude_by_fate(&mut self) {
         for index in 0..self.checks.len() {
             let attempt = match &self.checks[index].check.fate {
                 Fate::Look => continue,
@@ -136,13 +117,13 @@ impl Dispatcher {
                 Fate::Broken(trouble) => (Verdict::Broken, Because::Trouble(trouble.clone())),
             };
             self.checks[index].attempts.push(attempt);
-            self.finish(index, commands);
+            self.finish(index);
         }
     }
 
     /// Concludes every open check by the repetitions that are over, or else as skipped, whatever its
     /// attempts so far: an attempt that would have been repeated is no verdict.
-    pub(super) fn skip_the_rest(&mut self, reason: &SkipReason, commands: &mut Vec<Command>) {
+    pub(super) fn skip_the_rest(&mut self, reason: &SkipReason) {
         for index in 0..self.checks.len() {
             let state = &mut self.checks[index];
             if state.repetitions.last().is_none() {
@@ -150,7 +131,7 @@ impl Dispatcher {
                 state.end_repetition();
             }
             state.stage = Stage::Done;
-            self.conclude(index, commands);
+            self.conclude(index);
         }
         self.repeat = Repeat::Times(0);
         self.ask_queue.clear();

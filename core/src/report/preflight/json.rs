@@ -50,7 +50,7 @@ struct CheckDocument {
     because: Option<String>,
 }
 
-impl Preflight<'_> {
+impl Preflight {
     /// The same as JSON, with every check named.
     pub fn json(&self) -> String {
         pretty(&self.document())
@@ -100,7 +100,7 @@ impl Preflight<'_> {
             });
         Document {
             ready: self.is_ready(),
-            context: self.context.to_owned(),
+            context: self.context.clone(),
             server: self.facts.server.clone(),
             version_expected: self.version_is_expected(),
             server_ahead_seconds: self.ahead.map(|ahead| ahead.as_secs_f64()),

@@ -17,15 +17,15 @@ use crate::way::TroubleKind;
 pub const EXPECTED: RangeInclusive<u64> = 24..=38;
 
 /// Everything that was found out.
-#[derive(Clone, Copy, Debug)]
-pub struct Preflight<'p> {
-    pub context: &'p str,
+#[derive(Clone, Debug)]
+pub struct Preflight {
+    pub context: String,
     /// What the cluster says of itself.
-    pub facts: &'p Facts,
-    pub plan: &'p Plan,
-    pub uses: &'p Uses,
+    pub facts: Facts,
+    pub plan: Plan,
+    pub uses: Uses,
     /// What the server says of each access.
-    pub answers: &'p BTreeMap<Access, Answer>,
+    pub answers: BTreeMap<Access, Answer>,
     /// How far the server's clock is ahead of ours; `None` when it does not say.
     pub ahead: Option<SignedDuration>,
 }
@@ -61,7 +61,7 @@ enum Prospect {
     Skipped(String),
 }
 
-impl<'p> Preflight<'p> {
+impl Preflight {
     /// Whether everything that is not skipped can be told and nothing would be left behind.
     pub fn is_ready(&self) -> bool {
         let broken = |check: &Check| matches!(check.fate, Fate::Broken(_));
@@ -69,11 +69,10 @@ impl<'p> Preflight<'p> {
     }
 
     /// What is not known to be allowed, by access.
-    fn lacks(&self) -> Vec<Lack<'p>> {
-        let answers = self.answers;
-        let mut lacks: BTreeMap<Access, Lack<'p>> = BTreeMap::new();
-        for need in self.uses.of_plan(self.plan) {
-            let answer = match answers.get(&need.access) {
+    fn lacks(&self) -> Vec<Lack<'_>> {
+        let mut lacks: BTreeMap<Access, Lack<'_>> = BTreeMap::new();
+        for need in self.uses.of_plan(&self.plan) {
+            let answer = match self.answers.get(&need.access) {
                 Some(Answer::Allowed) => continue,
                 Some(answer) => answer,
                 None => &NOT_ASKED,

@@ -18,7 +18,7 @@ const TOLERATED: SignedDuration = SignedDuration::from_secs(5);
 /// Nodes named in one line.
 const NAMED: usize = 3;
 
-impl Preflight<'_> {
+impl Preflight {
     /// For people, in lines of at most `width` columns where words allow it.
     pub fn text(&self, width: usize) -> String {
         let mut text = String::new();
@@ -42,7 +42,7 @@ impl Preflight<'_> {
             ),
             None => ", which cannot be held against what the expectations were written for".into(),
         };
-        let context = printable(self.context);
+        let context = printable(&self.context);
         paragraph(
             text,
             "server  ",

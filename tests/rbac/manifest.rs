@@ -1,12 +1,11 @@
 //! The permissions of a plan as a manifest of RBAC: what is asked for by `preflight` is what is
-//! granted here.
+//! granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::layout::wrap;
-use crate::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses};
-use crate::way::FixtureName;
+use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses};
+use winconform_core::way::FixtureName;
 
 /// Columns of the manifest.
 const WIDTH: usize = 100;
@@ -39,14 +38,14 @@ struct Rule {
 
 /// What is said of a service account beside its rules.
 #[derive(Clone, Copy, Debug)]
-pub struct Account {
+pub(crate) struct Account {
     /// The file's name.
-    pub file: &'static str,
+    pub(crate) file: &'static str,
     /// What it can do, as the end of a sentence.
-    pub can: &'static str,
+    pub(crate) can: &'static str,
     /// What it makes in namespaces of its own, as the end of a sentence; an account that makes nothing has
     /// the role of facts alone, whose verbs are get and list.
-    pub makes: Option<&'static str>,
+    pub(crate) makes: Option<&'static str>,
 }
 
 fn granted(
@@ -100,7 +99,7 @@ fn granted(
 }
 
 /// A service account with what a plan needs to do with objects.
-pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
+pub(crate) fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
     let needs = reasons(plan, uses);
     let roles = granted(&needs, account);
     let paragraph = |words: &str| {
@@ -171,7 +170,7 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
 }
 
 /// A role for the paths a plan reads that not everyone may.
-pub fn paths(plan: &Plan, uses: &Uses) -> String {
+pub(crate) fn paths(plan: &Plan, uses: &Uses) -> String {
     let is_public = |path: &str| {
         let mut public = PUBLIC.iter();
         public.any(|public| path == *public || path.starts_with(&format!("{public}/")))
@@ -237,10 +236,8 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
 }
 
 fn role(need: &Need) -> Role {
-    let reads = matches!(
-        need.access.verb(),
-        AccessVerb::Get | AccessVerb::List | AccessVerb::Watch
-    );
+    let (Access::Objects { verb, .. } | Access::Url { verb, .. }) = &need.access;
+    let reads = matches!(verb, AccessVerb::Get | AccessVerb::List | AccessVerb::Watch);
     let own = matches!(
         &need.access,
         Access::Objects {
@@ -300,6 +297,18 @@ fn write_rule(text: &mut String, (group, resource, _): &Subject, rule: &Rule) {
     }
     let verbs: Vec<_> = rule.verbs.keys().map(|verb| verb.as_str()).collect();
     let _ = writeln!(text, "    verbs: [{}]", verbs.join(", "));
+}
+
+/// Lines of at most `limit` columns.
+fn wrap(words: &str, limit: usize) -> Vec<String> {
+    let mut lines = Vec::<String>::new();
+    for word in words.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= limit => *line += &format!(" {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Reasons in one line, the facts among them as one, and the fixtures.
