@@ -22,6 +22,7 @@ mod suites;
 #[path = "../world/table.rs"]
 mod table;
 
+mod admission;
 mod clusters;
 mod cost;
 mod deadline;
@@ -32,6 +33,7 @@ mod outages;
 mod page;
 mod passing;
 mod policy;
+mod portal;
 mod rejections;
 mod repeated;
 mod ring;
@@ -57,6 +59,8 @@ fn main() {
         same::trials(),
         together::trials(),
         rows::trials(),
+        admission::trials(),
+        portal::trials(),
         faults::trials(),
         passing::trials(),
         outages::trials(),

@@ -56,6 +56,10 @@ pub(crate) struct Row {
     #[serde(default)]
     #[allow(dead_code, reason = "real servers are asked for verdicts alone")]
     pub(crate) tells: Vec<String>,
+    /// Words that each check quotes which fails or cannot be told for it.
+    #[serde(default)]
+    #[allow(dead_code, reason = "real servers are asked for verdicts alone")]
+    pub(crate) says: Option<String>,
     /// Why it is tried on a real control plane with every push; the others are each night.
     #[serde(default)]
     #[allow(dead_code, reason = "virtual runs have no real server")]
@@ -122,8 +126,8 @@ impl Row {
     #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
-        let is_of_validation = self.fault.starts_with("validation-");
-        is_of_these && !is_of_validation && (all || self.real.is_some())
+        let is_of_memory = ["validation-", "policy-"].map(|begin| self.fault.starts_with(begin));
+        is_of_these && !is_of_memory.contains(&true) && (all || self.real.is_some())
     }
 }
 
