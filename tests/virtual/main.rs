@@ -7,10 +7,6 @@
 
 #[path = "../world/asking.rs"]
 mod asking;
-#[path = "../world/execs.rs"]
-mod execs;
-#[path = "../world/harness.rs"]
-mod harness;
 #[path = "../world/products.rs"]
 mod products;
 #[path = "../world/runs.rs"]
@@ -27,6 +23,7 @@ mod clusters;
 mod cost;
 mod deadline;
 mod faults;
+mod harness;
 mod killed;
 mod objects;
 mod outages;

@@ -17,7 +17,7 @@ use winconform_core::text::is_hostile;
 use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
-use crate::products;
+use crate::harness::tally;
 use crate::table;
 use crate::world::{Outcome, Ran, World, selection, trial, undisturbed, within, within_of};
 
@@ -129,7 +129,7 @@ fn hostile() -> Outcome {
         ran.came_to(Exit::NotConformant)?;
         let view = ran.view()?;
         let rows = BROKEN.map(|fault| table::row("three-builds", fault));
-        products::tally(&view, &rows)?;
+        tally(&view, &rows)?;
         let report = ran.told();
         let unwrapped = report.split_whitespace().collect::<Vec<_>>().join(" ");
         for shown in SHOWN {

@@ -15,9 +15,8 @@ use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
-use crate::harness::asked;
 use crate::policy::{mutating, refusing};
-use crate::table::{self, NONE, ROWS, Row};
+use crate::table::{self, NONE, ROWS, Row, asked};
 use crate::validation::Validation;
 use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within_of};
 use crate::{objects, products, rejections};

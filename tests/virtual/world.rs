@@ -22,7 +22,7 @@ use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
-use crate::harness::asked;
+use crate::table::asked;
 use crate::{products, runs, suites};
 
 /// What a trial comes to.

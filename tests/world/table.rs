@@ -14,6 +14,12 @@ use winconform_core::claims::Pattern;
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
+/// How many seeds are tried, where it is said how many; of more than one, everything is.
+pub(crate) fn asked() -> Option<u64> {
+    let set = std::env::var("WINCONFORM_TEST_SEEDS").ok();
+    set.and_then(|seeds| seeds.parse().ok())
+}
+
 /// Every row of every file.
 pub(crate) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
 
