@@ -174,36 +174,6 @@ async fn workloads_run_and_exec_reaches_them() {
         "{ran:?}"
     );
 
-    scene
-        .joined
-        .faults()
-        .set("kube-proxy-dead=windows-2022".parse().expect("a fault"));
-    assert_eq!(in_pod("windows", curl).await.status.code(), Some(28));
-    assert_eq!(in_pod("linux", "curl").await.status.code(), Some(0));
-    let swap = |lift: &str, set: &str| {
-        scene.joined.faults().lift(&lift.parse().expect("a fault"));
-        scene.joined.faults().set(set.parse().expect("a fault"));
-    };
-    swap(
-        "kube-proxy-dead=windows-2022",
-        "node-service-ip-answers=windows-2022",
-    );
-    assert_eq!(in_pod("host", curl).await.status.code(), Some(0));
-    swap(
-        "node-service-ip-answers=windows-2022",
-        "node-service-ip-resets=windows-2022",
-    );
-    let ran = in_pod("host", curl).await;
-    assert!(
-        text(&ran.stderr).contains("curl: (56) Recv failure: Connection was reset"),
-        "{ran:?}"
-    );
-    swap(
-        "node-service-ip-resets=windows-2022",
-        "service-answers-wrong",
-    );
-    assert!(text(&in_pod("windows", curl).await.stdout).contains("<html>welcome</html>"));
-
     let ran = scene
         .kubectl(&["delete", "pod", "windows", "--timeout=30s"], "")
         .await;
