@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 fn demo(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_winconform"))
         .arg("demo")
@@ -70,75 +68,6 @@ fn a_fault_that_begins_after_the_end_is_said_to() {
         let told = text(&demo(&[&select[..], &["--fault", fault]].concat()).stderr);
         assert_eq!(told.lines().any(|line| line == late), expected, "{told}");
     }
-}
-
-#[test]
-fn a_fault_is_found() {
-    let fault = "kube-proxy-dead=windows-2022";
-    let done = demo(&["--topology", "hybrid", "--fault", fault]);
-    let said = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(10), "{said}");
-    let fails: Vec<_> = said
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("fail "))
-        .map(str::trim)
-        .collect();
-    assert!(
-        fails
-            .iter()
-            .any(|check| check.starts_with("net.nodeport-from-node[")),
-        "{said}"
-    );
-    assert!(
-        fails.iter().all(|check| check.starts_with("net.")),
-        "{fails:?}"
-    );
-}
-
-/// One Linux node and one of Windows Server 2022, with addresses of both families.
-const DUAL: &str = "ip-families: [IPv4, IPv6]
-nodes:
-  - {name: linux-a, pool: linux}
-  - {name: windows-2022-a, pool: windows-2022}
-";
-
-#[test]
-fn of_two_families_the_broken_one_is_found() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("dual.yaml");
-    fs::write(&file, DUAL).expect("it is written");
-    let topology = file.to_str().expect("a path in UTF-8");
-    let out = folder.path().join("out");
-    let out_path = out.to_str().expect("a path in UTF-8");
-    let told = |verdict: &str| -> Vec<String> {
-        let report = fs::read_to_string(out.join("report.json")).expect("it is written");
-        let report: Value = serde_json::from_str(&report).expect("JSON");
-        let checks = report["checks"].as_array().expect("checks").iter();
-        let checks = checks.filter(|check| check["verdict"] == verdict);
-        let ids = checks.filter_map(|check| check["id"].as_str());
-        ids.filter(|id| id.starts_with("net."))
-            .map(str::to_owned)
-            .collect()
-    };
-    let second = |checks: &[String]| {
-        checks
-            .iter()
-            .filter(|id| id.contains("family=ipv6"))
-            .count()
-    };
-    let given = ["--topology", topology, "--out", out_path];
-    let healthy = demo(&given);
-    let said = text(&healthy.stdout);
-    assert_eq!(healthy.status.code(), Some(0), "{said}");
-    let passed = told("pass");
-    assert!(second(&passed) > 20, "{passed:?}");
-    assert_eq!(second(&told("known-limitation")), 3, "{said}");
-    let broken = demo(&[&given[..], &["--fault", "ipv6-proxy-dead=windows-2022"]].concat());
-    let said = text(&broken.stdout);
-    assert_eq!(broken.status.code(), Some(10), "{said}");
-    let failed = told("fail");
-    assert!(failed.len() > 5, "{said}");
-    assert_eq!(second(&failed), failed.len(), "{failed:?}");
 }
 
 #[test]
@@ -505,22 +434,6 @@ fn a_claim_is_added_in_the_four_steps_of_the_readme() {
     let said = text(&done.stdout);
     assert_eq!(done.status.code(), Some(10), "{said}{}", text(&done.stderr));
     assert!(verdicts(&said, "fail") > 0, "{said}");
-}
-
-#[test]
-fn what_is_not_known_is_told_before_anything_begins() {
-    for (arguments, word) in [
-        (["--fault", "kube-proxy-ded"], "kube-proxy-dead"),
-        (["--fault", "kube-proxy-dead=windows-2016"], "windows-2016"),
-        (["--topology", "three-build"], "three-builds"),
-        (["--kubernetes-version", "1.2"], "1.37.0"),
-    ] {
-        let refused = demo(&arguments);
-        let told = text(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{told}");
-        assert!(told.contains(word), "{arguments:?}: {told}");
-        assert_eq!(text(&refused.stdout), "");
-    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The life of a run of the real binary: success, signals, a kill at several moments, another run
-//! meanwhile. Whatever happens, kubectl sees afterwards what it saw before.
+//! The life of a run of the real binary: success, signals, a kill at several moments. Whatever happens, kubectl
+//! sees afterwards what it saw before.
 //!
 //! Needs a control plane; without it every trial is listed as ignored and named as not run.
 
@@ -70,7 +70,6 @@ fn main() {
         load_balancer,
     );
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
-    trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
     trials.run()
 }
 
@@ -596,30 +595,4 @@ async fn kept(world: &World) -> Outcome {
         unchanged(&before, &everything(world).await)?;
     }
     Ok(())
-}
-
-async fn refused(world: &World) -> Outcome {
-    let before = everything(world).await;
-    let (out, other) = (
-        tempfile::tempdir().expect("a folder"),
-        tempfile::tempdir().expect("a folder"),
-    );
-    let mut run = Run::start(world, out.path());
-    run.until("namespaces").await?;
-    let second = Run::start(world, other.path()).end();
-    let cleanup = output(binary(world, &["cleanup"]));
-    let ((code, told), (cleanup_code, cleanup_told)) = tokio::join!(second, cleanup);
-    let pid = run
-        .child
-        .id()
-        .map(|pid| format!("/{pid}/"))
-        .unwrap_or_default();
-    let (first_code, first_told) = run.end().await;
-    equal(code, Some(20), &told)?;
-    if !told.contains(&pid) {
-        return Err(format!("the holder {pid} is not named in:\n{told}"));
-    }
-    equal(cleanup_code, Some(20), &cleanup_told)?;
-    equal(first_code, Some(0), &first_told)?;
-    unchanged(&before, &everything(world).await)
 }

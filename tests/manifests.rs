@@ -279,25 +279,6 @@ fn every_agnhost_is_of_the_release_that_the_image_table_names() {
 }
 
 #[test]
-fn a_script_with_a_mistake_is_found() {
-    let manifest = folder().join("win-webserver.yaml");
-    let script = objects(&manifest)
-        .iter()
-        .flat_map(scripts)
-        .next()
-        .expect("a script");
-    for (from, to) in [
-        ("$listener.IsListening)", "$listener.IsListening"),
-        ("Close()\n}", "Close()\n"),
-        ("'http", "http"),
-    ] {
-        let broken = script.replacen(from, to, 1);
-        assert_ne!(broken, script, "{from}");
-        assert!(fault(&broken).is_some(), "{broken}");
-    }
-}
-
-#[test]
 fn a_real_server_accepts_every_manifest() {
     let test = "a_real_server_accepts_every_manifest";
     let not_run = |why: &str| {

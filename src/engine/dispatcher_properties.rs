@@ -68,6 +68,18 @@ fn pool(index: usize) -> PoolName {
     PoolName::windows(builds[index % builds.len()])
 }
 
+/// A look with nothing to look from.
+fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedLook {
+    PlannedLook {
+        name: "look".to_owned(),
+        role: Role::SamePath,
+        from: None,
+        needs: vec![(needs, need)],
+        test,
+        presumed: None,
+    }
+}
+
 fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
     let ask = HttpAsk {
         of: Some(FixtureName::WinWebserver),
@@ -77,26 +89,19 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
         status: 200,
         body: "marker".to_owned(),
     };
-    let key = FixtureKey {
-        name: FixtureName::WinWebserver,
-        pool: Some(pool.clone()),
+    let key = FixtureName::WinWebserver.at(Some(pool));
+    let from = VantageKey {
+        kind,
         node: None,
+        pool: match kind {
+            SourceKind::LinuxPod | SourceKind::LinuxNode => Some(PoolName::linux()),
+            SourceKind::WindowsPod | SourceKind::WindowsNode => Some(pool.clone()),
+            SourceKind::Outside => None,
+        },
     };
     PlannedLook {
-        name: "look".to_owned(),
-        role: Role::SamePath,
-        from: Some(VantageKey {
-            kind,
-            node: None,
-            pool: match kind {
-                SourceKind::LinuxPod | SourceKind::LinuxNode => Some(PoolName::linux()),
-                SourceKind::WindowsPod | SourceKind::WindowsNode => Some(pool.clone()),
-                SourceKind::Outside => None,
-            },
-        }),
-        needs: vec![(key, Need::Stands)],
-        test: Test::Http(Look { ask, expect }),
-        presumed: None,
+        from: Some(from),
+        ..look(key, Need::Stands, Test::Http(Look { ask, expect }))
     }
 }
 
@@ -110,80 +115,42 @@ fn admission() -> PlannedLook {
         field: "spec.hostPID".to_owned(),
         value: None,
     };
-    let key = FixtureKey {
-        name: FixtureName::Namespaces,
-        pool: None,
-        node: None,
-    };
-    PlannedLook {
-        name: "look".to_owned(),
-        role: Role::SamePath,
-        from: None,
-        needs: vec![(key, Need::Stands)],
-        test: Test::Admission(Look {
-            ask,
-            expect: AdmissionExpect::Accepted,
-        }),
-        presumed: None,
-    }
+    let expect = AdmissionExpect::Accepted;
+    let test = Test::Admission(Look { ask, expect });
+    look(FixtureName::Namespaces.at(None), Need::Stands, test)
 }
 
 /// A look at the very question whether a fixture came to stand.
 fn pods(pool: &PoolName) -> PlannedLook {
-    let ask = StateAsk::Pods(FixtureName::WinWebserver);
-    let key = FixtureKey {
-        name: FixtureName::WinWebserver,
-        pool: Some(pool.clone()),
-        node: None,
-    };
-    PlannedLook {
-        name: "look".to_owned(),
-        role: Role::SamePath,
-        from: None,
-        needs: vec![(key, Need::Settled)],
-        test: Test::State(Look {
-            ask,
-            expect: StateExpect::Ready { pods: 2 },
-        }),
-        presumed: None,
-    }
+    let name = FixtureName::WinWebserver;
+    let ask = StateAsk::Pods(name);
+    let expect = StateExpect::Ready { pods: 2 };
+    let test = Test::State(Look { ask, expect });
+    look(name.at(Some(pool)), Need::Settled, test)
 }
 
 fn check(index: usize, form: usize) -> Check {
     let pool = pool(form / 7);
-    let (kind, fate, looks) = match form % 7 {
-        0 => (
-            Kind::Capability,
-            Fate::Look,
-            vec![http(SourceKind::WindowsPod, &pool)],
-        ),
-        1 => (
-            Kind::Limitation,
-            Fate::Look,
-            vec![
-                http(SourceKind::WindowsNode, &pool),
-                http(SourceKind::WindowsPod, &pool),
-            ],
-        ),
-        2 => (
-            Kind::Rejection,
-            Fate::Look,
-            vec![admission(), admission(), admission()],
-        ),
-        3 => (
-            Kind::Evidence,
-            Fate::Look,
-            vec![http(SourceKind::LinuxPod, &pool)],
-        ),
-        4 => {
-            let reason = SkipReason::NoUsableNode {
-                of: "windows".to_owned(),
-                why: Vec::new(),
-            };
-            (Kind::Capability, Fate::Skip(reason), Vec::new())
+    let skipped = SkipReason::NoUsableNode {
+        of: "windows".to_owned(),
+        why: Vec::new(),
+    };
+    let of = |kind| http(kind, &pool);
+    let (kind, looks) = match form % 7 {
+        0 => (Kind::Capability, vec![of(SourceKind::WindowsPod)]),
+        1 => {
+            let both = [SourceKind::WindowsNode, SourceKind::WindowsPod];
+            (Kind::Limitation, both.map(of).to_vec())
         }
-        5 => (Kind::Capability, Fate::Look, vec![pods(&pool)]),
-        _ => (Kind::Requirement, Fate::Look, vec![admission()]),
+        2 => (Kind::Rejection, vec![admission(); 3]),
+        3 => (Kind::Evidence, vec![of(SourceKind::LinuxPod)]),
+        4 => (Kind::Capability, Vec::new()),
+        5 => (Kind::Capability, vec![pods(&pool)]),
+        _ => (Kind::Requirement, vec![admission()]),
+    };
+    let fate = match looks.is_empty() {
+        true => Fate::Skip(skipped),
+        false => Fate::Look,
     };
     let claim = ClaimId::parse("net.claim").expect("an id");
     Check {

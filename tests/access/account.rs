@@ -2,11 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http::{Request, Response};
-use kube::client::Body;
 use serde_json::{Value as Json, json};
 use winconform::cluster::{Cluster, connect};
 use winconform::transport::Api;
@@ -163,39 +159,6 @@ impl Account {
             send(api, Verb::Delete, path, None).await?;
         }
         Ok(())
-    }
-}
-
-/// The same cluster, whose server refuses the credential after so many requests.
-pub(crate) fn refusing_after(cluster: &Cluster, after: usize, durations: Durations) -> Cluster {
-    let (upstream, sent) = (cluster.client.clone(), Arc::new(AtomicUsize::new(0)));
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (upstream, sent) = (upstream.clone(), Arc::clone(&sent));
-        async move {
-            if sent.fetch_add(1, Ordering::SeqCst) < after {
-                return upstream.send(request).await;
-            }
-            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
-                "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
-            let body = Body::from(status.to_string().into_bytes());
-            Ok(Response::builder()
-                .status(401)
-                .body(body)
-                .expect("a response"))
-        }
-    });
-    let client = kube::Client::new(service, "default");
-    Cluster {
-        api: Api::new(
-            cluster.api.env().clone(),
-            client.clone(),
-            durations,
-            Limits::default(),
-        ),
-        client,
-        context: cluster.context.clone(),
-        name: cluster.name.clone(),
-        unverified: cluster.unverified,
     }
 }
 

@@ -164,10 +164,6 @@ fn main() {
             each_verb(world, &Scope::whole_run(), &more).await
         },
     );
-    trials.add(
-        "a_token_refused_in_mid_run_breaks_checks".to_owned(),
-        refused,
-    );
     trials.run()
 }
 
@@ -407,70 +403,6 @@ async fn without(
         left.removed.len(),
         why.unwrap_or_default()
     ))
-}
-
-/// The same where tear-down can come to nothing.
-fn hopeless() -> Durations {
-    Durations {
-        tear_down: Duration::from_secs(24),
-        ..short()
-    }
-}
-
-/// A token that the server refuses from some request on, at every moment of a run.
-async fn refused(world: &World) -> Outcome {
-    let (admin, suites) = (admin(world).await?, few());
-    let account = Account::make(&admin.api, "refused", account::REJECTIONS_ONLY, None).await?;
-    let outcome = refused_as(world, &admin, &account, &suites).await;
-    account.remove(&admin.api).await?;
-    outcome
-}
-
-async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &Suites) -> Outcome {
-    let cluster = account.cluster(world, short()).await?;
-    until(&cluster, suites, |said| said["ready"] == true).await?;
-    let whole = account::refusing_after(&cluster, usize::MAX, hopeless());
-    let healthy = verdicts(&run_as(&whole, suites, "refused-none").await?);
-    let sent: u64 = whole.api.counts().iter().map(|(_, count)| count).sum();
-    let sent = usize::try_from(sent).map_err(|error| error.to_string())?;
-    let step = (sent / 24).max(1);
-    let trying = (0..sent).step_by(step).map(|after| {
-        let (cluster, healthy) = (&cluster, &healthy);
-        async move {
-            let id = format!("refused-{after}");
-            let short = account::refusing_after(cluster, after, hopeless());
-            let view = run_as(&short, suites, &id).await?;
-            // As long as it takes: only what a run's own tear-down may take is short here
-            let left = remove_run(&admin.api, Some(&id), Durations::default().tear_down)
-                .await
-                .map_err(|error| error.to_string())?;
-            ensure(left.is_clean(), || format!("left by {id}: {left:?}"))?;
-            let words = report(&view);
-            let mut lost = 0;
-            for (check, verdict) in healthy {
-                let now = verdicts(&view).get(check).copied().flatten();
-                if now != *verdict {
-                    lost += 1;
-                    let untold = matches!(now, None | Some(Verdict::Broken | Verdict::Skip));
-                    ensure(untold, || format!("{check} came to {now:?}:\n{words}"))?;
-                }
-            }
-            let says = words.contains("refused the credential");
-            ensure(lost == 0 || says, || {
-                format!("after {after}, the report does not say why:\n{words}")
-            })?;
-            Ok::<_, String>(lost)
-        }
-    });
-    let tried: Vec<_> = futures::stream::iter(trying)
-        .buffer_unordered(AT_ONCE)
-        .collect()
-        .await;
-    let lost: Vec<_> = tried.into_iter().collect::<Result<_, _>>()?;
-    println!("{sent} requests; checks lost, by when the token was refused: {lost:?}");
-    ensure(lost.first().is_some_and(|lost| *lost > 0), || {
-        "a token refused from the start cost nothing".to_owned()
-    })
 }
 
 /// Asks `preflight` until it says so.

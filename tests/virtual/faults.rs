@@ -11,9 +11,9 @@ use winconform_core::plan::Selection;
 use winconform_core::record::{Event, Line, RunView};
 use winconform_core::verdict::Verdict;
 
-use crate::harness::{Told, seeds, seeds_of_a_broken_world};
+use crate::harness::{BROKEN_WORLD, HARNESS, Told, seeds, seeds_of_a_broken_world, tally};
 use crate::policy::mutating;
-use crate::products::{self, BROKEN_WORLD, HARNESS, of_the_way};
+use crate::products::{self, of_the_way};
 use crate::table;
 use crate::world::{
     Outcome, World, of_all_or, ran, selection, trial, undisturbed, within, within_of,
@@ -61,7 +61,7 @@ fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
     for seed in 0..seeds {
         let fault = fault.parse().expect("a fault of the way");
         let view = seen(broken, vec![fault], seed, of_all_or(&OF_HARNESS))?;
-        told.add(seed, &view, products::tally(&view, &rows))?;
+        told.add(seed, &view, tally(&view, &rows))?;
         let mut conclusions = view.checks.values().filter_map(|it| it.conclusion.as_ref());
         let fails = conclusions.any(|told| told.verdict == Verdict::Fail);
         if !broken.is_empty() && !fails {
@@ -104,7 +104,7 @@ fn boots() -> Outcome {
                 .await
                 .view()
         })?;
-        let tally = products::tally(&view, &[]);
+        let tally = tally(&view, &[]);
         told += tally.map_err(|why| format!("{wanted}: {why}"))?.0;
     }
     match told {

@@ -7,10 +7,6 @@
 
 #[path = "../world/asking.rs"]
 mod asking;
-#[path = "../world/execs.rs"]
-mod execs;
-#[path = "../world/harness.rs"]
-mod harness;
 #[path = "../world/products.rs"]
 mod products;
 #[path = "../world/runs.rs"]
@@ -22,17 +18,20 @@ mod suites;
 #[path = "../world/table.rs"]
 mod table;
 
+mod admission;
 mod clusters;
 mod cost;
 mod deadline;
 mod families;
 mod faults;
+mod harness;
 mod killed;
 mod objects;
 mod outages;
 mod page;
 mod passing;
 mod policy;
+mod portal;
 mod rejections;
 mod repeated;
 mod ring;
@@ -59,6 +58,8 @@ fn main() {
         together::trials(),
         rows::trials(),
         families::trials(),
+        admission::trials(),
+        portal::trials(),
         faults::trials(),
         passing::trials(),
         outages::trials(),

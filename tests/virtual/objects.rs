@@ -65,7 +65,8 @@ async fn make(api: &Api, path: &str, object: Value) -> Outcome {
     object["metadata"]["name"] = json!(name);
     let made = send(api, Verb::Create, collection, Some(object.clone())).await?;
     if !object["status"].is_null() {
-        object["metadata"] = made["metadata"].clone();
+        // Whichever version it has by now
+        object["metadata"] = json!({"name": name, "labels": made["metadata"]["labels"]});
         let path = format!("{path}/status");
         send(api, Verb::Replace, &path, Some(object)).await?;
     }

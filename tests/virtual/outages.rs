@@ -1,5 +1,6 @@
-//! An API server that is away for a while, or refuses the credential for a while.
+//! An API server that is away for a while, or refuses the credential for a while or for good.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,8 +14,11 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use winconform::engine::RunOptions;
 use winconform_core::record::{Event, Exit, Line};
+use winconform_core::verdict::Verdict;
 
-use crate::world::{Outcome, Ran, World, lines, ran, selection, trial, unbroken_of, within};
+use crate::world::{
+    Outcome, Ran, World, lines, ran, selection, trial, unbroken_of, undisturbed, verdicts, within,
+};
 
 /// What is looked at: by every way, and at what changes.
 const LOOKED_AT: [&str; 5] = [
@@ -53,7 +57,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         })
     });
     let taken = trial("a_lease_taken_in_an_outage_ends_the_run", taken);
-    survived.chain([taken]).collect()
+    let refused = trial("a_token_refused_in_mid_run_breaks_checks", refused);
+    survived.chain([taken, refused]).collect()
 }
 
 /// Whether an event is one of those at which an outage may begin.
@@ -82,6 +87,56 @@ fn taken() -> Outcome {
         Some("the loss of its Lease: it is held by `thief`") => Ok(()),
         by => Err(format!("interrupted by {by:?}:\n{}", ran.told())),
     }
+}
+
+/// A token that the server refuses for good from some request on.
+fn refused() -> Outcome {
+    const MOMENTS: usize = 24;
+    let whole = unbroken_of(&selection(&LOOKED_AT)).view()?;
+    let sent = whole.ended.as_ref().ok_or("it has no end")?;
+    let sent: u64 = sent.requests.iter().map(|(_, count)| count).sum();
+    let sent = usize::try_from(sent).map_err(|error| error.to_string())?;
+    let mut lost = 0;
+    for after in (0..sent).step_by((sent / MOMENTS).max(1)) {
+        let fault = format!("token-expires={after}");
+        lost +=
+            without_token(&fault, &verdicts(&whole)).map_err(|why| format!("{fault}: {why}"))?;
+    }
+    match lost {
+        0 => Err("a token refused from the start cost nothing".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// How many checks that costs; none comes to anything else, and the report says why.
+fn without_token(fault: &str, whole: &BTreeMap<String, Option<Verdict>>) -> Result<usize, String> {
+    within(async |world: &World| {
+        let before = world.objects();
+        let fault = fault.parse().expect("a fault of the way");
+        let interference = Interference::new(vec![fault], 0);
+        let cluster = world.behind(interference.before(&world.server.client()));
+        let options = RunOptions {
+            selection: selection(&LOOKED_AT),
+            ..world.settings("r1")
+        };
+        let ran = undisturbed(&cluster, &options).await;
+        let view = ran.view()?;
+        let mut now = verdicts(&view);
+        let now = whole
+            .iter()
+            .map(|(id, was)| (id, was, now.remove(id).flatten()));
+        let lost: Vec<_> = now.filter(|(_, was, is)| *was != is).collect();
+        for (id, _, is) in &lost {
+            if !matches!(is, None | Some(Verdict::Broken | Verdict::Skip)) {
+                return Err(format!("{id} came to {is:?}:\n{}", ran.told()));
+            }
+        }
+        if !lost.is_empty() && !ran.told().contains("refused the credential") {
+            return Err(format!("it does not say why:\n{}", ran.told()));
+        }
+        world.left(&view, &before).await?;
+        Ok(lost.len())
+    })
 }
 
 /// A run whose server is away from its nth event on, and whether it leaves everything as it was.

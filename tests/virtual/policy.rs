@@ -1,10 +1,68 @@
-//! What the policies of `tests/world/policy.rs` do, in front of a server that evaluates none.
+//! What the policies of `tests/world/policy.rs` do, and some that refuse pods, in front of a server that
+//! evaluates none.
 
-use http::Request;
+use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::scheduling::{NEVER_PREEMPTS, OS_SELECTS};
+
+/// Policies that refuse pods, what each says, and whether it is said of a pod.
+type Refuses = (&'static str, &'static str, fn(&Value) -> bool);
+const REFUSES: [Refuses; 2] = [
+    (
+        "policy-no-host-process",
+        "the house runs no HostProcess containers",
+        |pod| pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] == true,
+    ),
+    // As where pods of Windows get their addresses by that (Amazon EKS, "Deploy Windows nodes")
+    (
+        "policy-pods-select",
+        "pods have to select their nodes",
+        |pod| pod["spec"]["nodeSelector"].is_null(),
+    ),
+];
+
+/// Whether a fault is a policy that refuses pods.
+pub(crate) fn refuses(fault: &str) -> bool {
+    REFUSES.iter().any(|(name, _, _)| *name == fault)
+}
+
+/// A client whose pods a policy refuses; other faults are no such policies.
+pub(crate) fn refusing(client: kube::Client, fault: &str) -> kube::Client {
+    let Some((_, words, concerns)) = REFUSES.iter().find(|(name, _, _)| *name == fault) else {
+        return client;
+    };
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let (path, method) = (parts.uri.path(), parts.method.as_str());
+            let is_pod = path.ends_with("/pods") || path.contains("/pods/") && method == "PATCH";
+            if !is_pod || method == "GET" {
+                return client.send(Request::from_parts(parts, body)).await;
+            }
+            let sent = body.collect_bytes().await?;
+            let object: Value = serde_json::from_slice(&sent).expect("an object");
+            if object["kind"] != "Pod" || !concerns(&object) {
+                let body = Body::from(sent.to_vec());
+                return client.send(Request::from_parts(parts, body)).await;
+            }
+            let name = &object["metadata"]["name"];
+            let said = format!(
+                "pods {name} is forbidden: ValidatingAdmissionPolicy 'house' with binding 'house' denied request: {words}"
+            );
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": said,
+                "reason": "Invalid", "code": 422, "details": {"kind": "pods", "causes": [{"message": said}]}});
+            let body = Body::from(status.to_string().into_bytes());
+            let answer = Response::builder()
+                .status(StatusCode::UNPROCESSABLE_ENTITY)
+                .header("Content-Type", "application/json");
+            Ok(answer.body(body).expect("an answer"))
+        }
+    });
+    kube::Client::new(service, "default")
+}
 
 /// A client whose objects these policies change on their way; other faults are no policies.
 pub(crate) fn mutating(client: kube::Client, policies: &[&str]) -> kube::Client {

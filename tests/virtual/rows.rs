@@ -15,9 +15,8 @@ use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
-use crate::harness::asked;
-use crate::policy::mutating;
-use crate::table::{self, NONE, ROWS, Row};
+use crate::policy::{mutating, refusing};
+use crate::table::{self, NONE, ROWS, Row, asked};
 use crate::validation::Validation;
 use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within_of};
 use crate::{objects, products, rejections};
@@ -70,7 +69,24 @@ fn shows(row: &Row) -> Outcome {
     };
     products::shows(view, row)?;
     products::is_about(view, row)?;
+    says(view, row)?;
     tells(view, row, healthy)
+}
+
+/// Whether each check that fails or cannot be told for it quotes the words that a row has for it.
+fn says(view: &RunView, row: &Row) -> Outcome {
+    let Some(words) = &row.says else {
+        return Ok(());
+    };
+    for check in view.checks.values() {
+        let id = check.planned.id.as_str();
+        let told = format!("{:?}", check.conclusion.as_ref().map(|it| &it.because));
+        let turned = row.turns.of(id).copied();
+        if matches!(turned, Some(Verdict::Fail | Verdict::Broken)) && !told.contains(words) {
+            return Err(format!("{id} does not say `{words}`: {told}"));
+        }
+    }
+    Ok(())
 }
 
 /// What a run sees of a row.
@@ -85,7 +101,7 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         let of_the_way = row.fault.parse().into_iter().collect();
         let interference = Interference::new(of_the_way, 1);
         let client = interference.before(&world.server.client());
-        let client = mutating(client, &[&row.fault]);
+        let client = refusing(mutating(client, &[&row.fault]), &row.fault);
         let client = match Validation::of(&row.fault) {
             Some(validation) => validation.before(client),
             None => client,

@@ -11,6 +11,7 @@ use winconform_core::claims::{Kind, Pattern};
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
+use crate::policy::refuses;
 use crate::rows::{EACH, healthy};
 use crate::scheduling::POLICIES;
 use crate::table::{self, NONE, Row};
@@ -54,8 +55,10 @@ fn every_fault() -> Outcome {
     let mut rows = BTreeSet::new();
     for row in EACH.iter() {
         let fault = row.fault.as_str();
-        let is_policy =
-            fault == NONE || POLICIES.contains(&fault) || Validation::of(fault).is_some();
+        let is_policy = fault == NONE
+            || POLICIES.contains(&fault)
+            || refuses(fault)
+            || Validation::of(fault).is_some();
         let is_of_objects = !row.objects.is_empty();
         let is_known = is_policy || is_of_objects;
         if !is_known && fault.parse::<ProductFault>().is_err() && fault.parse::<Fault>().is_err() {
@@ -122,6 +125,14 @@ fn every_case() -> Outcome {
                 shown.insert(case.clone());
             }
             all.insert(case, kind);
+        }
+    }
+    // What a row alone has checks of, such as of a pool that is nowhere else
+    for (pattern, verdict) in EACH.iter().flat_map(|row| row.turns.iter()) {
+        let pattern = pattern.to_string();
+        let case = pattern.split('[').next().unwrap_or_default();
+        if all.get(case).is_some_and(|kind| fails(*kind, *verdict)) {
+            shown.insert(case.to_owned());
         }
     }
     let elsewhere = listed("elsewhere.txt")?;

@@ -1,7 +1,7 @@
 //! A simulated cluster in memory, and runs in it.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
-use winconform::transport::{Env, dial, simulated_runtime};
+use winconform::transport::{Dial, Env, dial, simulated_runtime};
 use winconform_core::config::{Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
@@ -22,7 +22,7 @@ use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
-use crate::harness::asked;
+use crate::table::asked;
 use crate::{products, runs, suites};
 
 /// What a trial comes to.
@@ -87,6 +87,7 @@ pub(crate) struct World {
     pub(crate) joined: Joined,
     /// Where its runs are.
     env: Env,
+    began: Instant,
     _memory: InMemory,
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn trial(
 impl World {
     async fn begin(seed: u64, nodes: Nodes) -> Self {
         let Nodes { topology, objects } = nodes;
-        let memory = InMemory::begin(EPOCH);
+        let (memory, began) = (InMemory::begin(EPOCH), Instant::now());
         let env = Env::simulated(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
             seed,
@@ -155,6 +156,7 @@ impl World {
             server,
             joined: joined.expect("the nodes join"),
             env,
+            began,
             _memory: memory,
         }
     }
@@ -167,6 +169,13 @@ impl World {
     /// The cluster that a client reaches.
     pub(crate) fn behind(&self, client: kube::Client) -> Cluster {
         self.with(client, Durations::default(), Limits::default())
+    }
+
+    /// The cluster where connections begin as an environment has it.
+    pub(crate) fn dialled(&self, dial: Arc<Dial>, client: kube::Client) -> Cluster {
+        let env = Env::simulated(EPOCH + self.began.elapsed(), 1, dial);
+        let (durations, limits) = (Durations::default(), Limits::default());
+        Cluster::behind(env, client, SIMULATED, durations, limits)
     }
 
     /// The same with limits of its own.

@@ -79,13 +79,6 @@ impl Trials {
         }
     }
 
-    /// Lets so many trials run at once, which then have to agree on the nodes.
-    #[allow(dead_code, reason = "those of other binaries take turns")]
-    pub(crate) fn at_once(mut self, trials: usize) -> Self {
-        self.arguments.test_threads = Some(trials);
-        self
-    }
-
     /// Adds a trial. Without a control plane it is ignored, and named as not run.
     pub(crate) fn add<F>(&mut self, name: String, trial: F)
     where

@@ -1,4 +1,4 @@
-//! Whether whole runs came to what the table of faults says, and the harness faults.
+//! Whether whole runs came to what the table of faults says.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,6 @@ use winconform_core::verdict::Verdict;
 
 use crate::scheduling::POLICIES;
 use crate::table::{self, Row};
-
-/// Harness faults, each at a fifth of all requests it can hit.
-pub(crate) const HARNESS: [&str; 13] = [
-    "too-many-requests=0.2",
-    "internal-error=0.2",
-    "html-502=0.2",
-    "gone=0.2",
-    "hang=0.2",
-    "reset=0.2",
-    "cut-exec=0.2",
-    "lose-exit-frame=0.2",
-    "slow=0.2",
-    "truncate-body=0.2",
-    "stale-list=0.2",
-    "silent-watch=0.2",
-    "delete-created=0.2",
-];
-
-/// Faults under which nothing on these checks may pass, whatever the harness meets.
-pub(crate) const BROKEN_WORLD: [&str; 3] = [
-    "node-label-wrong=windows-2022",
-    "admission-allows=spec.hostPID",
-    "kube-proxy-dead=windows-2022",
-];
 
 /// Those of these faults that lie between harness and API server.
 pub(crate) fn of_the_way(faults: &[&str]) -> Vec<Fault> {
@@ -87,37 +63,9 @@ pub(crate) fn is_about(view: &RunView, row: &Row) -> Result<(), String> {
     }
 }
 
-/// How many checks came to what they should while these things are broken, and how many to nothing
-/// that tells; those that came to something else are wrong.
-pub(crate) fn tally(view: &RunView, broken: &[&Row]) -> Result<(usize, usize), String> {
-    tally_of(view, &expected(view, broken))
-}
-
-/// The same where it is known what every check should come to.
-pub(crate) fn tally_of(
-    view: &RunView,
-    expected: &BTreeMap<&str, Verdict>,
-) -> Result<(usize, usize), String> {
-    let (mut told, mut untold) = (0, 0);
-    for (check, seen) in verdicts(view) {
-        if seen == expected.get(check).copied() {
-            told += 1;
-        } else if matches!(seen, None | Some(Verdict::Broken | Verdict::Skip)) {
-            // Skipped: the Lease could not be renewed in time, which ends a run early;
-            // nothing at all: it could not be had
-            untold += 1;
-        } else {
-            let wanted = expected.get(check);
-            let what = described(view);
-            return Err(format!("{check}: {seen:?}, not {wanted:?}\n{what}"));
-        }
-    }
-    Ok((told, untold))
-}
-
 /// What every check should come to while these things are broken: what the first of their patterns says,
 /// else what it comes to where nothing is.
-fn expected<'v>(view: &'v RunView, broken: &[&Row]) -> BTreeMap<&'v str, Verdict> {
+pub(crate) fn expected<'v>(view: &'v RunView, broken: &[&Row]) -> BTreeMap<&'v str, Verdict> {
     let topology = broken.first().map_or("hybrid", |row| &row.topology);
     let healthy = table::healthy(topology);
     let of = |check: &'v CheckView| {

@@ -14,6 +14,12 @@ use winconform_core::claims::Pattern;
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
+/// How many seeds are tried, where it is said how many; of more than one, everything is.
+pub(crate) fn asked() -> Option<u64> {
+    let set = std::env::var("WINCONFORM_TEST_SEEDS").ok();
+    set.and_then(|seeds| seeds.parse().ok())
+}
+
 /// Every row of every file.
 pub(crate) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
 
@@ -56,6 +62,10 @@ pub(crate) struct Row {
     #[serde(default)]
     #[allow(dead_code, reason = "real servers are asked for verdicts alone")]
     pub(crate) tells: Vec<String>,
+    /// Words that each check quotes which fails or cannot be told for it.
+    #[serde(default)]
+    #[allow(dead_code, reason = "real servers are asked for verdicts alone")]
+    pub(crate) says: Option<String>,
     /// Why it is tried on a real control plane with every push; the others are each night.
     #[serde(default)]
     #[allow(dead_code, reason = "virtual runs have no real server")]
@@ -122,8 +132,8 @@ impl Row {
     #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
-        let is_of_validation = self.fault.starts_with("validation-");
-        is_of_these && !is_of_validation && (all || self.real.is_some())
+        let is_of_memory = ["validation-", "policy-"].map(|begin| self.fault.starts_with(begin));
+        is_of_these && !is_of_memory.contains(&true) && (all || self.real.is_some())
     }
 }
 

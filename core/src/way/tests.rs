@@ -1055,6 +1055,24 @@ fn without_any_node_there_is_none_to_have_a_family() {
 }
 
 #[test]
+fn a_service_of_a_family_that_no_node_has_is_trouble() {
+    let mut standing = standing();
+    for node in &mut standing.nodes {
+        node.addresses.remove(0);
+    }
+    let web = FixtureName::WinWebserver.at(Some(&pool()));
+    let web = standing.fixtures.get_mut(&web).expect("it stands");
+    web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
+    let ask = http(FixtureName::WinWebserver, Target::NodePorts);
+    let asked = bound_in(&standing, None, |at| Http::request(&ask, at));
+    let detail = asked.expect_err("trouble").detail;
+    assert!(
+        detail.contains("no node with an address of its family, IPv6"),
+        "{detail}"
+    );
+}
+
+#[test]
 fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
     let unknown = Trouble::new(TroubleKind::FactUnknown, "the address of node win-a");
     let of_no_node = |standing: &mut Standing| standing.nodes[0].addresses.clear();

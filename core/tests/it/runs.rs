@@ -457,21 +457,12 @@ pub(crate) fn healthy_with_spans() -> Recorder {
     recorder
 }
 
-/// A check with its attempts and its conclusion.
-type Judged = (PlannedCheck, Vec<(Verdict, LookRecord)>, Conclusion);
-
 /// A run in which every verdict occurs, with attempts that agree and that do not.
-#[expect(clippy::too_many_lines, reason = "one entry per verdict")]
 pub(crate) fn every_verdict() -> Recorder {
+    use Kind::{Advice, Capability, Evidence, Limitation, Rejection};
     use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded, Skip, Warn};
-    let at = |claim, kind| planned(claim, kind, at(None), "what the claim says");
-    let answers = "200 with `ok`";
-    let timeout = || {
-        looked(Comparison::Refuted(difference(
-            answers,
-            "timeout: curl: (28) late",
-        )))
-    };
+    let (answers, late) = ("200 with `ok`", "timeout: curl: (28) late");
+    let timeout = || looked(Comparison::Refuted(difference(answers, late)));
     let holds = || looked(Comparison::Holds(difference(answers, answers)));
     let cut = || Trouble::new(TroubleKind::ExecTransport, "the session was cut after 3 s");
     let cut_look = || LookRecord {
@@ -481,110 +472,73 @@ pub(crate) fn every_verdict() -> Recorder {
         trouble: Some(cut()),
         ..holds()
     };
-    let checks: Vec<Judged> = vec![
+    let flaky = Conclusion {
+        flaky: true,
+        ..saw(Pass, answers, answers)
+    };
+    let skipped = |reason| conclusion(Skip, Because::Skipped(reason));
+    let inapplicable = SkipReason::Inapplicable {
+        because: "no HNS".into(),
+    };
+    let no_image = || SkipReason::NoImage {
+        pool: "windows-2022".into(),
+    };
+    let control = Because::Control {
+        name: "from-pod".into(),
+        difference: difference(answers, "refused: curl: (7) Connection refused"),
+    };
+    let control_trouble = Because::ControlTrouble {
+        name: "without-os".into(),
+        trouble: cut(),
+    };
+    let attempts_that_fail = vec![(Fail, timeout()), (Broken, cut_look()), (Fail, timeout())];
+    let attempts_that_differ = vec![(Fail, timeout()), (Pass, holds())];
+    let by_timeout = "failure by timeout";
+    let checks = [
+        ("net.a-pass", Capability, saw(Pass, answers, answers)),
+        ("net.b-fail", Capability, saw(Fail, answers, late)),
+        ("net.c-flaky-pass", Capability, flaky),
         (
-            at("net.a-pass", Kind::Capability),
-            vec![(Pass, holds())],
-            saw(Pass, answers, answers),
+            "net.d-known",
+            Limitation,
+            saw(KnownLimitation, by_timeout, late),
         ),
         (
-            at("net.b-fail", Kind::Capability),
-            vec![(Fail, timeout()), (Broken, cut_look()), (Fail, timeout())],
-            saw(Fail, answers, "timeout: curl: (28) late"),
+            "net.e-lifted",
+            Limitation,
+            saw(LimitationLifted, by_timeout, answers),
         ),
+        ("node.f-warn", Advice, saw(Warn, "2 GB kept", "0 GB kept")),
+        ("node.g-recorded", Evidence, saw(Recorded, "a number", "17")),
+        ("node.h-skip", Capability, skipped(inapplicable)),
+        ("node.i-skip", Capability, skipped(no_image())),
+        ("node.j-skip", Capability, skipped(no_image())),
         (
-            at("net.c-flaky-pass", Kind::Capability),
-            vec![(Fail, timeout()), (Pass, holds())],
-            Conclusion {
-                flaky: true,
-                ..saw(Pass, answers, answers)
-            },
-        ),
-        (
-            at("net.d-known", Kind::Limitation),
-            Vec::new(),
-            saw(
-                KnownLimitation,
-                "failure by timeout",
-                "timeout: curl: (28) late",
-            ),
-        ),
-        (
-            at("net.e-lifted", Kind::Limitation),
-            Vec::new(),
-            saw(LimitationLifted, "failure by timeout", answers),
-        ),
-        (
-            at("node.f-warn", Kind::Advice),
-            Vec::new(),
-            saw(Warn, "2 GB kept", "0 GB kept"),
-        ),
-        (
-            at("node.g-recorded", Kind::Evidence),
-            Vec::new(),
-            saw(Recorded, "a number", "17"),
-        ),
-        (
-            at("node.h-skip", Kind::Capability),
-            Vec::new(),
-            conclusion(
-                Skip,
-                Because::Skipped(SkipReason::Inapplicable {
-                    because: "no HNS".into(),
-                }),
-            ),
-        ),
-        (
-            at("node.i-skip", Kind::Capability),
-            Vec::new(),
-            conclusion(
-                Skip,
-                Because::Skipped(SkipReason::NoImage {
-                    pool: "windows-2022".into(),
-                }),
-            ),
-        ),
-        (
-            at("node.j-skip", Kind::Capability),
-            Vec::new(),
-            conclusion(
-                Skip,
-                Because::Skipped(SkipReason::NoImage {
-                    pool: "windows-2022".into(),
-                }),
-            ),
-        ),
-        (
-            at("pod.k-broken", Kind::Capability),
-            vec![(Broken, cut_look())],
+            "pod.k-broken",
+            Capability,
             conclusion(Broken, Because::Trouble(cut())),
         ),
+        ("pod.l-control", Limitation, conclusion(Broken, control)),
         (
-            at("pod.l-control", Kind::Limitation),
-            Vec::new(),
-            conclusion(
-                Broken,
-                Because::Control {
-                    name: "from-pod".into(),
-                    difference: difference(answers, "refused: curl: (7) Connection refused"),
-                },
-            ),
-        ),
-        (
-            at("pod.m-control-trouble", Kind::Rejection),
-            Vec::new(),
-            conclusion(
-                Broken,
-                Because::ControlTrouble {
-                    name: "without-os".into(),
-                    trouble: cut(),
-                },
-            ),
+            "pod.m-control-trouble",
+            Rejection,
+            conclusion(Broken, control_trouble),
         ),
     ];
-    let plan: Vec<_> = checks.iter().map(|(check, _, _)| check.clone()).collect();
+    let checks = checks.map(|(claim, kind, conclusion)| {
+        let check = planned(claim, kind, at(None), "what the claim says");
+        (check, conclusion)
+    });
+    let plan: Vec<_> = checks.iter().map(|(check, _)| check.clone()).collect();
     let mut recorder = begun(&plan);
-    for (check, attempts, conclusion) in checks {
+    for (check, conclusion) in checks {
+        let attempts = match check.claim.as_str() {
+            "net.a-pass" => vec![(Pass, holds())],
+            "net.b-fail" => attempts_that_fail.clone(),
+            "net.c-flaky-pass" => attempts_that_differ.clone(),
+            "pod.k-broken" => vec![(Broken, cut_look())],
+            _ => Vec::new(),
+        };
         recorder.judged(&check, &attempts, conclusion);
     }
     recorder.push(torn_down()).push(ended(Exit::NotConformant));

@@ -1,4 +1,3 @@
-mod broken;
 mod documented;
 mod facets;
 mod families;
@@ -289,67 +288,30 @@ fn nobody_is_at_unknown_addresses() {
     assert_eq!(connect(&healthy(), &request), Outcome::Unreachable);
 }
 
+/// 40 bytes of headers of TCP and 28 of UDP are in the packet, too.
 #[test]
-fn kube_proxy_dead_hits_its_pool_alone() {
-    let world = broken(FaultKind::KubeProxyDead.on(WS2022));
-    assert_eq!(
-        go(&world, &from_pod("prober"), VIP, 8080),
-        Outcome::TimedOut
-    );
-    assert_eq!(
-        go(&world, &from_pod("linux"), WINDOWS_NODE, NODE_PORT),
-        Outcome::TimedOut
-    );
-    assert!(is_web(&go(&world, &from_pod("linux"), VIP, 8080)));
-    assert!(is_web(&go(
-        &world,
-        &from_pod("prober"),
-        LINUX_NODE,
-        NODE_PORT
-    )));
-    assert!(is_web(&go(
-        &world,
-        &from_pod("prober"),
-        [10, 244, 2, 5],
-        80
-    )));
-}
-
-#[test]
-fn a_lifted_limitation_changes_windows_nodes_alone() {
-    let world = broken(FaultKind::NodeServiceIpAnswers.on(WS2022));
-    assert!(is_web(&go(&world, &from_node("win-a"), VIP, 8080)));
-    assert_eq!(
-        go(&world, &from_node("win-a"), WINDOWS_NODE, NODE_PORT),
-        Outcome::TimedOut
-    );
-}
-
-#[test]
-fn a_reset_is_from_windows_nodes_to_service_ips_alone() {
-    let world = broken(FaultKind::NodeServiceIpResets.on(WS2022));
-    assert_eq!(go(&world, &from_node("win-a"), VIP, 8080), Outcome::Reset);
-    assert!(is_web(&go(&world, &from_pod("prober"), VIP, 8080)));
-    assert!(is_web(&go(&world, &from_node("linux"), VIP, 8080)));
-}
-
-#[test]
-fn a_captive_answerer_is_on_service_ips_alone() {
-    let world = broken(FaultKind::ServiceAnswersWrong.on(Place::Everywhere));
-    assert_eq!(
-        go(&world, &from_pod("prober"), VIP, 8080),
-        Outcome::WrongAnswer
-    );
-    assert!(is_web(&go(
-        &world,
-        &from_pod("prober"),
-        [10, 244, 2, 5],
-        80
-    )));
-    assert!(is_web(&go(
-        &world,
-        &from_node("linux"),
-        LINUX_NODE,
-        NODE_PORT
-    )));
+fn a_hole_swallows_what_is_larger_than_its_packets() {
+    let mut world = broken("mtu-black-hole".parse().expect("a fault"));
+    let web = world.pods.get_mut(&key("web")).expect("it is there");
+    web.listening_udp.insert(81, Page::Netexec);
+    let address = [10, 244, 2, 5].into();
+    for (request, fits, lost) in [
+        (
+            Request::tcp(from_pod("linux"), address, 80, 0),
+            1360,
+            Outcome::Stalled,
+        ),
+        (
+            Request::udp(from_pod("linux"), address, 81, 0),
+            1372,
+            Outcome::TimedOut,
+        ),
+    ] {
+        let sent = |payload| {
+            let request = request.clone();
+            connect(&world, &Request { payload, ..request })
+        };
+        assert!(is_web(&sent(fits)));
+        assert_eq!(sent(fits + 1), lost);
+    }
 }

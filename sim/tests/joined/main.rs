@@ -5,20 +5,17 @@
 //! `WINCONFORM_TEST_KUBECONFIG`; without it each test says that it was not run.
 
 mod balancer;
-mod families;
 mod kubelet;
 mod names;
 mod pods;
 mod scene;
 
-use hybrid_sim::ProductFault;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Node, Service};
-use kube::Api;
+use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use scene::{DEADLINE, Scene, create, is_ready, says, text, until};
+use scene::{DEADLINE, Scene, create, is_ready, text, until};
 
 const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
@@ -174,178 +171,9 @@ async fn workloads_run_and_exec_reaches_them() {
         "{ran:?}"
     );
 
-    scene
-        .joined
-        .faults()
-        .set("kube-proxy-dead=windows-2022".parse().expect("a fault"));
-    assert_eq!(in_pod("windows", curl).await.status.code(), Some(28));
-    assert_eq!(in_pod("linux", "curl").await.status.code(), Some(0));
-    let swap = |lift: &str, set: &str| {
-        scene.joined.faults().lift(&lift.parse().expect("a fault"));
-        scene.joined.faults().set(set.parse().expect("a fault"));
-    };
-    swap(
-        "kube-proxy-dead=windows-2022",
-        "node-service-ip-answers=windows-2022",
-    );
-    assert_eq!(in_pod("host", curl).await.status.code(), Some(0));
-    swap(
-        "node-service-ip-answers=windows-2022",
-        "node-service-ip-resets=windows-2022",
-    );
-    let ran = in_pod("host", curl).await;
-    assert!(
-        text(&ran.stderr).contains("curl: (56) Recv failure: Connection was reset"),
-        "{ran:?}"
-    );
-    swap(
-        "node-service-ip-resets=windows-2022",
-        "service-answers-wrong",
-    );
-    assert!(text(&in_pod("windows", curl).await.stdout).contains("<html>welcome</html>"));
-
     let ran = scene
         .kubectl(&["delete", "pod", "windows", "--timeout=30s"], "")
         .await;
     assert!(ran.status.success(), "{ran:?}");
-    scene.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nodes_refuse_and_containers_fail_as_they_are_told() {
-    let faults = [
-        "servercore-crashes=windows-2022",
-        "node-label-wrong=windows-2022",
-    ];
-    let Some(scene) = Scene::begin(
-        "nodes_refuse_and_containers_fail_as_they_are_told",
-        "broken",
-        &faults,
-    )
-    .await
-    else {
-        return;
-    };
-    let name = scene.node("windows-2022-a");
-    let nodes: Api<Node> = Api::all(scene.client.clone());
-    let labels = nodes
-        .get(&name)
-        .await
-        .expect("the node")
-        .metadata
-        .labels
-        .expect("labels");
-    assert_eq!(labels["node.kubernetes.io/windows-build"], "10.0.17763");
-    scene
-        .joined
-        .faults()
-        .lift(&faults[1].parse::<ProductFault>().expect("a fault"));
-    until(nodes, &name, |node: Option<&Node>| {
-        let labels = node.and_then(|node| node.metadata.labels.as_ref());
-        labels.is_some_and(|labels| labels["node.kubernetes.io/windows-build"] == "10.0.20348")
-    })
-    .await;
-
-    let waits = json!({"image": SERVERCORE, "command": ["ping", "-t", "localhost"]});
-    scene
-        .pod("crashes", scene.spec("windows-2022-a", &waits))
-        .await;
-    let other = json!({"image": "mcr.microsoft.com/windows/servercore:ltsc2019"});
-    scene
-        .pod("mismatch", scene.spec("windows-2022-a", &other))
-        .await;
-    let mut foreign = scene.spec("linux-a", &json!({"image": AGNHOST}));
-    foreign["os"] = json!({"name": "windows"});
-    scene.pod("foreign", foreign).await;
-    let mut late = scene.spec("linux-a", &json!({"image": AGNHOST}));
-    late["activeDeadlineSeconds"] = 2.into();
-    scene.pod("late", late).await;
-    let mut once = scene.spec(
-        "linux-a",
-        &json!({"image": AGNHOST, "command": ["sh", "-c", "exit 0"]}),
-    );
-    once["restartPolicy"] = "Never".into();
-    scene.pod("once", once).await;
-
-    let crashed = scene
-        .pod_until(
-            "crashes",
-            says(
-                "/containerStatuses/0/state/waiting/reason",
-                "CrashLoopBackOff",
-            ),
-        )
-        .await;
-    let status = serde_json::to_value(crashed.status).expect("JSON");
-    // 0xC0000142, STATUS_DLL_INIT_FAILED, in the signed 32 bits that the API has for exit codes
-    assert_eq!(
-        status["containerStatuses"][0]["lastState"]["terminated"]["exitCode"],
-        -1_073_741_502
-    );
-    let reason = "/containerStatuses/0/state/waiting/reason";
-    let waiting = scene
-        .pod_until("mismatch", says(reason, "ImagePullBackOff"))
-        .await;
-    let status = serde_json::to_value(waiting.status).expect("JSON");
-    let message = status["containerStatuses"][0]["state"]["waiting"]["message"].to_string();
-    assert!(
-        message.contains("no match for platform in manifest: not found"),
-        "{message}"
-    );
-    scene
-        .pod_until("foreign", says("/reason", "PodOSNotSupported"))
-        .await;
-    scene
-        .pod_until("late", says("/reason", "DeadlineExceeded"))
-        .await;
-    scene.pod_until("once", says("/phase", "Succeeded")).await;
-
-    scene
-        .joined
-        .faults()
-        .lift(&faults[0].parse::<ProductFault>().expect("a fault"));
-    scene.pod_until("crashes", is_ready).await;
-    scene.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pods_are_bound_against_taints_while_taints_are_ignored() {
-    let name = "pods_are_bound_against_taints_while_taints_are_ignored";
-    let Some(scene) = Scene::begin(name, "taints", &[]).await else {
-        return;
-    };
-    let intolerant = |node: &str| {
-        let mut spec = scene.spec(node, &json!({"image": AGNHOST}));
-        spec["tolerations"] = json!([]);
-        spec
-    };
-    let passed_over = || says("/conditions/0/reason", "Unschedulable");
-    scene.pod("before", intolerant("windows-2022-a")).await;
-    let mut elsewhere = intolerant("windows-2022-a");
-    elsewhere["nodeSelector"]["example.com/accelerator"] = "any".into();
-    scene.pod("elsewhere", elsewhere).await;
-    scene.pod_until("before", passed_over()).await;
-    scene.pod_until("elsewhere", passed_over()).await;
-
-    let fault: ProductFault = "taint-ignored=windows-2022".parse().expect("a fault");
-    scene.joined.faults().set(fault.clone());
-    let bound = scene.pod_until("before", is_ready).await;
-    let node = bound.spec.and_then(|spec| spec.node_name);
-    assert_eq!(node, Some(scene.node("windows-2022-a")));
-    scene.pod("during", intolerant("windows-2022-a")).await;
-    scene.pod_until("during", is_ready).await;
-    let elsewhere = scene.pod_until("elsewhere", passed_over()).await;
-    assert_eq!(elsewhere.spec.and_then(|spec| spec.node_name), None);
-
-    // What is bound stays; what comes now does not get there, and one that tolerates does
-    scene.joined.faults().lift(&fault);
-    scene.pod("after", intolerant("windows-2022-a")).await;
-    scene.pod_until("after", passed_over()).await;
-    let tolerant = scene.spec("windows-2022-a", &json!({"image": AGNHOST}));
-    scene.pod("tolerant", tolerant).await;
-    scene.pod_until("tolerant", is_ready).await;
-    let after = scene.pod_until("after", passed_over()).await;
-    assert_eq!(after.spec.and_then(|spec| spec.node_name), None);
-    scene.pod_until("before", is_ready).await;
     scene.end().await;
 }

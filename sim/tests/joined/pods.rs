@@ -1,12 +1,9 @@
 //! What pods come to on simulated nodes, through the real controllers.
 
-mod faults;
-
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod};
-use kube::Api;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
@@ -312,76 +309,5 @@ async fn ephemeral_containers_join_a_running_pod() {
     let state = &status(&pod)["ephemeralContainerStatuses"][0]["state"]["terminated"];
     assert_eq!(state["exitCode"], 5, "{state}");
     assert!(is_ready(Some(&pod)));
-    scene.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn faults_break_pods_and_lifting_them_heals() {
-    let faults = [
-        "pull-fails",
-        "pause-image-wrong",
-        "memory-pressure",
-        "node-reboots",
-    ];
-    let Some(scene) = Scene::begin("faults_break_pods", "faulty", &faults[..2]).await else {
-        return;
-    };
-    let switch = scene.joined.faults();
-    let fault = |name: &str| name.parse().expect("a fault");
-    let pause = json!({"image": AGNHOST, "args": ["pause"]});
-    scene.pod("linux", scene.spec("linux-a", &pause)).await;
-    scene
-        .pod("windows", scene.spec("windows-2022-a", &pause))
-        .await;
-    let reason = "/containerStatuses/0/state/waiting/reason";
-    scene
-        .pod_until("linux", says(reason, "ImagePullBackOff"))
-        .await;
-    told(
-        &scene,
-        "windows",
-        "The container operating system does not match the host operating system.: unknown",
-    )
-    .await;
-    for name in &faults[..2] {
-        switch.lift(&fault(name));
-    }
-    scene.pod_until("linux", is_ready).await;
-    scene.pod_until("windows", is_ready).await;
-
-    let node = scene.node("windows-2022-a");
-    let place = format!("node-reboots=node/{node}");
-    switch.set(fault(&place));
-    let restarted = "/containerStatuses/0/lastState/terminated/reason";
-    let pod = scene.pod_until("windows", says(restarted, "Unknown")).await;
-    assert_eq!(
-        status(&pod)["containerStatuses"][0]["lastState"]["terminated"]["exitCode"],
-        255
-    );
-    told(&scene, "windows", "SandboxChanged: Pod sandbox changed").await;
-    scene.pod_until("windows", is_ready).await;
-    switch.lift(&fault(&place));
-
-    switch.set(fault("memory-pressure=windows-2022"));
-    let pod = scene.pod_until("windows", says("/reason", "Evicted")).await;
-    assert_eq!(
-        pod.status.expect("a status").phase.as_deref(),
-        Some("Failed")
-    );
-    let pressed = |wanted: &'static str| {
-        move |node: Option<&Node>| {
-            let conditions = node.and_then(|node| node.status.as_ref()?.conditions.as_ref());
-            conditions.is_some_and(|all| {
-                all.iter()
-                    .any(|c| c.type_ == "MemoryPressure" && c.status == wanted)
-            })
-        }
-    };
-    let nodes: Api<Node> = Api::all(scene.client.clone());
-    until(nodes.clone(), &node, pressed("True")).await;
-    let linux = scene.pod_until("linux", is_ready).await;
-    assert_eq!(status(&linux)["phase"], "Running");
-    switch.lift(&fault("memory-pressure=windows-2022"));
-    until(nodes, &node, pressed("False")).await;
     scene.end().await;
 }

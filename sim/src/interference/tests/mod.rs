@@ -1,6 +1,5 @@
 //! Tests of the layer before clients of a scripted server, by real sockets of the loopback network.
 
-mod admission;
 mod lagging;
 mod names;
 mod session;

@@ -1,0 +1,174 @@
+//! All rejections at a server that refuses whatever is asked, or that is in trouble: nothing passes or fails
+//! for it. And each dry run is sent once.
+
+use std::collections::BTreeSet;
+
+use hybrid_sim::interference::{Fault, Interference};
+use libtest_mimic::Trial;
+use tokio::sync::watch;
+use winconform::engine::RunOptions;
+use winconform_core::config::Config;
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Fate, plan};
+use winconform_core::record::RunView;
+use winconform_core::report::terminal::{Colour, render};
+use winconform_core::text::is_hostile;
+use winconform_core::verdict::{SkipReason, Verdict};
+use winconform_core::way::{Bound, FixtureName, Standing, StandingFixture};
+
+use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within};
+
+const REJECTIONS: &str = "area=reject";
+
+/// What refuses or breaks all dry runs of a resource.
+const UNTOLD: [&str; 5] = [
+    "admission-refuses=RESOURCE",
+    "admission-refuses=RESOURCE:Forbidden",
+    "webhook-refuses=RESOURCE:403",
+    "webhook-times-out=RESOURCE",
+    "webhook-no-dry-run=RESOURCE",
+];
+
+/// What dry runs are of.
+const RESOURCES: [&str; 11] = [
+    "pods",
+    "pods/ephemeralcontainers",
+    "pods/resize",
+    "deployments",
+    "replicasets",
+    "statefulsets",
+    "daemonsets",
+    "jobs",
+    "cronjobs",
+    "replicationcontrollers",
+    "podtemplates",
+];
+
+/// Trouble in which most can be told.
+const TROUBLE: [&str; 7] = [
+    "too-many-requests=0.2",
+    "server-restarts=200",
+    "token-expires=400",
+    "answers-403=jobs",
+    "aggregated-down",
+    "hostile-texts",
+    "slow=0.1",
+];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let untold = UNTOLD.map(|fault| {
+        let name = format!("rejections::nothing_is_told::{fault}");
+        trial(name, move || untold(fault))
+    });
+    let trouble = TROUBLE.map(|fault| {
+        let name = format!("rejections::nothing_is_told_wrongly::{fault}");
+        trial(name, move || troubled(fault))
+    });
+    let once = trial("rejections::each_dry_run_is_sent_once", once);
+    untold.into_iter().chain(trouble).chain([once]).collect()
+}
+
+/// All rejections, with these faults on their way, by verdict; those that the plan skips for the server's
+/// version aside.
+fn seen(faults: &[String]) -> Result<(RunView, Vec<(String, Verdict)>), String> {
+    let faults = faults.iter().map(|fault| fault.parse::<Fault>());
+    let faults = faults.collect::<Result<_, _>>();
+    let faults: Vec<_> = faults.expect("faults of the way");
+    let view = within(async |world: &World| {
+        let before = world.objects();
+        let interference = Interference::new(faults, 1);
+        let cluster = world.behind(interference.before(&world.server.client()));
+        let options = RunOptions {
+            selection: selection_of(&ALL, &[REJECTIONS]),
+            ..world.whole("r1")
+        };
+        let (_alive, signals) = watch::channel(0);
+        let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;
+        let view = ran.view()?;
+        world.left(&view, &before).await?;
+        Ok::<_, String>(view)
+    })?;
+    if let Some(by) = &view.interrupted {
+        return Err(format!("interrupted by {by}"));
+    }
+    let attempts = view.checks.values().flat_map(|check| &check.attempts);
+    let mut looks = attempts.flat_map(|attempt| &attempt.looks);
+    if !looks.any(|look| look.reply.is_some() || look.trouble.is_some()) {
+        return Err("nothing was asked".to_owned());
+    }
+    let is_of_version = |fate: &Fate| matches!(fate, Fate::Skip(SkipReason::Version { .. }));
+    let checks = view.checks.values();
+    let checks = checks.filter(|check| !is_of_version(&check.planned.fate));
+    let verdicts = checks.map(|check| {
+        let id = check.planned.id.to_string();
+        let conclusion = check.conclusion.as_ref();
+        conclusion
+            .map(|it| (id.clone(), it.verdict))
+            .ok_or(format!("{id} has no verdict"))
+    });
+    let verdicts = verdicts.collect::<Result<_, _>>()?;
+    Ok((view, verdicts))
+}
+
+fn untold(fault: &str) -> Outcome {
+    let faults = RESOURCES.map(|resource| fault.replace("RESOURCE", resource));
+    let (_, verdicts) = seen(&faults)?;
+    let mut told = verdicts.iter().filter(|(_, it)| *it != Verdict::Broken);
+    told.next()
+        .map_or(Ok(()), |(id, verdict)| Err(format!("{id}: {verdict}")))
+}
+
+fn troubled(fault: &str) -> Outcome {
+    let (view, verdicts) = seen(&[fault.to_owned()])?;
+    let (passed, others): (Vec<_>, Vec<_>) = verdicts
+        .iter()
+        .partition(|(_, verdict)| *verdict == Verdict::Pass);
+    if let Some((id, verdict)) = others.iter().find(|(_, it)| *it != Verdict::Broken) {
+        return Err(format!("{id}: {verdict}"));
+    }
+    if passed.len() * 4 < verdicts.len() {
+        return Err(format!("only {} of {} told", passed.len(), verdicts.len()));
+    }
+    let text = render(&view, 120, Colour::Never);
+    let hostile = text.lines().find(|line| line.contains(is_hostile));
+    hostile.map_or(Ok(()), |line| {
+        Err(format!("raw text in the report: {line:?}"))
+    })
+}
+
+fn once() -> Outcome {
+    let (view, verdicts) = seen(&[])?;
+    if let Some(other) = verdicts.iter().find(|(_, it)| *it != Verdict::Pass) {
+        return Err(format!("{other:?}"));
+    }
+    let ended = view.ended.as_ref().ok_or("the run did not end")?;
+    let is_dry = |name: &str| {
+        name.starts_with("patch pods/") || name.starts_with("create ") && name != "create leases"
+    };
+    let sent = ended.requests.iter().filter(|(name, _)| is_dry(name));
+    let sent: u64 = sent.map(|(_, count)| count).sum();
+    let distinct = distinct(view.facts.as_ref().ok_or("no facts")?);
+    let mut resent = ended.requests.iter();
+    match sent == distinct && !resent.any(|(name, _)| name.starts_with("resent")) {
+        true => Ok(()),
+        false => Err(format!("{distinct} dry runs, sent {:?}", ended.requests)),
+    }
+}
+
+/// How many dry runs there are that differ from each other.
+fn distinct(facts: &Facts) -> u64 {
+    let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
+    let standing = Standing {
+        fixtures: names
+            .map(|name| (name.at(None), StandingFixture::default()))
+            .into(),
+        ..Standing::default()
+    };
+    let at = Bound::of(&standing);
+    let checks = plan(&ALL, facts, &Config::default()).checks;
+    let rejections = checks.iter().filter(|check| check.claim.area() == "reject");
+    let looks = rejections.flat_map(|check| &check.looks);
+    let requests = looks.map(|look| format!("{:?}", look.test.request(&at)));
+    let distinct: BTreeSet<_> = requests.collect();
+    u64::try_from(distinct.len()).unwrap_or(u64::MAX)
+}
