@@ -7,9 +7,8 @@ use libtest_mimic::Trial;
 use winconform_core::record::RunView;
 use winconform_core::verdict::Verdict::{self, Recorded, Skip};
 
-use crate::harness::asked;
 use crate::rows;
-use crate::table::{self, NONE, ROWS, Row};
+use crate::table::{self, NONE, ROWS, Row, asked};
 use crate::world::{Outcome, trial};
 
 const TOPOLOGY: &str = "three-builds-dual-stack";
