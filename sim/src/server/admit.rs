@@ -86,7 +86,7 @@ fn account(state: &State, namespace: &str, name: &str, spec: &mut Value) -> Resu
             "error looking up service account {namespace}/{own}: serviceaccount \"{own}\" not found"
         );
         return Err(Refusal::forbidden(Kind::named("pods"), name, &why));
-    };
+    }
     Ok(())
 }
 
