@@ -64,28 +64,25 @@ impl FromStr for ProductFault {
             });
         };
         let place = |text: &str| {
-            let wrong = |_| UnknownFault::Place(place::unknown(text, info.parameter));
+            let wrong = |_| UnknownFault::Part(place::unknown(text, info.parameter));
             text.parse::<Place>().map_err(wrong)
         };
+        let wrong = |why: String| Err(UnknownFault::Parameter(format!("`{name}` {why}")));
         let (first, towards) = match (info.parameter, value) {
             (Parameter::None, Some(value)) => {
-                return Err(UnknownFault::ParameterUnused {
-                    name: info.name,
-                    value: value.to_owned(),
-                });
+                return wrong(format!("takes no parameter, not even `{value}`"));
             }
-            (Parameter::Way, Some(value)) => {
-                let (from, to) = value.split_once(':').ok_or(UnknownFault::NoWay {
-                    name: info.name,
-                    value: value.to_owned(),
-                })?;
-                (place(from)?, Some(place(to)?))
-            }
+            (Parameter::Way, Some(value)) => match value.split_once(':') {
+                Some((from, to)) => (place(from)?, Some(place(to)?)),
+                None => {
+                    return wrong(format!(
+                        "lies between two places: `{name}=linux:windows-2022`, not `{value}`"
+                    ));
+                }
+            },
             (Parameter::Way, None) => {
-                return Err(UnknownFault::ParameterMissing {
-                    name: info.name,
-                    parameter: info.parameter.written(),
-                });
+                let parameter = info.parameter.written();
+                return wrong(format!("needs a parameter: `{name}{parameter}`"));
             }
             (parameter, Some("all")) if parameter.is_of_windows() => (Place::Windows, None),
             (_, Some(value)) => (place(value)?, None),
@@ -95,10 +92,12 @@ impl FromStr for ProductFault {
         if !info.parameter.takes_namespaces()
             && (namespaced(&first) || towards.as_ref().is_some_and(namespaced))
         {
-            return Err(UnknownFault::NotOfNamespaces { name: info.name });
+            return wrong(format!(
+                "is one of nodes, not of a namespace: `{name}=windows-2022`"
+            ));
         }
         if info.parameter.is_of_windows() && first.is_linux() {
-            return Err(UnknownFault::NotOnLinux { name: info.name });
+            return wrong(format!("is one of Windows nodes: `{name}=windows-2022`"));
         }
         Ok(Self {
             kind: info.kind,
@@ -119,56 +118,12 @@ pub enum UnknownFault {
         /// The known name that is most like it, if one is near.
         nearest: Option<&'static str>,
     },
-    /// The fault needs a parameter.
-    #[error("the fault `{name}` needs a parameter: `{name}{parameter}`")]
-    ParameterMissing {
-        /// The fault.
-        name: &'static str,
-        /// How its parameter is written.
-        parameter: &'static str,
-    },
-    /// The fault takes no parameter.
-    #[error("the fault `{name}` takes no parameter, not even `{value}`")]
-    ParameterUnused {
-        /// The fault.
-        name: &'static str,
-        /// The parameter that was given.
-        value: String,
-    },
-    /// The fault lies between two places.
-    #[error(
-        "the fault `{name}` lies between two places: `{name}=linux:windows-2022`, not `{value}`"
-    )]
-    NoWay {
-        /// The fault.
-        name: &'static str,
-        /// The parameter that was given.
-        value: String,
-    },
-    /// The parameter names no place.
+    /// It does not take what stands behind its name.
+    #[error("the fault {0}")]
+    Parameter(String),
+    /// A part of the text is no place or time.
     #[error("{0}")]
-    Place(String),
-    /// The fault is one of nodes.
-    #[error("the fault `{name}` is one of nodes, not of a namespace: `{name}=windows-2022`")]
-    NotOfNamespaces {
-        /// The fault.
-        name: &'static str,
-    },
-    /// The fault is one of Windows nodes.
-    #[error("the fault `{name}` is one of Windows nodes: `{name}=windows-2022`")]
-    NotOnLinux {
-        /// The fault.
-        name: &'static str,
-    },
-    /// No moment.
-    #[error("`{0}` is no time; write `@30s`, `@30s..2m` or `@..2m`")]
-    Time(String),
-    /// Moments in the wrong order.
-    #[error("`{0}` ends before it begins")]
-    Order(String),
-    /// No time between two moments.
-    #[error("`{0}` ends when it begins")]
-    Never(String),
+    Part(String),
 }
 
 #[cfg(test)]

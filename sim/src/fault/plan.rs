@@ -40,7 +40,8 @@ impl FromStr for TimedFault {
             return text.parse::<ProductFault>().map(Self::from);
         };
         let fault = fault.parse()?;
-        let wrong = || UnknownFault::Time(time.to_owned());
+        let part = |why: &str| UnknownFault::Part(format!("`{time}` {why}"));
+        let wrong = || part("is no time; write `@30s`, `@30s..2m` or `@..2m`");
         let moment = |text: &str| {
             let read: SignedDuration = text.parse().map_err(|_| wrong())?;
             Duration::try_from(read).map_err(|_| wrong())
@@ -51,8 +52,8 @@ impl FromStr for TimedFault {
             Some((from, until)) => (moment(from)?, Some(moment(until)?)),
         };
         match until.map(|until| until.cmp(&from)) {
-            Some(Ordering::Less) => return Err(UnknownFault::Order(time.to_owned())),
-            Some(Ordering::Equal) => return Err(UnknownFault::Never(time.to_owned())),
+            Some(Ordering::Less) => return Err(part("ends before it begins")),
+            Some(Ordering::Equal) => return Err(part("ends when it begins")),
             Some(Ordering::Greater) | None => {}
         }
         Ok(Self { fault, from, until })

@@ -55,15 +55,16 @@ pub enum Fault {
     PolicyRefuses {
         /// Of which resource.
         resource: Resources,
-        /// What the policy's validation gives as its reason.
-        reason: PolicyReason,
+        /// Whether the policy's validation gives `Forbidden` as its reason, which makes 403, or none, which
+        /// makes 422 and `Invalid` (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
+        forbidden: bool,
     },
     /// A validating webhook refuses whatever is created or changed.
     WebhookRefuses {
         /// Of which resource.
         resource: Resources,
-        /// The code of the webhook's own status.
-        code: WebhookCode,
+        /// Whether the webhook states 403, as those of controller-runtime do, or no code, which becomes 400.
+        forbidden: bool,
     },
     /// A mutating webhook does not answer in time.
     WebhookTimesOut {
@@ -94,43 +95,6 @@ pub enum Fault {
     AggregatedDown,
     /// Texts that objects and messages may hold are made hostile.
     HostileTexts,
-}
-
-/// The reasons that a validation of a policy may give
-/// (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`), with their codes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum PolicyReason {
-    /// 422, which is also what a validation gives that states none.
-    #[default]
-    Invalid,
-    /// 403.
-    Forbidden,
-    /// 401.
-    Unauthorized,
-    /// 413.
-    RequestEntityTooLarge,
-}
-
-/// The code that a refusing webhook states.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum WebhookCode {
-    /// None stated, which becomes 400.
-    #[default]
-    BadRequest,
-    /// 403, as the webhooks of controller-runtime state it.
-    Forbidden,
-}
-
-impl PolicyReason {
-    /// The word of the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Invalid => "Invalid",
-            Self::Forbidden => "Forbidden",
-            Self::Unauthorized => "Unauthorized",
-            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
-        }
-    }
 }
 
 impl Fault {
@@ -223,10 +187,13 @@ impl FromStr for Fault {
         let resource = || Ok::<_, FaultError>(Resources(needed()?.to_owned()));
         let resource_or_pods = || Resources(parameter.unwrap_or("pods").to_owned());
         // `RESOURCE` or `RESOURCE:WORD`
-        let resource_and = || {
-            let text = needed()?;
-            let (resource, word) = text.split_once(':').unwrap_or((text, ""));
-            Ok::<_, FaultError>((Resources(resource.to_owned()), word))
+        let resource_and = |word: &str| {
+            let (resource, forbidden) = match needed()?.split_once(':') {
+                Some((resource, said)) if said == word => (resource, true),
+                Some(_) => return Err(wrong()),
+                None => (needed()?, false),
+            };
+            Ok((Resources(resource.to_owned()), forbidden))
         };
         let trouble = Trouble::ALL.into_iter().find(|known| known.name() == name);
         if let Some(trouble) = trouble {
@@ -250,24 +217,18 @@ impl FromStr for Fault {
                 }
             }
             POLICY_REFUSES => {
-                let (resource, word) = resource_and()?;
-                let reason = match word {
-                    "" | "Invalid" => PolicyReason::Invalid,
-                    "Forbidden" => PolicyReason::Forbidden,
-                    "Unauthorized" => PolicyReason::Unauthorized,
-                    "RequestEntityTooLarge" => PolicyReason::RequestEntityTooLarge,
-                    _ => return Err(wrong()),
-                };
-                Self::PolicyRefuses { resource, reason }
+                let (resource, forbidden) = resource_and("Forbidden")?;
+                Self::PolicyRefuses {
+                    resource,
+                    forbidden,
+                }
             }
             WEBHOOK_REFUSES => {
-                let (resource, word) = resource_and()?;
-                let code = match word {
-                    "" | "400" => WebhookCode::BadRequest,
-                    "403" => WebhookCode::Forbidden,
-                    _ => return Err(wrong()),
-                };
-                Self::WebhookRefuses { resource, code }
+                let (resource, forbidden) = resource_and("403")?;
+                Self::WebhookRefuses {
+                    resource,
+                    forbidden,
+                }
             }
             WEBHOOK_TIMES_OUT => Self::WebhookTimesOut {
                 resource: resource_or_pods(),

@@ -55,7 +55,7 @@ use kube::Client;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service};
 
-pub use fault::{Fault, FaultError, PolicyReason, Resources, WebhookCode};
+pub use fault::{Fault, FaultError, Resources};
 pub use field::{FieldError, FieldPath};
 pub use trouble::Trouble;
 

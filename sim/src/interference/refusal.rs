@@ -8,7 +8,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use super::fault::{Fault, PolicyReason, WebhookCode};
+use super::fault::{Fault, Resources};
 use super::{aggregated, answer};
 
 /// Who the client is, as the refusing server knows it.
@@ -19,9 +19,6 @@ const POLICY: &str = "nothing.example.com";
 const BINDING: &str = "nothing-at-all";
 const REASON: &str = "nothing of this kind is allowed here";
 
-/// What a fault makes a server say to a request at one of the places where it may refuse.
-type Rank = fn(&Fault, &Asked, &Parts, u64) -> Option<Response<Body>>;
-
 /// The refusal that comes before the server looks at the object; `number` counts requests from 1.
 pub(super) fn before<'a>(
     faults: &'a [Fault],
@@ -29,13 +26,49 @@ pub(super) fn before<'a>(
     head: &Parts,
     number: u64,
 ) -> Option<(&'a Fault, Response<Body>)> {
+    let refused = faults
+        .iter()
+        .filter_map(|fault| Some((fault, refused(fault, asked, head, number)?)));
     // In the order of a server: who, whether he may, whose it is, what changes it
-    let ranks: [Rank; 4] = [unauthenticated, unauthorised, unavailable, unmutated];
-    ranks.into_iter().find_map(|rank| {
-        faults
-            .iter()
-            .find_map(|fault| Some((fault, rank(fault, asked, head, number)?)))
+    refused.min_by_key(|(fault, _)| match fault {
+        Fault::TokenExpires { .. } => 0,
+        Fault::Answers403 { .. } => 1,
+        Fault::AggregatedDown => 2,
+        _ => 3,
     })
+}
+
+/// Token: k8s.io/apiserver 0.37.0, pkg/endpoints/filters/authentication.go, `Unauthorized`. Aggregated:
+/// k8s.io/kube-aggregator 0.37.0, `pkg/apiserver/handler_proxy.go`, `ServeHTTP` and `proxyError`. Webhooks:
+/// k8s.io/apiserver 0.37.0, pkg/admission/plugin/webhook/mutating/dispatcher.go and
+/// pkg/util/webhook/error.go; pkg/admission/plugin/webhook/errors/statuserror.go,
+/// `NewDryRunUnsupportedErr`.
+fn refused(fault: &Fault, asked: &Asked, head: &Parts, number: u64) -> Option<Response<Body>> {
+    let is_called = |of: &Resources| writes(asked) && of.hold(&asked.resource);
+    match fault {
+        Fault::TokenExpires { after } if number > *after => Some(answer::status(
+            StatusCode::UNAUTHORIZED,
+            "Unauthorized",
+            "Unauthorized",
+            &Value::Null,
+        )),
+        Fault::Answers403 { resource } if resource.hold(&asked.resource) => {
+            Some(unauthorised(asked, head))
+        }
+        Fault::AggregatedDown => aggregated::down(head.uri.path()),
+        Fault::WebhookTimesOut { resource } if is_called(resource) => {
+            Some(answer::internal_error(&format!(
+                "failed calling webhook {WEBHOOK:?}: failed to call webhook: Post \
+                 \"https://hook.example.svc:443/mutate?timeout=10s\": context deadline exceeded"
+            )))
+        }
+        Fault::WebhookNoDryRun { resource } if asked.dry_run && is_called(resource) => {
+            Some(answer::bad_request(&format!(
+                "admission webhook {WEBHOOK:?} does not support dry run"
+            )))
+        }
+        _ => None,
+    }
 }
 
 /// The policy or webhook that will refuse what the server holds for valid.
@@ -54,56 +87,20 @@ pub(super) fn validating<'a>(faults: &'a [Fault], asked: &Asked) -> Option<&'a F
 /// How that policy or webhook refuses an object.
 pub(super) fn invalid(fault: &Fault, asked: &Asked, object: &[u8]) -> Response<Body> {
     match fault {
-        Fault::WebhookRefuses { code, .. } => webhook_refuses(*code),
-        Fault::PolicyRefuses { reason, .. } => policy_refuses(*reason, asked, object),
+        Fault::WebhookRefuses { forbidden, .. } => webhook_refuses(*forbidden),
+        Fault::PolicyRefuses { forbidden, .. } => policy_refuses(*forbidden, asked, object),
         _ => answer::bad_request("no policy refuses this"),
     }
 }
 
-/// k8s.io/apiserver 0.37.0, pkg/endpoints/filters/authentication.go, `Unauthorized`.
-fn unauthenticated(
-    fault: &Fault,
-    _asked: &Asked,
-    _head: &Parts,
-    number: u64,
-) -> Option<Response<Body>> {
-    let Fault::TokenExpires { after } = fault else {
-        return None;
-    };
-    (number > *after).then(|| {
-        answer::status(
-            StatusCode::UNAUTHORIZED,
-            "Unauthorized",
-            "Unauthorized",
-            &Value::Null,
-        )
-    })
-}
-
 /// k8s.io/apiserver 0.37.0, pkg/endpoints/handlers/responsewriters/errors.go, `forbiddenMessage`;
 /// k8s.io/apimachinery 0.37.0, pkg/api/errors/errors.go, `NewForbidden`.
-fn unauthorised(
-    fault: &Fault,
-    asked: &Asked,
-    head: &Parts,
-    _number: u64,
-) -> Option<Response<Body>> {
-    let Fault::Answers403 { resource } = fault else {
-        return None;
-    };
-    if !resource.hold(&asked.resource) {
-        return None;
-    }
+fn unauthorised(asked: &Asked, head: &Parts) -> Response<Body> {
     let (full, verb, target) = (&asked.resource, asked.verb, &asked.target);
     if full.starts_with('/') {
         let path = head.uri.path();
         let message = format!("forbidden: User {USER:?} cannot {verb} path {path:?}");
-        return Some(answer::status(
-            StatusCode::FORBIDDEN,
-            "Forbidden",
-            &message,
-            &json!({}),
-        ));
+        return answer::status(StatusCode::FORBIDDEN, "Forbidden", &message, &json!({}));
     }
     let scope = match &target.namespace {
         Some(namespace) => format!("in the namespace {namespace:?}"),
@@ -112,61 +109,23 @@ fn unauthorised(
     let group = &target.group;
     let why =
         format!("User {USER:?} cannot {verb} resource {full:?} in API group {group:?} {scope}");
-    Some(forbidden(asked, target.name.as_deref(), &why))
-}
-
-/// k8s.io/kube-aggregator 0.37.0, `pkg/apiserver/handler_proxy.go`, `ServeHTTP` and `proxyError`.
-fn unavailable(
-    fault: &Fault,
-    _asked: &Asked,
-    head: &Parts,
-    _number: u64,
-) -> Option<Response<Body>> {
-    match fault {
-        Fault::AggregatedDown => aggregated::down(head.uri.path()),
-        _ => None,
-    }
-}
-
-/// k8s.io/apiserver 0.37.0, pkg/admission/plugin/webhook/mutating/dispatcher.go and
-/// pkg/util/webhook/error.go; pkg/admission/plugin/webhook/errors/statuserror.go,
-/// `NewDryRunUnsupportedErr`.
-fn unmutated(fault: &Fault, asked: &Asked, _head: &Parts, _number: u64) -> Option<Response<Body>> {
-    if !writes(asked) {
-        return None;
-    }
-    match fault {
-        Fault::WebhookTimesOut { resource } if resource.hold(&asked.resource) => {
-            Some(answer::internal_error(&format!(
-                "failed calling webhook {WEBHOOK:?}: failed to call webhook: Post \
-                 \"https://hook.example.svc:443/mutate?timeout=10s\": context deadline exceeded"
-            )))
-        }
-        Fault::WebhookNoDryRun { resource } if asked.dry_run && resource.hold(&asked.resource) => {
-            Some(answer::bad_request(&format!(
-                "admission webhook {WEBHOOK:?} does not support dry run"
-            )))
-        }
-        _ => None,
-    }
+    let (message, details) = about(asked, target.name.as_deref(), &why);
+    answer::status(StatusCode::FORBIDDEN, "Forbidden", &message, &details)
 }
 
 /// k8s.io/apiserver 0.37.0, pkg/admission/plugin/webhook/errors/statuserror.go, `ToStatusErr`.
-fn webhook_refuses(code: WebhookCode) -> Response<Body> {
+fn webhook_refuses(forbidden: bool) -> Response<Body> {
     let message = format!("admission webhook {WEBHOOK:?} denied the request: {REASON}");
-    match code {
-        WebhookCode::BadRequest => {
-            answer::status(StatusCode::BAD_REQUEST, "", &message, &Value::Null)
-        }
-        WebhookCode::Forbidden => {
-            answer::status(StatusCode::FORBIDDEN, "Forbidden", &message, &Value::Null)
-        }
-    }
+    let (code, reason) = match forbidden {
+        true => (StatusCode::FORBIDDEN, "Forbidden"),
+        false => (StatusCode::BAD_REQUEST, ""),
+    };
+    answer::status(code, reason, &message, &Value::Null)
 }
 
 /// k8s.io/apiserver 0.37.0, pkg/admission/plugin/policy/validating/dispatcher.go, `Dispatch`, and
 /// pkg/admission/errors.go, `NewForbidden`.
-fn policy_refuses(reason: PolicyReason, asked: &Asked, object: &[u8]) -> Response<Body> {
+fn policy_refuses(forbidden: bool, asked: &Asked, object: &[u8]) -> Response<Body> {
     let object: Value = serde_json::from_slice(object).unwrap_or_default();
     let named = |key: &str| {
         object["metadata"][key]
@@ -183,20 +142,13 @@ fn policy_refuses(reason: PolicyReason, asked: &Asked, object: &[u8]) -> Respons
     let why = format!(
         "ValidatingAdmissionPolicy '{POLICY}' with binding '{BINDING}' denied request: {REASON}"
     );
-    let code = match reason {
-        PolicyReason::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
-        PolicyReason::Forbidden => StatusCode::FORBIDDEN,
-        PolicyReason::Unauthorized => StatusCode::UNAUTHORIZED,
-        PolicyReason::RequestEntityTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+    let (code, reason) = match forbidden {
+        true => (StatusCode::FORBIDDEN, "Forbidden"),
+        false => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid"),
     };
     let (message, mut details) = about(asked, Some(name), &why);
     details["causes"] = json!([{ "message": why }]);
-    answer::status(code, reason.name(), &message, &details)
-}
-
-fn forbidden(asked: &Asked, name: Option<&str>, why: &str) -> Response<Body> {
-    let (message, details) = about(asked, name, why);
-    answer::status(StatusCode::FORBIDDEN, "Forbidden", &message, &details)
+    answer::status(code, reason, &message, &details)
 }
 
 /// The message and the details of a refusal: what is refused, then why.

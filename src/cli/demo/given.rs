@@ -144,11 +144,7 @@ fn unknown(text: &str, error: &UnknownFault) -> (String, Option<String>) {
             let hint = "`winconform demo --list-faults` has all, and how each is written";
             (error.to_string(), Some(hint.to_owned()))
         }
-        // These name a part alone
-        UnknownFault::Place(_)
-        | UnknownFault::Time(_)
-        | UnknownFault::Order(_)
-        | UnknownFault::Never(_) => (format!("in `{text}`, {error}"), None),
-        named => (named.to_string(), None),
+        UnknownFault::Part(_) => (format!("in `{text}`, {error}"), None),
+        UnknownFault::Parameter(_) => (error.to_string(), None),
     }
 }
