@@ -357,7 +357,7 @@ impl<'a> Removal<'a> {
     async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
         let namespace = object.namespace.as_deref();
         let own = json!({"uid": uid});
-        let mut request = object.kind.deletion(namespace, &object.name, own);
+        let mut request = object.kind.deletion(namespace, &object.name, &own);
         if let Some(body) = &mut request.body {
             body["propagationPolicy"] = json!("Background");
             if how == Deleting::Forced {

@@ -204,9 +204,7 @@ mod tests {
             json!({"message": "no\u{1b}[31m", "metadata": {"annotations": {PROTECTED: "x"}}});
         fake.script(&format!("GET {NAMESPACE} "), 403, body.clone());
         let told = guard(&cluster(&fake), &[], None).await;
-        let told = told
-            .expect("it protects nothing")
-            .map(|unread| unread.to_string());
+        let told = told.expect("it protects nothing");
         let line = "whether the cluster of context `prod-admin` is protected by the annotation \
                     `winconform/protected` of its namespace kube-system could not be read, and so it \
                     protects nothing: status 403: no\\u{1b}[31m";

@@ -125,7 +125,12 @@ impl Kind {
     }
 
     /// Deletes an object as these `preconditions` know it, and none of the same name that came meanwhile.
-    pub fn deletion(&self, namespace: Option<&str>, name: &str, preconditions: Json) -> ApiRequest {
+    pub fn deletion(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        preconditions: &Json,
+    ) -> ApiRequest {
         ApiRequest {
             verb: Verb::Delete,
             path: self.object_path(namespace, name),

@@ -470,11 +470,7 @@ mod tests {
         let held = take(&fake, "a").await.expect("held");
         anothers(&fake, "thief");
         let mut state = held.lost();
-        let lost = state
-            .wait_for(|state| *state != None)
-            .await
-            .expect("told")
-            .clone();
+        let lost = state.wait_for(Option::is_some).await.expect("told").clone();
         assert_eq!(lost, Some("it is held by `thief`".to_owned()));
         held.release().await.expect("nothing to release");
         assert_eq!(
@@ -487,11 +483,7 @@ mod tests {
         };
         fake.remove(PATH);
         let mut state = held.lost();
-        let lost = state
-            .wait_for(|state| *state != None)
-            .await
-            .expect("told")
-            .clone();
+        let lost = state.wait_for(Option::is_some).await.expect("told").clone();
         assert_eq!(lost, Some("it was deleted".to_owned()));
     }
 
@@ -502,11 +494,7 @@ mod tests {
         fake.script("PUT", 403, json!({}));
         let mut state = held.lost();
         let begun = Instant::now();
-        let lost = state
-            .wait_for(|state| *state != None)
-            .await
-            .expect("told")
-            .clone();
+        let lost = state.wait_for(Option::is_some).await.expect("told").clone();
         assert!(matches!(lost, Some(why) if why.contains("renewed")));
         assert!(begun.elapsed() >= Durations::default().lease);
     }
@@ -538,7 +526,7 @@ mod tests {
         // Lost for good: nothing is made any more, and what was made can be removed
         anothers(&fake, "thief");
         let mut state = held.lost();
-        let lost = state.wait_for(|state| *state != None).await;
+        let lost = state.wait_for(Option::is_some).await;
         assert!(lost.is_ok());
         api.send(&request(Verb::Delete)).await.expect("an answer");
         let trouble = api.send(&request(Verb::Apply)).await.expect_err("not sent");

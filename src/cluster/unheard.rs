@@ -27,7 +27,7 @@ pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Tro
     let metadata = &found.body["metadata"];
     let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
     let own = json!({"uid": uid, "resourceVersion": version});
-    let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, own);
+    let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, &own);
     let deleted = api.send_within(&request, patience).await?;
     match deleted.status {
         200 | 202 | 404 | 409 => Ok(()),

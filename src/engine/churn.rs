@@ -109,7 +109,7 @@ impl Fixtures {
     /// Deletes a pod of ours, and none of the same name that came meanwhile.
     pub(super) async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
         let own = json!({"uid": pod.uid});
-        let request = PODS.deletion(Some(&pod.namespace), &pod.name, own);
+        let request = PODS.deletion(Some(&pod.namespace), &pod.name, &own);
         let reply = self.api.send(&request).await?;
         if matches!(reply.status, 200..=202 | 404 | 409) {
             return Ok(());

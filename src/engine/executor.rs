@@ -340,67 +340,56 @@ impl Executor {
         let Some(looker) = self.looker(ix) else {
             return;
         };
-        let (api, facts, sender) = (self.api.clone(), self.facts.clone(), self.sender.clone());
+        let (api, facts) = (self.api.clone(), self.facts.clone());
         let (shared, tell) = (self.shared.clone(), self.tell());
-        self.spawn(async move {
-            let asking = AssertUnwindSafe(async {
-                let reply = match looker.request() {
-                    // What converges is asked anew each round, and a control after a failure
-                    Ok(Request::Api(request)) if looker.test.traits().converges || looker.anew => {
-                        api.send(&request).await.map(Reply::Api)
-                    }
-                    Ok(Request::Api(request)) => {
-                        let answer = shared.send(&api, request, looker.attempt).await;
-                        answer.map(Reply::Api)
-                    }
-                    Ok(Request::Facts) => {
-                        Ok(Reply::Facts(facts.tell(looker.attempt_of_facts()).await))
-                    }
-                    Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
-                    Err(trouble) => Err(trouble),
-                };
-                let (brought, outcome) = (Instant::now(), looker.outcome(reply));
-                looker.confirmed(&api, brought, outcome, &tell).await
-            });
-            let outcome = asking.catch_unwind().await.unwrap_or_else(|_| untold());
-            let _ = sender.send(Message::Input(Input::Asked(ix, outcome)));
-        });
+        let asking = async move {
+            let reply = match looker.request() {
+                // What converges is asked anew each round, and a control after a failure
+                Ok(Request::Api(request)) if looker.test.traits().converges || looker.anew => {
+                    api.send(&request).await.map(Reply::Api)
+                }
+                Ok(Request::Api(request)) => {
+                    let answer = shared.send(&api, request, looker.attempt).await;
+                    answer.map(Reply::Api)
+                }
+                Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt_of_facts()).await)),
+                Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
+                Err(trouble) => Err(trouble),
+            };
+            let (brought, outcome) = (Instant::now(), looker.outcome(reply));
+            Input::Asked(ix, looker.confirmed(&api, brought, outcome, &tell).await)
+        };
+        self.spawn(asking, Input::Asked(ix, untold()));
     }
 
     fn confirm(&self, ix: LookIx, outcome: LookOutcome) {
         let Some(looker) = self.looker(ix) else {
             return;
         };
-        let (api, sender, tell) = (self.api.clone(), self.sender.clone(), self.tell());
-        self.spawn(async move {
-            let confirming = AssertUnwindSafe(looker.heard(&api, outcome, &tell)).catch_unwind();
-            let outcome = confirming.await.unwrap_or_else(|_| untold());
-            let _ = sender.send(Message::Input(Input::Confirmed(ix, outcome)));
-        });
+        let (api, tell) = (self.api.clone(), self.tell());
+        let confirming = async move {
+            let outcome = looker.heard(&api, outcome, &tell).await;
+            Input::Confirmed(ix, outcome)
+        };
+        self.spawn(confirming, Input::Confirmed(ix, untold()));
     }
 
     fn sweep(&self, from: VantageKey, looks: &[LookIx]) {
         let lookers = looks.iter().filter_map(|ix| self.looker(*ix)).collect();
-        let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
-        let (api, tell) = (self.api.clone(), self.tell());
-        let looks = looks.to_vec();
-        self.spawn(async move {
-            let sweeping = AssertUnwindSafe(async {
-                let swept = sweep(&vantages, &from, lookers).await;
-                let brought = Instant::now();
-                let mut outcomes = Vec::with_capacity(swept.len());
-                for (looker, outcome) in swept {
-                    let outcome = looker.confirmed(&api, brought, outcome, &tell).await;
-                    outcomes.push((looker.ix, outcome));
-                }
-                outcomes
-            });
-            let outcomes = sweeping
-                .catch_unwind()
-                .await
-                .unwrap_or_else(|_| looks.into_iter().map(|ix| (ix, untold())).collect());
-            let _ = sender.send(Message::Input(Input::Swept(from, outcomes)));
-        });
+        let (api, vantages, tell) = (self.api.clone(), self.vantages.clone(), self.tell());
+        let untold = looks.iter().map(|ix| (*ix, untold())).collect();
+        let broken = Input::Swept(from.clone(), untold);
+        let sweeping = async move {
+            let swept = sweep(&vantages, &from, lookers).await;
+            let brought = Instant::now();
+            let mut outcomes = Vec::with_capacity(swept.len());
+            for (looker, outcome) in swept {
+                let outcome = looker.confirmed(&api, brought, outcome, &tell).await;
+                outcomes.push((looker.ix, outcome));
+            }
+            Input::Swept(from, outcomes)
+        };
+        self.spawn(sweeping, broken);
     }
 
     /// How a look says that what it rests on has changed.
@@ -411,10 +400,15 @@ impl Executor {
         }
     }
 
-    fn spawn(&self, look: impl Future<Output = ()> + Send + 'static) {
-        let cancel = self.cancel.clone();
-        self.tracker
-            .spawn(async move { cancel.run_until_cancelled(look).await });
+    /// Looks until the run ends, and tells what came of it; `broken` after a panic.
+    fn spawn(&self, look: impl Future<Output = Input> + Send + 'static, broken: Input) {
+        let (cancel, sender) = (self.cancel.clone(), self.sender.clone());
+        self.tracker.spawn(async move {
+            let look = AssertUnwindSafe(look).catch_unwind();
+            if let Some(looked) = cancel.run_until_cancelled(look).await {
+                let _ = sender.send(Message::Input(looked.unwrap_or(broken)));
+            }
+        });
     }
 }
 

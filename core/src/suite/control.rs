@@ -131,28 +131,30 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     }
     let name = written.and_then(|node| read_name(decoder, node));
     let parts = [Without::Field, Without::Os];
-    let without = without.map(|node| decoder.member(node, "part that is left out", &parts));
-    let source = source.map(|node| decoder.member(node, "source", SourceKind::ALL));
-    let test = test.map(|node| read_test(decoder, node));
-    // Of each what was written has to be right
-    let (without, source, test) = (written_of(without)?, written_of(source)?, written_of(test)?);
-    let name = match (written, without) {
+    let left_out = without.and_then(|node| decoder.member(node, "part that is left out", &parts));
+    let from = source.and_then(|node| decoder.member(node, "source", SourceKind::ALL));
+    let own = test.and_then(|node| read_test(decoder, node));
+    // Of each what is written has to be right
+    let right = [
+        without.is_some() == left_out.is_some(),
+        source.is_some() == from.is_some(),
+        test.is_some() == own.is_some(),
+    ];
+    if right.contains(&false) {
+        return None;
+    }
+    let name = match (written, left_out) {
         (None, Some(Without::Field)) => Some("without-field".to_owned()),
         (None, Some(Without::Os)) => Some("without-os".to_owned()),
         (None, None) | (Some(_), _) => name,
     };
     Some(Control {
         name: name?,
-        source,
-        test,
-        without,
+        source: from,
+        test: own,
+        without: left_out,
         role: role?,
     })
-}
-
-/// What may be left out and is right where it is written.
-fn written_of<T>(read: Option<Option<T>>) -> Option<Option<T>> {
-    read.map_or(Some(None), |read| read.map(Some))
 }
 
 /// Reports a control that is like its case.
