@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform::cluster::{
-    ApplyError, Condition, ConnectOptions, LeaseError, Removed, acquire, apply, collect, connect,
-    labels, pods, remove_run, wait_for_objects, watch_pods,
+    ApplyError, Cluster, Condition, ConnectOptions, LeaseError, Removed, acquire, apply, collect,
+    connect, labels, pods, remove_run, wait_for_objects, watch_pods,
 };
 use winconform_core::config::{Durations, Limits};
 use winconform_core::way::{ApiRequest, TroubleKind};
@@ -26,6 +26,15 @@ fn kubeconfig(test: &str) -> Option<PathBuf> {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
     }
     path
+}
+
+async fn connected(path: PathBuf) -> Cluster {
+    let options = ConnectOptions {
+        context: None,
+        kubeconfig: Some(path),
+    };
+    let cluster = connect(&options, Durations::default(), Limits::default()).await;
+    cluster.expect("connected")
 }
 
 fn labelled(mut object: Json, run: &str) -> Json {
@@ -62,12 +71,7 @@ async fn what_a_run_makes_is_seen_and_removed() {
     let Some(path) = kubeconfig("what_a_run_makes_is_seen_and_removed") else {
         return;
     };
-    let options = ConnectOptions {
-        context: None,
-        kubeconfig: Some(path),
-    };
-    let cluster = connect(&options, Durations::default(), Limits::default()).await;
-    let cluster = cluster.expect("connected");
+    let cluster = connected(path).await;
     let api = &cluster.api;
     let facts = collect(api).await;
     assert!(
