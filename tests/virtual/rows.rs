@@ -122,8 +122,8 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     })
 }
 
-/// Whether the informational checks that a row names observe something else, and all others of the environment
-/// the same: what they tell is of no run by itself.
+/// Whether the informational checks that a row names observe something else, and all others the same: what they
+/// tell is of no run by itself.
 fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
     let parsed = row.tells.iter().map(|pattern| Pattern::parse(pattern));
     let patterns: Result<Vec<_>, _> = parsed.collect();
@@ -142,7 +142,7 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
         let Some(before) = before.get(id) else {
             continue;
         };
-        let is_kept = id.starts_with(OF_FACTS) && is_recorded(before) && is_recorded(check);
+        let is_kept = is_recorded(before) && is_recorded(check);
         if named.is_none() && !is_kept {
             continue;
         }
@@ -168,7 +168,8 @@ fn is_recorded(check: &CheckView) -> bool {
 }
 
 /// What a check observed: facts as they are; of the network without the digits, which are of addresses and times,
-/// and with the targets in the order of what is left of them.
+/// without the letter of a node, since on which one of its pool a prober stands depends on what else does, and with
+/// the targets in the order of what is left of them.
 fn observed(check: &CheckView) -> String {
     let looks = check.attempts.last().map(|attempt| &attempt.looks);
     let look = looks.and_then(|looks| looks.first());
@@ -178,6 +179,13 @@ fn observed(check: &CheckView) -> String {
     }
     let targets = observation["targets"].take();
     let of = |target: &Value| {
+        let mut target = target.clone();
+        let name = target["target"].as_str().and_then(|it| it.rsplit_once('-'));
+        if let Some((pool, letter)) = name
+            && letter.len() == 1
+        {
+            target["target"] = json!(pool);
+        }
         let mut text = target.to_string();
         text.retain(|c| !c.is_ascii_digit());
         text
