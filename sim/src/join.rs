@@ -45,6 +45,15 @@ const OLDEST: (u32, u32) = (1, 36);
 /// How long the controllers may take to lift the taint of a new node before we go on without.
 const SETTLING: Duration = Duration::from_secs(15);
 
+/// How long they may take to notice that nothing is heard of a node: `--node-monitor-grace-period` and some more.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// The taint of a node that is not Ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+/// The taint of a node from which nothing is heard.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
 /// How many requests of the same kind are under way.
 const AT_ONCE: usize = 16;
 
@@ -193,7 +202,7 @@ impl Joined {
     }
 
     /// Waits until the objects of all nodes show the faults that are set, and the controllers have
-    /// taken note of nodes that are Ready again.
+    /// taken note of nodes that are Ready again or from which nothing is heard.
     pub async fn shown(&self) {
         let mut changes = self.cluster.faults.changes();
         loop {
@@ -215,6 +224,14 @@ impl Joined {
             }
         }
         settle(&self.cluster).await;
+        let faults = self.cluster.faults.current();
+        for (name, node) in &self.cluster.nodes {
+            if node.suffers(FaultKind::NodeVanishes, &faults) {
+                let is_silent =
+                    |node: Option<&Node>| node.is_some_and(|it| is_tainted(it, UNREACHABLE));
+                await_node(&self.cluster, name, SILENCE, is_silent).await;
+            }
+        }
     }
 
     /// Whether the API server reaches the kubelets, as far as that can be told.
@@ -293,15 +310,7 @@ async fn version(client: &Client) -> Result<String, JoinError> {
 
 /// Waits until the controllers have lifted the taint that every new node gets.
 async fn settle(cluster: &Cluster) {
-    let untainted = |node: Option<&Node>| {
-        let taints = node.and_then(|node| node.spec.as_ref()?.taints.as_ref());
-        node.is_some()
-            && !taints.is_some_and(|taints| {
-                taints
-                    .iter()
-                    .any(|taint| taint.key == "node.kubernetes.io/not-ready")
-            })
-    };
+    let untainted = |node: Option<&Node>| node.is_some_and(|it| !is_tainted(it, NOT_READY));
     let faults = cluster.faults.current();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     // One list tells of most nodes that there is nothing to wait for
@@ -320,9 +329,7 @@ async fn settle(cluster: &Cluster) {
         if node.suffers(FaultKind::NodeNotReady, &faults) {
             continue;
         }
-        let nodes: Api<Node> = Api::all(cluster.client.clone());
-        let settled = timeout(SETTLING, await_condition(nodes, name, untainted)).await;
-        if !matches!(settled, Ok(Ok(_))) {
+        if !await_node(cluster, name, SETTLING, untainted).await {
             tracing::warn!(
                 node = name,
                 "the node keeps its not-ready taint: are there controllers?"
@@ -330,4 +337,21 @@ async fn settle(cluster: &Cluster) {
             return;
         }
     }
+}
+
+/// Whether a node comes to a condition in time.
+async fn await_node(
+    cluster: &Cluster,
+    name: &str,
+    most: Duration,
+    condition: impl Fn(Option<&Node>) -> bool,
+) -> bool {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let came = timeout(most, await_condition(nodes, name, condition)).await;
+    matches!(came, Ok(Ok(_)))
+}
+
+fn is_tainted(node: &Node, key: &str) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == key))
 }

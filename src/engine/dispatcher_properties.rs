@@ -544,6 +544,30 @@ fn what_held_then_failed_and_holds_again_is_flaky_and_on_record() {
     }
 }
 
+/// A pod is Ready before its server listens: what a pod sees of itself is not that it refuses.
+#[test]
+fn what_refuses_at_first_is_recorded_once_it_answers_or_never_will() {
+    for (class, after, rounds) in [
+        ("refused", 3, 4),
+        // As long as anything has to come right: a minute, each half second
+        ("refused", usize::MAX, 121),
+        ("timeout", usize::MAX, 1),
+    ] {
+        let mut looks = 0;
+        let (conclusions, _) = played(vec![check(0, 3)], 1, |_, _, _| {
+            looks += 1;
+            let answers = looks > after;
+            let mut look = outcome(if answers { Turn::Holds } else { Turn::Refuted });
+            let failed = json!({"by": null, "answer": {"failed": {"class": class}}});
+            let targets = if answers { json!([]) } else { json!([failed]) };
+            look.taken.as_mut().expect("taken").observation = json!({"targets": targets});
+            look
+        });
+        assert_eq!(conclusions[0].verdict, Verdict::Recorded);
+        assert_eq!(looks, rounds, "{class} until {after}");
+    }
+}
+
 /// A number by chance (splitmix64).
 fn chance(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

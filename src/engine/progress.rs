@@ -359,14 +359,14 @@ impl CheckState {
         }
     }
 
-    /// Whether this round settles the attempt: it held as often as it must, or further rounds
-    /// cannot be expected to change it. Only what crosses the network takes time to come right,
-    /// and that time is granted once.
+    /// Whether this round, with what its `own` look brought, settles the attempt: it held as often as it must, or
+    /// further rounds cannot be expected to change it. Only what crosses the network takes time to come right, and
+    /// that time is granted once.
     pub(super) fn attempt_is_over(
         &self,
         now: Duration,
-        verdict: Verdict,
-        reason: &Because,
+        (verdict, reason): (Verdict, &Because),
+        own: Option<&LookOutcome>,
         limits: &Limits,
         durations: &Durations,
     ) -> bool {
@@ -381,26 +381,33 @@ impl CheckState {
             }
             // What does not work for Linux either may come right for Windows
             Verdict::Skip if !tells(reason) => true,
-            Verdict::LimitationLifted | Verdict::Recorded => true,
+            Verdict::LimitationLifted => true,
+            // Nobody listens yet, or nobody ever will
+            Verdict::Recorded => {
+                self.has_had_time(now, durations) || !own.is_some_and(LookOutcome::is_refused_alone)
+            }
             Verdict::Fail | Verdict::Warn | Verdict::Broken | Verdict::Skip => {
                 let trouble = reason.trouble();
                 let lasting = trouble.is_some_and(|trouble| trouble.kind.is_lasting());
-                let balanced = self.check.looks.iter().any(|look| {
-                    let mut needs = look.needs.iter();
-                    look.test.traits().needs_source
-                        && needs.any(|(key, _)| key.name == FixtureName::LoadBalancer)
-                });
-                let converge = match balanced {
-                    true => durations.converge.max(durations.balancer),
-                    false => durations.converge,
-                };
-                // Without a beginning, what it looks at has been made anew meanwhile
-                let patience = self.began.is_some_and(|began| now >= began + converge);
                 // Seen once, before its neighbours' time-outs used up the time, it may have been too early
                 let once = tells(reason) && self.tried == 1;
-                lasting || (patience && !once)
+                lasting || (self.has_had_time(now, durations) && !once)
             }
         }
+    }
+
+    /// Whether it has had its time to come right. What has been made anew meanwhile begins again.
+    fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
+        let balanced = self.check.looks.iter().any(|look| {
+            let mut needs = look.needs.iter();
+            look.test.traits().needs_source
+                && needs.any(|(key, _)| key.name == FixtureName::LoadBalancer)
+        });
+        let converge = match balanced {
+            true => durations.converge.max(durations.balancer),
+            false => durations.converge,
+        };
+        self.began.is_some_and(|began| now >= began + converge)
     }
 
     pub(super) fn attempted(&self, verdict: Verdict, brought: Vec<LookOutcome>) -> Attempted {

@@ -18,7 +18,7 @@ use crate::clusters::Nodes;
 use crate::policy::{mutating, refusing};
 use crate::table::{self, NONE, ROWS, Row, asked};
 use crate::validation::Validation;
-use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within_of};
+use crate::world::{ALL, Outcome, World, ran_of, same, selection_of, trial, within_of};
 use crate::{objects, products, rejections};
 
 /// What takes long, and the term that leaves it out where it is not turned.
@@ -97,7 +97,7 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         }
         world.joined.shown().await;
         objects::change(&world.cluster().api, &row.objects).await?;
-        let before = world.objects();
+        let before = kept(world.objects(), row);
         let of_the_way = row.fault.parse().into_iter().collect();
         let interference = Interference::new(of_the_way, 1);
         let client = interference.before(&world.server.client());
@@ -116,14 +116,28 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         let view = ran.view()?;
         // Objects that are otherwise are not left alone by those whose they are
         if row.objects.is_empty() {
-            world.left(&view, &before).await?;
+            world.cleared(&view).await?;
+            same(&before, &kept(world.objects(), row))?;
         }
         Ok(view)
     })
 }
 
-/// Whether the informational checks that a row names observe something else, and all others of the environment
-/// the same: what they tell is of no run by itself.
+/// What a run of a row has to leave as it is. Where something is broken, all but what controllers make of the
+/// cluster's own workloads, and what they say of those.
+fn kept(mut objects: BTreeMap<String, Value>, row: &Row) -> BTreeMap<String, Value> {
+    let is_own = |name: &str| row.fault != NONE && name.contains(" kube-");
+    objects.retain(|name, object| !is_own(name) || object["metadata"]["ownerReferences"].is_null());
+    for (name, object) in &mut objects {
+        if is_own(name) {
+            object["status"].take();
+        }
+    }
+    objects
+}
+
+/// Whether the informational checks that a row names observe something else, and all others the same: what they
+/// tell is of no run by itself.
 fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
     let parsed = row.tells.iter().map(|pattern| Pattern::parse(pattern));
     let patterns: Result<Vec<_>, _> = parsed.collect();
@@ -142,7 +156,7 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
         let Some(before) = before.get(id) else {
             continue;
         };
-        let is_kept = id.starts_with(OF_FACTS) && is_recorded(before) && is_recorded(check);
+        let is_kept = is_recorded(before) && is_recorded(check);
         if named.is_none() && !is_kept {
             continue;
         }
@@ -168,7 +182,8 @@ fn is_recorded(check: &CheckView) -> bool {
 }
 
 /// What a check observed: facts as they are; of the network without the digits, which are of addresses and times,
-/// and with the targets in the order of what is left of them.
+/// without the letter of a node, since on which one of its pool a prober stands depends on what else does, and with
+/// the targets in the order of what is left of them.
 fn observed(check: &CheckView) -> String {
     let looks = check.attempts.last().map(|attempt| &attempt.looks);
     let look = looks.and_then(|looks| looks.first());
@@ -178,6 +193,13 @@ fn observed(check: &CheckView) -> String {
     }
     let targets = observation["targets"].take();
     let of = |target: &Value| {
+        let mut target = target.clone();
+        let name = target["target"].as_str().and_then(|it| it.rsplit_once('-'));
+        if let Some((pool, letter)) = name
+            && letter.len() == 1
+        {
+            target["target"] = json!(pool);
+        }
         let mut text = target.to_string();
         text.retain(|c| !c.is_ascii_digit());
         text

@@ -26,8 +26,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// What a list in the folder of the table says: a name, and what it waits for or who shows it instead.
-fn listed(name: &str) -> Result<BTreeMap<String, String>, String> {
+/// What waits for a claim without a case, with that claim.
+fn awaited() -> Result<BTreeMap<String, String>, String> {
+    let name = "awaited.txt";
     let path = table::folder().join(name);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
     let lines = text
@@ -45,12 +46,12 @@ fn listed(name: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(all)
 }
 
-/// Each fault of the catalogue has a row, or waits for a claim, or is listed with the test that has it.
+/// Each fault of the catalogue has a row, or waits for a claim.
 fn every_fault() -> Outcome {
     let known: BTreeSet<_> = ProductFault::catalogue().map(|info| info.name).collect();
     let kind = |row: &'static Row| row.fault.split('=').next().unwrap_or_default();
     let here: BTreeSet<_> = EACH.iter().map(kind).collect();
-    let (awaited, elsewhere) = (listed("awaited.txt")?, listed("elsewhere.txt")?);
+    let awaited = awaited()?;
     let mut wrong = Vec::new();
     let mut rows = BTreeSet::new();
     for row in EACH.iter() {
@@ -75,7 +76,7 @@ fn every_fault() -> Outcome {
         }
     }
     for fault in &known {
-        let listed = awaited.contains_key(*fault) || elsewhere.contains_key(*fault);
+        let listed = awaited.contains_key(*fault);
         if here.contains(fault) == listed {
             wrong.push(format!(
                 "{fault} has {} row",
@@ -94,14 +95,6 @@ fn every_fault() -> Outcome {
         let is_there = Path::new(env!("CARGO_MANIFEST_DIR")).join(feature).exists();
         if !is_there && !known.contains(feature.as_str()) {
             wrong.push(format!("{feature} is no fault and no file"));
-        }
-    }
-    for (name, file) in &elsewhere {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{file}: {error}"))?;
-        let case = name.split('/').next().unwrap_or(name);
-        if !text.contains(case) {
-            wrong.push(format!("{name} is not in {file}"));
         }
     }
     none(&wrong)
@@ -135,16 +128,9 @@ fn every_case() -> Outcome {
             shown.insert(case.to_owned());
         }
     }
-    let elsewhere = listed("elsewhere.txt")?;
-    let mut wrong = Vec::new();
-    for case in all.keys() {
-        match (shown.contains(case), elsewhere.contains_key(case)) {
-            (false, false) => wrong.push(format!("{case} is shown to fail by no row")),
-            (true, true) => wrong.push(format!("{case} is listed and has a row")),
-            _ => {}
-        }
-    }
-    none(&wrong)
+    let wrong = all.keys().filter(|case| !shown.contains(*case));
+    let wrong = wrong.map(|case| format!("{case} is shown to fail by no row"));
+    none(&wrong.collect::<Vec<_>>())
 }
 
 /// Whether a verdict shows that a check of this kind can fail.

@@ -241,30 +241,22 @@ impl World {
 
     /// Whether everything is as it was.
     pub(crate) fn unchanged(&self, before: &BTreeMap<String, Value>) -> Outcome {
-        let after = self.objects();
-        let names = before.keys().chain(after.keys());
-        let mut other: Vec<_> = names
-            .filter(|name| before.get(*name) != after.get(*name))
-            .map(|name| match (before.get(name), after.get(name)) {
-                (None, _) => format!("{name} is left"),
-                (_, None) => format!("{name} is gone"),
-                (Some(before), Some(after)) => format!("{name} was\n{before}\nand is\n{after}"),
-            })
-            .collect();
-        other.dedup();
-        match other.as_slice() {
-            [] => Ok(()),
-            other => Err(other.join("\n")),
-        }
+        same(before, &self.objects())
     }
 
     /// Whether what a run says of what it left is true, and what it left can be removed.
     pub(crate) async fn left(&self, view: &RunView, before: &BTreeMap<String, Value>) -> Outcome {
-        let torn_down = view.torn_down.as_ref();
-        if torn_down.is_none_or(|done| !done.left.is_empty() || !done.troubles.is_empty()) {
-            self.cleaned_up().await?;
-        }
+        self.cleared(view).await?;
         self.unchanged(before)
+    }
+
+    /// Removes what a run says that it left.
+    pub(crate) async fn cleared(&self, view: &RunView) -> Outcome {
+        let torn_down = view.torn_down.as_ref();
+        match torn_down.is_none_or(|done| !done.left.is_empty() || !done.troubles.is_empty()) {
+            true => self.cleaned_up().await,
+            false => Ok(()),
+        }
     }
 
     /// Removes what runs have left, as `winconform cleanup` does.
@@ -275,6 +267,24 @@ impl World {
             true => Ok(()),
             false => Err(format!("not all could be removed: {removed:?}")),
         }
+    }
+}
+
+/// Whether all objects are as they were before.
+pub(crate) fn same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Outcome {
+    let names = before.keys().chain(after.keys());
+    let mut other: Vec<_> = names
+        .filter(|name| before.get(*name) != after.get(*name))
+        .map(|name| match (before.get(name), after.get(name)) {
+            (None, _) => format!("{name} is left"),
+            (_, None) => format!("{name} is gone"),
+            (Some(before), Some(after)) => format!("{name} was\n{before}\nand is\n{after}"),
+        })
+        .collect();
+    other.dedup();
+    match other.as_slice() {
+        [] => Ok(()),
+        other => Err(other.join("\n")),
     }
 }
 

@@ -20,6 +20,10 @@ use crate::clock;
 use crate::cluster::Cluster;
 use crate::lock::locked;
 
+/// How long it takes about until a pod is bound, seen by the kubelet and refused. A replica set makes another one
+/// at once, and would else make one after the other before any time passes.
+const REFUSING: Duration = Duration::from_millis(100);
+
 /// Leads a pod until it is deleted, or until `gone` says that the API server has forgotten it.
 pub(crate) async fn live(
     cluster: Arc<Cluster>,
@@ -47,6 +51,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     run.node.up().await;
     if !over {
         if let Some(verdict) = admit::refusal(cluster, run) {
+            cluster.clock.pass(REFUSING).await;
             events::warning(cluster, run, &verdict.reason, verdict.message.clone());
             let message = format!("Pod was rejected: {}", verdict.message);
             run.note(|book| {

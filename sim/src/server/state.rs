@@ -38,6 +38,9 @@ pub(super) struct State {
     pub(super) renewed: HashMap<String, Instant>,
     /// Since when nodes are not there that have pods.
     pub(super) gone_nodes: BTreeMap<String, Instant>,
+    /// When a daemon set last replaced a failed pod, and how long it waits with the next: by the set's UID
+    /// and the node.
+    pub(super) replaced: HashMap<(String, String), (Instant, Duration)>,
     /// The events that were told, by what they are about and what they say.
     told: HashMap<(String, String, String), Key>,
     /// What clients trust the server by, as PEM.
@@ -59,6 +62,7 @@ impl State {
             awaited: HashMap::new(),
             renewed: HashMap::new(),
             gone_nodes: BTreeMap::new(),
+            replaced: HashMap::new(),
             told: HashMap::new(),
             authority,
             token: Token::new(),

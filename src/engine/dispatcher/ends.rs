@@ -19,7 +19,8 @@ impl Dispatcher {
             state.note_apart(verdict, &reason, &brought);
         }
         state.end_round(self.now, verdict, &reason);
-        if !state.attempt_is_over(self.now, verdict, &reason, &self.limits, &self.durations) {
+        let (own, limits, durations) = (brought.first(), &self.limits, &self.durations);
+        if !state.attempt_is_over(self.now, (verdict, &reason), own, limits, durations) {
             state.paused = state.pause(self.now, &self.durations);
             state.stage = Stage::Due(self.now + state.paused);
         } else if state.needs_controls_again(verdict, &reason)

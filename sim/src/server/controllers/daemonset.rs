@@ -1,13 +1,15 @@
 //! Daemon sets: a pod on every node that takes it (kubernetes 1.37.0, `pkg/controller/daemon/`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
 use super::replicaset::told;
 use super::scheduler;
-use super::{hash_of, made, number};
+use super::{Work, hash_of, made, number};
+use crate::clock;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;
@@ -15,6 +17,10 @@ use crate::world::Key;
 
 const COMPONENT: &str = "daemonset-controller";
 const REVISION: &str = "controller-revision-hash";
+
+/// How long it waits after the first failed pod that it replaces on a node, and at most, twice as long each
+/// time: kubelets that refuse its pods are not to be flooded (`cmd/kube-controller-manager/app/apps.go`).
+const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(15));
 
 /// What the pods tolerate beside their own (`pkg/controller/daemon/util/daemonset_util.go`).
 const TOLERATED: [(&str, &str); 6] = [
@@ -56,8 +62,11 @@ pub(super) fn look(state: &mut State, key: &Key) {
             }
             continue;
         }
-        for (key, _) in own.iter().filter(|(_, pod)| is_over(pod) && !is_going(pod)) {
-            pods::delete(state, COMPONENT, (kind, &set), key);
+        for (pod_key, pod) in own.iter().filter(|(_, pod)| is_over(pod) && !is_going(pod)) {
+            match replace(state, &set, name, pod) {
+                Ok(()) => pods::delete(state, COMPONENT, (kind, &set), pod_key),
+                Err(left) => state.later(left, Work::DaemonSet(key.clone())),
+            }
         }
         missing += i64::from(!own.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
         if own.is_empty() {
@@ -98,6 +107,28 @@ pub(super) fn look(state: &mut State, key: &Key) {
         "observedGeneration": number(&set["metadata"]["generation"]),
     });
     state.set_status("daemonsets", key, told(status));
+}
+
+/// Whether a pod that is over is replaced now, or how long it is left as it is (client-go,
+/// `util/flowcontrol/backoff.go`, without what chance adds).
+fn replace(state: &mut State, set: &Value, node: &str, pod: &Value) -> Result<(), Duration> {
+    if pod["status"]["phase"] != "Failed" {
+        return Ok(());
+    }
+    let (first, longest) = WAITS;
+    let now = clock::moment();
+    let uid = set["metadata"]["uid"].as_str().unwrap_or_default();
+    let before = state.replaced.entry((uid.to_owned(), node.to_owned()));
+    let (last, wait) = before.or_insert((now, Duration::ZERO));
+    let passed = now - *last;
+    if passed > longest * 2 {
+        *wait = Duration::ZERO;
+    }
+    if passed < *wait {
+        return Err(*wait - passed);
+    }
+    (*last, *wait) = (now, (*wait * 2).clamp(first, longest));
+    Ok(())
 }
 
 fn tolerate(spec: &mut Value) {

@@ -184,6 +184,28 @@ async fn a_daemon_set_has_a_pod_on_every_node_that_takes_it() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_daemon_set_waits_longer_with_each_failed_pod_of_a_node() {
+    let scene = Scene::new();
+    scene.node("n", json!({})).await;
+    let set = workload("d", json!({}));
+    scene.create(&format!("{APPS}/daemonsets"), set).await;
+    for seconds in [0, 1, 2, 4] {
+        let failed = &scene.pods("default").await[0];
+        let status = json!({"status": {"phase": "Failed"}});
+        let path = path_of(failed);
+        scene
+            .patch(&format!("{path}/status"), STRATEGIC, status)
+            .await;
+        for _ in 0..seconds {
+            assert_eq!(scene.get(&path).await.0, 200, "after less than {seconds} s");
+            clock::elapse(Duration::from_secs(1)).await;
+        }
+        assert_eq!(scene.get(&path).await.0, 404, "after {seconds} s");
+        assert_eq!(scene.pods("default").await.len(), 1);
+    }
+}
+
 #[tokio::test]
 async fn a_stateful_set_goes_one_by_one() {
     let scene = Scene::new();
