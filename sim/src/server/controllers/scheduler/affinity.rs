@@ -25,10 +25,14 @@ pub(super) fn keeps_away(pod: &Value) -> bool {
     terms(pod, "podAntiAffinity").next().is_some()
 }
 
-/// Whether a term, written by `of`, is about a pod: one of its own namespace.
+/// Whether a term, written by `of`, is about a pod: one of the namespaces that it lists, or else of its own.
 pub(super) fn is_about(term: &Value, of: &Value, pod: &Value) -> bool {
-    of["metadata"]["namespace"] == pod["metadata"]["namespace"]
-        && matches(&term["labelSelector"], &pod["metadata"]["labels"])
+    let namespace = &pod["metadata"]["namespace"];
+    let within = match term["namespaces"].as_array() {
+        Some(listed) => listed.contains(namespace),
+        None => of["metadata"]["namespace"] == *namespace,
+    };
+    within && matches(&term["labelSelector"], &pod["metadata"]["labels"])
 }
 
 /// Whether two nodes are the same place to a term.
