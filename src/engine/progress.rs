@@ -399,9 +399,8 @@ impl CheckState {
     /// Whether it has had its time to come right. What has been made anew meanwhile begins again.
     fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
         let balanced = self.check.looks.iter().any(|look| {
-            let mut needs = look.needs.iter();
-            look.test.traits().needs_source
-                && needs.any(|(key, _)| key.name == FixtureName::LoadBalancer)
+            let is_balancer = |(key, _): &(FixtureKey, Need)| key.name == FixtureName::LoadBalancer;
+            look.test.traits().needs_source && look.needs.iter().any(is_balancer)
         });
         let converge = match balanced {
             true => durations.converge.max(durations.balancer),
@@ -427,11 +426,10 @@ impl CheckState {
                 Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
                 Err(trouble) => (None, None, Some(trouble)),
             };
-            let (name, reply) = (look.name.clone(), outcome.reply);
             LookRecord {
-                name,
+                name: look.name.clone(),
                 role: look.role,
-                reply,
+                reply: outcome.reply,
                 observation,
                 comparison,
                 trouble,

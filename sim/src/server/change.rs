@@ -121,16 +121,30 @@ impl State {
         (form, mut body): (Form, Value),
         dry: bool,
     ) -> Result<(Object, bool), Refusal> {
-        if form == Form::Apply {
-            identify(kind, &key.namespace, &mut body)?;
-            is_named(key, &body)?;
-            body["metadata"]["name"] = json!(key.name);
-            if self.store.get(kind.plural, key).is_none() {
-                return Ok((self.create(kind, &key.namespace, body, dry)?, true));
-            }
+        if form != Form::Apply {
+            let body = patch::patched(form, &*self.live(kind, key)?, body)?;
+            return Ok((self.replace(kind, key, part, body, dry)?, false));
         }
-        let body = patch::patched(form, &*self.live(kind, key)?, body)?;
-        Ok((self.replace(kind, key, part, body, dry)?, false))
+        identify(kind, &key.namespace, &mut body)?;
+        is_named(key, &body)?;
+        body["metadata"]["name"] = json!(key.name);
+        let configuration = body.clone();
+        let (object, made) = match self.store.get(kind.plural, key) {
+            None => (self.create(kind, &key.namespace, body, dry)?, true),
+            Some(live) => {
+                let mut object = Value::clone(live);
+                let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+                if let Some(before) = self.applied.get(uid) {
+                    patch::withdraw(&mut object, before, &body);
+                }
+                let body = patch::patched(form, &object, body)?;
+                (self.replace(kind, key, part, body, dry)?, false)
+            }
+        };
+        if let Some(uid) = object["metadata"]["uid"].as_str().filter(|_| !dry) {
+            self.applied.insert(uid.to_owned(), configuration);
+        }
+        Ok((object, made))
     }
 
     /// Sets the status that a controller has found, if it is another.

@@ -23,8 +23,8 @@
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
 //! `PodSecurity` and quotas, validation beyond what `valid.rs` says, roles and accounts other than the
-//! administrator, the tokens of accounts in pods, `continue`, `managedFields` and what follows from them (an
-//! apply withdraws nothing), deletions in the foreground, of orphans and of collections, `attach`,
+//! administrator, the tokens of accounts in pods, `continue`, `managedFields` (an
+//! apply withdraws what was applied before, by whomever), deletions in the foreground, of orphans and of collections, `attach`,
 //! `port-forward`, evictions, metrics, `Endpoints`, indexed and suspended jobs, cron jobs, claims of volumes,
 //! and any storage beyond memory.
 

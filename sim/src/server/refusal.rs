@@ -42,6 +42,13 @@ impl Cause {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
     }
 
+    pub(super) fn unsupported(field: &str, value: &str, known: &[&str]) -> Self {
+        let known: Vec<String> = known.iter().map(|one| format!("{one:?}")).collect();
+        let known = known.join(", ");
+        let message = format!("Unsupported value: {value:?}: supported values: {known}");
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
     fn told(self) -> Value {
         json!({"reason": self.reason, "message": self.message, "field": self.field})
     }

@@ -26,6 +26,8 @@ const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(super) struct State {
     pub(super) store: Store,
     pub(super) recorded: Recorded,
+    /// What was applied last, by UID.
+    pub(super) applied: HashMap<String, Value>,
     pub(super) given: Given,
     /// The families of the addresses of Services.
     pub(super) families: IpFamilies,
@@ -55,6 +57,7 @@ impl State {
         Self {
             store: Store::default(),
             recorded,
+            applied: HashMap::new(),
             given: Given::default(),
             families: IpFamilies::default(),
             work: BTreeSet::new(),
@@ -80,6 +83,9 @@ impl State {
     /// Removes an object and notes who has to look at that.
     pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
         let change = self.store.remove(kind, key)?;
+        if let Some(uid) = change.object["metadata"]["uid"].as_str() {
+            self.applied.remove(uid);
+        }
         if change.plural == "events" {
             let event = &change.object;
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

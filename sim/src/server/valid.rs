@@ -88,6 +88,10 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
                 }
             }
         }
+        Some(other) if !other.is_empty() => {
+            let at = format!("{at}.os");
+            causes.push(Cause::unsupported(&at, other, &["linux", "windows"]));
+        }
         _ => {}
     }
 }

@@ -1,10 +1,12 @@
 //! The four forms of a patch, each a function from an object to another.
 
 mod strategic;
+mod withdraw;
 
 use serde_json::Value;
 
 use super::refusal::Refusal;
+pub(super) use withdraw::withdraw;
 
 /// How a patch is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +32,8 @@ impl Form {
     }
 }
 
-/// What an object becomes by a patch. What is applied is as a strategic merge: what a manager applied before and
-/// applies no more stays, and there are no conflicts, as every apply is taken for forced.
+/// What an object becomes by a patch. What is applied is as a strategic merge, and there are no conflicts, as every
+/// apply is taken for forced.
 pub(super) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value, Refusal> {
     let mut object = object.clone();
     match form {
