@@ -173,6 +173,30 @@ pub(crate) fn unreachable(reference: &str) -> PullFailure {
     ))
 }
 
+/// What is wrong with a reference as such (`distribution/reference`).
+pub(crate) fn malformed(reference: &str) -> Option<&'static str> {
+    let name = reference.split('@').next().unwrap_or_default();
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let path = match last.split_once(':') {
+        Some((_, "")) => return Some("invalid reference format"),
+        Some((_, tag)) => &name[..name.len() - tag.len() - 1],
+        None => name,
+    };
+    let (host, rest) = path.split_once('/').unwrap_or(("", path));
+    let plain = |text: &str| {
+        let of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/".contains(c);
+        !text.is_empty() && text.chars().all(of_name)
+    };
+    let named = host.contains(['.', ':']) || host == "localhost";
+    let upper = |text: &str| text.chars().any(|c| c.is_ascii_uppercase());
+    let checked = if named { rest } else { path };
+    match (plain(checked), upper(checked)) {
+        (true, _) => None,
+        (false, true) => Some("invalid reference format: repository name must be lowercase"),
+        (false, false) => Some("invalid reference format"),
+    }
+}
+
 /// The reference as containerd writes it: with registry, and with a tag or digest.
 fn normalise(reference: &str) -> String {
     let first = reference.split('/').next().unwrap_or_default();
@@ -340,6 +364,20 @@ mod tests {
         assert!(runs(own, Build::Ws2019) && !runs(own, Build::Ws2022));
         let any = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
         assert!(runs(any, Build::Ws2022));
+    }
+
+    #[test]
+    fn references_are_checked_as_such() {
+        for good in ["busybox", "a.b:5000/c/d:1", "b@sha256:00", "localhost/x"] {
+            assert_eq!(malformed(good), None, "{good}");
+        }
+        assert_eq!(
+            malformed("Busybox"),
+            Some("invalid reference format: repository name must be lowercase")
+        );
+        for bad in ["", "a b", "a:", "::::@/"] {
+            assert!(malformed(bad).is_some(), "{bad}");
+        }
     }
 
     #[test]

@@ -2,17 +2,16 @@
 //! `pkg/kubelet/lifecycle/predicate.go`, `pkg/kubelet/lifecycle/features_windows.go` and the scheduler's
 //! `AdmissionCheck`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use serde_json::json;
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec};
 
 use super::book::NodeVerdict;
 use super::resources;
 use super::run::PodRun;
 use crate::cluster::{Cluster, NodeState};
 use crate::node::allocatable;
-use crate::placing::selects;
 use crate::topology::Os;
 
 /// The reason for which the node refuses the pod, if it does.
@@ -140,14 +139,60 @@ fn lacking(
 
 /// Whether the node carries what the pod selects.
 fn of_labels(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
-    let node = json!({"metadata": {"name": node.name, "labels": node.labels}});
-    match selects(&json!(pod), &node) {
+    let spec = pod.spec.as_ref()?;
+    let mut selector = spec.node_selector.iter().flatten();
+    let selected = selector.all(|(key, value)| node.labels.get(key) == Some(value));
+    let affinity = spec.affinity.as_ref();
+    let required = affinity
+        .and_then(|affinity| affinity.node_affinity.as_ref())
+        .and_then(|own| {
+            own.required_during_scheduling_ignored_during_execution
+                .as_ref()
+        });
+    let wanted = required.is_none_or(|required| {
+        let mut terms = required.node_selector_terms.iter();
+        terms.any(|term| matches(term, &node.labels, &node.name))
+    });
+    match selected && wanted {
         true => None,
         false => refused(
             "NodeAffinity",
             "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
         ),
     }
+}
+
+/// `component-helpers/scheduling/corev1/nodeaffinity`; an empty term matches nothing.
+fn matches(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {
+    let expressions = term.match_expressions.as_deref().unwrap_or_default();
+    let fields = term.match_fields.as_deref().unwrap_or_default();
+    let holds = |rule: &NodeSelectorRequirement, value: Option<&str>| {
+        let values = rule.values.as_deref().unwrap_or_default();
+        let listed = value.is_some_and(|value| values.iter().any(|known| known == value));
+        let number = |text: &str| text.parse::<i64>().ok();
+        let bound = values.first().and_then(|text| number(text));
+        let value_number = value.and_then(number);
+        match rule.operator.as_str() {
+            "In" => listed,
+            "NotIn" => !listed,
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            "Gt" => value_number
+                .zip(bound)
+                .is_some_and(|(value, bound)| value > bound),
+            "Lt" => value_number
+                .zip(bound)
+                .is_some_and(|(value, bound)| value < bound),
+            _ => false,
+        }
+    };
+    let of_labels = |rule| {
+        let rule: &NodeSelectorRequirement = rule;
+        holds(rule, labels.get(&rule.key).map(String::as_str))
+    };
+    (!expressions.is_empty() || !fields.is_empty())
+        && expressions.iter().all(of_labels)
+        && fields.iter().all(|rule| holds(rule, Some(name)))
 }
 
 #[cfg(test)]

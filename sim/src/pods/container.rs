@@ -175,7 +175,7 @@ impl Slot<'_> {
             let (name, pod) = (&self.spec.name, self.run.written());
             let message = format!(
                 "back-off {} restarting failed container={name} pod={pod}",
-                super::pull::written(pause),
+                go_duration(pause),
             );
             let text = format!("Back-off restarting failed container {name} in pod {pod}");
             self.warn("BackOff", text);
@@ -207,14 +207,17 @@ impl Slot<'_> {
             let image = self.pull().await;
             let trouble = match env::of(cluster, run, spec).await {
                 Ok(env) => match volumes::files(run, spec, &env) {
-                    Ok(files) => {
-                        let place = Place {
-                            env,
-                            files,
-                            ..run.place(spec, &image)
-                        };
-                        return (image, place);
-                    }
+                    Ok(files) => match start::forbidden(run, spec) {
+                        None => {
+                            let place = Place {
+                                env,
+                                files,
+                                ..run.place(spec, &image)
+                            };
+                            return (image, place);
+                        }
+                        Some(text) => text,
+                    },
                     Err(missing) => missing.text,
                 },
                 Err(missing) => missing.text,
@@ -295,7 +298,7 @@ impl Slot<'_> {
                 (_, 0) => "Completed",
                 _ => "Error",
             },
-            message: None,
+            message: start::last_words(self, &place, code),
             from: Some(since),
             to: Some(run.now(cluster)),
             id: Some(id),
@@ -399,6 +402,14 @@ fn start_time(os: Os) -> Duration {
     }
 }
 
+fn go_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds}s"),
+        (minutes, seconds) => format!("{minutes}m{seconds}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,5 +418,11 @@ mod tests {
     fn exit_codes_have_a_sign_in_the_api() {
         assert_eq!(signed(DLL_INIT_FAILED), -1_073_741_502);
         assert_eq!(signed(program::CONTROL_C), -1_073_741_510);
+    }
+
+    #[test]
+    fn durations_read_as_in_go() {
+        assert_eq!(go_duration(Duration::from_secs(20)), "20s");
+        assert_eq!(go_duration(Duration::from_mins(5)), "5m0s");
     }
 }

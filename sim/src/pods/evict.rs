@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::json;
 
 use super::book::NodeVerdict;
 use super::run::PodRun;
 use super::{events, resources};
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
-use crate::placing::tolerated;
 use crate::topology::Os;
 use crate::world::Key;
 
@@ -116,8 +114,13 @@ pub(super) fn refusal(
     if !presses || is_critical(pod) || resources::qos_class(spec) != "BestEffort" {
         return None;
     }
-    let taint = json!({"key": TAINT, "effect": "NoSchedule"});
-    (!tolerated(&json!(pod), &taint)).then(|| NodeVerdict {
+    let tolerated = spec.tolerations.iter().flatten().any(|toleration| {
+        let any = toleration.operator.as_deref() == Some("Exists");
+        let key = toleration.key.as_deref().unwrap_or_default();
+        let effect = toleration.effect.as_deref().unwrap_or_default();
+        (key == TAINT || key.is_empty() && any) && matches!(effect, "" | "NoSchedule")
+    });
+    (!tolerated).then(|| NodeVerdict {
         reason: "Evicted".to_owned(),
         message: "The node had condition: [MemoryPressure]. ".to_owned(),
     })
@@ -125,9 +128,8 @@ pub(super) fn refusal(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
+    use serde_json::{Value, json};
 
     #[expect(
         clippy::needless_pass_by_value,

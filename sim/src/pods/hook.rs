@@ -1,8 +1,11 @@
 //! Lifecycle hooks (kubernetes 1.37.0, `pkg/kubelet/lifecycle/handlers.go`).
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::LifecycleHandler;
 
 use super::container::Slot;
+use super::reach::{self, NotReached};
 use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
@@ -56,7 +59,27 @@ impl Slot<'_> {
                 Execed::Refused(why) => failed(&why, b""),
             };
         }
-        Err("hybrid-sim runs hooks that execute a program, and no others".to_owned())
+        if let Some(get) = &hook.http_get {
+            let path = get.path.clone().unwrap_or_default();
+            // handlers.go: its client has no limit of its own, and the system's is the last
+            return match reach::get(self, get, Duration::from_mins(2)) {
+                // Whatever the answer says, it is one
+                Ok(_) => Ok(()),
+                Err(NotReached::Failed { why, took }) => {
+                    self.cluster.clock.pass(took).await;
+                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
+                }
+                Err(NotReached::Unknown(why)) => {
+                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
+                }
+            };
+        }
+        if let Some(sleep) = &hook.sleep {
+            let seconds = u64::try_from(sleep.seconds).unwrap_or(0);
+            self.cluster.clock.pass(Duration::from_secs(seconds)).await;
+            return Ok(());
+        }
+        Err("Cannot run handler: invalid handler".to_owned())
     }
 
     /// Runs a program in the container.

@@ -327,7 +327,11 @@ async fn follow(run: &PodRun, reporter: &Reporter, seen: &mut watch::Receiver<Ar
             let grace = pod.metadata.deletion_grace_period_seconds.or(own);
             run.end(seconds(grace.unwrap_or(30)));
         }
-        let told = pod.metadata.generation != generation || reporter.is_contradicted(&pod);
+        let gates = pod.spec.as_ref().is_some_and(|spec| {
+            let gates = spec.readiness_gates.as_ref();
+            gates.is_some_and(|gates| !gates.is_empty())
+        });
+        let told = gates || pod.metadata.generation != generation || reporter.is_contradicted(&pod);
         generation = pod.metadata.generation;
         run.book().pod = pod;
         if told {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::book::Role;
 use super::container::Slot;
 use super::hook::Execed;
-use super::reach;
+use super::reach::{self, NotReached};
 use super::stop::Stop;
 use crate::fault::FaultKind;
 
@@ -164,25 +164,27 @@ async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
         return by_exec(slot, command, limit).await;
     }
     let reached = if let Some(get) = &probe.http_get {
-        reach::get(slot, get).map(|answer| match answer?.status {
-            ..400 => Ok(()),
-            status => Err(format!("HTTP probe failed with statuscode: {status}")),
+        reach::get(slot, get, limit).map(|answer| match answer.status {
+            ..400 => Checked::Healthy,
+            status => Checked::Failed(format!("HTTP probe failed with statuscode: {status}")),
         })
     } else if let Some(socket) = &probe.tcp_socket {
-        reach::open(slot, socket)
+        reach::open(slot, socket, limit).map(|()| Checked::Healthy)
     } else if probe.grpc.is_some() {
-        Err("hybrid-sim does not simulate probes by gRPC".to_owned())
+        let why = "hybrid-sim does not simulate probes by gRPC";
+        Err(NotReached::Unknown(why.to_owned()))
     } else {
         let pod = slot.run.written();
-        Err(format!(
-            "missing probe handler for {pod}:{}",
-            slot.spec.name
-        ))
+        let why = format!("missing probe handler for {pod}:{}", slot.spec.name);
+        Err(NotReached::Unknown(why))
     };
     match reached {
-        Ok(Ok(())) => Checked::Healthy,
-        Ok(Err(why)) => Checked::Failed(why),
-        Err(why) => Checked::Unknown(why),
+        Ok(checked) => checked,
+        Err(NotReached::Failed { why, took }) => {
+            slot.cluster.clock.pass(took).await;
+            Checked::Failed(why)
+        }
+        Err(NotReached::Unknown(why)) => Checked::Unknown(why),
     }
 }
 

@@ -1,18 +1,41 @@
-//! What a kubelet reaches of what it probes (kubernetes 1.37.0, `pkg/probe/{http,tcp}`): a pod of its own.
+//! What a kubelet reaches of what it probes (kubernetes 1.37.0, `pkg/probe/{http,tcp}`): its own pod,
+//! or whatever else has the address that a probe names.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{HTTPGetAction, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::container::Slot;
 use crate::program::http::Answer;
-use crate::program::kubelet;
+use crate::program::kubelet::{self, Lost};
 use crate::program::serve::{self, Exchange};
 use crate::world::Page;
 
-/// Asks by HTTP, as the node does; why nobody answers, or what the simulator does not do.
-pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction) -> Result<Result<Answer, String>, String> {
+/// Why there is nothing to judge by.
+pub(super) enum NotReached {
+    /// Nobody answers, which fails a probe, after so long.
+    Failed { why: String, took: Duration },
+    /// It could not even be asked.
+    Unknown(String),
+}
+
+impl NotReached {
+    fn at_once(why: String) -> Self {
+        Self::Failed {
+            why,
+            took: Duration::ZERO,
+        }
+    }
+}
+
+/// Asks by HTTP, as the node does.
+pub(super) fn get(
+    slot: Slot<'_>,
+    get: &HTTPGetAction,
+    limit: Duration,
+) -> Result<Answer, NotReached> {
     let to = target(slot, get.host.as_deref(), &get.port)?;
     let path = get.path.as_deref().unwrap_or("/");
     let path = match path.starts_with('/') {
@@ -21,52 +44,92 @@ pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction) -> Result<Result<Answer, 
     };
     let scheme = get.scheme.as_deref().unwrap_or("HTTP").to_lowercase();
     let url = format!("Get \"{scheme}://{to}{path}\"");
-    let page = match page(slot, to) {
-        Ok(_) if scheme == "https" => {
-            Err("http: server gave HTTP response to HTTPS client".to_owned())
+    let secure = scheme == "https";
+    match page(slot, to) {
+        Some(Ok(_)) if secure => {
+            let why = format!("{url}: http: server gave HTTP response to HTTPS client");
+            Err(NotReached::at_once(why))
         }
-        page => page,
-    };
-    Ok(page.map_err(|why| format!("{url}: {why}")).map(|page| {
-        let exchange = Exchange {
-            hostname: &slot.run.key.name,
-            address: to.ip(),
-            source: slot.run.node.view.address.into(),
-        };
-        let world = slot.cluster.world();
-        let view = slot.cluster.view(&world);
-        kubelet::on_node(&slot.run.node.name, slot.os(), &view, |net| {
-            serve::answer(page, &path, exchange, net)
-        })
-    }))
-}
-
-/// Opens a TCP connection; why it cannot, or what the simulator does not do.
-pub(super) fn open(slot: Slot<'_>, socket: &TCPSocketAction) -> Result<Result<(), String>, String> {
-    let to = target(slot, socket.host.as_deref(), &socket.port)?;
-    Ok(page(slot, to).map(|_| ()))
-}
-
-/// The pod, and its port.
-fn target(slot: Slot<'_>, named: Option<&str>, port: &IntOrString) -> Result<SocketAddr, String> {
-    let port = number(slot, port)?;
-    let own = slot.run.address().unwrap_or(slot.run.node.view.address);
-    match named {
-        None | Some("") => Ok(SocketAddr::new(own.into(), port)),
-        Some(_) => Err("hybrid-sim probes a pod's own address alone".to_owned()),
+        Some(Ok(page)) => {
+            let own = slot.run.address().unwrap_or(slot.run.node.view.address);
+            let exchange = Exchange {
+                hostname: &slot.run.key.name,
+                address: own.into(),
+                source: slot.run.node.view.address.into(),
+            };
+            Ok(from_node(slot, |net| {
+                serve::answer(page, &path, exchange, net)
+            }))
+        }
+        Some(Err(why)) => Err(NotReached::at_once(format!("{url}: {why}"))),
+        None => {
+            from_node(slot, |net| kubelet::get(net, to, secure, &path, limit)).map_err(|lost| {
+                match lost {
+                    Lost::Nothing { why, took } => NotReached::Failed {
+                        why: format!("{url}: {why}"),
+                        took,
+                    },
+                    Lost::NotSimulated(what) => NotReached::Unknown(what.to_owned()),
+                }
+            })
+        }
     }
 }
 
-/// What the pod serves there, or that it refuses.
-fn page(slot: Slot<'_>, to: SocketAddr) -> Result<Page, String> {
+/// Opens a TCP connection.
+pub(super) fn open(
+    slot: Slot<'_>,
+    socket: &TCPSocketAction,
+    limit: Duration,
+) -> Result<(), NotReached> {
+    let to = target(slot, socket.host.as_deref(), &socket.port)?;
+    match page(slot, to) {
+        Some(Ok(_)) => Ok(()),
+        Some(Err(why)) => Err(NotReached::at_once(why)),
+        None => from_node(slot, |net| kubelet::open(net, to, limit))
+            .map(|_| ())
+            .map_err(|(why, took)| NotReached::Failed { why, took }),
+    }
+}
+
+/// Whom a probe asks: the pod, where it says nothing.
+fn target(
+    slot: Slot<'_>,
+    named: Option<&str>,
+    port: &IntOrString,
+) -> Result<SocketAddr, NotReached> {
+    let port = number(slot, port)?;
+    let host = match named.filter(|host| !host.is_empty()) {
+        None => slot.run.address().map(IpAddr::from),
+        Some("localhost") => Some([127, 0, 0, 1].into()),
+        Some(address) => address.parse().ok(),
+    };
+    let unknown = || NotReached::Unknown("hybrid-sim probes addresses alone".to_owned());
+    let host = host.ok_or_else(unknown)?;
+    Ok(SocketAddr::new(host, port))
+}
+
+/// What the pod itself serves there, or that it refuses; none where another is meant.
+fn page(slot: Slot<'_>, to: SocketAddr) -> Option<Result<Page, String>> {
+    let own = slot.run.address().map(IpAddr::from);
+    let local = slot.run.host_network() && to.ip().is_loopback();
+    if own != Some(to.ip()) && !local {
+        return None;
+    }
     let world = slot.cluster.world();
     let pod = world.pods.get(&slot.run.key);
     let page = pod.and_then(|pod| pod.listening.get(&to.port()).copied());
-    page.ok_or_else(|| kubelet::refused(slot.os(), &to.to_string()))
+    Some(page.ok_or_else(|| kubelet::refused(slot.os(), &to.to_string())))
+}
+
+fn from_node<T>(slot: Slot<'_>, work: impl FnOnce(&dyn kubelet::Net) -> T) -> T {
+    let world = slot.cluster.world();
+    let view = slot.cluster.view(&world);
+    kubelet::on_node(&slot.run.node.name, slot.os(), &view, work)
 }
 
 /// `pkg/probe/util.go`, `ResolveContainerPort`.
-fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, String> {
+fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, NotReached> {
     let number = match port {
         IntOrString::Int(port) => *port,
         IntOrString::String(name) => {
@@ -75,11 +138,12 @@ fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, String> {
             named
                 .map(|port| port.container_port)
                 .or_else(|| name.parse().ok())
-                .ok_or_else(|| format!("couldn't find port: {name} in container"))?
+                .ok_or_else(|| format!("couldn't find port: {name} in container"))
+                .map_err(NotReached::Unknown)?
         }
     };
     u16::try_from(number)
         .ok()
         .filter(|port| *port > 0)
-        .ok_or_else(|| format!("invalid port number: {number}"))
+        .ok_or_else(|| NotReached::Unknown(format!("invalid port number: {number}")))
 }

@@ -1,11 +1,15 @@
-//! What a pod's fields refer to: its own fields, `ConfigMap`s, Secrets.
+//! What a pod's fields refer to: its own fields, its containers' resources, `ConfigMap`s, Secrets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, ObjectFieldSelector, Secret};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Container, ObjectFieldSelector, PodSpec, ResourceFieldSelector, Secret,
+};
 use kube::Api;
 
+use super::resources::milli;
 use super::run::PodRun;
 use crate::cluster::Cluster;
 
@@ -75,7 +79,9 @@ impl Missing {
 /// The value of a `fieldRef` (kubelet, `podFieldSelectorRuntimeValue`; `pkg/fieldpath`).
 pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<String, Missing> {
     let path = selector.field_path.as_str();
-    let spec = run.pod.spec.as_ref();
+    // As it was last seen: labels and annotations change
+    let pod = Arc::clone(&run.book().pod);
+    let spec = pod.spec.as_ref();
     let node = &run.node.view;
     let own: Vec<_> = run
         .address()
@@ -88,10 +94,30 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
         let each: Vec<String> = of.iter().map(ToString::to_string).collect();
         each.join(",")
     };
+    let one = |map: Option<&BTreeMap<String, String>>, key: &str| {
+        let value = map.and_then(|map| map.get(key));
+        value.cloned().unwrap_or_default()
+    };
+    let (labels, annotations) = (&pod.metadata.labels, &pod.metadata.annotations);
+    if let Some((path, key)) = path
+        .strip_suffix("']")
+        .and_then(|path| path.split_once("['"))
+    {
+        return match path {
+            "metadata.labels" => Ok(one(labels.as_ref(), key)),
+            "metadata.annotations" => Ok(one(annotations.as_ref(), key)),
+            _ => Err(Missing::text(format!(
+                "fieldPath \"{}\" does not support subscript",
+                selector.field_path
+            ))),
+        };
+    }
     Ok(match path {
         "metadata.name" => run.key.name.clone(),
         "metadata.namespace" => run.key.namespace.clone(),
         "metadata.uid" => run.uid.clone(),
+        "metadata.labels" => listed(labels.as_ref()),
+        "metadata.annotations" => listed(annotations.as_ref()),
         "spec.nodeName" => run.node.name.clone(),
         "spec.serviceAccountName" => {
             let account = spec.and_then(|spec| spec.service_account_name.clone());
@@ -103,4 +129,99 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
         "status.podIPs" => all(&own),
         other => return Err(Missing::text(format!("unsupported fieldPath: {other}"))),
     })
+}
+
+/// `pkg/fieldpath`, `FormatMap`: a line each, in order, values quoted.
+fn listed(map: Option<&BTreeMap<String, String>>) -> String {
+    let lines: Vec<String> = map
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={value:?}"))
+        .collect();
+    lines.join("\n")
+}
+
+/// The value of a `resourceFieldRef` (`pkg/api/v1/resource/helpers.go`): divided and rounded up. A
+/// limit that is not set is what the node has to give.
+pub(crate) fn resource(
+    spec: &PodSpec,
+    own: Option<&Container>,
+    selector: &ResourceFieldSelector,
+    allocatable: impl Fn(&str) -> Option<i128>,
+) -> Result<String, Missing> {
+    let named = selector
+        .container_name
+        .as_deref()
+        .filter(|name| !name.is_empty());
+    let mut all = spec
+        .containers
+        .iter()
+        .chain(spec.init_containers.iter().flatten());
+    let container = match named {
+        Some(name) => all.find(|container| container.name == name),
+        None => own,
+    };
+    let container = container.ok_or_else(|| {
+        let name = named.unwrap_or_default();
+        Missing::text(format!("container {name} not found"))
+    })?;
+    let unsupported = || {
+        let text = format!("unsupported container resource : {}", selector.resource);
+        Missing::text(text)
+    };
+    let (list, name) = selector.resource.split_once('.').ok_or_else(unsupported)?;
+    let resources = container.resources.clone().unwrap_or_default();
+    let (amounts, limit) = match list {
+        "limits" => (resources.limits, true),
+        "requests" => (resources.requests, false),
+        _ => return Err(unsupported()),
+    };
+    let amount = amounts.and_then(|amounts| milli(amounts.get(name)?));
+    let amount = amount.filter(|amount| *amount != 0);
+    let amount = amount
+        .or_else(|| allocatable(name).filter(|_| limit))
+        .unwrap_or(0);
+    let divisor = selector.divisor.as_ref().and_then(milli);
+    let divisor = divisor.filter(|divisor| *divisor > 0).unwrap_or(1000);
+    let rounded = amount.div_euclid(divisor) + i128::from(amount.rem_euclid(divisor) != 0);
+    Ok(rounded.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn resources_are_divided_and_rounded_up() {
+        let spec = json!({"containers": [{"name": "a", "resources":
+            {"requests": {"cpu": "250m", "memory": "100Mi"}}}]});
+        let spec: PodSpec = serde_json::from_value(spec).expect("a spec");
+        let value = |resource: &str, divisor: &str| {
+            let selector = json!({"resource": resource, "divisor": divisor});
+            let selector = serde_json::from_value(selector).expect("a selector");
+            let own = spec.containers.first();
+            resource_of(&spec, own, &selector)
+        };
+        assert_eq!(value("requests.cpu", "0"), Ok("1".to_owned()));
+        assert_eq!(value("requests.cpu", "1m"), Ok("250".to_owned()));
+        assert_eq!(value("requests.memory", "1Mi"), Ok("100".to_owned()));
+        // No limit: what the node has
+        assert_eq!(value("limits.cpu", "1"), Ok("4".to_owned()));
+        assert!(value("cpu", "1").is_err());
+    }
+
+    fn resource_of(
+        spec: &PodSpec,
+        own: Option<&Container>,
+        selector: &ResourceFieldSelector,
+    ) -> Result<String, String> {
+        resource(spec, own, selector, |_| Some(4000)).map_err(|missing| missing.text)
+    }
+
+    #[test]
+    fn maps_are_listed_quoted() {
+        let map = [("b", "2\""), ("a", "1")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        assert_eq!(listed(Some(&map.into())), "a=\"1\"\nb=\"2\\\"\"");
+    }
 }

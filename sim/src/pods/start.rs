@@ -1,11 +1,53 @@
-//! What the runtime does not start, and what it says of it.
+//! What the runtime and the kubelet do not start, and what they say of it; and a container's last
+//! words.
+
+use k8s_openapi::api::core::v1::Container;
 
 use super::container::Slot;
+use super::run::PodRun;
 use super::sandbox::is_known;
 use crate::fault::FaultKind;
 use crate::image::Image;
 use crate::program::{Place, Refusal};
 use crate::topology::Os;
+
+/// kubelet, `MaxContainerTerminationMessageLength` and those of logs.
+const MESSAGE: usize = 4096;
+const LOG_LINES: usize = 80;
+const LOG_BYTES: usize = 2048;
+
+/// Why the kubelet does not create the container: `verifyRunAsNonRoot`
+/// (`pkg/kubelet/kuberuntime/security_context_{windows,others}.go`).
+pub(super) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
+    let own = spec.security_context.as_ref();
+    let pods = run.pod.spec.as_ref();
+    let pods = pods.and_then(|spec| spec.security_context.as_ref());
+    let wanted = own.and_then(|own| own.run_as_non_root);
+    let wanted = wanted.or_else(|| pods?.run_as_non_root);
+    if wanted != Some(true) {
+        return None;
+    }
+    let of = format!("(pod: \"{}\", container: {})", run.written(), spec.name);
+    if run.node.pool.os() == Os::Windows {
+        let root = "ContainerAdministrator";
+        let user = run.user(spec)?;
+        return user.eq_ignore_ascii_case(root).then(|| {
+            format!(
+                "container's runAsUserName ({user}) which will be regarded as root identity and \
+                 will break non-root policy {of}"
+            )
+        });
+    }
+    let user = own.and_then(|own| own.run_as_user);
+    match user.or_else(|| pods?.run_as_user) {
+        Some(0) => Some(format!("container's runAsUser breaks non-root policy {of}")),
+        Some(_) => None,
+        // The images that are simulated run as root
+        None => Some(format!(
+            "container has runAsNonRoot and image will run as root {of}"
+        )),
+    }
+}
 
 /// What containerd says when it does not start the container for what it is.
 pub(crate) fn refused(
@@ -60,6 +102,43 @@ pub(super) fn text(refusal: &Refusal, os: Os, id: &str) -> String {
     }
 }
 
+/// The termination message (`pkg/kubelet/kuberuntime/kuberuntime_container.go`,
+/// `convertToKubeContainerStatus`): from its file, which Windows cannot mount; else, if the spec
+/// wants it and the container failed, from the end of the log.
+pub(super) fn last_words(slot: Slot<'_>, place: &Place, code: u32) -> Option<String> {
+    let path = slot.spec.termination_message_path.as_deref();
+    let path = path
+        .filter(|path| !path.is_empty())
+        .unwrap_or("/dev/termination-log");
+    let written = match place.os {
+        Os::Linux => place.files.read(path).unwrap_or_default(),
+        Os::Windows => Vec::new(),
+    };
+    if !written.is_empty() {
+        return Some(cut(&written, MESSAGE));
+    }
+    let policy = slot.spec.termination_message_policy.as_deref();
+    if policy != Some("FallbackToLogsOnError") || code == 0 {
+        return None;
+    }
+    let log = slot.log();
+    // What stands without an end of line belongs to it
+    log.end();
+    let mut last = log.from_last(LOG_LINES);
+    let mut text = Vec::new();
+    while let Some(line) = last.next() {
+        text.extend_from_slice(&line.bytes);
+    }
+    let from = text.len().saturating_sub(LOG_BYTES);
+    let text = cut(&text[from..], LOG_BYTES);
+    (!text.is_empty()).then_some(text)
+}
+
+fn cut(bytes: &[u8], most: usize) -> String {
+    let bytes = &bytes[..bytes.len().min(most)];
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +153,10 @@ mod tests {
             "failed to start containerd task \"05f\": hcs::System::CreateProcess 05f: \
              The system cannot find the file specified.: unknown"
         );
+    }
+
+    #[test]
+    fn messages_are_cut() {
+        assert_eq!(cut(b"abc", 2), "ab");
     }
 }

@@ -103,10 +103,14 @@ impl Book {
             (_, Some(why)) => (false, Some("ContainersNotReady"), Some(why)),
             _ => (true, None, None),
         };
+        let ready = match (containers_ready.0, self.gates()) {
+            (true, Some(why)) => (false, Some("ReadinessGatesNotReady"), Some(why)),
+            _ => containers_ready.clone(),
+        };
         let own = [
             ("PodReadyToStartContainers", self.ready_to_start()),
             ("Initialized", initialized),
-            ("Ready", containers_ready.clone()),
+            ("Ready", ready),
             ("ContainersReady", containers_ready),
             ("PodScheduled", (true, None, None)),
         ];
@@ -140,6 +144,28 @@ impl Book {
             (false, _) => "pod sandbox is not ready",
         };
         (false, Some("PodSandboxNotReady"), Some(why.to_owned()))
+    }
+
+    /// What the pod's readiness gates lack.
+    fn gates(&self) -> Option<String> {
+        let set = self.pod.status.as_ref();
+        let set = set.and_then(|status| status.conditions.as_deref());
+        let spec = self.pod.spec.as_ref()?;
+        let lacking = spec.readiness_gates.iter().flatten().filter_map(|gate| {
+            let name = &gate.condition_type;
+            let found = set.unwrap_or_default().iter().find(|c| c.type_ == *name);
+            match found.map(|condition| condition.status.as_str()) {
+                Some("True") => None,
+                Some(status) => Some(format!(
+                    "the status of pod readiness gate \"{name}\" is not \"True\", but {status}"
+                )),
+                None => Some(format!(
+                    "corresponding condition of pod readiness gate \"{name}\" does not exist."
+                )),
+            }
+        });
+        let lacking: Vec<String> = lacking.collect();
+        (!lacking.is_empty()).then(|| lacking.join(", "))
     }
 }
 
@@ -197,7 +223,10 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jiff::Timestamp;
+    use k8s_openapi::api::core::v1::Pod;
     use serde_json::json;
 
     use super::super::book::NodeVerdict;
@@ -277,8 +306,9 @@ mod tests {
     }
 
     #[test]
-    fn ready_needs_every_container() {
-        let mut book = book_of(json!({"containers": [{"name": "a"}, {"name": "b"}]}));
+    fn ready_needs_every_container_and_every_gate() {
+        let mut book = book_of(json!({"containers": [{"name": "a"}, {"name": "b"}],
+            "readinessGates": [{"conditionType": "example.com/on"}]}));
         for container in &mut book.containers {
             container.state = State::Running {
                 since: Timestamp::UNIX_EPOCH,
@@ -293,6 +323,12 @@ mod tests {
         );
         book.containers[1].ready = true;
         assert_eq!(condition(&mut book, "ContainersReady").status, "True");
+        let ready = condition(&mut book, "Ready");
+        assert_eq!(ready.reason.as_deref(), Some("ReadinessGatesNotReady"));
+        let mut pod = Pod::clone(&book.pod);
+        let set = json!({"conditions": [{"type": "example.com/on", "status": "True"}]});
+        pod.status = serde_json::from_value(set).expect("a status");
+        book.pod = Arc::new(pod);
         assert_eq!(condition(&mut book, "Ready").status, "True");
     }
 

@@ -146,7 +146,7 @@ impl Slot<'_> {
                 tokio::select! {
                     biased;
                     () = ends => {
-                        self.print(Stream::Out, reaction.prints.as_bytes());
+                        self.last_prints(reaction.prints);
                         reaction.code
                     }
                     () = over => killed(os),
@@ -159,6 +159,19 @@ impl Slot<'_> {
                 least.await;
                 killed(os)
             }
+        }
+    }
+
+    /// What agnhost's pause says of the signal, in its log and for the kubelet.
+    fn last_prints(self, text: &str) {
+        self.print(Stream::Out, text.as_bytes());
+        let mut place = None;
+        self.book(|container| place.clone_from(&container.place));
+        if let Some(place) = place.filter(|_| !text.is_empty()) {
+            let variable = place.env.get("TERMINATION_MESSAGE_PATH");
+            let path = variable.map_or("/dev/termination-log", String::as_str);
+            // It ignores an error as well
+            let _ = place.files.write(path, text.as_bytes());
         }
     }
 

@@ -53,6 +53,61 @@ impl Life {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn probes_reach_what_they_name_from_the_node() {
+    let life = Life::begin().await;
+    let netexec = json!(["netexec", "--http-port=80"]);
+    life.create("ws2022-a", "web", json!({"args": netexec}));
+    life.0.pass(30).await;
+    let web = life.pod("web")["status"]["podIP"].clone();
+    let get = |host: &Value, port: u16, path: &str| json!({"httpGet": {"host": host, "port": port, "path": path}});
+    let open = |host: &Value, port: u16| json!({"tcpSocket": {"host": host, "port": port}});
+    let probed = [
+        ("elsewhere", json!(["pause"]), get(&web, 80, "/"), Ok(())),
+        (
+            "missing",
+            json!(["pause"]),
+            get(&web, 80, "/shell"),
+            Err("HTTP probe failed with statuscode: 501"),
+        ),
+        ("opened", json!(["pause"]), open(&web, 80), Ok(())),
+        (
+            "nobody",
+            json!(["pause"]),
+            open(&json!("10.244.1.250"), 80),
+            Err("dial tcp 10.244.1.250:80: i/o timeout"),
+        ),
+    ];
+    for (name, args, probe, _) in &probed {
+        let mut probe = probe.clone();
+        // It listens by then
+        probe["initialDelaySeconds"] = json!(10);
+        life.create(
+            "linux",
+            name,
+            json!({"args": args, "readinessProbe": probe}),
+        );
+    }
+    life.0.pass(60).await;
+    for (name, _, _, expected) in probed {
+        let ready = &life.container(name)["ready"];
+        assert_eq!(ready, expected.is_ok(), "{name}");
+        let told = life.told(name, "Unhealthy");
+        let Err(words) = expected else {
+            assert!(told.is_empty(), "{name}: {told:?}");
+            continue;
+        };
+        let own = life.pod(name)["status"]["podIP"].clone();
+        let words = words.replace("IP", own.as_str().expect("an address"));
+        let words = format!("Readiness probe failed: {words}");
+        assert!(
+            told.iter().any(|told| told.starts_with(&words)),
+            "{name}: {told:?}"
+        );
+    }
+    life.0.end().await;
+}
+
 impl Life {
     fn run(&self, name: &str) -> Arc<PodRun> {
         let cluster = &self.0.cluster;
@@ -93,21 +148,24 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
     part["subPath"] = json!("key");
     let container = json!({"args": ["pause"],
         "env": [{"name": "KEY", "valueFrom": from}],
-        "volumeMounts": [mount("settings", "/whole"), part]});
+        "volumeMounts": [mount("settings", "/whole"), part, mount("all", "/all")]});
     let settings = json!({"name": "settings"});
-    let volumes = json!([{"name": "settings", "configMap": settings}]);
+    let labels = json!([{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]);
+    let sources = json!([{"configMap": settings}, {"downwardAPI": {"items": labels}}]);
+    let volumes = json!([{"name": "settings", "configMap": settings},
+        {"name": "all", "projected": {"sources": sources}}]);
     life.create_with("linux", "reader", container, json!({"volumes": volumes}));
     let seen = || {
         let file = |path: &str| life.file("reader", path).unwrap_or_default();
-        [file("/whole/key"), file("/part")]
+        [file("/whole/key"), file("/all/key"), file("/part")]
     };
     life.0.pass(30).await;
-    assert_eq!(seen(), ["1", "1"]);
+    assert_eq!(seen(), ["1", "1", "1"]);
     life.config_map(Some("2"));
     life.0.pass(20).await;
-    assert_eq!(seen(), ["1", "1"], "nothing has happened to the pod");
+    assert_eq!(seen(), ["1", "1", "1"], "nothing has happened to the pod");
     life.0.pass(60).await;
-    assert_eq!(seen(), ["2", "1"]);
+    assert_eq!(seen(), ["2", "2", "1"]);
     // A change of the pod itself makes the kubelet look at once
     life.config_map(Some("3"));
     let mut pod = life.pod("reader");
@@ -115,24 +173,49 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
     let path = path("test", "reader");
     life.0.stub.state().tell("MODIFIED", &path, pod);
     life.0.pass(2).await;
-    assert_eq!(seen(), ["3", "1"]);
+    assert_eq!(seen(), ["3", "3", "1"]);
+    assert_eq!(
+        life.file("reader", "/all/labels").as_deref(),
+        Some("a=\"b\"")
+    );
     // What is gone stays as it was, and is asked for until it is there again
     life.config_map(None);
     life.0.pass(300).await;
-    assert_eq!(seen(), ["3", "1"]);
+    assert_eq!(seen(), ["3", "3", "1"]);
     let words =
         "MountVolume.SetUp failed for volume \"settings\" : configmap \"settings\" not found";
     let told = life.told("reader", "FailedMount");
     assert!(told.iter().any(|told| told == words), "{told:?}");
     life.config_map(Some("4"));
     life.0.pass(150).await;
-    assert_eq!(seen(), ["4", "1"]);
+    assert_eq!(seen(), ["4", "4", "1"]);
     let run = life.run("reader");
     let place = run
         .book()
         .container("main")
         .and_then(|main| main.place.clone());
     assert_eq!(place.expect("it runs").env["KEY"], "1");
+    life.0.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_reads_its_changed_labels_at_once() {
+    let life = Life::begin().await;
+    let items = json!([{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]);
+    let container = json!({"args": ["pause"],
+        "volumeMounts": [{"name": "own", "mountPath": "/own"}]});
+    let volumes = json!([{"name": "own", "downwardAPI": {"items": items}}]);
+    life.create_with("linux", "reader", container, json!({"volumes": volumes}));
+    life.0.pass(30).await;
+    for turn in 0..20 {
+        let mut pod = life.pod("reader");
+        pod["metadata"]["labels"] = json!({"turn": turn.to_string()});
+        let path = path("test", "reader");
+        life.0.stub.state().tell("MODIFIED", &path, pod);
+        life.0.pass(1).await;
+        let text = format!("turn=\"{turn}\"");
+        assert_eq!(life.file("reader", "/own/labels"), Some(text));
+    }
     life.0.end().await;
 }
 

@@ -1,8 +1,8 @@
 //! A pod's volumes: mounted before its sandbox is made, again and again until all can be had.
 //!
-//! Texts are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret}`,
-//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What is made of a `ConfigMap` or a
-//! Secret follows their changes, but not where a part of it is mounted
+//! Texts are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret,projected,downwardapi}`,
+//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What is made of a `ConfigMap`, a
+//! Secret or the pod's own fields follows their changes, but not where a part of it is mounted
 //! (configmap.md, "Mounted ConfigMaps are updated automatically").
 
 use std::collections::BTreeMap;
@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
-use k8s_openapi::api::core::v1::{Container, KeyToPath, Pod};
+use k8s_openapi::api::core::v1::{
+    Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, Pod, VolumeProjection,
+};
+use kube::Api;
 use tokio::sync::watch;
 
 use super::env::{Env, forgiven};
@@ -20,6 +23,7 @@ use super::run::PodRun;
 use super::{command, events};
 use crate::cluster::Cluster;
 use crate::files::{Files, Mount, Volume};
+use crate::node;
 use crate::topology::Os;
 
 /// Volumes by their names in the pod.
@@ -36,6 +40,7 @@ pub(crate) struct Mounted {
 enum Kind {
     /// Pods read it and write to it.
     Written,
+    ReadOnly,
     /// The kubelet fills it, and pods read it.
     Filled,
 }
@@ -43,6 +48,9 @@ enum Kind {
 /// About every so often a kubelet looks after a pod to which nothing has happened: `SyncFrequency` and
 /// up to half as much by chance (`pkg/kubelet/pod_workers.go`, `completeWork`).
 const SYNC: Duration = Duration::from_secs(75);
+
+/// Every namespace has it from the controller manager: it is not asked for again for each pod.
+const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Mounts all volumes of a pod; ends when all are mounted.
 pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
@@ -80,7 +88,7 @@ async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mount
 /// Fills the volumes anew when the kubelet looks after the pod, be it for a change of the pod itself:
 /// `reconciler` remounts what `MarkRemountRequired` has named. Never ends.
 pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
-    let filled = specs(run).filter(|volume| volume.config_map.is_some() || volume.secret.is_some());
+    let filled = specs(run).filter(|volume| is_filled(volume));
     let each = filled.map(|volume| follow_one(cluster, run, volume, seen.clone()));
     future::join_all(each.collect::<Vec<_>>()).await;
     future::pending::<()>().await;
@@ -88,6 +96,20 @@ pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
 
 /// The pod as the API server tells of it.
 pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
+
+/// Whether the kubelet fills a volume and may have to do so again.
+fn is_filled(volume: &Spec) -> bool {
+    let of_objects = volume.config_map.is_some() || volume.secret.is_some();
+    let changes = |source: &VolumeProjection| {
+        let map = source.config_map.as_ref();
+        let map = map.is_some_and(|map| map.name != ROOT_CA);
+        map || source.secret.is_some() || source.downward_api.is_some()
+    };
+    let projected = volume.projected.as_ref();
+    let sources = projected.and_then(|projected| projected.sources.as_ref());
+    let projected = sources.is_some_and(|sources| sources.iter().any(changes));
+    of_objects || volume.downward_api.is_some() || projected
+}
 
 async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen: Seen) {
     let own = format!("sync of {} in {}", spec.name, run.uid);
@@ -126,6 +148,20 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
         let (name, why) = (&spec.name, missing.text);
         format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
     };
+    let named = spec.persistent_volume_claim.as_ref();
+    let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
+    // A claim of the pod's own is called after both (KEP-1698)
+    let own = || (format!("{}-{}", run.key.name, spec.name), false);
+    if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(own)) {
+        let volume = claimed(cluster, run, &claim).await;
+        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
+        let kind = if read_only {
+            Kind::ReadOnly
+        } else {
+            Kind::Written
+        };
+        return Ok(Mounted { volume, kind });
+    }
     if let Some(host) = &spec.host_path {
         let kind = host.type_.as_deref().unwrap_or_default();
         if let Some(why) = lacking(run.node.pool.os(), kind, &host.path) {
@@ -162,7 +198,47 @@ async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<
         let data = forgiven(found, secret.optional)?.unwrap_or_default();
         return chosen("secret", data, secret.items.as_deref(), secret.optional).map(Some);
     }
-    Ok(None)
+    if let Some(downward) = &spec.downward_api {
+        return told(run, downward.items.as_deref()).map(Some);
+    }
+    let Some(projected) = &spec.projected else {
+        return Ok(None);
+    };
+    let mut all = Data::new();
+    for source in projected.sources.iter().flatten() {
+        all.extend(projection(cluster, run, source).await?);
+    }
+    Ok(Some(all))
+}
+
+async fn projection(
+    cluster: &Cluster,
+    run: &PodRun,
+    source: &VolumeProjection,
+) -> Result<Data, Missing> {
+    if let Some(map) = &source.config_map {
+        if map.name == ROOT_CA {
+            let text = b"the certificate of the cluster's API server\n".to_vec();
+            return Ok(Data::from([("ca.crt".to_owned(), text)]));
+        }
+        let found = refer::config_map(cluster, run, &map.name).await;
+        let data = forgiven(found, map.optional)?.unwrap_or_default();
+        return chosen("configmap", data, map.items.as_deref(), map.optional);
+    }
+    if let Some(secret) = &source.secret {
+        let found = refer::secret(cluster, run, &secret.name).await;
+        let data = forgiven(found, secret.optional)?.unwrap_or_default();
+        return chosen("secret", data, secret.items.as_deref(), secret.optional);
+    }
+    if let Some(downward) = &source.downward_api {
+        return told(run, downward.items.as_deref());
+    }
+    if let Some(token) = &source.service_account_token {
+        // Never a real one: nothing in here talks to the API server
+        let text = format!("simulated-token-of-{}", run.uid).into_bytes();
+        return Ok(Data::from([(token.path.clone(), text)]));
+    }
+    Ok(Data::new())
 }
 
 /// The keys that `items` asks for at the paths that it says; all where it says nothing
@@ -193,6 +269,52 @@ fn chosen(
         }
     }
     Ok(chosen)
+}
+
+/// The files of the downward API.
+fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, Missing> {
+    let spec = run.pod.spec.clone().unwrap_or_default();
+    let mut files = Data::new();
+    for item in items.unwrap_or_default() {
+        let text = match (&item.field_ref, &item.resource_field_ref) {
+            (Some(selector), _) => refer::field(run, selector)?,
+            (_, Some(selector)) => {
+                let has = |name: &str| node::allocatable(&run.node, name);
+                refer::resource(&spec, None, selector, has)?
+            }
+            _ => continue,
+        };
+        files.insert(item.path.clone(), text.into_bytes());
+    }
+    Ok(files)
+}
+
+/// The volume behind a claim. Claims on one node share what they hold by the volume's name.
+async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, String> {
+    let claims: Api<PersistentVolumeClaim> =
+        Api::namespaced(cluster.client.clone(), &run.key.namespace);
+    let found = cluster.insist("claim", || claims.get(name)).await;
+    let found = found.map_err(|error| {
+        let why = match error {
+            kube::Error::Api(status) => status.message.clone(),
+            other => other.to_string(),
+        };
+        format!("failed to fetch PVC from API server: {why}")
+    })?;
+    let bound = found.status.and_then(|status| status.phase);
+    let volume = found.spec.and_then(|spec| spec.volume_name);
+    match (bound.as_deref(), volume) {
+        (Some("Bound"), Some(volume)) => Ok(run.node.disks.volume(&format!("claim {volume}"))),
+        _ => Err("PVC is not bound".to_owned()),
+    }
+}
+
+fn unprocessed(run: &PodRun, volume: &str, claim: &str, why: &str) -> String {
+    let namespace = &run.key.namespace;
+    format!(
+        "Unable to attach or mount volumes: unmounted volumes=[{volume}], unattached volumes=[], \
+         failed to process volumes=[{volume}]: error processing PVC {namespace}/{claim}: {why}"
+    )
 }
 
 /// What a node lacks for the type that a `hostPath` asks for. A simulated node has the directories
@@ -256,7 +378,7 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
             path: mount.mount_path.clone(),
             volume: if stays { volume.copy() } else { volume.clone() },
             sub_path,
-            read_only: *kind == Kind::Filled || mount.read_only.unwrap_or(false),
+            read_only: *kind != Kind::Written || mount.read_only.unwrap_or(false),
         });
     }
     Ok(Files::with_mounts(os, mounts))

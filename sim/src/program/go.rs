@@ -70,6 +70,15 @@ pub(super) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
     Err(Undialled { link, words, took })
 }
 
+/// A connection that the other end cut.
+pub(super) fn reset(os: Os, source: IpAddr, at: &str) -> String {
+    let why = match os {
+        Os::Linux => "read: connection reset by peer",
+        Os::Windows => "wsarecv: An existing connection was forcibly closed by the remote host.",
+    };
+    format!("read tcp {}:49152->{at}: {why}", host(source))
+}
+
 /// A datagram that nobody listens for.
 pub(super) fn datagram_refused(os: Os) -> &'static str {
     match os {

@@ -1,8 +1,12 @@
 //! What a kubelet gets of the network: it is a Go program on the node itself.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::go;
+use super::http::Answer;
+use super::net::{Peer, Speaks};
 use super::seat::Seat;
 use super::{Place, View};
 use crate::files::Files;
@@ -11,6 +15,15 @@ use crate::network::Origin;
 use crate::topology::Os;
 
 pub(crate) use super::net::Net;
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Go's words, and after how long.
+    Nothing { why: String, took: Duration },
+    /// What the simulator cannot tell, in its own words.
+    NotSimulated(&'static str),
+}
 
 /// Does something with the network of a node.
 pub(crate) fn on_node<T>(
@@ -40,4 +53,118 @@ pub(crate) fn on_node<T>(
 /// A refused connection.
 pub(crate) fn refused(os: Os, at: &str) -> String {
     go::refused(os, at)
+}
+
+/// `net.Dialer` with a time-out; else Go's words and after how long.
+pub(crate) fn open(
+    net: &dyn Net,
+    to: SocketAddr,
+    limit: Duration,
+) -> Result<Peer, (String, Duration)> {
+    go::dial(net, to).map_err(|failed| match failed.took < limit {
+        true => (failed.words, failed.took),
+        false => (format!("dial tcp {to}: i/o timeout"), limit),
+    })
+}
+
+/// `http.Client` with a time-out.
+pub(crate) fn get(
+    net: &dyn Net,
+    to: SocketAddr,
+    secure: bool,
+    path: &str,
+    limit: Duration,
+) -> Result<Answer, Lost> {
+    let nothing = |why: String, took| Lost::Nothing { why, took };
+    let too_late = || {
+        let why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+        nothing(why.to_owned(), limit)
+    };
+    let peer = open(net, to, limit).map_err(|(why, took)| match took >= limit {
+        true => too_late(),
+        false => nothing(why, took),
+    })?;
+    let at = format!("{}:{}", go::host(peer.address), peer.port);
+    match (&peer.speaks, secure) {
+        (Speaks::Resets, _) => Err(nothing(
+            go::reset(net.os(), peer.source, &at),
+            Duration::ZERO,
+        )),
+        (Speaks::Silence, _) => Err(too_late()),
+        (Speaks::Tls, true) => Err(Lost::NotSimulated(
+            "hybrid-sim does not evaluate probes of a kubelet or an API server",
+        )),
+        (_, true) => Err(nothing(
+            "http: server gave HTTP response to HTTPS client".to_owned(),
+            Duration::ZERO,
+        )),
+        (_, false) => net.ask(&peer, path).ok_or_else(too_late),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::net::Link;
+    use crate::program::network_table::Table;
+    use crate::world::Page;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn net(os: Os) -> Table {
+        Table::new(os)
+            .page([10, 0, 0, 1], 80, Page::Iis)
+            .peer([10, 0, 0, 1], 81, Speaks::Resets)
+            .peer([10, 0, 0, 1], 443, Speaks::Tls)
+            .link([10, 0, 0, 2], 80, Link::TimedOut)
+            .link([10, 0, 0, 3], 80, Link::NoRoute)
+    }
+
+    #[test]
+    fn a_connection_is_opened_or_gos_words_tell_why_not() {
+        let why = |os, host: &str, port| {
+            let to = SocketAddr::new(host.parse().expect("an address"), port);
+            let opened = open(&net(os), to, SECOND);
+            opened.map(|peer| peer.address).map_err(|(why, _)| why)
+        };
+        let linux = |host, port| why(Os::Linux, host, port);
+        assert_eq!(linux("10.0.0.1", 80), Ok([10, 0, 0, 1].into()));
+        let failed = |text: &str| Err(text.to_owned());
+        assert_eq!(
+            linux("10.0.0.9", 80),
+            failed("dial tcp 10.0.0.9:80: connect: connection refused")
+        );
+        // Both take longer than the time there is
+        let late = |host: &str| failed(&format!("dial tcp {host}:80: i/o timeout"));
+        assert_eq!(linux("10.0.0.2", 80), late("10.0.0.2"));
+        assert_eq!(linux("10.0.0.3", 80), late("10.0.0.3"));
+        assert_eq!(why(Os::Windows, "10.0.0.9", 80), late("10.0.0.9"));
+    }
+
+    #[test]
+    fn an_answer_comes_or_gos_words_tell_why_not() {
+        let ask = |host: &str, port, secure| {
+            let to = SocketAddr::new(host.parse().expect("an address"), port);
+            get(&net(Os::Linux), to, secure, "/nothing", SECOND)
+        };
+        assert_eq!(ask("10.0.0.1", 80, false).map(|got| got.status), Ok(404));
+        let why = |host, port, secure| match ask(host, port, secure) {
+            Err(Lost::Nothing { why, .. }) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            why("10.0.0.2", 80, false),
+            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        );
+        assert!(why("10.0.0.1", 81, false).ends_with("connection reset by peer"));
+        assert_eq!(
+            why("10.0.0.1", 80, true),
+            "http: server gave HTTP response to HTTPS client"
+        );
+        assert_eq!(ask("10.0.0.1", 443, false).map(|got| got.status), Ok(400));
+        assert!(matches!(
+            ask("10.0.0.1", 443, true),
+            Err(Lost::NotSimulated(_))
+        ));
+    }
 }
