@@ -20,7 +20,6 @@ use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::lock::locked;
 use crate::loopback::wall;
-use crate::pods::env::{Env, Links};
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
@@ -41,9 +40,6 @@ pub(crate) struct Cluster {
     events_under_way: Arc<Semaphore>,
     /// By node, as `nodes`: no node waits for what is asked of another.
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
-    /// The variables that a container was given last.
-    env: Mutex<Arc<Env>>,
-    pub(crate) links: Mutex<Links>,
     /// What is in the API server by this simulator.
     pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
@@ -68,8 +64,6 @@ impl Cluster {
         let runs = nodes.keys().map(|name| (name.clone(), Mutex::default()));
         Self {
             runs: runs.collect(),
-            env: Mutex::default(),
-            links: Mutex::default(),
             client,
             clock,
             chance: Chance::new(seed),
@@ -112,16 +106,6 @@ impl Cluster {
     pub(crate) fn runs(&self, node: &NodeState) -> MutexGuard<'_, BTreeMap<Key, Arc<PodRun>>> {
         let runs = self.runs.get(&node.name);
         locked(runs.expect("all nodes are there from the beginning"))
-    }
-
-    /// Variables, shared with the container before where it has the same: most of a namespace have, with
-    /// some for each Service.
-    pub(crate) fn shared(&self, env: Env) -> Arc<Env> {
-        let mut last = locked(&self.env);
-        if **last != env {
-            *last = Arc::new(env);
-        }
-        Arc::clone(&last)
     }
 
     /// Until a node can be heard: it has power and has not vanished.
@@ -440,15 +424,6 @@ mod tests {
         let quick = std::future::ready::<()>;
         assert!(busy.in_turn(quick(())).now_or_never().is_none());
         assert!(idle.in_turn(quick(())).now_or_never().is_some());
-    }
-
-    #[tokio::test]
-    async fn variables_are_shared_where_they_are_the_same() {
-        let cluster = cluster();
-        let env = |value: &str| Env::from([("A".to_owned(), value.to_owned())]);
-        let first = cluster.shared(env("1"));
-        assert!(Arc::ptr_eq(&first, &cluster.shared(env("1"))));
-        assert_eq!(*cluster.shared(env("2")), env("2"));
     }
 
     #[test]

@@ -45,20 +45,21 @@ pub(crate) fn node_terms(pod: &Value) -> Option<&Vec<Value>> {
 /// Whether a pod selects a node: `nodeSelector` and the required node affinity.
 pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
     let labels = &node["metadata"]["labels"];
-    let named = json!({"metadata.name": node["metadata"]["name"]});
     let mut selector = pod["spec"]["nodeSelector"]
         .as_object()
         .into_iter()
         .flatten();
-    // A term that says nothing selects nothing
-    let holds = |term: &Value| {
-        let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
-        (by_labels.is_array() || by_fields.is_array())
-            && expressions(by_labels, labels)
-            && expressions(by_fields, &named)
-    };
     selector.all(|(key, value)| labels.get(key) == Some(value))
-        && node_terms(pod).is_none_or(|terms| terms.iter().any(holds))
+        && node_terms(pod).is_none_or(|terms| terms.iter().any(|term| is_of_term(term, node)))
+}
+
+/// Whether a term of node affinity holds of a node; one that says nothing does not.
+pub(crate) fn is_of_term(term: &Value, node: &Value) -> bool {
+    let named = json!({"metadata.name": node["metadata"]["name"]});
+    let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
+    (by_labels.is_array() || by_fields.is_array())
+        && expressions(by_labels, &node["metadata"]["labels"])
+        && expressions(by_fields, &named)
 }
 
 /// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).

@@ -175,9 +175,12 @@ mod tests {
             CliError::Run(RunError::Lease { name, source })
         };
         let clean = |kind| CliError::Clean(CleanError::Unlistable(Trouble::new(kind, "no")));
+        let (name, holder) = ("winconform".to_owned(), "other".to_owned());
+        let held = LeaseError::Held { name, holder };
         for (error, code) in [
             (run(refused(403)), 11),
             (CliError::CleanupHeld(refused(403)), 11),
+            (CliError::CleanupHeld(held), 20),
             (clean(TroubleKind::Forbidden), 11),
             (run(refused(401)), 21),
             (clean(TroubleKind::Unauthenticated), 21),

@@ -13,25 +13,34 @@ use super::labels;
 use super::lease::LEASE_NAMESPACE;
 use crate::transport::{Api, encode};
 
+/// How often a Lease that changed meanwhile, as by a renewal of our own that was not waited for, is read again.
+const TRIES: u32 = 3;
+
 /// Deletes the Lease `name` if there is one and `holder` holds it. What else a run has stays.
 pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Trouble> {
     let path = LEASES.object_path(Some(LEASE_NAMESPACE), name);
     let patience = api.durations().lease;
-    let found = api.send_within(&ApiRequest::get(path), patience).await?;
-    match found.status {
-        200 if found.body["spec"]["holderIdentity"] == holder => {}
-        200 | 404 => return Ok(()),
-        _ => return Err(refused(name, &found)),
-    }
-    // Whoever takes it over meanwhile keeps it
-    let metadata = &found.body["metadata"];
-    let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
-    let own = json!({"uid": uid, "resourceVersion": version});
-    let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, &own);
-    let deleted = api.send_within(&request, patience).await?;
-    match deleted.status {
-        200 | 202 | 404 | 409 => Ok(()),
-        _ => Err(refused(name, &deleted)),
+    let mut tries = 0;
+    loop {
+        let request = ApiRequest::get(path.clone());
+        let found = api.send_within(&request, patience).await?;
+        match found.status {
+            // Whoever has taken it over keeps it
+            200 if found.body["spec"]["holderIdentity"] == holder => {}
+            200 | 404 => return Ok(()),
+            _ => return Err(refused(name, &found)),
+        }
+        let metadata = &found.body["metadata"];
+        let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
+        let own = json!({"uid": uid, "resourceVersion": version});
+        let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, &own);
+        let deleted = api.send_within(&request, patience).await?;
+        tries += 1;
+        match deleted.status {
+            200 | 202 | 404 => return Ok(()),
+            409 if tries < TRIES => {}
+            _ => return Err(refused(name, &deleted)),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ fn selecting<'w>(world: &'w World, key: &Key, pod: &'w Pod) -> impl Iterator<Ite
         .range(Key::new(&namespace, "")..)
         .take_while(move |(each, _)| each.namespace == namespace);
     own.filter(|(_, policy)| selects(&policy.selects, &pod.told.labels))
-        .map(|(_, policy)| &*policy.ingress)
+        .filter_map(|(_, policy)| policy.ingress.as_deref())
 }
 
 /// Whether a selector selects an object with these labels; an empty one selects all.

@@ -69,6 +69,9 @@ const OF_LOGS: [&str; 5] = [
     "limitBytes",
 ];
 
+/// What a real kubelet would heed.
+const OF_LOGS_UNSERVED: [&str; 2] = ["sinceSeconds", "sinceTime"];
+
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     ask: &Ask,
@@ -78,6 +81,12 @@ pub(super) async fn answer(
         return Err(Refusal::unserved(
             "a terminal: exec without `tty` needs none",
         ));
+    }
+    if let Some(option) = OF_LOGS_UNSERVED
+        .into_iter()
+        .find(|one| ask.query.first(one).is_some())
+    {
+        return Err(Refusal::unserved(format_args!("logs by `{option}`")));
     }
     let (address, path) = whereto(shared, ask)?;
     let client = shared.kubelets.client(shared, &address)?;

@@ -7,7 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policy {
     pub(crate) selects: LabelSelector,
-    pub(crate) ingress: Vec<Rule>,
+    /// `None` where it says nothing of ingress.
+    pub(crate) ingress: Option<Vec<Rule>>,
 }
 
 /// What one rule lets pass.
@@ -21,6 +22,8 @@ impl Policy {
     /// Reads a policy's object.
     pub(crate) fn by(policy: &NetworkPolicy) -> Self {
         let spec = policy.spec.clone().unwrap_or_default();
+        let types = spec.policy_types.unwrap_or_default();
+        let is_of_ingress = types.is_empty() || types.iter().any(|one| one == "Ingress");
         let rules = spec.ingress.unwrap_or_default().into_iter();
         let rules = rules.map(|rule| Rule {
             peers: rule.from.unwrap_or_default(),
@@ -28,7 +31,7 @@ impl Policy {
         });
         Self {
             selects: spec.pod_selector.unwrap_or_default(),
-            ingress: rules.collect(),
+            ingress: is_of_ingress.then(|| rules.collect()),
         }
     }
 }

@@ -248,3 +248,25 @@ async fn a_pod_gets_what_admission_adds() {
         assert!(code == 403 && message.contains(words), "{code} {message}");
     }
 }
+
+/// The tool asks so for the nodes whose pods are to be together.
+#[tokio::test]
+async fn of_several_nodes_those_that_are_preferred_take_the_pods() {
+    let scene = Scene::new();
+    for node in ["a", "b", "c"] {
+        scene.node(node, json!({})).await;
+    }
+    let named = |name: &str| {
+        json!({"weight": 100, "preference": {"matchFields":
+            [{"key": "metadata.name", "operator": "In", "values": [name]}]}})
+    };
+    let preferred = json!({"nodeAffinity":
+        {"preferredDuringSchedulingIgnoredDuringExecution": [named("b"), named("c")]}});
+    let spec = json!({"affinity": preferred});
+    for name in ["one", "two", "three", "four"] {
+        let made = scene.create(PODS, pod(name, spec.clone())).await;
+        let (_, placed) = scene.get(&path_of(&made)).await;
+        let node = placed["spec"]["nodeName"].as_str().unwrap_or_default();
+        assert!(["b", "c"].contains(&node), "{name} is on {node}");
+    }
+}

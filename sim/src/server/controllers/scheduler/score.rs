@@ -5,15 +5,15 @@ use serde_json::Value;
 use super::affinity::{is_about, is_together};
 use super::room::Amounts;
 use super::{Fit, Place, Scene, Wanted};
-use crate::placing::tolerated;
+use crate::placing::{is_of_term, tolerated};
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// What speaks for a node: each plugin's score, and how much of the node would be left.
 #[derive(Debug)]
 pub(super) struct Scores {
-    /// Of `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
-    raw: [f64; 3],
+    /// Of `NodeAffinity`, `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
+    raw: [f64; 4],
     least: f64,
 }
 
@@ -22,6 +22,7 @@ impl Scores {
         let (pod, node) = (wanted.pod, &*place.node);
         Self {
             raw: [
+                by_node(pod, node),
                 by_pods(scene, pod, node),
                 by_taints(pod, place),
                 spread(place, pod),
@@ -40,8 +41,8 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
     }
     let all = looked.iter().enumerate();
     let fit = all.filter_map(|(at, fit)| Some((at, fit.as_ref().ok()?)));
-    // InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
-    let mut weights = [2.0, 3.0, 2.0].map(|weight| (weight, 0.0));
+    // NodeAffinity 2, InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
+    let mut weights = [2.0, 2.0, 3.0, 2.0].map(|weight| (weight, 0.0));
     for (_, scores) in fit.clone() {
         for ((_, most), score) in weights.iter_mut().zip(scores.raw) {
             *most = f64::max(*most, score.abs());
@@ -67,6 +68,13 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
 
 fn weight(term: &Value) -> f64 {
     term["weight"].as_f64().unwrap_or(0.0)
+}
+
+fn by_node(pod: &Value, node: &Value) -> f64 {
+    let terms = pod["spec"]["affinity"]["nodeAffinity"][PREFERRED].as_array();
+    let terms = terms.into_iter().flatten();
+    let hold = terms.filter(|term| is_of_term(&term["preference"], node));
+    hold.map(weight).sum()
 }
 
 fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
