@@ -32,7 +32,7 @@ pub(crate) const NONE: &str = "none";
 pub(crate) struct Row {
     /// What is broken, as `demo --fault` takes it, or a policy of admission.
     pub(crate) fault: String,
-    /// The nodes: a named topology, with `-dual-stack` behind it for two families.
+    /// The nodes: a named topology, and behind it what is otherwise, such as `-dual-stack`.
     pub(crate) topology: String,
     /// The areas whose checks are looked at.
     #[allow(dead_code, reason = "real servers are looked at as a whole")]

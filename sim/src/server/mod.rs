@@ -23,10 +23,10 @@
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
 //! `PodSecurity` and quotas, validation beyond what `valid.rs` says, roles and accounts other than the
-//! administrator, the tokens of accounts in pods, `continue`, `managedFields` (an
-//! apply withdraws what was applied before, by whomever), deletions in the foreground, of orphans and of collections, `attach`,
-//! `port-forward`, evictions, metrics, `Endpoints`, indexed and suspended jobs, cron jobs, claims of volumes,
-//! and any storage beyond memory.
+//! administrator, the tokens of accounts in pods, `continue`, `managedFields` (an apply withdraws what was
+//! applied before, by whomever), deletions in the foreground, of orphans and of collections, `attach`,
+//! `port-forward`, evictions, metrics, `Endpoints`, the strategy `Recreate`, `minReadySeconds`, jobs that are
+//! indexed, suspended or end by time, cron jobs, claims of volumes, and any storage beyond memory.
 
 mod administrator;
 mod admission;
