@@ -6,6 +6,11 @@ use super::kind::{FaultKind, KINDS, Parameter};
 
 impl FaultKind {
     /// What changes by it.
+    #[expect(
+        clippy::too_many_lines,
+        clippy::match_same_arms,
+        reason = "a table: an arm for each fault"
+    )]
     pub(crate) fn facets(self) -> &'static [&'static str] {
         match self {
             Self::KubeProxyDead => &[

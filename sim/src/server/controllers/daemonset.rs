@@ -124,8 +124,9 @@ fn replace(state: &mut State, set: &Value, node: &str, pod: &Value) -> Result<()
     if passed > longest * 2 {
         *wait = Duration::ZERO;
     }
-    if passed < *wait {
-        return Err(*wait - passed);
+    let left = wait.saturating_sub(passed);
+    if !left.is_zero() {
+        return Err(left);
     }
     (*last, *wait) = (now, (*wait * 2).clamp(first, longest));
     Ok(())
