@@ -1,6 +1,6 @@
 //! The addresses and node ports that an API server would give to Services.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where the next one is looked for: one that is given back is used again last.
 #[derive(Debug, Default)]
@@ -25,6 +25,14 @@ const ADDRESSES6: (Ipv6Addr, (u32, u32)) = (
 
 /// kube-apiserver, `--service-node-port-range`: its default.
 const NODE_PORTS: (u32, u32) = (30_000, 32_767);
+
+/// Whether a Service may have an address.
+pub(crate) fn is_in_range(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => u32::from(address) >> 20 == u32::from(ADDRESSES.0) >> 20,
+        IpAddr::V6(address) => address.segments()[..7] == ADDRESSES6.0.segments()[..7],
+    }
+}
 
 impl Given {
     /// An address that is not taken; `None` where all are.

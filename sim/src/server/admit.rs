@@ -72,20 +72,60 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `serviceaccount`, which gives no token to anybody.
-fn account(state: &State, namespace: &str, name: &str, spec: &mut Value) -> Result<(), Refusal> {
+/// `serviceaccount`.
+fn account(
+    state: &mut State,
+    namespace: &str,
+    name: &str,
+    spec: &mut Value,
+) -> Result<(), Refusal> {
     let own = spec["serviceAccountName"]
         .as_str()
         .filter(|own| !own.is_empty());
     let own = own.unwrap_or("default").to_owned();
     spec["serviceAccountName"] = json!(own);
     spec["serviceAccount"] = json!(own);
-    let key = Key::new(namespace, &own);
-    if state.store.get("serviceaccounts", &key).is_none() {
+    let Some(account) = state
+        .store
+        .get("serviceaccounts", &Key::new(namespace, &own))
+    else {
         let why = format!(
             "error looking up service account {namespace}/{own}: serviceaccount \"{own}\" not found"
         );
         return Err(Refusal::forbidden(Kind::named("pods"), name, &why));
+    };
+    let mounts = [&*spec, &**account]
+        .into_iter()
+        .find_map(|of| of["automountServiceAccountToken"].as_bool());
+    if mounts == Some(false) {
+        return Ok(());
+    }
+    let at = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let volume = format!("kube-api-access-{}", state.letters(5));
+    let mut mounted = false;
+    for list in ["initContainers", "containers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let mounts = container["volumeMounts"].as_array();
+            if !mounts.is_some_and(|mounts| mounts.iter().any(|mount| mount["mountPath"] == at)) {
+                let mount = json!({"name": volume, "readOnly": true, "mountPath": at});
+                add(&mut container["volumeMounts"], mount);
+                mounted = true;
+            }
+        }
+    }
+    if mounted {
+        let field = json!({"apiVersion": "v1", "fieldPath": "metadata.namespace"});
+        let sources = json!([
+            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}},
+        ]);
+        let projected = json!({"sources": sources, "defaultMode": 420});
+        add(
+            &mut spec["volumes"],
+            json!({"name": volume, "projected": projected}),
+        );
     }
     Ok(())
 }

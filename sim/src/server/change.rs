@@ -92,7 +92,7 @@ impl State {
                 if kind.plural == "services" {
                     services::keep(&mut body, old);
                 }
-                valid::check(kind, &body)?;
+                valid::check(kind, &body, Some(old))?;
                 if kind.plural == "services" {
                     services::complete(self, key, &mut body)?;
                 }

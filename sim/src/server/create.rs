@@ -60,7 +60,7 @@ impl State {
         }
         defaults::set(kind, &mut body);
         admit::created(self, kind, &mut body)?;
-        valid::check(kind, &body)?;
+        valid::check(kind, &body, None)?;
         if kind.plural == "services" {
             services::complete(self, &key, &mut body)?;
         }

@@ -20,6 +20,13 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
             let status = json!({"phase": "Pending", "qosClass": class});
             or(&mut object["status"], status);
         }
+        "rolebindings" | "clusterrolebindings" => {
+            let role = &mut object["roleRef"];
+            if role["apiGroup"] == "" {
+                role["apiGroup"] = Value::Null;
+            }
+            or(role, json!({"apiGroup": "rbac.authorization.k8s.io"}));
+        }
         "deployments" => {
             let spec = &mut object["spec"];
             or(

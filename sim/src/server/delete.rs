@@ -15,6 +15,7 @@ use crate::world::Key;
 pub(super) struct Deletion {
     pub(super) grace: Option<i64>,
     pub(super) uid: Option<String>,
+    pub(super) version: Option<String>,
     pub(super) dry: bool,
 }
 
@@ -39,13 +40,29 @@ impl State {
         let live = self.store.get(kind.plural, key).cloned();
         let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
         let meta = &live["metadata"];
-        let is = meta["uid"].as_str().unwrap_or_default();
-        if let Some(given) = deletion.uid.as_deref().filter(|given| *given != is) {
-            let why = format!(
-                "the UID in the precondition ({given}) does not match the UID in record ({is}). The object \
-                 might have been deleted and then recreated"
-            );
-            return Err(Refusal::conflict(kind, &key.name, &why));
+        for (what, given, field, happened) in [
+            ("UID", &deletion.uid, "uid", "deleted and then recreated"),
+            (
+                "ResourceVersion",
+                &deletion.version,
+                "resourceVersion",
+                "modified",
+            ),
+        ] {
+            let is = meta[field].as_str().unwrap_or_default();
+            if let Some(given) = given.as_deref().filter(|given| *given != is) {
+                if kind.plural == "namespaces" {
+                    let why = format!(
+                        "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
+                    );
+                    return Err(Refusal::conflict(kind, &key.name, &why));
+                }
+                let why = format!(
+                    "the {what} in the precondition ({given}) does not match the {what} in record ({is}). \
+                     The object might have been {happened}"
+                );
+                return Err(Refusal::conflict_of_kind(kind, &key.name, &why));
+            }
         }
         if kind.plural == "namespaces" && PERMANENT.contains(&key.name.as_str()) {
             let why = "this namespace may not be deleted";

@@ -13,7 +13,7 @@ use super::controllers;
 use super::create::bare;
 use super::delete::{Deleted, Deletion};
 use super::patch::{Form, patched};
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::selector::Selection;
 use super::serve::{Answer, Shared, accepts, json, told};
 use super::state::State;
@@ -68,28 +68,40 @@ pub(super) fn answer(
 
 /// Refuses fields that the kind does not have, where a client wants that.
 fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
+    let of_kind = matches!(&*ask.subresource, "" | "status");
     // A configuration is of its kind, whatever else may pass
-    let strictly = ask.query.first("fieldValidation") == Some("Strict")
-        || ask.verb == Verb::Patch && form_of(head)? == Form::Apply;
-    if ask.verb == Verb::Delete || !matches!(&*ask.subresource, "" | "status") || !strictly {
+    let applied = ask.verb == Verb::Patch && form_of(head)? == Form::Apply;
+    let strictly = applied || ask.query.first("fieldValidation") == Some("Strict");
+    if !of_kind || !strictly {
         return Ok(());
     }
-    let mut body = json(body)?;
-    // What a patch takes away has no type, and a JSON patch is none of the kind
-    bare(&mut body);
-    let unknown = match body.is_object() {
-        true => shape::unknown_fields(ask.kind, &body)?,
-        false => Vec::new(),
+    let mut body = match ask.verb {
+        Verb::Create | Verb::Update | Verb::Patch => json(body)?,
+        _ => return Ok(()),
     };
-    if unknown.is_empty() {
+    // What a patch takes away has no type
+    bare(&mut body);
+    // A JSON patch is none of the kind
+    if !body.is_object() {
         return Ok(());
     }
+    let unknown = shape::unknown_fields(ask.kind, &body)?;
+    let Some(first) = unknown.first() else {
+        return Ok(());
+    };
     let all: Vec<String> = unknown
         .iter()
         .map(|field| format!("unknown field {field:?}"))
         .collect();
     let why = format!("strict decoding error: {}", all.join(", "));
-    Err(Refusal::undecodable(ask.kind, &why))
+    match ask.verb {
+        Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
+        Verb::Patch => {
+            let cause = Cause::invalid("patch", &json!(body.to_string()), &why);
+            Err(Refusal::invalid_of("", "", "", vec![cause]))
+        }
+        _ => Err(Refusal::undecodable(ask.kind, &why)),
+    }
 }
 
 /// What a real server answered to the same dry run.
@@ -231,9 +243,11 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     let dry = options["dryRun"]
         .as_array()
         .is_some_and(|all| !all.is_empty());
+    let text = |value: &Value| value.as_str().map(str::to_owned);
     Ok(Deletion {
         grace: grace.or_else(|| query("gracePeriodSeconds")?.parse().ok()),
-        uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
+        uid: text(&options["preconditions"]["uid"]),
+        version: text(&options["preconditions"]["resourceVersion"]),
         dry: dry || ask.dry_run(),
     })
 }

@@ -93,6 +93,24 @@ impl Refusal {
         ))
     }
 
+    /// What is applied and has a field that the kind has not (structured-merge-diff).
+    pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
+        let text = |field: &str| meta[field].as_str().unwrap_or_default();
+        let Kind {
+            group,
+            version,
+            name,
+            ..
+        } = kind;
+        let message = format!(
+            "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): .{field}: field \
+             not declared in schema",
+            text("namespace"),
+            text("name"),
+        );
+        Self::new(500, "", message)
+    }
+
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
         Self::new(403, "Forbidden", message).of(kind, name)
@@ -128,6 +146,18 @@ impl Refusal {
             kind.resource()
         );
         Self::new(409, "Conflict", message).of(kind, name)
+    }
+
+    /// The same, as deletions say it: of the kind, not of its plural.
+    pub(super) fn conflict_of_kind(kind: &Kind, name: &str, why: &str) -> Self {
+        let mut refusal = Self::conflict(kind, name, why);
+        let of = match kind.group {
+            "" => kind.name.to_owned(),
+            group => format!("{}.{group}", kind.name),
+        };
+        refusal.message = format!("Operation cannot be fulfilled on {of} \"{name}\": {why}");
+        refusal.details["kind"] = json!(kind.name);
+        refusal
     }
 
     pub(super) fn gone(version: u64, oldest: u64) -> Self {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::state::State;
-use crate::families;
 use crate::world::Key;
+use crate::{families, given};
 
 /// The service of the API server itself has the first address of the range (kubernetes 1.37.0,
 /// `pkg/controlplane/instance.go`).
@@ -48,7 +48,7 @@ pub(super) fn keep(body: &mut Value, old: &Value) {
     }
 }
 
-/// Gives a Service the addresses and node ports that it lacks.
+/// Gives a Service the addresses and node ports that it lacks, or says what is wrong with its own.
 pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result<(), Refusal> {
     let kind = Kind::named("services");
     let spec = &mut body["spec"];
@@ -70,6 +70,21 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
         .map(str::to_owned)
         .collect();
     let is_headless = addresses.first().is_some_and(|first| first == "None");
+    let mut own = addresses.iter().filter(|_| !is_headless);
+    if let Some(own) = own.find(|own| taken.contains(*own)) {
+        let why = format!("failed to allocate IP {own}: provided IP is already allocated");
+        let cause = Cause::invalid("spec.clusterIPs", &json!([own]), &why);
+        return Err(Refusal::invalid(kind, &key.name, vec![cause]));
+    }
+    let mut own = addresses.iter().filter(|_| !is_headless);
+    let is_in_range = |own: &str| own.parse().is_ok_and(given::is_in_range);
+    if let Some(own) = own.find(|own| !is_in_range(own)) {
+        let why = format!(
+            "failed to allocate IP {own}: the provided network does not match the current range"
+        );
+        let cause = Cause::invalid("spec.clusterIPs", &json!([own]), &why);
+        return Err(Refusal::invalid(kind, &key.name, vec![cause]));
+    }
     let wanted = typed.ip_families.iter().flatten().skip(addresses.len());
     for family in wanted.filter(|_| !is_headless) {
         let own = allocated(state, key, family, &taken);
@@ -108,19 +123,41 @@ fn allocated(
 }
 
 fn node_ports(state: &mut State, key: &Key, spec: &mut Value) -> Result<(), Refusal> {
+    let kind = Kind::named("services");
     let of = |spec: &Value| -> Vec<u64> {
-        let ports = spec["ports"].as_array().into_iter().flatten();
-        ports.filter_map(|port| port["nodePort"].as_u64()).collect()
+        let ports = spec["ports"].as_array();
+        ports
+            .into_iter()
+            .flatten()
+            .filter_map(|port| port["nodePort"].as_u64())
+            .collect()
     };
     let mut taken: Vec<u64> = used(state, key).flat_map(of).collect();
-    taken.extend(of(spec));
-    let ports = spec["ports"].as_array_mut().into_iter().flatten();
-    for port in ports.filter(|port| port["nodePort"].as_u64().unwrap_or(0) == 0) {
-        let given = state.given.node_port(|at| taken.contains(&at.into()));
-        let given = given
-            .ok_or_else(|| Refusal::internal("failed to allocate a nodePort: range is full"))?;
-        port["nodePort"] = json!(given);
-        taken.push(given.into());
+    let ports = spec["ports"].as_array_mut();
+    for (at, port) in ports.into_iter().flatten().enumerate() {
+        let field = format!("spec.ports[{at}].nodePort");
+        match port["nodePort"].as_u64().filter(|own| *own != 0) {
+            Some(own) if !(30_000..=32_767).contains(&own) => {
+                let why = "provided port is not in the valid range. The range of valid ports is \
+                           30000-32767";
+                let cause = Cause::invalid(&field, &json!(own), why);
+                return Err(Refusal::invalid(kind, &key.name, vec![cause]));
+            }
+            Some(own) if taken.contains(&own) => {
+                let cause =
+                    Cause::invalid(&field, &json!(own), "provided port is already allocated");
+                return Err(Refusal::invalid(kind, &key.name, vec![cause]));
+            }
+            Some(_) => {}
+            None => {
+                let given = state.given.node_port(|at| taken.contains(&at.into()));
+                let given = given.ok_or_else(|| {
+                    Refusal::internal("failed to allocate a nodePort: range is full")
+                })?;
+                port["nodePort"] = json!(given);
+                taken.push(given.into());
+            }
+        }
     }
     Ok(())
 }

@@ -38,7 +38,9 @@ pub(super) fn patch(object: &mut Value, mut with: Value) {
 
 fn list(name: &str, into: &mut Value, mut items: Vec<Value>) {
     let keyed = items.iter().find(|item| item.get(DIRECTIVE).is_none());
-    let keyed = keyed.or(items.first());
+    // An empty list says by itself of what it is one
+    let held = into.as_array().and_then(|held| held.first());
+    let keyed = keyed.or(items.first()).or(held);
     let keys = keyed.map_or(&[][..], |item| keys_of(name, item));
     if keys.is_empty() || items.iter().any(|item| is_told(item, "replace")) {
         items.retain(|item| !is_told(item, "replace"));
