@@ -173,28 +173,40 @@ pub(crate) fn unreachable(reference: &str) -> PullFailure {
     ))
 }
 
-/// What is wrong with a reference as such (`distribution/reference`).
-pub(crate) fn malformed(reference: &str) -> Option<&'static str> {
+/// What is wrong with a reference as such (kubelet's `parsers.ParseImageName`, which reads with
+/// `distribution/reference`).
+pub(crate) fn malformed(reference: &str) -> Option<String> {
+    let invalid = |why: &str| {
+        Some(format!(
+            "couldn't parse image name \"{reference}\": invalid reference format{why}"
+        ))
+    };
     let name = reference.split('@').next().unwrap_or_default();
     let last = name.rsplit('/').next().unwrap_or_default();
     let path = match last.split_once(':') {
-        Some((_, "")) => return Some("invalid reference format"),
+        Some((_, "")) => return invalid(""),
         Some((_, tag)) => &name[..name.len() - tag.len() - 1],
         None => name,
     };
-    let (host, rest) = path.split_once('/').unwrap_or(("", path));
     let plain = |text: &str| {
         let of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/".contains(c);
         !text.is_empty() && text.chars().all(of_name)
     };
-    let named = host.contains(['.', ':']) || host == "localhost";
-    let upper = |text: &str| text.chars().any(|c| c.is_ascii_uppercase());
-    let checked = if named { rest } else { path };
-    match (plain(checked), upper(checked)) {
-        (true, _) => None,
-        (false, true) => Some("invalid reference format: repository name must be lowercase"),
-        (false, false) => Some("invalid reference format"),
+    let named = |host: &str| host.contains(['.', ':']) || host == "localhost";
+    let repository = match path.split_once('/') {
+        Some((host, rest)) if named(host) => rest.to_owned(),
+        Some(_) => path.to_owned(),
+        None => format!("library/{path}"),
+    };
+    if repository.chars().any(|c| c.is_ascii_uppercase()) {
+        return invalid(&format!(
+            ": repository name ({repository}) must be lowercase"
+        ));
     }
+    if path.is_empty() || !plain(&repository) {
+        return invalid("");
+    }
+    None
 }
 
 /// The reference as containerd writes it: with registry, and with a tag or digest.
@@ -371,9 +383,10 @@ mod tests {
         for good in ["busybox", "a.b:5000/c/d:1", "b@sha256:00", "localhost/x"] {
             assert_eq!(malformed(good), None, "{good}");
         }
-        assert_eq!(
-            malformed("Busybox"),
-            Some("invalid reference format: repository name must be lowercase")
+        let why = malformed("Busybox").expect("it is not lowercase");
+        assert!(
+            why.ends_with("repository name (library/Busybox) must be lowercase"),
+            "{why}"
         );
         for bad in ["", "a b", "a:", "::::@/"] {
             assert!(malformed(bad).is_some(), "{bad}");

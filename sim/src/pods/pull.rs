@@ -151,7 +151,7 @@ impl Slot<'_> {
 
 /// Why there is no image.
 enum Trouble {
-    Name(&'static str),
+    Name(String),
     Never,
     Pull(PullFailure),
 }
