@@ -6,12 +6,13 @@ use winconform_core::text::printable;
 use super::args::CleanupArgs;
 use super::connect::connected;
 use super::error::CliError;
+use super::run::holder;
 use super::screen::Screen;
 use crate::cluster::{Cleaning, CleanupError, cleanup};
 
 pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
     let cluster = connected(&args.cluster, &Config::default(), screen).await?;
-    let holder = format!("cleanup/{}", std::process::id());
+    let holder = holder("cleanup");
     let told = |cleaning| match cleaning {
         Cleaning::Waits => {
             screen.complain("Making sure that the run that left its Lease is dead …\n");

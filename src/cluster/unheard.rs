@@ -113,4 +113,21 @@ mod tests {
         assert_eq!(delete_lease(&api, "winconform", "a").await, Ok(()));
         assert_eq!(fake.get(PATH), None);
     }
+    #[tokio::test(start_paused = true)]
+    async fn one_that_goes_on_changing_is_read_again_and_given_up() {
+        let fake = Fake::default();
+        let api = fake.api();
+        let held = acquire(&api, "winconform", "r1", "a", &Durations::default()).await;
+        drop(held.expect("held"));
+        let changed = json!({"message": "the object has been modified"});
+        fake.script(&format!("DELETE {PATH} "), 409, changed);
+        let before = fake.log().len();
+        let trouble = delete_lease(&api, "winconform", "a")
+            .await
+            .expect_err("refused");
+        assert!(trouble.to_string().contains("409"), "{trouble}");
+        let tries = [format!("GET {PATH}"), format!("DELETE {PATH}")];
+        let tries: Vec<_> = tries.iter().cycle().take(6).collect();
+        assert_eq!(fake.log()[before..].iter().collect::<Vec<_>>(), tries);
+    }
 }
