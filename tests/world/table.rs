@@ -99,7 +99,9 @@ pub(crate) struct Cause {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Component {
     Admission,
+    ApiServer,
     Application,
+    Authorization,
     Cni,
     ContainerRuntime,
     Dns,
