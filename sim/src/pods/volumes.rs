@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{
     Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, Pod, VolumeProjection,
 };
 use kube::Api;
-use tokio::sync::watch;
+use ordered_watch as watch;
 
 use super::env::{Env, forgiven};
 use super::refer::{self, Data, Missing};
@@ -202,7 +202,13 @@ async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<
         return told(run, downward.items.as_deref()).map(Some);
     }
     let Some(projected) = &spec.projected else {
-        return Ok(None);
+        // The API server makes one of no kind an `emptyDir`
+        return match &spec.empty_dir {
+            Some(_) => Ok(None),
+            None => Err(Missing::text(
+                "no volume of this kind is simulated".to_owned(),
+            )),
+        };
     };
     let mut all = Data::new();
     for source in projected.sources.iter().flatten() {
@@ -238,7 +244,9 @@ async fn projection(
         let text = format!("simulated-token-of-{}", run.uid).into_bytes();
         return Ok(Data::from([(token.path.clone(), text)]));
     }
-    Ok(Data::new())
+    Err(Missing::text(
+        "no source of this kind is simulated".to_owned(),
+    ))
 }
 
 /// The keys that `items` asks for at the paths that it says; all where it says nothing

@@ -147,6 +147,9 @@ fn pod(spec: &mut Value) {
             or_within(volume, kind, json!({"defaultMode": 420}));
         }
         or_within(volume, "hostPath", json!({"type": ""}));
+        if volume.as_object().is_some_and(|volume| volume.len() == 1) {
+            or(volume, json!({"emptyDir": {}}));
+        }
     }
 }
 
