@@ -70,7 +70,7 @@ fn main() -> Result<ExitCode, Trouble> {
     if let [word, nodes] = arguments.as_slice()
         && word == "measure"
     {
-        simulated_runtime(SEED)?.block_on(measure(nodes.parse()?))?;
+        simulated_runtime()?.block_on(measure(nodes.parse()?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let sizes = match arguments.is_empty() {

@@ -77,7 +77,7 @@ impl World {
         let settings = runs::apart(&run_id, outside);
         let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
             .expect("a record in memory");
-        let (_alive, signals) = tokio::sync::watch::channel(0);
+        let (_alive, signals) = ordered_watch::channel(0);
         let _ = run(
             &cluster,
             &suites::of_whole_runs(),

@@ -112,7 +112,7 @@ async fn record() {
     };
     let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
         .expect("a record in memory");
-    let (_alive, signals) = tokio::sync::watch::channel(0);
+    let (_alive, signals) = ordered_watch::channel(0);
     let suites = suites::of_areas(&["reject"]);
     let ran = run(&cluster, &suites, &settings, &journal, signals).await;
     ran.expect("a run");

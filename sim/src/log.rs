@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use tokio::sync::watch;
+use ordered_watch as watch;
 
 use crate::lock::locked;
 use crate::loopback::wall;

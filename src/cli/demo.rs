@@ -10,8 +10,8 @@ use std::time::{Duration, Instant as WallInstant};
 use hybrid_sim::server::Server;
 use hybrid_sim::{InMemory, JoinOptions};
 use jiff::Timestamp;
+use ordered_watch as watch;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Config, Outside, Target};
 use winconform_core::record::SIMULATED;
@@ -57,7 +57,7 @@ pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     match (args.serve, args.pace) {
         (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
         (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
-        (None, Pace::Fast) => simulated_runtime(given::seed(args)),
+        (None, Pace::Fast) => simulated_runtime(),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ordered_watch as watch;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use winconform_core::record::{Exit, RunView, read};
 use winconform_core::text::{counted, printable};
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use kube::client::Body;
+use ordered_watch as watch;
 use serde_json::{Value as Json, json};
-use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
 

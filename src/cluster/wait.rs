@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::text::printable;
 use winconform_core::way::{Trouble, TroubleKind};
@@ -122,7 +122,7 @@ mod tests {
             0 => Condition::NotYet("zero".to_owned()),
             n => Condition::Done(*n),
         });
-        let (met, _) = tokio::join!(waiting, async { send.send(7) });
+        let (met, _) = tokio::join!(waiting, async { send.send_replace(7) });
         assert_eq!(met, Ok(7));
         assert!(begun.elapsed() < ASK_AGAIN);
     }

@@ -210,8 +210,8 @@ mod tests {
     use crate::cluster::fake::Fake;
     use crate::cluster::{Watched, labels};
     use crate::transport::pause;
+    use ordered_watch as watch;
     use std::sync::Arc;
-    use tokio::sync::watch;
     use winconform_core::facts::{PoolName, WindowsBuild};
 
     const DEPLOYMENT: &str =

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
+use ordered_watch as watch;
 use serde_json::Value as Json;
-use tokio::sync::watch;
 use tokio::time::timeout;
 use winconform_core::command::Command;
 use winconform_core::facts::Os;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::mem::replace;
 
+use ordered_watch as watch;
 use serde_json::Value as Json;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::way::{ApiRequest, FixtureKey, Trouble, TroubleKind, is_disrupted};
 

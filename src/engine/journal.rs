@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::Instant;
 use winconform_core::record::{Event, Line, redacted, to_line};
 

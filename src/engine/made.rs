@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures::future::join_all;
+use ordered_watch as watch;
 use serde_json::Value as Json;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{

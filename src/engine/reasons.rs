@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
 
 use winconform_core::record::SIGNAL;

@@ -123,9 +123,9 @@ mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use futures::future::join_all;
+    use ordered_watch as watch;
     use serde_json::json;
     use std::ops::Range;
-    use tokio::sync::watch;
 
     const PATH: &str = "/api/v1/namespaces/a/pods";
 

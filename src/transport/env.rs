@@ -116,17 +116,12 @@ where
 }
 
 /// A runtime with all its tasks on one thread, whose clock goes on when none of them has anything to
-/// do. Every `select!` is biased; what is left to chance is in which order the waiters of one
-/// `tokio::sync::watch` wake. That is of `seed` if the compiler is told `--cfg tokio_unstable`, as
-/// `.cargo/config.toml` does.
+/// do. Nothing in it is left to chance: every `select!` is biased, and the waiters of a watch channel
+/// wake in line.
 #[cfg(feature = "demo")]
-pub fn simulated_runtime(seed: u64) -> io::Result<tokio::runtime::Runtime> {
+pub fn simulated_runtime() -> io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_time().start_paused(true);
-    #[cfg(tokio_unstable)]
-    builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_be_bytes()));
-    #[cfg(not(tokio_unstable))]
-    let _ = seed;
     builder.build()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::locked::locked;

@@ -202,7 +202,7 @@ async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView,
     let options = runs::apart(id, Outside::default());
     let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
         .map_err(|e| e.to_string())?;
-    let (_signals, signalled) = tokio::sync::watch::channel(0);
+    let (_signals, signalled) = ordered_watch::channel(0);
     // One that was not let in is on record, too
     let _ = run(cluster, suites, &options, &journal, signalled).await;
     read(&journal.text()).map_err(|error| error.to_string())

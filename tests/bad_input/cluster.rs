@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 
+use ordered_watch as watch;
 use serde_json::{Value as Json, json};
-use tokio::sync::watch;
 
 use crate::kubeconfig;
 use crate::server::{Answer, Asked, Server, status};
@@ -366,7 +366,7 @@ fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
     );
     assert!(!objects.left().is_empty(), "the Lease stands");
     drop(lines);
-    gone.send(true).expect("the server is there");
+    gone.send_replace(true);
 
     let said = Said::from(child.wait_with_output().expect("it ends"));
     said.assert_harmless();

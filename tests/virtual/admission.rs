@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::Trial;
-use tokio::sync::watch;
+use ordered_watch as watch;
 use winconform::engine::RunOptions;
 use winconform_core::config::Config;
 use winconform_core::facts::Facts;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 use libtest_mimic::Trial;
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::Instant;
 use winconform::engine::{Keep, RunOptions};
 use winconform_core::config::Durations;

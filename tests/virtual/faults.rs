@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hybrid_sim::Topology;
 use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::Trial;
-use tokio::sync::watch;
+use ordered_watch as watch;
 use winconform::engine::RunOptions;
 use winconform_core::plan::Selection;
 use winconform_core::record::{Event, Line, RunView};

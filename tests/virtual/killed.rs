@@ -11,7 +11,7 @@ use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use libtest_mimic::Trial;
-use tokio::sync::watch;
+use ordered_watch as watch;
 use winconform::cluster::Cluster;
 use winconform::engine::{Listener, RunError, RunOptions};
 use winconform_core::record::{Exit, read};

@@ -10,7 +10,7 @@ use http::Request;
 use hybrid_sim::interference::Interference;
 use kube::client::Body;
 use libtest_mimic::Trial;
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::timeout;
 use winconform::engine::RunOptions;
 use winconform_core::record::{Event, Exit, Line};

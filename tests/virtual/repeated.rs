@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::DeleteParams;
 use libtest_mimic::Trial;
-use tokio::sync::watch;
+use ordered_watch as watch;
 use winconform::engine::{Repeat, RunOptions};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};

@@ -6,8 +6,8 @@ use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use hybrid_sim::interference::Interference;
 use libtest_mimic::Trial;
+use ordered_watch as watch;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
 use winconform_core::plan::Selection;

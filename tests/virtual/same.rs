@@ -1,7 +1,4 @@
 //! Runs of one seed: they write the same, byte for byte, moments included.
-//!
-//! Without `--cfg tokio_unstable`, which `.cargo/config.toml` gives, the runtime has no seed; then this
-//! is not tried.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +14,7 @@ const SEEDS: u64 = 10;
 const WHOLE: u64 = 1;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let trial = trial("runs_of_one_seed_write_the_same", same);
-    vec![trial.with_ignored_flag(cfg!(not(tokio_unstable)))]
+    vec![trial("runs_of_one_seed_write_the_same", same)]
 }
 
 fn same() -> Outcome {

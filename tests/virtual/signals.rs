@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures::FutureExt;
 use libtest_mimic::Trial;
+use ordered_watch as watch;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform::engine::RunOptions;
 use winconform_core::record::{Event, Exit, Line, RunView};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
+use ordered_watch as watch;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::timeout;
 use winconform::cluster::{CleanupError, LeaseError, cleanup, labels};
 use winconform::engine::{RunError, RunOptions};

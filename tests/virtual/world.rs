@@ -8,8 +8,8 @@ use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, InMemory, JoinOptions, Joined, Topology};
 use jiff::Timestamp;
 use libtest_mimic::Trial;
+use ordered_watch as watch;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
@@ -107,7 +107,7 @@ pub(crate) fn within_of<T>(
     seed: u64,
     act: impl AsyncFnOnce(&World) -> T,
 ) -> T {
-    let runtime = simulated_runtime(seed);
+    let runtime = simulated_runtime();
     runtime.expect("a runtime starts").block_on(async {
         let world = World::begin(seed, nodes.into()).await;
         let came_to = Box::pin(act(&world)).await;

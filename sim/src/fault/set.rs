@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use ordered_watch as watch;
 
 use super::kind::FaultKind;
 use super::parse::ProductFault;

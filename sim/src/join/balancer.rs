@@ -15,8 +15,8 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt};
+use ordered_watch as watch;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::gone;

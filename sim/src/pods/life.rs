@@ -8,7 +8,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use k8s_openapi::api::core::v1::{Container, Pod, PodCondition};
 use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio_util::sync::CancellationToken;
 
 use super::book::{NodeVerdict, Role};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod};
-use tokio::sync::{Notify, watch};
+use ordered_watch as watch;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::book::Book;

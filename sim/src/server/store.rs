@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use ordered_watch as watch;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 
 use super::kinds::{KINDS, Kind};
 use crate::world::Key;

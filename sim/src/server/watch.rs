@@ -11,8 +11,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
+use ordered_watch as watch;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::ask::Ask;

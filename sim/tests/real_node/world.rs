@@ -18,9 +18,10 @@ use kube::runtime::reflector::{self, Store, reflector};
 use kube::runtime::wait::await_condition;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, Config};
+use ordered_watch as watch;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::cases::{Case, Settled, Then};

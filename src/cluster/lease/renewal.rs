@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
+use ordered_watch as watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};

@@ -1,0 +1,330 @@
+//! A channel of one value, of which receivers see the newest, as `tokio::sync::watch` is and with
+//! its names.
+//!
+//! Receivers wake in the order in which they began to wait. Those of tokio wake in an order left to
+//! chance, whose seed can be given only to an unstable part of tokio; so no run of one seed
+//! would be like another.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use tokio::sync::Notify;
+
+struct Shared<T> {
+    state: RwLock<State<T>>,
+    changed: Notify,
+    receivers: AtomicUsize,
+    /// Of the last receiver.
+    dropped: Notify,
+}
+
+struct State<T> {
+    value: T,
+    version: u64,
+    closed: bool,
+}
+
+impl<T> Shared<T> {
+    fn read(&self) -> RwLockReadGuard<'_, State<T>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes the receivers if it is told to.
+    fn write<R>(&self, change: impl FnOnce(&mut State<T>) -> (R, bool)) -> R {
+        let (result, wake) = {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            change(&mut state)
+        };
+        if wake {
+            self.changed.notify_waiters();
+        }
+        result
+    }
+}
+
+/// A channel that holds this value.
+pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
+    let sender = Sender::new(value);
+    let receiver = sender.subscribe();
+    (sender, receiver)
+}
+
+/// Changes the value. The channel is closed when the last clone is dropped.
+pub struct Sender<T>(Arc<Open<T>>);
+
+struct Open<T>(Arc<Shared<T>>);
+
+impl<T> Drop for Open<T> {
+    fn drop(&mut self) {
+        self.0.write(|state| {
+            state.closed = true;
+            ((), true)
+        });
+    }
+}
+
+impl<T> Sender<T> {
+    pub fn new(value: T) -> Self {
+        let state = State {
+            value,
+            version: 0,
+            closed: false,
+        };
+        let shared = Shared {
+            state: RwLock::new(state),
+            changed: Notify::new(),
+            receivers: AtomicUsize::new(0),
+            dropped: Notify::new(),
+        };
+        Self(Arc::new(Open(Arc::new(shared))))
+    }
+
+    /// A receiver that has seen the value as it is now.
+    pub fn subscribe(&self) -> Receiver<T> {
+        let shared = Arc::clone(&self.0.0);
+        shared.receivers.fetch_add(1, Ordering::SeqCst);
+        let seen = shared.read().version;
+        Receiver { shared, seen }
+    }
+
+    pub fn borrow(&self) -> Ref<'_, T> {
+        Ref(self.0.0.read())
+    }
+
+    /// Sets the value, and returns the one before.
+    pub fn send_replace(&self, value: T) -> T {
+        self.0.0.write(|state| {
+            state.version += 1;
+            (std::mem::replace(&mut state.value, value), true)
+        })
+    }
+
+    pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
+        self.send_if_modified(|value| {
+            modify(value);
+            true
+        });
+    }
+
+    /// Receivers wake if `modify` says that it changed the value; returns what it says.
+    pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
+        self.0.0.write(|state| {
+            let modified = modify(&mut state.value);
+            state.version += u64::from(modified);
+            (modified, modified)
+        })
+    }
+
+    /// Waits until there is no receiver.
+    pub async fn closed(&self) {
+        loop {
+            let dropped = self.0.0.dropped.notified();
+            if self.0.0.receivers.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            dropped.await;
+        }
+    }
+}
+
+impl<T: Default> Default for Sender<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// Sees the newest value. Clones have seen what it has seen.
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    seen: u64,
+}
+
+/// All senders are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed;
+
+impl<T> Receiver<T> {
+    /// The value, which does not count as seen.
+    pub fn borrow(&self) -> Ref<'_, T> {
+        Ref(self.shared.read())
+    }
+
+    pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
+        let state = self.shared.read();
+        self.seen = state.version;
+        Ref(state)
+    }
+
+    /// The value as it is now counts as seen.
+    pub fn mark_unchanged(&mut self) {
+        self.seen = self.shared.read().version;
+    }
+
+    /// Waits until there is a value that was not seen, which then counts as seen.
+    pub async fn changed(&mut self) -> Result<(), Closed> {
+        loop {
+            let changed = self.shared.changed.notified();
+            {
+                let state = self.shared.read();
+                if state.version != self.seen {
+                    self.seen = state.version;
+                    return Ok(());
+                }
+                if state.closed {
+                    return Err(Closed);
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until the value is as wanted; it may be already.
+    pub async fn wait_for(
+        &mut self,
+        mut wanted: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, Closed> {
+        loop {
+            let changed = self.shared.changed.notified();
+            {
+                let state = self.shared.read();
+                self.seen = state.version;
+                if wanted(&state.value) {
+                    return Ok(Ref(state));
+                }
+                if state.closed {
+                    return Err(Closed);
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        self.shared.receivers.fetch_add(1, Ordering::SeqCst);
+        Self {
+            shared: Arc::clone(&self.shared),
+            seen: self.seen,
+        }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        if self.shared.receivers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.shared.dropped.notify_waiters();
+        }
+    }
+}
+
+/// The value; nobody can change it meanwhile.
+pub struct Ref<'a, T>(RwLockReadGuard<'a, State<T>>);
+
+impl<T> Deref for Ref<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sender").field(&*self.borrow()).finish()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Receiver").field(&*self.borrow()).finish()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use futures::StreamExt;
+    use futures::stream::FuturesUnordered;
+
+    #[test]
+    fn receivers_wake_in_the_order_in_which_they_wait() {
+        let (sender, receiver) = channel(0);
+        let mut waiting = FuturesUnordered::new();
+        for name in 0..20 {
+            let mut receiver = receiver.clone();
+            waiting.push(async move {
+                receiver.changed().await.expect("it changes");
+                name
+            });
+        }
+        assert_eq!(waiting.next().now_or_never(), None);
+        sender.send_replace(1);
+        let woken = waiting.collect::<Vec<_>>().now_or_never();
+        assert_eq!(woken, Some((0..20).collect()));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_seen_also_after_the_end() {
+        let (sender, mut receiver) = channel(1);
+        assert_eq!(receiver.changed().now_or_never(), None);
+        assert_eq!(sender.send_replace(2), 1);
+        assert_eq!(*receiver.borrow(), 2);
+        assert!(!sender.send_if_modified(|_| false));
+        drop(sender);
+        assert_eq!(receiver.changed().now_or_never(), Some(Ok(())));
+        assert_eq!(receiver.changed().now_or_never(), Some(Err(Closed)));
+        let two = receiver.wait_for(|value| *value == 2).now_or_never();
+        assert_eq!(*two.expect("it is").expect("open or not"), 2);
+        let three = receiver.wait_for(|value| *value == 3).now_or_never();
+        assert_eq!(three.expect("it never is").err(), Some(Closed));
+    }
+
+    #[test]
+    fn what_counts_as_seen_wakes_nobody() {
+        let (sender, mut receiver) = channel(1);
+        sender.send_modify(|value| *value += 1);
+        receiver.mark_unchanged();
+        assert_eq!(receiver.changed().now_or_never(), None);
+        sender.send_replace(3);
+        assert_eq!(*receiver.borrow_and_update(), 3);
+        assert_eq!(receiver.changed().now_or_never(), None);
+        assert_eq!(sender.subscribe().changed().now_or_never(), None);
+    }
+
+    #[test]
+    fn a_sender_waits_until_all_receivers_are_gone() {
+        let (sender, receiver) = channel(());
+        let other = receiver.clone();
+        let mut closed = Box::pin(sender.closed());
+        drop(receiver);
+        assert_eq!((&mut closed).now_or_never(), None);
+        drop(other);
+        assert_eq!(closed.now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn it_is_open_while_a_clone_of_the_sender_is_there() {
+        let (sender, mut receiver) = channel(());
+        let other = sender.clone();
+        drop(sender);
+        assert_eq!(receiver.changed().now_or_never(), None);
+        drop(other);
+        assert_eq!(receiver.changed().now_or_never(), Some(Err(Closed)));
+    }
+}
