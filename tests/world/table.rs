@@ -135,7 +135,10 @@ impl Row {
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
         let is_of_memory = ["validation-", "policy-"].map(|begin| self.fault.starts_with(begin));
-        is_of_these && !is_of_memory.contains(&true) && (all || self.real.is_some())
+        // Of the rejections, whole runs there have one
+        let is_had = self.areas != ["reject"] || self.fault.ends_with("=spec.hostPID");
+        let is_of_these = is_of_these && is_had && !is_of_memory.contains(&true);
+        is_of_these && (all || self.real.is_some())
     }
 }
 

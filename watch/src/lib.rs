@@ -7,13 +7,15 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::Notify;
 
 struct Shared<T> {
     state: RwLock<State<T>>,
+    /// Apart, for who drops the last sender may hold the value.
+    closed: AtomicBool,
     changed: Notify,
     receivers: AtomicUsize,
     /// Of the last receiver.
@@ -23,7 +25,6 @@ struct Shared<T> {
 struct State<T> {
     value: T,
     version: u64,
-    closed: bool,
 }
 
 impl<T> Shared<T> {
@@ -31,16 +32,23 @@ impl<T> Shared<T> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes the receivers if it is told to.
-    fn write<R>(&self, change: impl FnOnce(&mut State<T>) -> (R, bool)) -> R {
-        let (result, wake) = {
+    /// Changes the value, and wakes the receivers if `change` says that it did; returns what it returns.
+    fn write<R>(&self, change: impl FnOnce(&mut T) -> (R, bool)) -> R {
+        let (result, changed) = {
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-            change(&mut state)
+            let (result, changed) = change(&mut state.value);
+            state.version += u64::from(changed);
+            (result, changed)
         };
-        if wake {
+        if changed {
             self.changed.notify_waiters();
         }
         result
+    }
+
+    /// No value comes any more after those that are there when this says so.
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
     }
 }
 
@@ -58,22 +66,17 @@ struct Open<T>(Arc<Shared<T>>);
 
 impl<T> Drop for Open<T> {
     fn drop(&mut self) {
-        self.0.write(|state| {
-            state.closed = true;
-            ((), true)
-        });
+        self.0.closed.store(true, Ordering::SeqCst);
+        self.0.changed.notify_waiters();
     }
 }
 
 impl<T> Sender<T> {
     pub fn new(value: T) -> Self {
-        let state = State {
-            value,
-            version: 0,
-            closed: false,
-        };
+        let state = State { value, version: 0 };
         let shared = Shared {
             state: RwLock::new(state),
+            closed: AtomicBool::new(false),
             changed: Notify::new(),
             receivers: AtomicUsize::new(0),
             dropped: Notify::new(),
@@ -95,24 +98,18 @@ impl<T> Sender<T> {
 
     /// Sets the value, and returns the one before.
     pub fn send_replace(&self, value: T) -> T {
-        self.0.0.write(|state| {
-            state.version += 1;
-            (std::mem::replace(&mut state.value, value), true)
-        })
+        let replace = |held: &mut T| (std::mem::replace(held, value), true);
+        self.0.0.write(replace)
     }
 
     pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
-        self.send_if_modified(|value| {
-            modify(value);
-            true
-        });
+        self.0.0.write(|value| (modify(value), true));
     }
 
     /// Receivers wake if `modify` says that it changed the value; returns what it says.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
-        self.0.0.write(|state| {
-            let modified = modify(&mut state.value);
-            state.version += u64::from(modified);
+        self.0.0.write(|value| {
+            let modified = modify(value);
             (modified, modified)
         })
     }
@@ -172,15 +169,14 @@ impl<T> Receiver<T> {
     pub async fn changed(&mut self) -> Result<(), Closed> {
         loop {
             let changed = self.shared.changed.notified();
-            {
-                let state = self.shared.read();
-                if state.version != self.seen {
-                    self.seen = state.version;
-                    return Ok(());
-                }
-                if state.closed {
-                    return Err(Closed);
-                }
+            let closed = self.shared.is_closed();
+            let version = self.shared.read().version;
+            if version != self.seen {
+                self.seen = version;
+                return Ok(());
+            }
+            if closed {
+                return Err(Closed);
             }
             changed.await;
         }
@@ -193,15 +189,16 @@ impl<T> Receiver<T> {
     ) -> Result<Ref<'_, T>, Closed> {
         loop {
             let changed = self.shared.changed.notified();
+            let closed = self.shared.is_closed();
             {
                 let state = self.shared.read();
                 self.seen = state.version;
                 if wanted(&state.value) {
                     return Ok(Ref(state));
                 }
-                if state.closed {
-                    return Err(Closed);
-                }
+            }
+            if closed {
+                return Err(Closed);
             }
             changed.await;
         }
@@ -324,7 +321,9 @@ mod tests {
         let other = sender.clone();
         drop(sender);
         assert_eq!(receiver.changed().now_or_never(), None);
+        let held = receiver.borrow();
         drop(other);
+        drop(held);
         assert_eq!(receiver.changed().now_or_never(), Some(Err(Closed)));
     }
 }
