@@ -167,8 +167,9 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
             ));
         }
     }
-    for at in idle {
-        wrong.push(format!("{} is no check", patterns[at]));
+    let idle = idle.into_iter().map(|at| &patterns[at]);
+    for pattern in idle.filter(|pattern| products::is_looked_at(view, row, pattern)) {
+        wrong.push(format!("{pattern} is no check"));
     }
     match wrong.as_slice() {
         [] => Ok(()),
@@ -228,7 +229,8 @@ fn of(row: &Row) -> Selection {
     let left_out = LONG.iter().filter(|(name, _)| !row.turns.has(name));
     let left_out: Vec<_> = left_out.map(|(_, term)| *term).collect();
     match asked() {
-        Some(2..) if row.topology.starts_with("hybrid") => {
+        // A node that is an object alone runs nothing
+        Some(2..) if row.topology.starts_with("hybrid") && !makes_a_node(row) => {
             of_areas(table::healthy(&row.topology), &[])
         }
         _ if row.areas == ["reject"] => {
@@ -239,6 +241,13 @@ fn of(row: &Row) -> Selection {
         }
         _ => of_areas(row, &left_out),
     }
+}
+
+fn makes_a_node(row: &Row) -> bool {
+    let made = |(path, object): (&String, &Value)| {
+        path.starts_with("/api/v1/nodes/") && !path.contains('#') && !object.is_null()
+    };
+    row.objects.iter().any(made)
 }
 
 /// The cases that a pattern of checks is about.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hybrid_sim::ProductFault;
 use hybrid_sim::interference::Fault;
-use winconform_core::claims::Kind;
+use winconform_core::claims::{Kind, Pattern};
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
@@ -47,7 +47,8 @@ pub(crate) fn shows(view: &RunView, row: &Row) -> Result<(), String> {
     }
 }
 
-/// Whether every pattern of the row is about some check of a run.
+/// Whether every pattern of the row is about some check of a run, which need not have the checks of other areas
+/// than the row's.
 #[allow(dead_code, reason = "real servers are not asked for everything")]
 pub(crate) fn is_about(view: &RunView, row: &Row) -> Result<(), String> {
     let seen = verdicts(view);
@@ -55,12 +56,22 @@ pub(crate) fn is_about(view: &RunView, row: &Row) -> Result<(), String> {
     let by_chance = row.by_chance.idle(seen.keys().copied());
     let idle = turns.into_iter().chain(by_chance);
     let idle: Vec<_> = idle
+        .filter(|pattern| is_looked_at(view, row, pattern))
         .map(|pattern| format!("nothing is {pattern}"))
         .collect();
     match idle.as_slice() {
         [] => Ok(()),
         idle => Err(idle.join("\n")),
     }
+}
+
+/// Whether a run has the checks that a pattern may be about: those of the row's areas, and of what else it had.
+pub(crate) fn is_looked_at(view: &RunView, row: &Row, pattern: &Pattern) -> bool {
+    let pattern = pattern.to_string();
+    let area = pattern.split('.').next().unwrap_or_default();
+    let mut checks = view.checks.values();
+    let is_of_area = |check: &CheckView| check.planned.claim.area() == area;
+    area.starts_with('*') || row.areas.iter().any(|own| own == area) || checks.any(is_of_area)
 }
 
 /// What every check should come to while these things are broken: what the first of their patterns says,
