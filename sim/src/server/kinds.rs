@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::refusal::of_group;
 use super::shape;
 
 /// A kind of object.
@@ -89,25 +90,22 @@ impl Kind {
 
     /// As error messages name it: `pods`, `deployments.apps`.
     pub(super) fn resource(&self) -> String {
-        match self.group {
-            "" => self.plural.to_owned(),
-            group => format!("{}.{group}", self.plural),
-        }
+        of_group(self.plural, self.group)
     }
 
     /// Where the objects of a namespace are, or all of a kind that has none.
     pub(super) fn path(&self, namespace: &str) -> String {
-        let root = match self.group {
-            "" => "/api".to_owned(),
-            group => format!("/apis/{group}"),
-        };
+        let (root, plural) = (self.root(), self.plural);
         match self.namespaced {
-            true => format!(
-                "{root}/{}/namespaces/{namespace}/{}",
-                self.version, self.plural
-            ),
-            false => format!("{root}/{}/{}", self.version, self.plural),
+            true => format!("{root}/namespaces/{namespace}/{plural}"),
+            false => format!("{root}/{plural}"),
         }
+    }
+
+    /// Where all of its group and version is: `/api/v1`, `/apis/apps/v1`.
+    fn root(&self) -> String {
+        let below = if self.group.is_empty() { "api" } else { "apis" };
+        format!("/{below}/{}", self.api_version())
     }
 
     /// The one of this plural in this group, in the version that is served.
@@ -115,6 +113,14 @@ impl Kind {
         KINDS
             .iter()
             .find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
+    }
+
+    /// The one that an object is of, or a reference.
+    pub(super) fn of(object: &Value) -> Option<&'static Self> {
+        let is_it = |kind: &&Self| {
+            object["kind"] == kind.name && object["apiVersion"] == kind.api_version()
+        };
+        KINDS.iter().find(is_it)
     }
 
     /// The one of this plural.

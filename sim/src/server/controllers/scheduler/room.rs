@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Place, Wanted};
 use crate::pods::resources::amount;
+use crate::server::fields::Fields;
 
 /// How much of what.
 pub(super) type Amounts = BTreeMap<String, f64>;
@@ -21,8 +22,8 @@ pub(super) fn add(to: &mut Amounts, more: &Amounts) {
 }
 
 fn amounts(value: &Value) -> Amounts {
-    let fields = value.as_object().into_iter().flatten();
-    fields
+    let amounts = value.fields();
+    amounts
         .filter_map(|(name, value)| Some((name.clone(), amount(value.as_str()?)?)))
         .collect()
 }
@@ -30,29 +31,18 @@ fn amounts(value: &Value) -> Amounts {
 /// What a pod asks for: its containers together, or the largest that runs before them, and its
 /// overhead.
 pub(super) fn requests(pod: &Value) -> Amounts {
-    let of = |list: &str| -> Vec<Amounts> {
-        let containers = pod["spec"][list].as_array();
-        containers
-            .into_iter()
-            .flatten()
-            .map(|one| amounts(&one["resources"]["requests"]))
-            .collect()
+    let spec = &pod["spec"];
+    let of = |list: &str| {
+        let containers = spec[list].items();
+        containers.map(|one| amounts(&one["resources"]["requests"]))
     };
     let mut all = Amounts::new();
-    for own in of("containers") {
-        for (name, amount) in own {
-            *all.entry(name).or_default() += amount;
-        }
+    of("containers").for_each(|own| add(&mut all, &own));
+    for (name, amount) in of("initContainers").flatten() {
+        let most = all.entry(name).or_default();
+        *most = most.max(amount);
     }
-    for own in of("initContainers") {
-        for (name, amount) in own {
-            let most = all.entry(name).or_default();
-            *most = most.max(amount);
-        }
-    }
-    for (name, amount) in amounts(&pod["spec"]["overhead"]) {
-        *all.entry(name).or_default() += amount;
-    }
+    add(&mut all, &amounts(&spec["overhead"]));
     all
 }
 
@@ -88,14 +78,10 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
 
 /// The ports of the node that a pod takes.
 pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
-    let containers = pod["spec"]["containers"].as_array();
-    let ports = containers
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["ports"].as_array())
-        .flatten();
+    let containers = pod["spec"]["containers"].items();
+    let ports = containers.flat_map(|one| one["ports"].items());
     ports
-        .filter(|port| port["hostPort"].as_u64().is_some_and(|number| number > 0))
+        .filter(|port| port["hostPort"].number() > 0)
         .map(|port| {
             (
                 &port["hostPort"],
