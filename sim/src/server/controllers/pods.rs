@@ -32,7 +32,7 @@ pub(super) fn is_active(pod: &Value) -> bool {
 }
 
 /// A condition by its type.
-pub(super) fn condition<'a>(object: &'a Value, named: &str) -> Option<&'a Value> {
+pub(in crate::server) fn condition<'a>(object: &'a Value, named: &str) -> Option<&'a Value> {
     let mut conditions = object["status"]["conditions"].items();
     conditions.find(|condition| condition["type"] == named)
 }
