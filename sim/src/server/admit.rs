@@ -9,12 +9,6 @@ use super::refusal::Refusal;
 use super::state::State;
 use crate::world::Key;
 
-/// `scheduling.k8s.io`'s classes of the system (`pkg/apis/scheduling/v1/helpers.go`).
-pub(super) const SYSTEM_CLASSES: [(&str, i64); 2] = [
-    ("system-node-critical", 2_000_001_000),
-    ("system-cluster-critical", 2_000_000_000),
-];
-
 /// For how long a pod stays on a node that is not ready (`defaulttolerationseconds`).
 const STAYS: u32 = 300;
 

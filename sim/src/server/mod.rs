@@ -19,6 +19,7 @@
 //! | `controllers/` | what is made of objects, the scheduler among them |
 //! | `kubelet.rs` | exec and logs: at the node |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
+//! | `*.yaml` | beside the code that reads them: columns, defaults, fields, what there is at first |
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:

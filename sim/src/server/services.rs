@@ -13,9 +13,6 @@ use super::state::State;
 use crate::world::Key;
 use crate::{families, given};
 
-/// The service of the API server itself has the first address of the range (kubernetes 1.37.0,
-/// `pkg/controlplane/instance.go`).
-pub(super) const KUBERNETES: &str = "10.96.0.1";
 /// As kubeadm gives it to the cluster's DNS: the tenth.
 const DNS: &str = "10.96.0.10";
 
