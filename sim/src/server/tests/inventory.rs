@@ -1,6 +1,5 @@
 //! Everything that a whole run, simulated nodes and kubectl ask a real server for is served.
 
-use http::Method;
 use serde_json::json;
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
@@ -9,19 +8,19 @@ use crate::server::kinds::Kind;
 const REQUESTS: &str = include_str!("../recorded/requests.txt");
 
 /// A request as a line of the inventory has it: method, path, media type and body.
-fn request(line: &str) -> (Method, String, &'static str, String) {
+fn request(line: &str) -> (&'static str, String, &'static str, String) {
     let [verb, api, what, query, ..] = line.split(' ').collect::<Vec<_>>()[..] else {
         // Of a path there is no group
         panic!("{line}");
     };
     let (method, form) = match verb {
-        "create" => (Method::POST, "application/json"),
-        "update" => (Method::PUT, "application/json"),
-        "patch" if query.contains("force=true") => (Method::PATCH, APPLY),
-        "patch" if what.ends_with("/status") => (Method::PATCH, STRATEGIC),
-        "patch" => (Method::PATCH, MERGE),
-        "delete" => (Method::DELETE, "application/json"),
-        _ => (Method::GET, ""),
+        "create" => ("POST", "application/json"),
+        "update" => ("PUT", "application/json"),
+        "patch" if query.contains("force=true") => ("PATCH", APPLY),
+        "patch" if what.ends_with("/status") => ("PATCH", STRATEGIC),
+        "patch" => ("PATCH", MERGE),
+        "delete" => ("DELETE", "application/json"),
+        _ => ("GET", ""),
     };
     if api == "-" {
         return (method, what.to_owned(), form, String::new());
