@@ -119,9 +119,10 @@ fn other(parts: &[&str]) -> Asked {
 mod tests {
     use super::*;
 
-    fn ask(method: &Method, uri: &str) -> Result<Ask, u16> {
+    fn ask(line: &str) -> Result<Ask, u16> {
+        let (method, uri) = line.split_once(' ').expect("a method and a path");
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
-        match read(method, path, Some(query)) {
+        match read(&method.parse().expect("a method"), path, Some(query)) {
             Ok(Asked::Objects(ask)) => Ok(ask),
             Ok(Asked::Other(_)) => Err(0),
             Err(refusal) => Err(refusal.code),
@@ -130,42 +131,34 @@ mod tests {
 
     #[test]
     fn paths_name_objects() {
-        let pods = "/api/v1/namespaces/a/pods";
-        for (method, uri, verb, named) in [
+        for (line, verb, named) in [
+            ("GET /api/v1/pods?watch=1", Verb::Watch, ["", "", ""]),
+            ("GET /api/v1/namespaces/a/pods", Verb::List, ["a", "", ""]),
             (
-                Method::GET,
-                "/api/v1/pods?watch=1",
-                Verb::Watch,
-                ["", "", ""],
+                "POST /api/v1/namespaces/a/pods",
+                Verb::Create,
+                ["a", "", ""],
             ),
-            (Method::GET, pods, Verb::List, ["a", "", ""]),
-            (Method::POST, pods, Verb::Create, ["a", "", ""]),
+            ("GET /api/v1/namespaces/a", Verb::Get, ["", "a", ""]),
             (
-                Method::GET,
-                "/api/v1/namespaces/a",
-                Verb::Get,
-                ["", "a", ""],
-            ),
-            (
-                Method::PATCH,
-                "/api/v1/nodes/n/status",
+                "PATCH /api/v1/nodes/n/status",
                 Verb::Patch,
                 ["", "n", "status"],
             ),
         ] {
-            let ask = ask(&method, uri).expect(uri);
-            assert_eq!(ask.verb, verb, "{uri}");
+            let ask = ask(line).expect(line);
+            assert_eq!(ask.verb, verb, "{line}");
             assert_eq!(
                 [&ask.namespace, &ask.name, &ask.subresource],
                 named,
-                "{uri}"
+                "{line}"
             );
         }
     }
 
     #[test]
     fn what_is_not_served_is_told_from_what_there_is_not() {
-        for (uri, code) in [
+        for (path, code) in [
             (
                 "/apis/certificates.k8s.io/v1/certificatesigningrequests",
                 501,
@@ -178,7 +171,8 @@ mod tests {
             ("/apis/windows.k8s.io/v1", 0),
             ("/version", 0),
         ] {
-            assert_eq!(ask(&Method::GET, uri).expect_err(uri), code, "{uri}");
+            let refused = ask(&format!("GET {path}")).expect_err(path);
+            assert_eq!(refused, code, "{path}");
         }
     }
 }

@@ -35,11 +35,8 @@ impl Selection {
 
     pub(super) fn takes(&self, object: &Value) -> bool {
         let is = |term: &Term| (field(term.field, object) == term.value) == term.is;
-        self.fields.iter().all(is)
-            && (self.labels.selects_all()
-                || self
-                    .labels
-                    .matches(&placing::labels(&object["metadata"]["labels"])))
+        let labels = || placing::labels(&object["metadata"]["labels"]);
+        self.fields.iter().all(is) && (self.labels.selects_all() || self.labels.matches(&labels()))
     }
 }
 
@@ -119,8 +116,8 @@ fn labels(text: &str) -> Result<Selector, Refusal> {
     });
     let pieces = pieces.map(str::trim).filter(|piece| !piece.is_empty());
     let read = |piece| {
-        expression(piece)
-            .ok_or_else(|| Refusal::bad(format_args!("unable to parse requirement: {piece:?}")))
+        let why = || Refusal::bad(format_args!("unable to parse requirement: {piece:?}"));
+        expression(piece).ok_or_else(why)
     };
     pieces.map(read).collect()
 }
@@ -135,16 +132,13 @@ fn expression(piece: &str) -> Option<Expression> {
         let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
         inner.split(',').map(value).collect()
     };
-    let (lacks, rest) = match piece.strip_prefix('!') {
-        Some(rest) => (true, rest.trim_start()),
-        None => (false, piece),
-    };
+    let lacks = piece.starts_with('!');
+    let rest = piece.trim_start_matches('!').trim_start();
     let end = rest.find(|c| !(word(c) || c == '/')).unwrap_or(rest.len());
-    let (key, rest) = rest.split_at(end);
-    let (key, rest) = (
-        Some(key.to_owned()).filter(|key| !key.is_empty())?,
-        rest.trim(),
-    );
+    let (key, rest) = (rest[..end].to_owned(), rest[end..].trim());
+    if key.is_empty() {
+        return None;
+    }
     if rest.is_empty() {
         return Some(match lacks {
             true => Expression::DoesNotExist(key),
@@ -175,9 +169,13 @@ mod tests {
     fn selectors_of_requests() {
         let object = json!({"metadata": {"name": "x", "labels": {"a": "b", "t": "1"}},
             "spec": {"nodeName": "n", "unschedulable": true}});
-        let kind = |query: &str| match query.contains("unschedulable") {
-            true => Kind::named("nodes"),
-            false => Kind::named("pods"),
+        let of = |query: &str| {
+            let plural = if query.contains("unschedulable") {
+                "nodes"
+            } else {
+                "pods"
+            };
+            Selection::of(Kind::named(plural), &Query::parse(Some(query)))
         };
         for (query, takes) in [
             ("", true),
@@ -195,8 +193,7 @@ mod tests {
             ("labelSelector=! z", true),
             ("labelSelector=kubernetes.io/os!=linux", true),
         ] {
-            let selection = Selection::of(kind(query), &Query::parse(Some(query))).expect(query);
-            assert_eq!(selection.takes(&object), takes, "{query}");
+            assert_eq!(of(query).expect(query).takes(&object), takes, "{query}");
         }
         for query in [
             "labelSelector=a in b",
@@ -212,8 +209,7 @@ mod tests {
             "fieldSelector=a",
             "fieldSelector=spec.color=red",
         ] {
-            let refused = Selection::of(kind(query), &Query::parse(Some(query))).expect_err(query);
-            assert_eq!(refused.code, 400);
+            assert_eq!(of(query).expect_err(query).code, 400);
         }
     }
 }

@@ -251,19 +251,14 @@ mod tests {
         let key = Key::new("a", "one");
         store.put(kind, &key, json!({"metadata": {"name": "one"}}));
         let second = store.put(kind, &key, json!({"metadata": {"name": "one"}, "data": {}}));
-        assert_eq!(second.object["metadata"]["resourceVersion"], "2");
-        assert_eq!(
-            second.before.expect("it was there")["metadata"]["resourceVersion"],
-            "1"
-        );
+        let version = |object: &Value| object["metadata"]["resourceVersion"].text().to_owned();
+        assert_eq!(version(&second.object), "2");
+        assert_eq!(version(&second.before.expect("it was there")), "1");
         store.remove(kind, &key).expect("it is there");
         let seen = |version| {
             let since = store.since(kind, version)?;
-            Some(
-                since
-                    .map(|change| (change.version, change.deleted))
-                    .collect::<Vec<_>>(),
-            )
+            let told = since.map(|change| (change.version, change.deleted));
+            Some(told.collect::<Vec<_>>())
         };
         assert_eq!(seen(1), Some(vec![(2, false), (3, true)]));
         assert_eq!(seen(3), Some(vec![]));
@@ -298,29 +293,21 @@ mod tests {
         let mut store = Store::default();
         let kind = Kind::named("pods");
         let key = Key::new("a", "p");
-        let owned =
+        let mut owned =
             json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
+        let found = |store: &Store, node: &str| -> (Vec<Key>, Vec<Key>) {
+            let pods = store.pods_of(node).map(|(key, _)| key.clone()).collect();
+            let all = store.owned_by("o").filter(|(plural, ..)| *plural == "pods");
+            (pods, all.map(|(_, key, _)| key.clone()).collect())
+        };
+        let (none, own) = (vec![], vec![key.clone()]);
         store.put(kind, &key, owned.clone());
-        assert_eq!(
-            store.pods_of("").map(|(key, _)| key).collect::<Vec<_>>(),
-            [&key]
-        );
-        let owns: Vec<_> = store
-            .owned_by("o")
-            .map(|(plural, key, _)| (plural, key))
-            .collect();
-        assert_eq!(owns, [("pods", &key)]);
-        let mut bound = owned;
-        bound["spec"]["nodeName"] = json!("n");
-        store.put(kind, &key, bound);
-        assert_eq!(
-            (store.pods_of("").count(), store.pods_of("n").count()),
-            (0, 1)
-        );
+        assert_eq!(found(&store, ""), (own.clone(), own.clone()));
+        owned["spec"]["nodeName"] = json!("n");
+        store.put(kind, &key, owned);
+        assert_eq!(found(&store, ""), (none.clone(), own.clone()));
+        assert_eq!(found(&store, "n"), (own.clone(), own));
         store.remove(kind, &key);
-        assert_eq!(
-            (store.pods_of("n").count(), store.owned_by("o").count()),
-            (0, 0)
-        );
+        assert_eq!(found(&store, "n"), (none.clone(), none));
     }
 }
