@@ -76,7 +76,7 @@ impl State {
                 }
             }
             Part::Main => {
-                if kind.status {
+                if kind.has_status() {
                     take(&mut body, old, "status");
                 }
                 defaults::set(kind, &mut body);
@@ -89,7 +89,7 @@ impl State {
                 }
             }
         }
-        if kind.status && body.get("spec") != old.get("spec") {
+        if kind.has_status() && body.get("spec") != old.get("spec") {
             let generation = old["metadata"]["generation"].number();
             body["metadata"]["generation"] = json!(generation + 1);
         }
@@ -154,7 +154,7 @@ impl State {
         if value == *live {
             return;
         }
-        if kind.status && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
+        if kind.has_status() && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
             let generation = value["metadata"]["generation"].number();
             value["metadata"]["generation"] = json!(generation + 1);
         }

@@ -51,7 +51,7 @@ impl State {
         ] {
             meta.remove(foreign);
         }
-        if kind.status && kind.plural != "nodes" {
+        if kind.has_status() && kind.plural != "nodes" {
             // It is told by others
             body["status"] = json!({});
         }

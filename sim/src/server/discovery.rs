@@ -46,6 +46,20 @@ pub(super) fn group(named: &str) -> Result<Value, Refusal> {
     Ok(group)
 }
 
+/// What is in the category `all`.
+const ALL: [&str; 10] = [
+    "Pod",
+    "ReplicationController",
+    "Service",
+    "DaemonSet",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "HorizontalPodAutoscaler",
+    "CronJob",
+    "Job",
+];
+
 const VERBS: [&str; 7] = [
     "create", "delete", "get", "list", "patch", "update", "watch",
 ];
@@ -84,9 +98,9 @@ fn entries(kind: &Kind) -> Vec<Value> {
         "kind": kind.name, "verbs": VERBS,
     });
     if !kind.short.is_empty() {
-        own["shortNames"] = json!(kind.short);
+        own["shortNames"] = json!([kind.short]);
     }
-    if kind.all {
+    if ALL.contains(&kind.name) {
         own["categories"] = json!(["all"]);
     }
     let below = kind.subresources.iter().map(|below| {

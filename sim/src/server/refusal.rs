@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::fields::Fields;
 use super::kinds::Kind;
 
 /// One thing that is wrong in an object (apimachinery, `field.Error`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Cause {
     reason: &'static str,
     field: String,
@@ -48,10 +49,6 @@ impl Cause {
         let message = format!("Unsupported value: {value:?}: supported values: {known}");
         Self::new("FieldValueNotSupported", field, message)
     }
-
-    fn told(self) -> Value {
-        json!({"reason": self.reason, "message": self.message, "field": self.field})
-    }
 }
 
 /// A request that is refused.
@@ -86,6 +83,11 @@ impl Refusal {
         }
     }
 
+    fn because(mut self, reason: &'static str) -> Self {
+        self.reason = reason;
+        self
+    }
+
     fn of(mut self, kind: &Kind, name: &str) -> Self {
         self.details = json!({"name": name, "kind": kind.plural});
         if !kind.group.is_empty() {
@@ -108,23 +110,17 @@ impl Refusal {
 
     /// What is applied and has a field that the kind has not (structured-merge-diff).
     pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
-        let Kind {
-            group,
-            version,
-            name,
-            ..
-        } = kind;
-        let message = format!(
-            "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): .{field}: field \
-             not declared in schema",
-            meta["namespace"].text(),
-            meta["name"].text(),
+        let Kind { version, name, .. } = kind;
+        let (group, meta) = (
+            kind.group,
+            [&meta["namespace"], &meta["name"]].map(Fields::text),
         );
-        let reason = "";
-        Self {
-            reason,
-            ..Self::new(500, message)
-        }
+        let message = format!(
+            "failed to create typed patch object ({}; {group}/{version}, Kind={name}): .{field}: field not \
+             declared in schema",
+            meta.join("/"),
+        );
+        Self::new(500, message).because("")
     }
 
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
@@ -149,18 +145,14 @@ impl Refusal {
 
     pub(super) fn exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", kind.resource());
-        let reason = "AlreadyExists";
-        Self {
-            reason,
-            ..Self::new(409, message).of(kind, name)
-        }
+        Self::new(409, message)
+            .because("AlreadyExists")
+            .of(kind, name)
     }
 
     pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!(
-            "Operation cannot be fulfilled on {} \"{name}\": {why}",
-            kind.resource()
-        );
+        let what = kind.resource();
+        let message = format!("Operation cannot be fulfilled on {what} \"{name}\": {why}");
         Self::new(409, message).of(kind, name)
     }
 
@@ -196,10 +188,8 @@ impl Refusal {
     }
 
     pub(super) fn gone(version: u64, oldest: u64) -> Self {
-        Self::new(
-            410,
-            format!("too old resource version: {version} ({oldest})"),
-        )
+        let message = format!("too old resource version: {version} ({oldest})");
+        Self::new(410, message)
     }
 
     pub(super) fn too_large() -> Self {
@@ -229,7 +219,6 @@ impl Refusal {
         };
         let message = format!("{of} \"{name}\" is invalid: {all}");
         let mut refusal = Self::new(422, message);
-        let causes: Vec<Value> = causes.into_iter().map(Cause::told).collect();
         refusal.details = json!({"causes": causes});
         for (field, value) in [("name", name), ("group", group), ("kind", kind)] {
             if !value.is_empty() {

@@ -132,8 +132,10 @@ fn expression(piece: &str) -> Option<Expression> {
         let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
         inner.split(',').map(value).collect()
     };
-    let lacks = piece.starts_with('!');
-    let rest = piece.trim_start_matches('!').trim_start();
+    let (lacks, rest) = match piece.strip_prefix('!') {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, piece),
+    };
     let end = rest.find(|c| !(word(c) || c == '/')).unwrap_or(rest.len());
     let (key, rest) = (rest[..end].to_owned(), rest[end..].trim());
     if key.is_empty() {
