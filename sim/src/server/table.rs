@@ -172,17 +172,3 @@ fn age(since: &str) -> String {
         seconds => format!("{}d", seconds / 86_400),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pods_status_is_that_of_its_containers() {
-        let mut pod = json!({"status": {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]}});
-        assert_eq!(phase(&pod), "ErrImagePull");
-        pod["metadata"]["deletionTimestamp"] = json!("x");
-        assert_eq!(phase(&pod), "Terminating");
-        assert_eq!(phase(&json!({"status": {"phase": "Running"}})), "Running");
-    }
-}

@@ -117,12 +117,13 @@ async fn take(scene: &Scene, at: &str, step: Step, kept: &mut BTreeMap<String, V
 }
 
 fn full(path: &str) -> String {
+    let path = path.replace(' ', "%20").replace('>', "%3E");
     if path.starts_with('/') {
-        return path.to_owned();
+        return path;
     }
-    let (namespace, rest) = path.split_once(':').unwrap_or(("default", path));
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (plural, rest) = rest.split_at(end);
+    let end = path.find(['/', '?']).unwrap_or(path.len());
+    let (kind, rest) = path.split_at(end);
+    let (namespace, plural) = kind.split_once(':').unwrap_or(("default", kind));
     format!("{}{rest}", Kind::named(plural).path(namespace))
 }
 
@@ -180,6 +181,11 @@ fn is(found: &Value, wanted: &Value) -> bool {
             .is_match(found.text()),
         None => found == wanted || (*wanted == json!("*") && !found.is_null()),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_served_or_refused() {
+    hold(include_str!("requests.yaml")).await;
 }
 
 #[tokio::test(start_paused = true)]
