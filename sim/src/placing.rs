@@ -117,12 +117,17 @@ mod tests {
         for (toleration, tolerated) in [
             (json!({"operator": "Exists"}), true),
             (json!({"key": "os", "operator": "Exists"}), true),
+            (json!({"key": "os", "operator": "Exists"}), true),
             (json!({"key": "os", "value": "windows"}), true),
             (
                 json!({"key": "os", "operator": "Equal", "value": "windows", "effect": "NoSchedule"}),
                 true,
             ),
             (json!({"key": "os", "value": "linux"}), false),
+            (
+                json!({"key": "os", "operator": "Equal", "value": "linux"}),
+                false,
+            ),
             (
                 json!({"key": "os", "operator": "Exists", "effect": "NoExecute"}),
                 false,

@@ -133,34 +133,40 @@ mod tests {
     const BALANCER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 200);
     const PORT: u16 = 30080;
 
-    fn fill(world: &mut World) {
-        let key = Key::new("test", "web");
-        world.nodes.insert(
-            "win".to_owned(),
-            Node::new(WS2022, NODE, 10250, [10, 244, 2]),
-        );
+    /// A Service with a port of the nodes, of one pod that serves at a port.
+    fn fill(world: &mut World, named: &str, pod: Pod, (port, at): (u16, u16), service: Service) {
+        let key = Key::new("test", named);
+        let ports = vec![ServicePort {
+            port: 80,
+            node_port: Some(port),
+            ..ServicePort::default()
+        }];
+        let slice = Slice {
+            service: named.to_owned(),
+            ports: BTreeMap::from([(String::new(), at)]),
+            endpoints: vec![Endpoint::ready(pod.address)],
+        };
+        world.pods.insert(key.clone(), pod);
+        world
+            .services
+            .insert(key.clone(), Service { ports, ..service });
+        world.slices.insert(key, slice);
+    }
+
+    /// A Windows node with a web server behind a load balancer.
+    fn web(world: &mut World) {
+        let node = Node::new(WS2022, NODE, 10250, [10, 244, 2]);
+        world.nodes.insert("win".to_owned(), node);
         let pod = Pod {
             listening: BTreeMap::from([(80, Page::WinWebserver)]),
             ..Pod::new("win", [10, 244, 2, 5], Told::default())
         };
-        world.pods.insert(key.clone(), pod);
         let service = Service {
             addresses: vec![[10, 96, 3, 4].into()],
             external: vec![BALANCER.into()],
-            ports: vec![ServicePort {
-                port: 80,
-                node_port: Some(PORT),
-                ..ServicePort::default()
-            }],
             ..Service::default()
         };
-        world.services.insert(key.clone(), service);
-        let slice = Slice {
-            service: "web".to_owned(),
-            ports: BTreeMap::from([(String::new(), 80)]),
-            endpoints: vec![Endpoint::ready([10, 244, 2, 5])],
-        };
-        world.slices.insert(key, slice);
+        fill(world, "web", pod, (PORT, 80), service);
     }
 
     /// A proxy in front of a cluster whose API server is nowhere.
@@ -169,7 +175,7 @@ mod tests {
         let client = kube::Client::try_from(nowhere).expect("a client");
         let switch = FaultSwitch::new(FaultSet::default());
         let cluster = Cluster::new(client, Clock::new(1.0), 0, switch, BTreeMap::new());
-        cluster.change(fill);
+        cluster.change(web);
         let cluster = Arc::new(cluster);
         let listener = listen().await.expect("loopback has a port");
         let address = listener.local_addr().expect("it is bound");
@@ -188,10 +194,8 @@ mod tests {
         let text = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(text.as_bytes()).await.expect("it reads");
         let mut answer = String::new();
-        stream
-            .read_to_string(&mut answer)
-            .await
-            .expect("it answers");
+        let read = stream.read_to_string(&mut answer).await;
+        read.expect("it answers");
         answer
     }
 
@@ -199,40 +203,30 @@ mod tests {
     async fn an_outside_client_meets_the_simulated_network() {
         let (cluster, proxy) = proxy().await;
         let marker = "<H1>Windows Container Web Server</H1>";
-        for url in [
+        let (node, balancer) = (
             format!("http://{NODE}:{PORT}/"),
             format!("http://{BALANCER}/"),
-        ] {
-            let answer = ask(proxy, &format!("GET {url}")).await;
-            assert!(
-                answer.starts_with("HTTP/1.1 200") && answer.contains(marker),
-                "{answer}"
-            );
-        }
-        for (request, status, text) in [
+        );
+        for (method, url, status, text) in [
+            ("GET", node.as_str(), 200, marker),
+            ("GET", &balancer, 200, marker),
             (
-                "GET http://127.77.9.1:9/".to_owned(),
-                "504",
+                "GET",
+                "http://127.77.9.1:9/",
+                504,
                 "127.77.9.1:9: timed out",
             ),
-            ("GET http://10.96.3.4/".to_owned(), "504", "timed out"),
-            ("GET http://10.244.2.5/".to_owned(), "504", "timed out"),
-            ("GET http://[fd00::1]/".to_owned(), "502", "no route"),
-            (
-                "GET http://web.test/".to_owned(),
-                "503",
-                "not known outside",
-            ),
-            ("GET /".to_owned(), "400", "wants a URL"),
-            ("CONNECT 127.77.9.1:443".to_owned(), "501", "no tunnels"),
-            (format!("POST http://{NODE}:{PORT}/"), "501", "GET and HEAD"),
+            ("GET", "http://10.96.3.4/", 504, "timed out"),
+            ("GET", "http://10.244.2.5/", 504, "timed out"),
+            ("GET", "http://[fd00::1]/", 502, "no route"),
+            ("GET", "http://web.test/", 503, "not known outside"),
+            ("GET", "/", 400, "wants a URL"),
+            ("CONNECT", "127.77.9.1:443", 501, "no tunnels"),
+            ("POST", &node, 501, "GET and HEAD"),
         ] {
-            let answer = ask(proxy, &request).await;
-            let expected = format!("HTTP/1.1 {status}");
-            assert!(
-                answer.starts_with(&expected) && answer.contains(text),
-                "{request}: {answer}"
-            );
+            let answer = ask(proxy, &format!("{method} {url}")).await;
+            let is_it = answer.starts_with(&format!("HTTP/1.1 {status}"));
+            assert!(is_it && answer.contains(text), "{method} {url}: {answer}");
         }
         let fault = FaultKind::KubeProxyDead.on(WS2022);
         cluster.faults.set(fault.clone());
@@ -265,39 +259,21 @@ mod tests {
                 host_network: true,
                 ..Pod::new("lin", linux, Told::default())
             };
-            world.pods.insert(Key::new("test", "own"), own);
             world.pods.insert(Key::new("test", "host"), host);
-            let port = ServicePort {
-                port: 80,
-                node_port: Some(30081),
-                ..ServicePort::default()
-            };
             let service = Service {
                 addresses: vec![[10, 96, 3, 5].into()],
-                ports: vec![port],
                 ..Service::default()
             };
-            let slice = Slice {
-                service: "exec".to_owned(),
-                ports: BTreeMap::from([(String::new(), 8080)]),
-                endpoints: vec![Endpoint::ready([10, 244, 1, 5])],
-            };
-            world.services.insert(Key::new("test", "exec"), service);
-            world.slices.insert(Key::new("test", "exec-1"), slice);
+            fill(world, "exec", own, (30081, 8080), service);
         });
-        let service = format!("GET http://{linux}:30081");
-        for (request, seen) in [
-            (format!("{service}/hostname"), "calls-itself"),
-            (
-                format!(
-                    "{service}/dial?host=10.244.1.5&port=8081&protocol=udp&request=hostname&tries=1"
-                ),
-                "\"responses\":[\"calls-itself\"]",
-            ),
-            (format!("GET http://{linux}:8080/hostname"), "\r\n\r\nlin"),
+        let dial = "dial?host=10.244.1.5&port=8081&protocol=udp&request=hostname&tries=1";
+        for (port, path, seen) in [
+            (30081, "hostname", "calls-itself"),
+            (30081, dial, "\"responses\":[\"calls-itself\"]"),
+            (8080, "hostname", "\r\n\r\nlin"),
         ] {
-            let answer = ask(proxy, &request).await;
-            assert!(answer.contains(seen), "{request}: {answer}");
+            let answer = ask(proxy, &format!("GET http://{linux}:{port}/{path}")).await;
+            assert!(answer.contains(seen), "{port} {path}: {answer}");
         }
         stop(&cluster).await;
     }

@@ -63,17 +63,12 @@ pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     cluster.traces.left("service", OWN);
     let post = PostParams::default();
+    let made = cluster.insist("service", || services.create(&post, &service));
     // Another simulator's, or a killed one's, is as good
-    gone(
-        cluster
-            .insist("service", || services.create(&post, &service))
-            .await,
-    )?;
+    gone(made.await)?;
     let addressed = |service: Option<&Service>| service.is_some_and(has_address);
-    if !matches!(
-        timeout(READY, await_condition(services, OWN, addressed)).await,
-        Ok(Ok(_))
-    ) {
+    let ready = timeout(READY, await_condition(services, OWN, addressed)).await;
+    if !matches!(ready, Ok(Ok(_))) {
         tracing::warn!("the load balancer's own Service has no address yet");
     }
     Ok(())
@@ -150,7 +145,7 @@ async fn tend(
     service: &Service,
     address: Option<Ipv4Addr>,
 ) -> kube::Result<()> {
-    let held = service.finalizers().iter().any(|name| name == FINALIZER);
+    let held = is_held(service);
     let deleted = service.metadata.deletion_timestamp.is_some();
     if deleted && held {
         cluster.clock.pass(TAKES).await;
@@ -159,8 +154,6 @@ async fn tend(
     if deleted || !is_balanced(service) {
         return Ok(());
     }
-    let services: Api<Service> = Api::namespaced(cluster.client.clone(), &key.namespace);
-    let params = PatchParams::default();
     if !held {
         let mut names = service.finalizers().to_vec();
         names.push(FINALIZER.to_owned());
@@ -172,6 +165,8 @@ async fn tend(
     cluster.clock.pass(TAKES).await;
     let ingress = json!([{"ip": address.to_string(), "ipMode": "VIP"}]);
     let patch = Patch::Merge(json!({"status": {"loadBalancer": {"ingress": ingress}}}));
+    let services: Api<Service> = Api::namespaced(cluster.client.clone(), &key.namespace);
+    let params = PatchParams::default();
     let patched = cluster.insist("service", || {
         services.patch_status(&key.name, &params, &patch)
     });
@@ -214,15 +209,17 @@ pub(super) async fn remove(cluster: &Cluster) -> kube::Result<()> {
     Ok(())
 }
 
+fn is_held(service: &Service) -> bool {
+    service.finalizers().iter().any(|name| name == FINALIZER)
+}
+
 /// Whether this kind of load balancer has taken the Service on: it has an address of its range, or
 /// waits for one.
 fn is_ours(service: &Service) -> bool {
-    let held = service.finalizers().iter().any(|name| name == FINALIZER);
-    let ours = |address: &IpAddr| match address {
-        IpAddr::V4(address) => (ADDRESSES.0..=ADDRESSES.1).contains(address),
-        IpAddr::V6(_) => false,
-    };
-    held && (!has_address(service) || network::service(service).external.iter().any(ours))
+    let range = ADDRESSES.0..=ADDRESSES.1;
+    let ours = |address: &IpAddr| matches!(address, IpAddr::V4(own) if range.contains(own));
+    is_held(service)
+        && (!has_address(service) || network::service(service).external.iter().any(ours))
 }
 
 /// Without a class a Service is the business of the cluster's own load balancer (`loadBalancerClass`,
@@ -259,15 +256,13 @@ mod tests {
     #[test]
     fn who_waits_is_given_what_nobody_has() {
         let services: Known = [
-            (
-                Key::new("a", "addressed"),
-                service("LoadBalancer", Some("198.18.0.1")),
-            ),
-            (Key::new("a", "plain"), service("ClusterIP", None)),
-            (Key::new("a", "waits"), service("LoadBalancer", None)),
-            (Key::new("b", "waits"), service("LoadBalancer", None)),
-            (Key::new(NAMESPACE, OWN), service("LoadBalancer", None)),
+            ("a", "addressed", "LoadBalancer", Some("198.18.0.1")),
+            ("a", "plain", "ClusterIP", None),
+            ("a", "waits", "LoadBalancer", None),
+            ("b", "waits", "LoadBalancer", None),
+            (NAMESPACE, OWN, "LoadBalancer", None),
         ]
+        .map(|(namespace, name, kind, at)| (Key::new(namespace, name), service(kind, at)))
         .into();
         let mut given = BTreeMap::new();
         let own = Key::new(NAMESPACE, OWN);

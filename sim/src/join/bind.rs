@@ -122,20 +122,15 @@ mod tests {
 
     #[tokio::test]
     async fn nodes_have_addresses_and_names_of_their_own() {
-        let (nodes, listeners) = bind(&Topology::hybrid(), "x-")
-            .await
-            .expect("loopback can be bound");
-        assert_eq!(
-            nodes.keys().collect::<Vec<_>>(),
-            ["x-linux-a", "x-windows-2022-a"]
-        );
+        let bound = bind(&Topology::hybrid(), "x-").await;
+        let (nodes, listeners) = bound.expect("loopback can be bound");
+        let names: Vec<_> = nodes.keys().collect();
+        assert_eq!(names, ["x-linux-a", "x-windows-2022-a"]);
         assert_eq!(listeners.len(), 2);
         let mut doubled = Topology::hybrid();
         doubled.nodes.extend(Topology::hybrid().nodes);
-        assert!(matches!(
-            bind(&doubled, "").await,
-            Err(JoinError::SameName(_))
-        ));
+        let refused = bind(&doubled, "").await;
+        assert!(matches!(refused, Err(JoinError::SameName(_))));
         for families in [IpFamilies::DualStackIPv6, IpFamilies::IPv6] {
             let topology = Topology {
                 ip_families: families,
@@ -148,13 +143,10 @@ mod tests {
                 "{text}"
             );
         }
-        doubled
-            .nodes
-            .extend(vec![doubled.nodes[0].clone(); Topology::MOST_NODES]);
-        assert!(matches!(
-            bind(&doubled, "").await,
-            Err(JoinError::TooManyNodes { .. })
-        ));
+        let many = vec![doubled.nodes[0].clone(); Topology::MOST_NODES];
+        doubled.nodes.extend(many);
+        let refused = bind(&doubled, "").await;
+        assert!(matches!(refused, Err(JoinError::TooManyNodes { .. })));
     }
 
     #[tokio::test]

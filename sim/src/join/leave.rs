@@ -1,12 +1,14 @@
 //! What goes when nodes leave.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
+use kube::{Api, ResourceExt};
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::AT_ONCE;
@@ -48,15 +50,13 @@ pub(super) async fn made(cluster: &Cluster) -> Result<Made, LeaveError> {
             Ok(found.and_then(|found| Some((node.name.clone(), found.metadata.uid?))))
         }
     });
-    let all: Vec<_> = asked
-        .buffer_unordered(AT_ONCE)
-        .try_collect()
-        .await
-        .map_err(|source| LeaveError::Refused {
-            what: "nodes",
-            source,
-        })?;
+    let all: kube::Result<Vec<_>> = asked.buffer_unordered(AT_ONCE).try_collect().await;
+    let all = all.map_err(refused("nodes"))?;
     Ok(all.into_iter().flatten().collect())
+}
+
+fn refused(what: &'static str) -> impl Fn(kube::Error) -> LeaveError + Copy {
+    move |source| LeaveError::Refused { what, source }
 }
 
 /// Removes nodes with their leases and pods, and nothing of others of the same names.
@@ -65,35 +65,23 @@ pub(super) async fn remove(cluster: &Cluster, made: &Made) -> Result<(), LeaveEr
     if made.is_empty() {
         return Ok(());
     }
-    let refused = |what| move |source| LeaveError::Refused { what, source };
     let nodes: Api<Node> = Api::all(client.clone());
-    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
-    stream::iter(made)
-        .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |(name, uid)| async {
-            let now = now(Some(uid.clone()));
-            gone(cluster.insist("node", || nodes.delete(name, &now)).await)
-                .map_err(refused("nodes"))?;
-            traces.gone("node", name);
-            Ok(())
-        })
-        .await?;
+    let named = made
+        .iter()
+        .map(|(name, uid)| (nodes.clone(), name.clone(), Some(uid.clone())));
+    delete(cluster, "nodes", named, |name| traces.gone("node", name)).await?;
     // The garbage collector would come for them in time, where there is one
     let all = ListParams::default();
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     let found = cluster
         .insist("leases", || leases.list_metadata(&all))
         .await;
     let owned = found.map_err(refused("leases"))?.items.into_iter();
-    let owned = owned.filter(|lease| is_of(&lease.metadata, made));
-    stream::iter(owned)
-        .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |lease| async {
-            let name = lease.metadata.name.unwrap_or_default();
-            let now = now(lease.metadata.uid);
-            gone(cluster.insist("lease", || leases.delete(&name, &now)).await)
-                .map_err(refused("leases"))
-        })
-        .await?;
+    let owned = owned
+        .map(|lease| lease.metadata)
+        .filter(|lease| is_of(lease, made));
+    let owned = owned.map(|lease| (leases.clone(), lease.name.unwrap_or_default(), lease.uid));
+    delete(cluster, "leases", owned, |_| {}).await?;
     // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile
     let bound = ListParams::default().fields("spec.nodeName!=");
     let pods: Api<Pod> = Api::all(client.clone());
@@ -107,32 +95,35 @@ pub(super) async fn remove(cluster: &Cluster, made: &Made) -> Result<(), LeaveEr
                 let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
                 node.is_some_and(|node| made.contains_key(node))
             });
-        stream::iter(ours)
-            .map(Ok)
-            .try_for_each_concurrent(AT_ONCE, |pod| async {
-                let namespace = pod.metadata.namespace.unwrap_or_default();
-                let name = pod.metadata.name.unwrap_or_default();
-                let now = now(pod.metadata.uid);
-                let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-                gone(cluster.insist("pod", || pods.delete(&name, &now)).await)
-                    .map_err(refused("pods"))
-            })
-            .await?;
+        let ours = ours.map(|pod| {
+            let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
+            (pods, pod.name_any(), pod.metadata.uid)
+        });
+        delete(cluster, "pods", ours, |_| {}).await?;
     }
     Ok(())
 }
 
-/// Without grace, and only the object of this UID.
-fn now(uid: Option<String>) -> DeleteParams {
-    let own = Preconditions {
-        uid,
-        resource_version: None,
-    };
-    DeleteParams {
-        grace_period_seconds: Some(0),
-        ..DeleteParams::default()
-    }
-    .preconditions(own)
+/// Deletes objects by name without grace, and each only if it is the one of its UID.
+async fn delete<K: Clone + Debug + DeserializeOwned>(
+    cluster: &Cluster,
+    what: &'static str,
+    all: impl Iterator<Item = (Api<K>, String, Option<String>)>,
+    gone_too: impl Fn(&str),
+) -> Result<(), LeaveError> {
+    let gone_too = &gone_too;
+    let deleted =
+        stream::iter(all.map(Ok)).try_for_each_concurrent(AT_ONCE, |(api, name, uid)| async move {
+            let own = Preconditions {
+                uid,
+                resource_version: None,
+            };
+            let now = DeleteParams::default().grace_period(0).preconditions(own);
+            gone(cluster.insist(what, || api.delete(&name, &now)).await)?;
+            gone_too(&name);
+            Ok(())
+        });
+    deleted.await.map_err(refused(what))
 }
 
 /// Whether a lease is that of one of these nodes.

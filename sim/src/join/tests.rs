@@ -40,7 +40,11 @@ struct Server {
 }
 
 impl Server {
-    fn new() -> Self {
+    fn new() -> Arc<Self> {
+        Arc::new(Self::plain())
+    }
+
+    fn plain() -> Self {
         Self {
             version: "1.37.0",
             objects: Mutex::default(),
@@ -71,11 +75,7 @@ impl Server {
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let path = head.uri.path().trim_end_matches("/status").to_owned();
         locked(&self.asked).push(format!("{} {path}", head.method));
-        if head
-            .uri
-            .query()
-            .is_some_and(|query| query.contains("watch="))
-        {
+        if head.uri.query().unwrap_or_default().contains("watch=") {
             // Open, and nothing ever happens
             let never = stream::once(pending::<Result<Frame<Bytes>, Infallible>>());
             return Response::new(Answer::new(StreamBody::new(never)));
@@ -96,13 +96,11 @@ impl Server {
         };
         match *method {
             Method::GET if path == "/version" => {
-                let [major, minor, _] = self.version.split('.').collect::<Vec<_>>()[..] else {
-                    panic!("{}", self.version)
-                };
+                let mut numbers = self.version.split('.');
                 let version = json!({
-                    "major": major, "minor": minor, "gitVersion": format!("v{}", self.version),
-                    "gitCommit": "", "gitTreeState": "", "buildDate": "", "goVersion": "",
-                    "compiler": "", "platform": "",
+                    "major": numbers.next(), "minor": numbers.next(), "gitVersion": format!("v{}", self.version),
+                    "gitCommit": "", "gitTreeState": "", "buildDate": "", "goVersion": "", "compiler": "",
+                    "platform": "",
                 });
                 (200, version)
             }
@@ -145,11 +143,7 @@ impl Server {
             }
             Method::PATCH => match objects.get_mut(path) {
                 Some(object) => {
-                    for field in ["status", "endpoints"] {
-                        if let Some(value) = body.get(field) {
-                            object[field] = value.clone();
-                        }
-                    }
+                    json_patch::merge(object, &body);
                     (200, object.clone())
                 }
                 None => refused(404, "not found"),
@@ -173,27 +167,32 @@ impl Server {
 fn rivals(node: &str) -> BTreeMap<String, Value> {
     let uid = format!("uid of the other's {node}");
     let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid});
-    let named = |kind: &str, metadata: Value, spec: Value| json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec});
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     let lease = json!({"name": node, "uid": "of the lease", "ownerReferences": [owner]});
     let pod = json!({"name": "p", "namespace": "a", "uid": "of the pod"});
-    BTreeMap::from([
+    [
         (
-            format!("/api/v1/nodes/{node}"),
-            named(
-                "Node",
-                json!({"name": node, "uid": uid}),
-                json!({"podCIDRs": ["10.0.0.0/24"]}),
-            ),
+            "Node",
+            "/api/v1/nodes",
+            json!({"name": node, "uid": uid}),
+            json!({"podCIDRs": ["10.0.0.0/24"]}),
         ),
+        ("Lease", leases, lease, json!({})),
         (
-            format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node}"),
-            named("Lease", lease, json!({})),
+            "Pod",
+            "/api/v1/namespaces/a/pods",
+            pod,
+            json!({"nodeName": node, "containers": []}),
         ),
+    ]
+    .map(|(kind, path, metadata, spec)| {
+        let path = format!("{path}/{}", metadata["name"].as_str().unwrap_or_default());
         (
-            "/api/v1/namespaces/a/pods/p".to_owned(),
-            named("Pod", pod, json!({"nodeName": node, "containers": []})),
-        ),
-    ])
+            path,
+            json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}),
+        )
+    })
+    .into()
 }
 
 fn options(nodes: usize) -> JoinOptions {
@@ -223,20 +222,28 @@ async fn nobody_is_left() {
     assert!(ended.await.is_ok(), "{} tasks are left", tasks());
 }
 
+/// Leaves, and looks whether anything is left.
+async fn leave(joined: Joined, server: &Server) {
+    joined.leave().await.expect("they leave");
+    assert_eq!(server.paths(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn too_old_a_server_is_named_with_what_will_not_work_and_left_alone() {
     for version in ["1.32.2", "1.35.9"] {
         let server = Arc::new(Server {
             version,
-            ..Server::new()
+            ..Server::plain()
         });
         let refused = join(server.client(), options(2)).await.err();
         let text = refused.expect("it is refused").to_string();
         let named = format!(
             "the API server is Kubernetes v{version}; before 1.36 it reaches kubelets by SPDY"
         );
-        assert!(text.starts_with(&named), "{text}");
-        assert!(text.contains("exec and all"), "{text}");
+        assert!(
+            text.starts_with(&named) && text.contains("exec and all"),
+            "{text}"
+        );
         assert_eq!(*locked(&server.asked), ["GET /version"]);
     }
     nobody_is_left().await;
@@ -244,7 +251,7 @@ async fn too_old_a_server_is_named_with_what_will_not_work_and_left_alone() {
 
 #[tokio::test]
 async fn joining_and_leaving_leave_nothing_behind() {
-    let server = Arc::new(Server::new());
+    let server = Server::new();
     let traces = Traces::default();
     let halt = CancellationToken::new();
     let joined = Joined::unless(&halt, &traces, server.client(), options(3)).await;
@@ -254,14 +261,14 @@ async fn joining_and_leaving_leave_nothing_behind() {
     assert_eq!(traces.objects(), [&dns[..1], &nodes, &dns[1..]].concat());
     assert_eq!(server.paths().len(), 3 + 3 + 2, "{:?}", server.paths());
     joined.reached().await.expect("the kubelet has answered");
-    joined.leave().await.expect("they leave");
-    assert_eq!((server.paths(), traces.objects()), (vec![], vec![]));
+    leave(joined, &server).await;
+    assert_eq!(traces.objects(), Vec::<String>::new());
     nobody_is_left().await;
 }
 
 #[tokio::test]
 async fn a_deleted_node_is_given_up() {
-    let server = Arc::new(Server::new());
+    let server = Server::new();
     let joined = join(server.client(), options(2)).await.expect("they join");
     let node = &joined.cluster.nodes["n0"];
     node::renew(&joined.cluster, node).await;
@@ -276,8 +283,7 @@ async fn a_deleted_node_is_given_up() {
     let before = asked();
     node::renew(&joined.cluster, node).await;
     assert_eq!(asked(), before);
-    joined.leave().await.expect("they leave");
-    assert_eq!(server.paths(), Vec::<String>::new());
+    leave(joined, &server).await;
     nobody_is_left().await;
 }
 
@@ -286,7 +292,7 @@ async fn the_dns_stays_as_long_as_anybody_is_joined() {
     const SLICE: &str =
         "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices/kube-dns-simulated";
     const SERVICE: &str = "/api/v1/namespaces/kube-system/services/kube-dns";
-    let server = Arc::new(Server::new());
+    let server = Server::new();
     let first = join(server.client(), options(2)).await.expect("they join");
     let prefixed = JoinOptions {
         prefix: "b-".to_owned(),
@@ -302,8 +308,7 @@ async fn the_dns_stays_as_long_as_anybody_is_joined() {
     assert_eq!(endpoint()["nodeName"], "b-n0");
     assert_eq!(endpoint()["addresses"], json!([format!("{network}2")]));
     assert!(server.paths().contains(&SERVICE.to_owned()));
-    second.leave().await.expect("they leave");
-    assert_eq!(server.paths(), Vec::<String>::new());
+    leave(second, &server).await;
     nobody_is_left().await;
 }
 
@@ -313,7 +318,7 @@ async fn an_interrupted_join_leaves_nothing_behind() {
         let halt = CancellationToken::new();
         let server = Arc::new(Server {
             interrupts: Some((most, halt.clone())),
-            ..Server::new()
+            ..Server::plain()
         });
         let traces = Traces::default();
         let joined = Joined::unless(&halt, &traces, server.client(), options(40)).await;
@@ -331,7 +336,7 @@ async fn an_interrupted_join_leaves_nothing_behind() {
 async fn what_another_simulator_has_made_meanwhile_stays() {
     let server = Arc::new(Server {
         rival: Some("n1"),
-        ..Server::new()
+        ..Server::plain()
     });
     let traces = Traces::default();
     let halt = CancellationToken::new();
@@ -345,26 +350,24 @@ async fn what_another_simulator_has_made_meanwhile_stays() {
 
 #[tokio::test]
 async fn a_node_that_was_made_unheard_is_known_again() {
-    let server = Arc::new(Server::new());
+    let server = Server::new();
     let joined = join(server.client(), options(2)).await.expect("they join");
     let node = &joined.cluster.nodes["n0"];
     let again = node::register(&joined.cluster, node, "v1.37.0").await;
     let text = again.expect_err("the lease is there").to_string();
     assert!(text.contains("already exists"), "{text}");
-    let posts = locked(&server.asked).clone();
-    let leases = posts.iter().filter(|asked| {
-        *asked == "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-    });
+    let path = "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    let asked = locked(&server.asked).clone();
+    let leases = asked.iter().filter(|asked| *asked == path);
     // The node of that name was taken for the own one, and so it came to a lease of it
-    assert_eq!(leases.count(), 3, "{posts:?}");
-    joined.leave().await.expect("they leave");
-    assert_eq!(server.paths(), Vec::<String>::new());
+    assert_eq!(leases.count(), 3, "{asked:?}");
+    leave(joined, &server).await;
     nobody_is_left().await;
 }
 
 #[tokio::test]
 async fn faults_that_are_replaced_before_they_are_shown_are_not_waited_for() {
-    let server = Arc::new(Server::new());
+    let server = Server::new();
     let joined = join(server.client(), options(2)).await.expect("they join");
     let fault = |kind: FaultKind| kind.on(Pool::Linux);
     joined.faults().set(fault(FaultKind::DnsDown));
@@ -384,7 +387,7 @@ async fn what_an_abandoned_join_leaves_is_known() {
     let halt = CancellationToken::new();
     let server = Arc::new(Server {
         interrupts: Some((40, halt.clone())),
-        ..Server::new()
+        ..Server::plain()
     });
     let traces = Traces::default();
     let client = server.client();
@@ -395,11 +398,8 @@ async fn what_an_abandoned_join_leaves_is_known() {
         () = halt.cancelled() => {}
         _ = Box::pin(joining) => panic!("it is stopped in the middle"),
     }
-    let left: Vec<String> = server
-        .paths()
-        .iter()
-        .filter_map(|path| Some(format!("node/{}", path.strip_prefix("/api/v1/nodes/")?)))
-        .collect();
+    let node = |path: &String| Some(format!("node/{}", path.strip_prefix("/api/v1/nodes/")?));
+    let left: Vec<String> = server.paths().iter().filter_map(node).collect();
     assert_eq!(left.len(), 40);
     assert_eq!(traces.objects(), left);
     nobody_is_left().await;
@@ -411,17 +411,14 @@ async fn a_server_that_does_not_reach_the_kubelets_is_told_of() {
         let why = "Get \"https://127.64.0.1:10250/containerLogs\": dial tcp: i/o timeout";
         let server = Arc::new(Server {
             log: (code, why),
-            ..Server::new()
+            ..Server::plain()
         });
         let joined = join(server.client(), options(1)).await.expect("it joins");
         let told = joined.reached().await.map_err(|error| error.to_string());
         assert_eq!(told.is_ok(), reached, "{code}: {told:?}");
         if let Err(text) = told {
-            for words in [
-                "the kubelet of `n0` at 127.",
-                "exec and logs will not work",
-                why,
-            ] {
+            let exec = "exec and logs will not work";
+            for words in ["the kubelet of `n0` at 127.", exec, why] {
                 assert!(text.contains(words), "{words}: {text}");
             }
         }
@@ -430,8 +427,7 @@ async fn a_server_that_does_not_reach_the_kubelets_is_told_of() {
             !paths.iter().any(|path| path.contains("/pods/")),
             "{paths:?}"
         );
-        joined.leave().await.expect("it leaves");
-        assert_eq!(server.paths(), Vec::<String>::new());
+        leave(joined, &server).await;
     }
     nobody_is_left().await;
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::create::identify;
+use super::fields::Fields;
 use super::kinds::Kind;
 use super::patch::{self, Form};
 use super::refusal::Refusal;
@@ -32,7 +33,8 @@ pub(super) enum Part {
 }
 
 impl State {
-    fn live(&self, kind: &Kind, key: &Key) -> Result<Object, Refusal> {
+    /// An object that has to be there.
+    pub(super) fn live(&self, kind: &Kind, key: &Key) -> Result<Object, Refusal> {
         let found = self.store.get(kind.plural, key).cloned();
         found.ok_or_else(|| Refusal::not_found(kind, &key.name))
     }
@@ -51,21 +53,15 @@ impl State {
         let live = self.live(kind, key)?;
         shape::check(kind, &body)?;
         let (old, meta) = (&*live, &body["metadata"]);
-        let version = meta["resourceVersion"]
-            .as_str()
-            .filter(|version| !version.is_empty());
-        if version.is_some_and(|version| old["metadata"]["resourceVersion"] != version) {
+        let (version, uid) = (meta["resourceVersion"].text(), meta["uid"].text());
+        if !version.is_empty() && old["metadata"]["resourceVersion"] != version {
             let why = "the object has been modified; please apply your changes to the latest version \
                        and try again";
             return Err(Refusal::conflict(kind, &key.name, why));
         }
-        let uid = meta["uid"].as_str().filter(|uid| !uid.is_empty());
-        if let Some(uid) = uid.filter(|uid| old["metadata"]["uid"] != *uid) {
-            let is = old["metadata"]["uid"].as_str().unwrap_or_default();
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {is}"
-            );
-            return Err(Refusal::conflict(kind, &key.name, &why));
+        let is = old["metadata"]["uid"].text();
+        if !uid.is_empty() && uid != is {
+            return Err(Refusal::precondition(kind, &key.name, "UID", (uid, is)));
         }
         for field in KEPT {
             take(&mut body["metadata"], &old["metadata"], field);
@@ -73,19 +69,14 @@ impl State {
         body["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
         match part {
             Part::Status => {
-                let others: Vec<String> = old
-                    .as_object()
-                    .into_iter()
-                    .flatten()
-                    .map(|(name, _)| name.clone())
-                    .filter(|name| name != "status" && name != "metadata")
-                    .collect();
-                for field in others {
-                    take(&mut body, old, &field);
+                for (field, _) in old.fields() {
+                    if field != "status" && field != "metadata" {
+                        take(&mut body, old, field);
+                    }
                 }
             }
             Part::Main => {
-                if kind.status {
+                if kind.has_status() {
                     take(&mut body, old, "status");
                 }
                 defaults::set(kind, &mut body);
@@ -98,8 +89,8 @@ impl State {
                 }
             }
         }
-        if kind.status && body.get("spec") != old.get("spec") {
-            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+        if kind.has_status() && body.get("spec") != old.get("spec") {
+            let generation = old["metadata"]["generation"].number();
             body["metadata"]["generation"] = json!(generation + 1);
         }
         if body == *old {
@@ -133,36 +124,29 @@ impl State {
             None => (self.create(kind, &key.namespace, body, dry)?, true),
             Some(live) => {
                 let mut object = Value::clone(live);
-                let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-                if let Some(before) = self.applied.get(uid) {
+                if let Some(before) = self.applied.get(object["metadata"]["uid"].text()) {
                     patch::withdraw(&mut object, before, &body);
                 }
                 let body = patch::patched(form, &object, body)?;
                 (self.replace(kind, key, part, body, dry)?, false)
             }
         };
-        if let Some(uid) = object["metadata"]["uid"].as_str().filter(|_| !dry) {
-            self.applied.insert(uid.to_owned(), configuration);
+        if !dry {
+            let uid = object["metadata"]["uid"].text().to_owned();
+            self.applied.insert(uid, configuration);
         }
         Ok((object, made))
     }
 
     /// Sets the status that a controller has found, if it is another.
     pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
-        let kind = Kind::named(plural);
-        if let Some(live) = self.store.get(kind.plural, key)
-            && live["status"] != status
-        {
-            let mut value = Value::clone(live);
-            value["status"] = status;
-            self.put(kind, key, value);
-        }
+        self.edit(plural, key, |value| value["status"] = status);
     }
 
     /// Changes an object as a controller does, if that makes another of it.
     pub(super) fn edit(&mut self, plural: &str, key: &Key, edit: impl FnOnce(&mut Value)) {
         let kind = Kind::named(plural);
-        let Some(live) = self.store.get(kind.plural, key).cloned() else {
+        let Ok(live) = self.live(kind, key) else {
             return;
         };
         let mut value = Value::clone(&live);
@@ -170,8 +154,8 @@ impl State {
         if value == *live {
             return;
         }
-        if kind.status && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
-            let generation = value["metadata"]["generation"].as_i64().unwrap_or(0);
+        if kind.has_status() && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
+            let generation = value["metadata"]["generation"].number();
             value["metadata"]["generation"] = json!(generation + 1);
         }
         self.put(kind, key, value);
@@ -181,28 +165,19 @@ impl State {
 
 /// Refuses a body of another name than the path's.
 fn is_named(key: &Key, body: &Value) -> Result<(), Refusal> {
-    let Some(named) = body["metadata"]["name"]
-        .as_str()
-        .filter(|named| *named != key.name)
-    else {
-        return Ok(());
-    };
-    Err(Refusal::bad(format_args!(
-        "the name of the object ({named}) does not match the name on the URL ({})",
-        key.name
-    )))
+    match body["metadata"]["name"].as_str() {
+        Some(named) if named != key.name => Err(Refusal::bad(format_args!(
+            "the name of the object ({named}) does not match the name on the URL ({})",
+            key.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Takes a field over, or its absence.
 fn take(into: &mut Value, from: &Value, field: &str) {
-    let Some(fields) = into.as_object_mut() else {
-        return;
-    };
-    if fields.get(field) == from.get(field) {
-        return;
-    }
     match from.get(field) {
-        Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
-        None => drop(fields.remove(field)),
+        Some(value) => into[field] = value.clone(),
+        None => drop(into.remove(field)),
     }
 }

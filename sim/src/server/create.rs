@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::controllers::pods::is_going;
+use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::state::State;
@@ -41,17 +43,15 @@ impl State {
         let meta = &mut body["metadata"];
         meta["uid"] = json!(uid);
         meta["creationTimestamp"] = json!(clock::now());
-        if let Some(meta) = meta.as_object_mut() {
-            for foreign in [
-                "resourceVersion",
-                "deletionTimestamp",
-                "deletionGracePeriodSeconds",
-                "selfLink",
-            ] {
-                meta.remove(foreign);
-            }
+        for foreign in [
+            "resourceVersion",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            meta.remove(foreign);
         }
-        if kind.status && kind.plural != "nodes" {
+        if kind.has_status() && kind.plural != "nodes" {
             // It is told by others
             body["status"] = json!({});
         }
@@ -76,24 +76,29 @@ impl State {
     /// The name that an object has, or gets.
     fn name(&mut self, kind: &Kind, body: &mut Value) -> Result<String, Refusal> {
         let meta = &mut body["metadata"];
-        if let Some(name) = meta["name"].as_str().filter(|name| !name.is_empty()) {
-            if let Some(why) = not_a_name(kind, name) {
-                let cause = Cause::invalid("metadata.name", &json!(name), &why);
-                return Err(Refusal::invalid(kind, name, vec![cause]));
-            }
-            return Ok(name.to_owned());
+        let invalid = |name: &str, cause: Cause| Err(Refusal::invalid(kind, name, vec![cause]));
+        let name = meta["name"].text().to_owned();
+        if !name.is_empty() {
+            return match not_a_name(kind, &name) {
+                Some(why) => invalid(&name, Cause::invalid("metadata.name", &json!(name), &why)),
+                None => Ok(name),
+            };
         }
-        let base = meta["generateName"].as_str().unwrap_or_default();
+        let base: String = meta["generateName"]
+            .text()
+            .chars()
+            .take(LONGEST_BASE)
+            .collect();
         if base.is_empty() {
             let why = "name or generateName is required";
-            let cause = Cause::required("metadata.name", why);
-            return Err(Refusal::invalid(kind, "", vec![cause]));
+            return invalid("", Cause::required("metadata.name", why));
         }
-        let base: String = base.chars().take(LONGEST_BASE).collect();
         let name = format!("{base}{}", self.letters(5));
         if let Some(why) = not_a_name(kind, &name) {
-            let cause = Cause::invalid("metadata.generateName", &json!(base), &why);
-            return Err(Refusal::invalid(kind, "", vec![cause]));
+            return invalid(
+                "",
+                Cause::invalid("metadata.generateName", &json!(base), &why),
+            );
         }
         meta["name"] = json!(name);
         Ok(name)
@@ -101,17 +106,14 @@ impl State {
 
     /// Whether a namespace takes objects (apiserver, plugin `NamespaceLifecycle`).
     fn admits(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Refusal> {
-        let namespaces = Kind::named("namespaces");
-        let Some(own) = self.store.get("namespaces", &Key::new("", namespace)) else {
-            return Err(Refusal::not_found(namespaces, namespace));
-        };
-        if own["metadata"]["deletionTimestamp"].is_string() {
-            let why = format!(
-                "unable to create new content in namespace {namespace} because it is being terminated"
-            );
-            return Err(Refusal::forbidden(kind, name, &why));
+        let own = self.live(Kind::named("namespaces"), &Key::new("", namespace))?;
+        if !is_going(&own) {
+            return Ok(());
         }
-        Ok(())
+        let why = format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        );
+        Err(Refusal::forbidden(kind, name, &why))
     }
 }
 
@@ -136,20 +138,16 @@ pub(super) fn identify(kind: &Kind, namespace: &str, body: &mut Value) -> Result
     let Some(meta) = meta.as_object_mut() else {
         return Err(Refusal::bad("metadata is no object"));
     };
-    match meta
-        .get("namespace")
-        .and_then(Value::as_str)
-        .filter(|given| !given.is_empty())
-    {
-        Some(given) if given != namespace => Err(Refusal::bad(
+    let given = meta.get("namespace").map_or("", Fields::text);
+    if !given.is_empty() && given != namespace {
+        return Err(Refusal::bad(
             "the namespace of the provided object does not match the namespace sent on the request",
-        )),
-        _ if kind.namespaced => {
-            meta.insert("namespace".to_owned(), json!(namespace));
-            Ok(())
-        }
-        _ => Ok(()),
+        ));
     }
+    if kind.namespaced {
+        meta.insert("namespace".to_owned(), json!(namespace));
+    }
+    Ok(())
 }
 
 /// Takes away what is set to nothing, which is as good as not set.
@@ -169,10 +167,9 @@ fn not_a_name(kind: &Kind, name: &str) -> Option<String> {
     // `IsPathSegmentName`: of roles and bindings, and of events on what has such a name
     if kind.group == "rbac.authorization.k8s.io" || kind.plural == "events" {
         let segment = ["/", "%"].into_iter().find(|part| name.contains(part));
-        return match (name, segment) {
-            ("." | "..", _) => Some(format!("may not be '{name}'")),
-            (_, Some(part)) => Some(format!("may not contain '{part}'")),
-            _ => None,
+        return match segment {
+            _ if matches!(name, "." | "..") => Some(format!("may not be '{name}'")),
+            segment => segment.map(|part| format!("may not contain '{part}'")),
         };
     }
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');

@@ -3,6 +3,8 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use super::controllers::pods::{is_bound, is_going, is_over};
+use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
@@ -37,34 +39,30 @@ impl State {
         key: &Key,
         deletion: &Deletion,
     ) -> Result<Deleted, Refusal> {
-        let live = self.store.get(kind.plural, key).cloned();
-        let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
+        let live = self.live(kind, key)?;
         let meta = &live["metadata"];
-        for (what, given, field, happened) in [
-            ("UID", &deletion.uid, "uid", "deleted and then recreated"),
+        let is_namespace = kind.plural == "namespaces";
+        let (uid, version) = (&deletion.uid, &deletion.version);
+        for (what, given, is, happened) in [
+            ("UID", uid, &meta["uid"], "deleted and then recreated"),
             (
                 "ResourceVersion",
-                &deletion.version,
-                "resourceVersion",
+                version,
+                &meta["resourceVersion"],
                 "modified",
             ),
         ] {
-            let is = meta[field].as_str().unwrap_or_default();
-            if let Some(given) = given.as_deref().filter(|given| *given != is) {
-                if kind.plural == "namespaces" {
-                    let why = format!(
-                        "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
-                    );
-                    return Err(Refusal::conflict(kind, &key.name, &why));
-                }
-                let why = format!(
-                    "the {what} in the precondition ({given}) does not match the {what} in record ({is}). \
-                     The object might have been {happened}"
-                );
-                return Err(Refusal::conflict_of_kind(kind, &key.name, &why));
-            }
+            let is = is.text();
+            let Some(given) = given.as_deref().filter(|given| *given != is) else {
+                continue;
+            };
+            let versions = (given, is);
+            return Err(match is_namespace {
+                true => Refusal::precondition(kind, &key.name, what, versions),
+                false => Refusal::unmatched(kind, &key.name, what, versions, happened),
+            });
         }
-        if kind.plural == "namespaces" && PERMANENT.contains(&key.name.as_str()) {
+        if is_namespace && PERMANENT.contains(&key.name.as_str()) {
             let why = "this namespace may not be deleted";
             return Err(Refusal::forbidden(kind, &key.name, why));
         }
@@ -73,18 +71,15 @@ impl State {
         }
         let grace = grace(kind, &live, deletion.grace);
         let mut value = Value::clone(&live);
-        if kind.plural == "namespaces" {
+        if is_namespace {
             value["status"]["phase"] = json!("Terminating");
         }
-        let held = is_held(kind, &value);
-        if grace == 0 && !held {
+        if grace == 0 && !is_held(kind, &value) {
             let gone = self.remove(kind, key);
             return Ok(Deleted::Gone(gone.unwrap_or(live)));
         }
-        let shorter = meta["deletionGracePeriodSeconds"]
-            .as_i64()
-            .is_none_or(|before| grace < before);
-        if meta["deletionTimestamp"].is_string() && !shorter {
+        let before = meta["deletionGracePeriodSeconds"].as_i64();
+        if is_going(&live) && before.is_some_and(|before| grace >= before) {
             return Ok(Deleted::Goes(live));
         }
         let at = clock::now() + SignedDuration::from_secs(grace);
@@ -99,12 +94,8 @@ impl State {
     /// Removes what is to go and nobody holds any more.
     pub(super) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
         let value = self.store.get(kind.plural, key)?;
-        let goes = value["metadata"]["deletionTimestamp"].is_string()
-            && value["metadata"]["deletionGracePeriodSeconds"]
-                .as_i64()
-                .unwrap_or(0)
-                == 0
-            && !is_held(kind, value);
+        let is_due = value["metadata"]["deletionGracePeriodSeconds"].number() == 0;
+        let goes = is_going(value) && is_due && !is_held(kind, value);
         goes.then(|| self.remove(kind, key)).flatten()
     }
 
@@ -131,16 +122,9 @@ fn grace(kind: &Kind, value: &Value, asked: Option<i64>) -> i64 {
     if kind.plural != "pods" {
         return 0;
     }
-    let over = matches!(
-        value["status"]["phase"].as_str(),
-        Some("Succeeded" | "Failed")
-    );
-    let runs = value["spec"]["nodeName"]
-        .as_str()
-        .is_some_and(|node| !node.is_empty());
     let own = || value["spec"]["terminationGracePeriodSeconds"].as_i64();
     match asked.or_else(own) {
-        _ if over || !runs => 0,
+        _ if is_over(value) || !is_bound(value) => 0,
         // One second at least, as a negative one is read
         Some(grace) if grace < 0 => 1,
         Some(grace) => grace,
@@ -150,10 +134,6 @@ fn grace(kind: &Kind, value: &Value, asked: Option<i64>) -> i64 {
 
 /// Whether anybody has still to do something before it goes; namespaces name those in their spec.
 fn is_held(kind: &Kind, value: &Value) -> bool {
-    let names = |of: &Value| {
-        of["finalizers"]
-            .as_array()
-            .is_some_and(|all| !all.is_empty())
-    };
+    let names = |of: &Value| of["finalizers"].items().len() > 0;
     names(&value["metadata"]) || (kind.plural == "namespaces" && names(&value["spec"]))
 }

@@ -46,16 +46,38 @@ pub(super) fn group(named: &str) -> Result<Value, Refusal> {
     Ok(group)
 }
 
+/// What is in the category `all`.
+const ALL: [&str; 10] = [
+    "Pod",
+    "ReplicationController",
+    "Service",
+    "DaemonSet",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "HorizontalPodAutoscaler",
+    "CronJob",
+    "Job",
+];
+
 const VERBS: [&str; 7] = [
     "create", "delete", "get", "list", "patch", "update", "watch",
 ];
 
-pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
-    if !served().contains(&(group, version)) {
-        return Err(Refusal::no_such_resource());
+/// The kinds of a group and version that is served.
+pub(super) fn kinds_of<'a>(
+    group: &'a str,
+    version: &'a str,
+) -> Result<impl Iterator<Item = &'static Kind> + use<'a>, Refusal> {
+    let of = move |kind: &&Kind| kind.group == group && kind.version == version;
+    match served().contains(&(group, version)) {
+        true => Ok(KINDS.iter().filter(of)),
+        false => Err(Refusal::no_such_resource()),
     }
-    let of = |kind: &&Kind| kind.group == group && kind.version == version;
-    let mut all: Vec<Value> = KINDS.iter().filter(of).flat_map(entries).collect();
+}
+
+pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
+    let mut all: Vec<Value> = kinds_of(group, version)?.flat_map(entries).collect();
     if (group, version) == REVIEWS {
         let kind = "SelfSubjectAccessReview";
         let name = kind.to_lowercase();
@@ -64,14 +86,10 @@ pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
                 "kind": kind, "verbs": ["create"]}),
         );
     }
-    let named = if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    };
-    Ok(
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": named, "resources": all}),
-    )
+    let named = format!("{group}/{version}");
+    let list = json!({"kind": "APIResourceList", "apiVersion": "v1",
+        "groupVersion": named.trim_start_matches('/'), "resources": all});
+    Ok(list)
 }
 
 fn entries(kind: &Kind) -> Vec<Value> {
@@ -80,9 +98,9 @@ fn entries(kind: &Kind) -> Vec<Value> {
         "kind": kind.name, "verbs": VERBS,
     });
     if !kind.short.is_empty() {
-        own["shortNames"] = json!(kind.short);
+        own["shortNames"] = json!([kind.short]);
     }
-    if kind.all {
+    if ALL.contains(&kind.name) {
         own["categories"] = json!(["all"]);
     }
     let below = kind.subresources.iter().map(|below| {
@@ -96,6 +114,5 @@ fn entries(kind: &Kind) -> Vec<Value> {
         json!({"name": format!("{}/{below}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
             "kind": is, "verbs": verbs})
     });
-    let below: Vec<Value> = below.collect();
-    [vec![own], below].concat()
+    std::iter::once(own).chain(below).collect()
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::refusal::of_group;
 use super::shape;
 
 /// A kind of object.
@@ -21,22 +22,32 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// Tells kinds apart: no two groups that are served share one.
     pub(super) plural: &'static str,
-    pub(super) short: &'static [&'static str],
+    /// Empty where there is none.
+    pub(super) short: &'static str,
     pub(super) namespaced: bool,
-    /// Whether `status` is written apart from the rest, and `generation` counts the rest.
-    pub(super) status: bool,
     pub(super) subresources: &'static [&'static str],
-    /// Whether it is in the category `all`.
-    pub(super) all: bool,
     /// Reads a value as the kind's type.
     pub(super) read: fn(&Value) -> Result<(), serde_json::Error>,
     /// The same, and writes it again: without what the type does not have.
     pub(super) rewrite: fn(&Value) -> Result<Value, serde_json::Error>,
 }
 
-const fn kind<T>(short: &'static [&'static str], namespaced: bool) -> Kind
+/// Where the objects of a kind are.
+trait Scope {
+    const NAMESPACED: bool;
+}
+
+impl Scope for NamespaceResourceScope {
+    const NAMESPACED: bool = true;
+}
+
+impl Scope for ClusterResourceScope {
+    const NAMESPACED: bool = false;
+}
+
+const fn kind<T>(short: &'static str, subresources: &'static [&'static str]) -> Kind
 where
-    T: Resource + Serialize + DeserializeOwned,
+    T: Resource<Scope: Scope> + Serialize + DeserializeOwned,
 {
     Kind {
         group: T::GROUP,
@@ -44,39 +55,17 @@ where
         name: T::KIND,
         plural: T::URL_PATH_SEGMENT,
         short,
-        namespaced,
-        status: false,
-        subresources: &[],
-        all: false,
+        namespaced: T::Scope::NAMESPACED,
+        subresources,
         read: shape::read::<T>,
         rewrite: shape::rewrite::<T>,
     }
 }
 
-const fn local<T>(short: &'static [&'static str]) -> Kind
-where
-    T: Resource<Scope = NamespaceResourceScope> + Serialize + DeserializeOwned,
-{
-    kind::<T>(short, true)
-}
-
-const fn global<T>(short: &'static [&'static str]) -> Kind
-where
-    T: Resource<Scope = ClusterResourceScope> + Serialize + DeserializeOwned,
-{
-    kind::<T>(short, false)
-}
-
 impl Kind {
-    const fn with_status(mut self, subresources: &'static [&'static str]) -> Self {
-        self.status = true;
-        self.subresources = subresources;
-        self
-    }
-
-    const fn in_all(mut self) -> Self {
-        self.all = true;
-        self
+    /// Whether `status` is written apart from the rest, and `generation` counts the rest.
+    pub(super) fn has_status(&self) -> bool {
+        self.subresources.contains(&"status")
     }
 
     /// `v1`, `apps/v1`.
@@ -89,25 +78,22 @@ impl Kind {
 
     /// As error messages name it: `pods`, `deployments.apps`.
     pub(super) fn resource(&self) -> String {
-        match self.group {
-            "" => self.plural.to_owned(),
-            group => format!("{}.{group}", self.plural),
-        }
+        of_group(self.plural, self.group)
     }
 
     /// Where the objects of a namespace are, or all of a kind that has none.
     pub(super) fn path(&self, namespace: &str) -> String {
-        let root = match self.group {
-            "" => "/api".to_owned(),
-            group => format!("/apis/{group}"),
-        };
+        let (root, plural) = (self.root(), self.plural);
         match self.namespaced {
-            true => format!(
-                "{root}/{}/namespaces/{namespace}/{}",
-                self.version, self.plural
-            ),
-            false => format!("{root}/{}/{}", self.version, self.plural),
+            true => format!("{root}/namespaces/{namespace}/{plural}"),
+            false => format!("{root}/{plural}"),
         }
+    }
+
+    /// Where all of its group and version is: `/api/v1`, `/apis/apps/v1`.
+    fn root(&self) -> String {
+        let below = if self.group.is_empty() { "api" } else { "apis" };
+        format!("/{below}/{}", self.api_version())
     }
 
     /// The one of this plural in this group, in the version that is served.
@@ -117,6 +103,14 @@ impl Kind {
             .find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
+    /// The one that an object is of, or a reference.
+    pub(super) fn of(object: &Value) -> Option<&'static Self> {
+        let is_it = |kind: &&Self| {
+            object["kind"] == kind.name && object["apiVersion"] == kind.api_version()
+        };
+        KINDS.iter().find(is_it)
+    }
+
     /// The one of this plural.
     pub(super) fn named(plural: &str) -> &'static Self {
         let found = KINDS.iter().find(|kind| kind.plural == plural);
@@ -124,8 +118,9 @@ impl Kind {
     }
 }
 
-const WORKLOAD: &[&str] = &["status", "scale"];
+const NONE: &[&str] = &[];
 const STATUS: &[&str] = &["status"];
+const WORKLOAD: &[&str] = &["status", "scale"];
 const POD: &[&str] = &[
     "status",
     "binding",
@@ -136,63 +131,47 @@ const POD: &[&str] = &[
 ];
 
 pub(super) const KINDS: &[Kind] = &[
-    local::<core::v1::ConfigMap>(&["cm"]),
-    local::<core::v1::Event>(&["ev"]),
-    local::<core::v1::LimitRange>(&["limits"]),
-    global::<core::v1::Namespace>(&["ns"]).with_status(STATUS),
-    global::<core::v1::Node>(&["no"]).with_status(STATUS),
-    global::<core::v1::PersistentVolume>(&["pv"]).with_status(STATUS),
-    local::<core::v1::PersistentVolumeClaim>(&["pvc"]).with_status(STATUS),
-    local::<core::v1::Pod>(&["po"]).with_status(POD).in_all(),
-    local::<core::v1::PodTemplate>(&[]),
-    local::<core::v1::ReplicationController>(&["rc"])
-        .with_status(WORKLOAD)
-        .in_all(),
-    local::<core::v1::ResourceQuota>(&["quota"]).with_status(STATUS),
-    local::<core::v1::Secret>(&[]),
-    local::<core::v1::Service>(&["svc"])
-        .with_status(STATUS)
-        .in_all(),
-    local::<core::v1::ServiceAccount>(&["sa"]),
-    global::<admissionregistration::v1::MutatingAdmissionPolicy>(&[]),
-    global::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(&[]),
-    global::<admissionregistration::v1::MutatingWebhookConfiguration>(&[]),
-    global::<admissionregistration::v1::ValidatingAdmissionPolicy>(&[]),
-    global::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(&[]),
-    global::<admissionregistration::v1::ValidatingWebhookConfiguration>(&[]),
-    global::<apiregistration::v1::APIService>(&[]).with_status(STATUS),
-    local::<apps::v1::DaemonSet>(&["ds"])
-        .with_status(STATUS)
-        .in_all(),
-    local::<apps::v1::Deployment>(&["deploy"])
-        .with_status(WORKLOAD)
-        .in_all(),
-    local::<apps::v1::ReplicaSet>(&["rs"])
-        .with_status(WORKLOAD)
-        .in_all(),
-    local::<apps::v1::StatefulSet>(&["sts"])
-        .with_status(WORKLOAD)
-        .in_all(),
-    local::<autoscaling::v2::HorizontalPodAutoscaler>(&["hpa"])
-        .with_status(STATUS)
-        .in_all(),
-    local::<batch::v1::CronJob>(&["cj"])
-        .with_status(STATUS)
-        .in_all(),
-    local::<batch::v1::Job>(&[]).with_status(STATUS).in_all(),
-    local::<coordination::v1::Lease>(&[]),
-    local::<discovery::v1::EndpointSlice>(&[]),
-    local::<networking::v1::NetworkPolicy>(&["netpol"]),
-    global::<node::v1::RuntimeClass>(&[]),
-    local::<policy::v1::PodDisruptionBudget>(&["pdb"]).with_status(STATUS),
-    global::<rbac::v1::ClusterRole>(&[]),
-    global::<rbac::v1::ClusterRoleBinding>(&[]),
-    local::<rbac::v1::Role>(&[]),
-    local::<rbac::v1::RoleBinding>(&[]),
-    global::<scheduling::v1::PriorityClass>(&["pc"]),
-    global::<storage::v1::CSIDriver>(&[]),
-    global::<storage::v1::CSINode>(&[]),
-    global::<storage::v1::StorageClass>(&["sc"]),
+    kind::<core::v1::ConfigMap>("cm", NONE),
+    kind::<core::v1::Event>("ev", NONE),
+    kind::<core::v1::LimitRange>("limits", NONE),
+    kind::<core::v1::Namespace>("ns", STATUS),
+    kind::<core::v1::Node>("no", STATUS),
+    kind::<core::v1::PersistentVolume>("pv", STATUS),
+    kind::<core::v1::PersistentVolumeClaim>("pvc", STATUS),
+    kind::<core::v1::Pod>("po", POD),
+    kind::<core::v1::PodTemplate>("", NONE),
+    kind::<core::v1::ReplicationController>("rc", WORKLOAD),
+    kind::<core::v1::ResourceQuota>("quota", STATUS),
+    kind::<core::v1::Secret>("", NONE),
+    kind::<core::v1::Service>("svc", STATUS),
+    kind::<core::v1::ServiceAccount>("sa", NONE),
+    kind::<admissionregistration::v1::MutatingAdmissionPolicy>("", NONE),
+    kind::<admissionregistration::v1::MutatingAdmissionPolicyBinding>("", NONE),
+    kind::<admissionregistration::v1::MutatingWebhookConfiguration>("", NONE),
+    kind::<admissionregistration::v1::ValidatingAdmissionPolicy>("", NONE),
+    kind::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>("", NONE),
+    kind::<admissionregistration::v1::ValidatingWebhookConfiguration>("", NONE),
+    kind::<apiregistration::v1::APIService>("", STATUS),
+    kind::<apps::v1::DaemonSet>("ds", STATUS),
+    kind::<apps::v1::Deployment>("deploy", WORKLOAD),
+    kind::<apps::v1::ReplicaSet>("rs", WORKLOAD),
+    kind::<apps::v1::StatefulSet>("sts", WORKLOAD),
+    kind::<autoscaling::v2::HorizontalPodAutoscaler>("hpa", STATUS),
+    kind::<batch::v1::CronJob>("cj", STATUS),
+    kind::<batch::v1::Job>("", STATUS),
+    kind::<coordination::v1::Lease>("", NONE),
+    kind::<discovery::v1::EndpointSlice>("", NONE),
+    kind::<networking::v1::NetworkPolicy>("netpol", NONE),
+    kind::<node::v1::RuntimeClass>("", NONE),
+    kind::<policy::v1::PodDisruptionBudget>("pdb", STATUS),
+    kind::<rbac::v1::ClusterRole>("", NONE),
+    kind::<rbac::v1::ClusterRoleBinding>("", NONE),
+    kind::<rbac::v1::Role>("", NONE),
+    kind::<rbac::v1::RoleBinding>("", NONE),
+    kind::<scheduling::v1::PriorityClass>("pc", NONE),
+    kind::<storage::v1::CSIDriver>("", NONE),
+    kind::<storage::v1::CSINode>("", NONE),
+    kind::<storage::v1::StorageClass>("sc", NONE),
 ];
 
 /// The groups of a real server of which nothing is served here (kubernetes 1.37.0,
@@ -222,16 +201,12 @@ mod tests {
     #[test]
     fn paths_and_resources_are_kubernetes() {
         let deployments = Kind::named("deployments");
-        assert_eq!(
-            deployments.path("a"),
-            "/apis/apps/v1/namespaces/a/deployments"
-        );
+        let path = "/apis/apps/v1/namespaces/a/deployments";
+        assert_eq!(deployments.path("a"), path);
         assert_eq!(deployments.resource(), "deployments.apps");
         let nodes = Kind::named("nodes");
-        assert_eq!(
-            (nodes.path(""), nodes.api_version()),
-            ("/api/v1/nodes".into(), "v1".into())
-        );
+        assert_eq!(nodes.path(""), "/api/v1/nodes");
+        assert_eq!(nodes.api_version(), "v1");
         assert!(Kind::find("apps", "v1", "pods").is_none());
     }
 }

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use futures::StreamExt;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderName, Request, Response, StatusCode, Uri};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected, StreamBody};
+use hyper::body::Frame;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
 use kube::{Client, Config};
-use serde_json::Value;
 use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
+use super::fields::Fields;
+use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
 use crate::lock::locked;
@@ -37,9 +40,8 @@ impl Kubelets {
         if let Some(client) = clients.get(address) {
             return Ok(client.clone());
         }
-        let url: Uri = format!("https://{address}")
-            .parse()
-            .map_err(Refusal::internal)?;
+        let url = format!("https://{address}").parse::<Uri>();
+        let url = url.map_err(Refusal::internal)?;
         let mut config = Config::new(url);
         config.accept_invalid_certs = true;
         config.disable_compression = true;
@@ -78,14 +80,11 @@ pub(super) async fn answer(
     mut request: Request<impl Sent>,
 ) -> Result<Answer, Refusal> {
     if ask.query.is_set("tty") {
-        return Err(Refusal::unserved(
-            "a terminal: exec without `tty` needs none",
-        ));
+        let terminal = "a terminal: exec without `tty` needs none";
+        return Err(Refusal::unserved(terminal));
     }
-    if let Some(option) = OF_LOGS_UNSERVED
-        .into_iter()
-        .find(|one| ask.query.first(one).is_some())
-    {
+    let mut unserved = OF_LOGS_UNSERVED.into_iter();
+    if let Some(option) = unserved.find(|one| ask.query.first(one).is_some()) {
         return Err(Refusal::unserved(format_args!("logs by `{option}`")));
     }
     let (address, path) = whereto(shared, ask)?;
@@ -137,32 +136,20 @@ pub(super) async fn answer(
         head.headers.remove(CONNECTION);
     }
     // What breaks off there breaks off here
-    let stop = shared.stop.clone();
+    let stop = shared.stop.clone().cancelled_owned();
     let body = body.into_data_stream();
-    let body = futures::StreamExt::map(
-        futures::StreamExt::take_until(
-            futures::StreamExt::take_while(body, |chunk| std::future::ready(chunk.is_ok())),
-            stop.cancelled_owned(),
-        ),
-        |chunk| Ok(hyper::body::Frame::data(chunk.unwrap_or_default())),
-    );
-    Ok(Response::from_parts(
-        head,
-        http_body_util::StreamBody::new(body).boxed_unsync(),
-    ))
+    let body = body.take_while(|chunk| std::future::ready(chunk.is_ok()));
+    let frames = body.map(|chunk| Ok(Frame::data(chunk.unwrap_or_default())));
+    let body = StreamBody::new(frames.take_until(stop)).boxed_unsync();
+    Ok(Response::from_parts(head, body))
 }
 
 /// What a kubelet said against it, as a refusal.
 async fn said(response: Response<Body>) -> Refusal {
     let code = response.status().as_u16();
-    let body = response
-        .into_body()
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes);
-    let words = body
-        .map(|body| String::from_utf8_lossy(&body).trim_end().to_owned())
-        .unwrap_or_default();
+    let body = response.into_body().collect().await;
+    let body = body.map(Collected::to_bytes).unwrap_or_default();
+    let words = String::from_utf8_lossy(&body).trim_end().to_owned();
     Refusal::of_node(code, words)
 }
 
@@ -170,66 +157,46 @@ async fn said(response: Response<Body>) -> Refusal {
 fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let state = shared.state();
     let key = Key::new(&ask.namespace, &ask.name);
-    let pod = state.store.get("pods", &key);
-    let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
-    let container = container(ask, pod);
-    let named = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    let pod = state.live(ask.kind, &key)?;
+    let named = pod["spec"]["nodeName"].text();
     if named.is_empty() {
-        return Err(Refusal::bad(format_args!(
-            "pod {} does not have a host assigned",
-            ask.name
-        )));
+        let why = format!("pod {} does not have a host assigned", ask.name);
+        return Err(Refusal::bad(why));
     }
-    let node = state.store.get("nodes", &Key::new("", named));
-    let node = node.ok_or_else(|| Refusal::not_found(super::kinds::Kind::named("nodes"), named))?;
-    let addresses = node["status"]["addresses"].as_array();
+    let node = state.live(Kind::named("nodes"), &Key::new("", named))?;
+    let addresses = &node["status"]["addresses"];
     let internal = addresses
-        .into_iter()
-        .flatten()
+        .items()
         .find(|address| address["type"] == "InternalIP");
     let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
-    let address = internal
-        .and_then(|address| address["address"].as_str())
-        .zip(port);
-    let (address, port) = address.ok_or_else(|| {
-        Refusal::internal(format_args!(
-            "no preferred addresses found; known addresses: {}",
-            node["status"]["addresses"]
-        ))
-    })?;
+    let Some((address, port)) = internal.and_then(|own| own["address"].as_str()).zip(port) else {
+        let why = format!("no preferred addresses found; known addresses: {addresses}");
+        return Err(Refusal::internal(why));
+    };
+    // `kubectl.kubernetes.io/default-container` is the client's affair
+    let first = pod["spec"]["containers"][0]["name"].text();
+    let container = ask
+        .query
+        .first("container")
+        .filter(|named| !named.is_empty());
+    let container = container.unwrap_or(first);
     let mut query = form_urlencoded::Serializer::new(String::new());
     let mut pass = |name: &str, named: &str| {
         for value in ask.query.all(name) {
             query.append_pair(named, &value);
         }
     };
+    match ask.subresource.as_str() {
+        "log" => OF_LOGS.into_iter().for_each(|name| pass(name, name)),
+        _ => OF_EXECS
+            .into_iter()
+            .for_each(|(name, named)| pass(name, named)),
+    }
     let root = match ask.subresource.as_str() {
-        "log" => {
-            for name in OF_LOGS {
-                pass(name, name);
-            }
-            "containerLogs"
-        }
-        other => {
-            for (name, named) in OF_EXECS {
-                pass(name, named);
-            }
-            other
-        }
+        "log" => "containerLogs",
+        other => other,
     };
-    let path = format!(
-        "/{root}/{}/{}/{container}?{}",
-        ask.namespace,
-        ask.name,
-        query.finish()
-    );
+    let (namespace, name, query) = (&ask.namespace, &ask.name, query.finish());
+    let path = format!("/{root}/{namespace}/{name}/{container}?{query}");
     Ok((format!("{address}:{port}"), path))
-}
-
-/// Which container is meant: `kubectl.kubernetes.io/default-container` is the client's affair.
-fn container<'a>(ask: &'a Ask, pod: &'a Value) -> &'a str {
-    let first = pod["spec"]["containers"][0]["name"].as_str();
-    let named = ask.query.first("container");
-    let named = named.filter(|named| !named.is_empty());
-    named.or(first).unwrap_or_default()
 }

@@ -24,11 +24,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::admission::{Recorded, versions};
+use super::controllers;
+use super::fields::Fields;
 use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
-use super::services::KUBERNETES;
 use super::state::State;
-use super::{admit, controllers};
 use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http, serve};
@@ -50,9 +50,6 @@ const NAMES: [&str; 4] = [
     "kubernetes",
     "kubernetes.default.svc",
 ];
-
-/// The namespaces that every cluster has.
-const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// What a server is to be.
 #[derive(Clone, Debug)]
@@ -135,6 +132,7 @@ impl Server {
             let refused =
                 |why| ServerError::Object(format!("{}: {why}", object["metadata"]["name"]));
             seed(&mut state, object.clone()).map_err(refused)?;
+            controllers::settle(&mut state);
         }
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::new(state, stop.clone(), TaskTracker::new()));
@@ -204,28 +202,10 @@ impl Server {
     /// The text of a kubeconfig file that leads to where it listens, with the administrator's token.
     pub fn kubeconfig(&self, address: SocketAddr) -> String {
         let authority = json!(ByteString(self.authority.clone().into_bytes()));
-        let authority = authority.as_str().unwrap_or_default();
-        let state = self.shared.state();
-        let token = state.token.as_str();
-        format!(
-            "apiVersion: v1\n\
-             kind: Config\n\
-             clusters:\n\
-             - name: simulated\n  \
-               cluster:\n    \
-                 server: https://{address}\n    \
-                 certificate-authority-data: {authority}\n\
-             users:\n\
-             - name: simulated\n  \
-               user:\n    \
-                 token: {token}\n\
-             contexts:\n\
-             - name: simulated\n  \
-               context:\n    \
-                 cluster: simulated\n    \
-                 user: simulated\n\
-             current-context: simulated\n"
-        )
+        include_str!("kubeconfig.yaml")
+            .replace("ADDRESS", &address.to_string())
+            .replace("AUTHORITY", authority.text())
+            .replace("TOKEN", self.shared.state().token.as_str())
     }
 
     /// Every object as it is now, by its kind's plural, its namespace and its name.
@@ -234,12 +214,11 @@ impl Server {
         let of = |kind: &'static Kind| {
             let all = state.store.all(kind.plural, "");
             all.map(|(key, object)| {
-                let key = (
-                    kind.plural.to_owned(),
-                    key.namespace.clone(),
-                    key.name.clone(),
-                );
-                (key, Value::clone(object))
+                let Key { namespace, name } = key.clone();
+                (
+                    (kind.plural.to_owned(), namespace, name),
+                    Value::clone(object),
+                )
             })
         };
         KINDS.iter().flat_map(of).collect()
@@ -260,55 +239,20 @@ impl Server {
 
 /// What is there before anybody asks for anything.
 fn begin(state: &mut State) {
-    let mut make = |plural: &str, namespace: &str, body| {
-        let made = state.create(Kind::named(plural), namespace, body, false);
-        made.expect("what every cluster has can be made");
-    };
-    for name in NAMESPACES {
-        make("namespaces", "", json!({"metadata": {"name": name}}));
+    let objects: Vec<Value> =
+        serde_saphyr::from_str(include_str!("objects.yaml")).expect("objects.yaml is whole");
+    for object in objects {
+        seed(state, object).expect("what every cluster has can be made");
     }
-    for (name, value) in admit::SYSTEM_CLASSES {
-        make(
-            "priorityclasses",
-            "",
-            json!({"metadata": {"name": name}, "value": value}),
-        );
-    }
-    let labels = json!({"component": "apiserver", "provider": "kubernetes"});
-    let ports = json!([{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]);
-    let body = json!({"metadata": {"name": "kubernetes", "labels": labels},
-        "spec": {"clusterIP": KUBERNETES, "ports": ports}});
-    make("services", "default", body);
     controllers::settle(state);
-    debug_assert!(
-        state
-            .store
-            .get("serviceaccounts", &Key::new("default", "default"))
-            .is_some()
-    );
 }
 
 /// Makes what is to be there from the start.
 fn seed(state: &mut State, object: Value) -> Result<(), String> {
-    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default() {
-        "v1" => ("", "v1"),
-        other => other.split_once('/').unwrap_or_default(),
-    };
-    let named = |kind: &&Kind| {
-        (kind.group, kind.version) == (group, version) && object["kind"] == kind.name
-    };
-    let kind = KINDS
-        .iter()
-        .find(named)
-        .ok_or("of no kind that is served")?;
-    let namespace = object["metadata"]["namespace"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
+    let kind = Kind::of(&object).ok_or("of no kind that is served")?;
+    let namespace = object["metadata"]["namespace"].text().to_owned();
     let made = state.create(kind, &namespace, object, false);
-    made.map_err(|refusal| format!("{refusal:?}"))?;
-    controllers::settle(state);
-    Ok(())
+    made.map(drop).map_err(|refusal| format!("{refusal:?}"))
 }
 
 /// Whether the workloads of all namespaces have all of their pods.
@@ -319,11 +263,9 @@ fn is_settled(state: &State) -> bool {
             count(ready).unwrap_or(0) >= count(wanted).unwrap_or(1)
         })
     };
-    all(
-        "daemonsets",
-        "/status/desiredNumberScheduled",
-        "/status/numberReady",
-    ) && all("deployments", "/spec/replicas", "/status/readyReplicas")
+    let scheduled = "/status/desiredNumberScheduled";
+    all("daemonsets", scheduled, "/status/numberReady")
+        && all("deployments", "/spec/replicas", "/status/readyReplicas")
 }
 
 /// Serves one connection until either side has done with it.

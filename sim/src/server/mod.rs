@@ -11,7 +11,7 @@
 //! | `ask.rs`, `selector.rs` | what a request asks for |
 //! | `serve.rs`, `objects.rs`, `other.rs` | from a request to its answer |
 //! | `discovery.rs`, `openapi.rs`, `table.rs` | what kubectl wants to know, and shows |
-//! | `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
+//! | `fields.rs`, `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
 //! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
 //! | `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
 //! | `administrator.rs` | who asks |
@@ -19,6 +19,7 @@
 //! | `controllers/` | what is made of objects, the scheduler among them |
 //! | `kubelet.rs` | exec and logs: at the node |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
+//! | `*.yaml` | beside the code that reads them: columns, defaults, fields, what there is at first |
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
@@ -38,6 +39,7 @@ mod create;
 mod defaults;
 mod delete;
 mod discovery;
+mod fields;
 mod kinds;
 mod kubelet;
 mod listen;

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,10 +11,11 @@ use super::change::Part;
 use super::controllers;
 use super::create::bare;
 use super::delete::{Deleted, Deletion};
+use super::fields::Fields;
 use super::patch::{Form, patched};
 use super::refusal::{Cause, Refusal};
 use super::selector::Selection;
-use super::serve::{Answer, Shared, accepts, json, told};
+use super::serve::{Answer, Shared, accepts, json, media_type, told};
 use super::state::State;
 use super::store::Object;
 use super::{shape, table};
@@ -37,33 +37,43 @@ pub(super) fn answer(
         return Ok(answer);
     }
     is_known(ask, head, body)?;
-    shared.step(|state| match ask.verb {
-        Verb::Create if ask.subresource == "binding" => {
+    let (dry, part) = (ask.dry_run(), part(ask));
+    let (code, value) = shared.step(|state| match (ask.verb, ask.subresource.as_str()) {
+        (Verb::Create, "binding") => {
             let target = json(body)?;
-            let node = target["target"]["name"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            bound(state, ask, &key, &node)
+            bind(state, ask, &key, target["target"]["name"].text())
         }
-        Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
-            let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;
-            Ok(told(StatusCode::CREATED, made.to_string()))
+        (Verb::Create, "") if ask.name.is_empty() => {
+            let made = state.create(ask.kind, &ask.namespace, json(body)?, dry)?;
+            Ok((StatusCode::CREATED, made))
         }
-        Verb::Update if ask.subresource != "scale" => {
-            let changed = state.replace(ask.kind, &key, part(ask), json(body)?, ask.dry_run())?;
-            Ok(told(StatusCode::OK, changed.to_string()))
+        (Verb::Patch, "scale") => {
+            let scale = scale_of(&*state.live(ask.kind, &key)?);
+            let scale = patched(form_of(head)?, &scale, json(body)?)?;
+            let changed = scaled(state, ask, &key, &scale)?;
+            Ok((StatusCode::OK, scale_of(&changed).into()))
         }
-        Verb::Patch => patch(state, ask, &key, head, body),
-        Verb::Delete => {
+        (Verb::Patch, _) => {
+            let with = (form_of(head)?, json(body)?);
+            let (object, made) = state.patch(ask.kind, &key, part, with, dry)?;
+            let code = if made {
+                StatusCode::CREATED
+            } else {
+                StatusCode::OK
+            };
+            Ok((code, object))
+        }
+        (Verb::Update, below) if below != "scale" => {
+            let changed = state.replace(ask.kind, &key, part, json(body)?, dry)?;
+            Ok((StatusCode::OK, changed))
+        }
+        (Verb::Delete, _) => {
             let deleted = state.delete(ask.kind, &key, &deletion(ask, body)?)?;
-            Ok(told(StatusCode::OK, deletion_told(ask, &deleted)))
+            Ok((StatusCode::OK, deletion_told(ask, deleted)))
         }
-        _ => Err(Refusal::unserved(format_args!(
-            "this verb of `{}`",
-            ask.subresource
-        ))),
-    })
+        (_, below) => Err(Refusal::unserved(format_args!("this verb of `{below}`"))),
+    })?;
+    Ok(told(code, value.to_string()))
 }
 
 /// Refuses fields that the kind does not have, where a client wants that.
@@ -72,13 +82,10 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     // A configuration is of its kind, whatever else may pass
     let applied = ask.verb == Verb::Patch && form_of(head)? == Form::Apply;
     let strictly = applied || ask.query.first("fieldValidation") == Some("Strict");
-    if !of_kind || !strictly {
+    if !of_kind || !strictly || ask.verb == Verb::Delete {
         return Ok(());
     }
-    let mut body = match ask.verb {
-        Verb::Create | Verb::Update | Verb::Patch => json(body)?,
-        _ => return Ok(()),
-    };
+    let mut body = json(body)?;
     // What a patch takes away has no type
     bare(&mut body);
     // A JSON patch is none of the kind
@@ -89,11 +96,11 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let Some(first) = unknown.first() else {
         return Ok(());
     };
-    let all: Vec<String> = unknown
+    let all = unknown
         .iter()
-        .map(|field| format!("unknown field {field:?}"))
-        .collect();
-    let why = format!("strict decoding error: {}", all.join(", "));
+        .map(|field| format!("unknown field {field:?}"));
+    let all = all.collect::<Vec<_>>().join(", ");
+    let why = format!("strict decoding error: {all}");
     match ask.verb {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
@@ -119,12 +126,11 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
     if !ask.name.is_empty() {
         // Of an object that must be there
         state
-            .store
-            .get(ask.kind.plural, &Key::new(&ask.namespace, &ask.name))?;
+            .live(ask.kind, &Key::new(&ask.namespace, &ask.name))
+            .ok()?;
     }
-    let (code, answer) = state
-        .recorded
-        .answer(verb, head.uri.path(), &ask.namespace, &body)?;
+    let path = head.uri.path();
+    let (code, answer) = state.recorded.answer(verb, path, &ask.namespace, &body)?;
     Some(told(StatusCode::from_u16(code).ok()?, answer.to_string()))
 }
 
@@ -136,46 +142,20 @@ fn part(ask: &Ask) -> Part {
 }
 
 fn form_of(head: &Parts) -> Result<Form, Refusal> {
-    let kind = head.headers.get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    Form::of(kind).ok_or_else(|| Refusal::media_type(kind))
-}
-
-fn patch(
-    state: &mut State,
-    ask: &Ask,
-    key: &Key,
-    head: &Parts,
-    body: &Bytes,
-) -> Result<Answer, Refusal> {
-    let form = form_of(head)?;
-    let body = json(body)?;
-    if ask.subresource == "scale" {
-        let scale = scale(state, ask, key)?;
-        let changed = scaled(state, ask, key, &patched(form, &scale, body)?)?;
-        return Ok(told(StatusCode::OK, scale_of(&changed).to_string()));
-    }
-    let (object, made) = state.patch(ask.kind, key, part(ask), (form, body), ask.dry_run())?;
-    let code = if made {
-        StatusCode::CREATED
-    } else {
-        StatusCode::OK
-    };
-    Ok(told(code, object.to_string()))
+    let media = media_type(head);
+    Form::of(media).ok_or_else(|| Refusal::media_type(media))
 }
 
 fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
-    if ask.subresource == "scale" {
-        return Ok(told(StatusCode::OK, scale(state, ask, key)?.to_string()));
-    }
-    let found = state.store.get(ask.kind.plural, key);
-    let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
-    if accepts(head, "Table") {
-        let table = table::of(ask, std::slice::from_ref(found), state.store.version());
-        return Ok(told(StatusCode::OK, table.to_string()));
-    }
-    Ok(told(StatusCode::OK, found.to_string()))
+    let found = state.live(ask.kind, key)?;
+    let told_as = if ask.subresource == "scale" {
+        scale_of(&found).to_string()
+    } else if accepts(head, "Table") {
+        table::of(ask, &[found], state.store.version()).to_string()
+    } else {
+        found.to_string()
+    };
+    Ok(told(StatusCode::OK, told_as))
 }
 
 /// An object of which nothing but its metadata is told.
@@ -183,24 +163,19 @@ pub(super) fn metadata_of(value: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]})
 }
 
-fn selected(state: &State, ask: &Ask) -> Result<Vec<Object>, Refusal> {
+fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
     let selection = Selection::of(ask.kind, &ask.query)?;
     let all = state.store.all(ask.kind.plural, &ask.namespace);
-    let all = all.map(|(_, object)| object);
-    let taken = all.filter(|object| selection.takes(object));
-    Ok(taken.cloned().collect())
-}
-
-fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
-    let items = selected(state, ask)?;
+    let taken = all
+        .map(|(_, object)| object)
+        .filter(|object| selection.takes(object));
+    let items: Vec<Object> = taken.cloned().collect();
     let version = state.store.version();
     if accepts(head, "Table") {
-        return Ok(told(
-            StatusCode::OK,
-            table::of(ask, &items, version).to_string(),
-        ));
+        let table = table::of(ask, &items, version);
+        return Ok(told(StatusCode::OK, table.to_string()));
     }
-    let (kind, api, items) = match accepts(head, "PartialObjectMetadataList") {
+    let (kind, api_version, items) = match accepts(head, "PartialObjectMetadataList") {
         true => (
             "PartialObjectMetadata",
             "meta.k8s.io/v1".to_owned(),
@@ -210,7 +185,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
     };
     let list = List {
         kind: format!("{kind}List"),
-        api_version: api,
+        api_version,
         metadata: json!({"resourceVersion": version.to_string()}),
         items: items.iter().map(AsRef::as_ref).collect(),
     };
@@ -240,9 +215,7 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
         return Err(Refusal::unserved("deletions but in the background"));
     }
     let grace = options["gracePeriodSeconds"].as_i64();
-    let dry = options["dryRun"]
-        .as_array()
-        .is_some_and(|all| !all.is_empty());
+    let dry = options["dryRun"].items().len() > 0;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Ok(Deletion {
         grace: grace.or_else(|| query("gracePeriodSeconds")?.parse().ok()),
@@ -262,69 +235,63 @@ const RETURNED: [&str; 6] = [
     "podtemplates",
 ];
 
-fn deletion_told(ask: &Ask, deleted: &Deleted) -> String {
+fn deletion_told(ask: &Ask, deleted: Deleted) -> Object {
     match deleted {
-        Deleted::Goes(object) => object.to_string(),
-        Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object.to_string(),
+        Deleted::Goes(object) => object,
+        Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object,
         Deleted::Gone(object) => {
             let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object["metadata"]["uid"]});
             if !ask.kind.group.is_empty() {
                 details["group"] = json!(ask.kind.group);
             }
-            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-            status.to_string()
+            let mut status = success();
+            status["details"] = details;
+            status.into()
         }
     }
 }
 
-fn bound(state: &mut State, ask: &Ask, key: &Key, node: &str) -> Result<Answer, Refusal> {
-    let pod = state.store.get("pods", key);
-    let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
-    if let Some(has) = pod["spec"]["nodeName"]
-        .as_str()
-        .filter(|has| !has.is_empty())
-    {
+fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+}
+
+fn bind(
+    state: &mut State,
+    ask: &Ask,
+    key: &Key,
+    node: &str,
+) -> Result<(StatusCode, Object), Refusal> {
+    let pod = state.live(ask.kind, key)?;
+    let has = pod["spec"]["nodeName"].text();
+    if !has.is_empty() {
         let why = format!("pod {} is already assigned to node \"{has}\"", key.name);
         return Err(Refusal::conflict(ask.kind, &key.name, &why));
     }
     if !ask.dry_run() {
         controllers::bind(state, key, node);
     }
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(told(StatusCode::CREATED, status.to_string()))
-}
-
-fn scale(state: &State, ask: &Ask, key: &Key) -> Result<Value, Refusal> {
-    let found = state.store.get(ask.kind.plural, key);
-    let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
-    Ok(scale_of(found))
+    let mut status = success();
+    status["code"] = json!(201);
+    Ok((StatusCode::CREATED, status.into()))
 }
 
 fn scale_of(value: &Value) -> Value {
     let meta = &value["metadata"];
-    let labels = value["spec"]["selector"]["matchLabels"].as_object();
-    let selector: Vec<String> = labels
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    let named = |field: &str| meta[field].clone();
+    let labels = value["spec"]["selector"]["matchLabels"].fields();
+    let selector = labels.map(|(name, value)| format!("{name}={}", value.text()));
+    let selector = selector.collect::<Vec<_>>().join(",");
     json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
-        "metadata": {"name": named("name"), "namespace": named("namespace"), "uid": named("uid"),
-            "resourceVersion": named("resourceVersion"), "creationTimestamp": named("creationTimestamp")},
+        "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"],
+            "resourceVersion": meta["resourceVersion"], "creationTimestamp": meta["creationTimestamp"]},
         "spec": {"replicas": value["spec"]["replicas"]},
-        "status": {"replicas": value["status"]["replicas"].as_i64().unwrap_or(0), "selector": selector.join(",")},
+        "status": {"replicas": value["status"]["replicas"].number(), "selector": selector},
     })
 }
 
 fn scaled(state: &mut State, ask: &Ask, key: &Key, scale: &Value) -> Result<Object, Refusal> {
-    let found = state.store.get(ask.kind.plural, key);
-    let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
-    let mut value = Value::clone(found);
-    let wanted = scale["spec"]["replicas"]
-        .as_i64()
-        .filter(|wanted| *wanted >= 0);
+    let mut value = Value::clone(&*state.live(ask.kind, key)?);
+    let wanted = scale["spec"]["replicas"].as_u64();
     let wanted = wanted.ok_or_else(|| Refusal::bad("spec.replicas is no number of pods"))?;
     value["spec"]["replicas"] = json!(wanted);
     value["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();

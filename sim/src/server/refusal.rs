@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::fields::Fields;
 use super::kinds::Kind;
 
 /// One thing that is wrong in an object (apimachinery, `field.Error`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Cause {
     reason: &'static str,
     field: String,
@@ -16,10 +18,9 @@ pub(super) struct Cause {
 
 impl Cause {
     fn new(reason: &'static str, field: &str, message: String) -> Self {
-        let field = field.to_owned();
         Self {
             reason,
-            field,
+            field: field.to_owned(),
             message,
         }
     }
@@ -48,10 +49,6 @@ impl Cause {
         let message = format!("Unsupported value: {value:?}: supported values: {known}");
         Self::new("FieldValueNotSupported", field, message)
     }
-
-    fn told(self) -> Value {
-        json!({"reason": self.reason, "message": self.message, "field": self.field})
-    }
 }
 
 /// A request that is refused.
@@ -59,18 +56,36 @@ impl Cause {
 pub(super) struct Refusal {
     pub(super) code: u16,
     reason: &'static str,
-    message: String,
+    pub(super) message: String,
     details: Value,
 }
 
 impl Refusal {
-    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(code: u16, message: impl Into<String>) -> Self {
+        let reason = match code {
+            400 => "BadRequest",
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "NotFound",
+            409 => "Conflict",
+            410 => "Expired",
+            413 => "RequestEntityTooLarge",
+            415 => "UnsupportedMediaType",
+            422 => "Invalid",
+            501 => "NotImplemented",
+            _ => "InternalError",
+        };
         Self {
             code,
             reason,
             message: message.into(),
             details: Value::Null,
         }
+    }
+
+    fn because(mut self, reason: &'static str) -> Self {
+        self.reason = reason;
+        self
     }
 
     fn of(mut self, kind: &Kind, name: &str) -> Self {
@@ -82,7 +97,7 @@ impl Refusal {
     }
 
     pub(super) fn bad(message: impl fmt::Display) -> Self {
-        Self::new(400, "BadRequest", message.to_string())
+        Self::new(400, message.to_string())
     }
 
     /// A body that is none of the kind.
@@ -95,85 +110,90 @@ impl Refusal {
 
     /// What is applied and has a field that the kind has not (structured-merge-diff).
     pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
-        let text = |field: &str| meta[field].as_str().unwrap_or_default();
-        let Kind {
-            group,
-            version,
-            name,
-            ..
-        } = kind;
-        let message = format!(
-            "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): .{field}: field \
-             not declared in schema",
-            text("namespace"),
-            text("name"),
+        let Kind { version, name, .. } = kind;
+        let (group, meta) = (
+            kind.group,
+            [&meta["namespace"], &meta["name"]].map(Fields::text),
         );
-        Self::new(500, "", message)
+        let message = format!(
+            "failed to create typed patch object ({}; {group}/{version}, Kind={name}): .{field}: field not \
+             declared in schema",
+            meta.join("/"),
+        );
+        Self::new(500, message).because("")
     }
 
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
-        Self::new(403, "Forbidden", message).of(kind, name)
+        Self::new(403, message).of(kind, name)
     }
 
     /// Of whom nobody knows who it is.
     pub(super) fn unauthorized() -> Self {
-        Self::new(401, "Unauthorized", "Unauthorized")
+        Self::new(401, "Unauthorized")
     }
 
     pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", kind.resource());
-        Self::new(404, "NotFound", message).of(kind, name)
+        Self::new(404, message).of(kind, name)
     }
 
     /// A path that leads to nothing that any server has.
     pub(super) fn no_such_resource() -> Self {
-        Self::new(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        )
+        Self::new(404, "the server could not find the requested resource")
     }
 
     pub(super) fn exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", kind.resource());
-        Self::new(409, "AlreadyExists", message).of(kind, name)
+        Self::new(409, message)
+            .because("AlreadyExists")
+            .of(kind, name)
     }
 
     pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!(
-            "Operation cannot be fulfilled on {} \"{name}\": {why}",
-            kind.resource()
+        let what = kind.resource();
+        let message = format!("Operation cannot be fulfilled on {what} \"{name}\": {why}");
+        Self::new(409, message).of(kind, name)
+    }
+
+    /// What was to be of some UID or version and is of another.
+    pub(super) fn precondition(
+        kind: &Kind,
+        name: &str,
+        what: &str,
+        (given, is): (&str, &str),
+    ) -> Self {
+        let why = format!(
+            "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
         );
-        Self::new(409, "Conflict", message).of(kind, name)
+        Self::conflict(kind, name, &why)
     }
 
     /// The same, as deletions say it: of the kind, not of its plural.
-    pub(super) fn conflict_of_kind(kind: &Kind, name: &str, why: &str) -> Self {
-        let mut refusal = Self::conflict(kind, name, why);
-        let of = match kind.group {
-            "" => kind.name.to_owned(),
-            group => format!("{}.{group}", kind.name),
-        };
-        refusal.message = format!("Operation cannot be fulfilled on {of} \"{name}\": {why}");
+    pub(super) fn unmatched(
+        kind: &Kind,
+        name: &str,
+        what: &str,
+        (given, is): (&str, &str),
+        happened: &str,
+    ) -> Self {
+        let mut refusal = Self::new(409, "").of(kind, name);
         refusal.details["kind"] = json!(kind.name);
+        let of = of_group(kind.name, kind.group);
+        refusal.message = format!(
+            "Operation cannot be fulfilled on {of} \"{name}\": the {what} in the precondition ({given}) does \
+             not match the {what} in record ({is}). The object might have been {happened}"
+        );
         refusal
     }
 
     pub(super) fn gone(version: u64, oldest: u64) -> Self {
-        Self::new(
-            410,
-            "Expired",
-            format!("too old resource version: {version} ({oldest})"),
-        )
+        let message = format!("too old resource version: {version} ({oldest})");
+        Self::new(410, message)
     }
 
     pub(super) fn too_large() -> Self {
-        Self::new(
-            413,
-            "RequestEntityTooLarge",
-            "the request is larger than 3145728 bytes",
-        )
+        Self::new(413, "the request is larger than 3145728 bytes")
     }
 
     pub(super) fn media_type(kind: &str) -> Self {
@@ -181,7 +201,7 @@ impl Refusal {
             "the body of the request was in an unknown format - accepted media types include: \
              application/json, and patches as JSON, merge, strategic merge and apply in JSON; not {kind:?}"
         );
-        Self::new(415, "UnsupportedMediaType", message)
+        Self::new(415, message)
     }
 
     /// An object with something wrong in it.
@@ -190,21 +210,15 @@ impl Refusal {
     }
 
     pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
-        let of = match group {
-            "" => kind.to_owned(),
-            group => format!("{kind}.{group}"),
-        };
-        let all: Vec<String> = causes
-            .iter()
-            .map(|cause| format!("{}: {}", cause.field, cause.message))
-            .collect();
-        let all = match all.as_slice() {
+        let of = of_group(kind, group);
+        let all = causes.iter();
+        let all = all.map(|cause| format!("{}: {}", cause.field, cause.message));
+        let all = match all.collect::<Vec<_>>().as_slice() {
             [one] => one.clone(),
             all => format!("[{}]", all.join(", ")),
         };
         let message = format!("{of} \"{name}\" is invalid: {all}");
-        let mut refusal = Self::new(422, "Invalid", message);
-        let causes: Vec<Value> = causes.into_iter().map(Cause::told).collect();
+        let mut refusal = Self::new(422, message);
         refusal.details = json!({"causes": causes});
         for (field, value) in [("name", name), ("group", group), ("kind", kind)] {
             if !value.is_empty() {
@@ -219,31 +233,25 @@ impl Refusal {
     pub(super) fn inapplicable(error: impl fmt::Display) -> Self {
         tracing::debug!(%error, "a patch does not apply");
         let message = "the server rejected our request due to an error in our request";
-        let mut refusal = Self::new(422, "Invalid", message);
+        let mut refusal = Self::new(422, message);
         refusal.details = json!({});
         refusal
     }
 
     pub(super) fn internal(message: impl fmt::Display) -> Self {
         let message = format!("Internal error occurred: {message}");
-        Self::new(500, "InternalError", message)
+        Self::new(500, message)
     }
 
     /// What a kubelet answered with.
     pub(super) fn of_node(code: u16, message: String) -> Self {
-        let reason = match code {
-            400 => "BadRequest",
-            403 => "Forbidden",
-            404 => "NotFound",
-            _ => "InternalError",
-        };
-        Self::new(code, reason, message)
+        Self::new(code, message)
     }
 
     /// What a real server does and this one does not.
     pub(super) fn unserved(what: impl fmt::Display) -> Self {
         let message = format!("the embedded API server of the simulation does not serve {what}");
-        Self::new(501, "NotImplemented", message)
+        Self::new(501, message)
     }
 
     pub(super) fn status(&self) -> Value {
@@ -258,5 +266,13 @@ impl Refusal {
             status["details"] = self.details.clone();
         }
         status
+    }
+}
+
+/// `pods`, `deployments.apps`.
+pub(super) fn of_group(what: &str, group: &str) -> String {
+    match group {
+        "" => what.to_owned(),
+        group => format!("{what}.{group}"),
     }
 }

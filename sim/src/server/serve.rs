@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ask::{self, Ask, Asked, Verb};
+use super::ask::{self, Asked, Verb};
 use super::refusal::Refusal;
 use super::state::State;
 use super::{controllers, kubelet, objects, other, watch};
@@ -121,7 +121,7 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static> Sent for
 /// Answers a request.
 pub(super) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) -> Answer {
     let line = format!("{} {}", request.method(), request.uri().path());
-    let refusal = match answered(shared, request).await {
+    let refusal = match found(shared, request).await {
         Ok(answer) => return answer,
         Err(refusal) => refusal,
     };
@@ -131,7 +131,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) ->
     refused(&refusal)
 }
 
-async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
+async fn found(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
     shared.state().token.check(request.headers())?;
     let asked = ask::read(request.method(), uri.path(), uri.query())?;
@@ -140,27 +140,22 @@ async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<A
             kubelet::answer(shared, &ask, request).await
         }
         Asked::Objects(ask) if ask.verb == Verb::Watch => watch::answer(shared, ask),
-        Asked::Objects(ask) => {
-            let (head, body) = request.into_parts();
-            let body = read(&ask, body).await?;
-            is_readable(&head, &body)?;
-            objects::answer(shared, &ask, &head, &body)
+        // What only reads has no body, whatever is sent
+        Asked::Objects(ask) if matches!(ask.verb, Verb::Get | Verb::List) => {
+            objects::answer(shared, &ask, &request.into_parts().0, &Bytes::new())
         }
-        Asked::Other(parts) => {
+        asked => {
             let (head, body) = request.into_parts();
             let body = whole(body).await?;
             is_readable(&head, &body)?;
-            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            other::answer(shared, &parts, &head, &body)
+            match asked {
+                Asked::Objects(ask) => objects::answer(shared, &ask, &head, &body),
+                Asked::Other(parts) => {
+                    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+                    other::answer(shared, &parts, &head, &body)
+                }
+            }
         }
-    }
-}
-
-/// The body of a request for objects: nothing where none is read.
-async fn read(ask: &Ask, body: impl Sent) -> Result<Bytes, Refusal> {
-    match ask.verb {
-        Verb::Get | Verb::List | Verb::Watch => Ok(Bytes::new()),
-        _ => whole(body).await,
     }
 }
 
@@ -174,17 +169,24 @@ async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
 
 /// Refuses a body in a form that is not read here, such as protobuf.
 pub(super) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
-    let kind = head
-        .headers
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
-    let name = kind.split(';').next().unwrap_or_default().trim();
-    let known = name.is_empty() || name.ends_with("json") || name.ends_with("yaml");
+    let media = media_type(head);
+    let known = media.is_empty() || media.ends_with("json") || media.ends_with("yaml");
     match known || body.is_empty() {
         true => Ok(()),
-        false => Err(Refusal::media_type(name)),
+        false => Err(Refusal::media_type(media)),
     }
+}
+
+/// The form of a body, without its parameters.
+pub(super) fn media_type(head: &Parts) -> &str {
+    let media = head.headers.get(CONTENT_TYPE);
+    let media = media.and_then(|media| media.to_str().ok());
+    media
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
 }
 
 /// Reads JSON, which is all that is sent here, also where YAML may be.
@@ -195,16 +197,11 @@ pub(super) fn json(body: &Bytes) -> Result<Value, Refusal> {
 
 /// Whether a client takes a form of an answer, such as `Table`.
 pub(super) fn accepts(head: &Parts, form: &str) -> bool {
-    let accepted = head
-        .headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let mut kinds = accepted.flat_map(|value| value.split(','));
+    let accepted = head.headers.get(ACCEPT);
+    let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
+    let first = accepted.unwrap_or_default().split(',').next();
     let wanted = format!("as={form}");
-    kinds
-        .next()
-        .is_some_and(|first| first.split(';').any(|part| part.trim() == wanted))
+    first.is_some_and(|first| first.split(';').any(|part| part.trim() == wanted))
 }
 
 pub(super) fn refused(refusal: &Refusal) -> Answer {
@@ -217,10 +214,13 @@ pub(super) fn told(code: StatusCode, body: impl Into<Bytes>) -> Answer {
 }
 
 pub(super) fn text(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut response = Response::new(Full::from(body.into()).boxed_unsync());
+    answered(code, kind, Full::from(body.into()).boxed_unsync())
+}
+
+pub(super) fn answered(code: StatusCode, kind: &'static str, body: Body) -> Answer {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }

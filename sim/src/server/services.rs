@@ -6,15 +6,13 @@ use k8s_openapi::api::core::v1::ServiceSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::state::State;
 use crate::world::Key;
 use crate::{families, given};
 
-/// The service of the API server itself has the first address of the range (kubernetes 1.37.0,
-/// `pkg/controlplane/instance.go`).
-pub(super) const KUBERNETES: &str = "10.96.0.1";
 /// As kubeadm gives it to the cluster's DNS: the tenth.
 const DNS: &str = "10.96.0.10";
 
@@ -24,24 +22,22 @@ pub(super) fn keep(body: &mut Value, old: &Value) {
     if is["type"] == "ExternalName" || was["type"] == "ExternalName" {
         return;
     }
+    let is_internal = is["type"] == "ClusterIP";
     for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         if is.get(field).is_none_or(Value::is_null) && was.get(field).is_some() {
             is[field] = was[field].clone();
         }
     }
-    if is["type"] == "ClusterIP" {
-        for port in is["ports"].as_array_mut().into_iter().flatten() {
-            port.as_object_mut().map(|port| port.remove("nodePort"));
+    for port in is.items_mut("ports") {
+        if is_internal {
+            port.remove("nodePort");
+            continue;
         }
-        return;
-    }
-    let before = was["ports"].as_array().cloned().unwrap_or_default();
-    for port in is["ports"].as_array_mut().into_iter().flatten() {
-        let same = before
-            .iter()
-            .find(|other| other["port"] == port["port"] && other["protocol"] == port["protocol"]);
-        if port.get("nodePort").is_none()
-            && let Some(number) = same.and_then(|same| same.get("nodePort"))
+        let same =
+            |other: &&Value| other["port"] == port["port"] && other["protocol"] == port["protocol"];
+        let before = was["ports"].items().find(same);
+        if let Some(number) = before.and_then(|before| before.get("nodePort"))
+            && port.get("nodePort").is_none()
         {
             port["nodePort"] = number.clone();
         }
@@ -50,55 +46,76 @@ pub(super) fn keep(body: &mut Value, old: &Value) {
 
 /// Gives a Service the addresses and node ports that it lacks, or says what is wrong with its own.
 pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result<(), Refusal> {
-    let kind = Kind::named("services");
     let spec = &mut body["spec"];
     if spec["type"] == "ExternalName" {
         return Ok(());
     }
-    if spec.get("clusterIPs").is_none()
-        && let Some(own) = spec["clusterIP"].as_str().filter(|own| !own.is_empty())
-    {
-        spec["clusterIPs"] = json!([own]);
+    if spec.get("clusterIPs").is_none() && !spec["clusterIP"].text().is_empty() {
+        spec["clusterIPs"] = json!([spec["clusterIP"]]);
     }
+    let invalid = |field: &str, value: &Value, why: &str| {
+        let cause = Cause::invalid(field, value, why);
+        Refusal::invalid(Kind::named("services"), &key.name, vec![cause])
+    };
     let mut typed = ServiceSpec::deserialize(&*spec).map_err(Refusal::bad)?;
     families::complete(&mut typed, state.families)
-        .map_err(|refused| Cause::invalid(&refused.field, &refused.value, &refused.why))
-        .map_err(|cause| Refusal::invalid(kind, &key.name, vec![cause]))?;
+        .map_err(|refused| invalid(&refused.field, &refused.value, &refused.why))?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
     let taken: BTreeSet<String> = used(state, key)
-        .flat_map(|spec| strings(&spec["clusterIPs"]))
-        .map(str::to_owned)
+        .flat_map(|spec| spec["clusterIPs"].items())
+        .map(|address| address.text().to_owned())
         .collect();
-    let is_headless = addresses.first().is_some_and(|first| first == "None");
-    let mut own = addresses.iter().filter(|_| !is_headless);
-    if let Some(own) = own.find(|own| taken.contains(*own)) {
-        let why = format!("failed to allocate IP {own}: provided IP is already allocated");
-        let cause = Cause::invalid("spec.clusterIPs", &json!([own]), &why);
-        return Err(Refusal::invalid(kind, &key.name, vec![cause]));
-    }
-    let mut own = addresses.iter().filter(|_| !is_headless);
-    let is_in_range = |own: &str| own.parse().is_ok_and(given::is_in_range);
-    if let Some(own) = own.find(|own| !is_in_range(own)) {
-        let why = format!(
-            "failed to allocate IP {own}: the provided network does not match the current range"
-        );
-        let cause = Cause::invalid("spec.clusterIPs", &json!([own]), &why);
-        return Err(Refusal::invalid(kind, &key.name, vec![cause]));
-    }
-    let wanted = typed.ip_families.iter().flatten().skip(addresses.len());
-    for family in wanted.filter(|_| !is_headless) {
-        let own = allocated(state, key, family, &taken);
-        addresses.push(
-            own.ok_or_else(|| Refusal::internal("failed to allocate a serviceIP: range is full"))?,
-        );
+    if addresses.first().is_none_or(|first| first != "None") {
+        let is_taken = |own: &&String| taken.contains(*own);
+        let is_outside = |own: &&String| !own.parse().is_ok_and(given::is_in_range);
+        let wrong = match (
+            addresses.iter().find(is_taken),
+            addresses.iter().find(is_outside),
+        ) {
+            (Some(own), _) => Some((own, "provided IP is already allocated")),
+            (None, own) => own.map(|own| {
+                let why = "the provided network does not match the current range";
+                (own, why)
+            }),
+        };
+        if let Some((own, why)) = wrong {
+            let why = format!("failed to allocate IP {own}: {why}");
+            return Err(invalid("spec.clusterIPs", &json!([own]), &why));
+        }
+        for family in typed.ip_families.iter().flatten().skip(addresses.len()) {
+            let full = || Refusal::internal("failed to allocate a serviceIP: range is full");
+            addresses.push(allocated(state, key, family, &taken).ok_or_else(full)?);
+        }
     }
     spec["ipFamilies"] = json!(typed.ip_families);
     spec["ipFamilyPolicy"] = json!(typed.ip_family_policy);
     spec["clusterIP"] = json!(addresses.first());
     spec["clusterIPs"] = json!(addresses);
     let without = spec["allocateLoadBalancerNodePorts"] == false;
-    if spec["type"] == "NodePort" || (spec["type"] == "LoadBalancer" && !without) {
-        node_ports(state, key, spec)?;
+    if spec["type"] != "NodePort" && (spec["type"] != "LoadBalancer" || without) {
+        return Ok(());
+    }
+    let others = used(state, key).flat_map(|spec| spec["ports"].items());
+    let mut taken: BTreeSet<i64> = others.map(|port| port["nodePort"].number()).collect();
+    for (at, port) in spec.items_mut("ports").enumerate() {
+        let own = port["nodePort"].number();
+        if own == 0 {
+            let given = state.given.node_port(|at| taken.contains(&at.into()));
+            let full = || Refusal::internal("failed to allocate a nodePort: range is full");
+            let given = given.ok_or_else(full)?;
+            port["nodePort"] = json!(given);
+            taken.insert(given.into());
+            continue;
+        }
+        let why = if !(30_000..=32_767).contains(&own) {
+            "provided port is not in the valid range. The range of valid ports is 30000-32767"
+        } else if taken.contains(&own) {
+            "provided port is already allocated"
+        } else {
+            continue;
+        };
+        let field = format!("spec.ports[{at}].nodePort");
+        return Err(invalid(&field, &json!(own), why));
     }
     Ok(())
 }
@@ -110,56 +127,17 @@ fn allocated(
     family: &str,
     taken: &BTreeSet<String>,
 ) -> Option<String> {
-    let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
+    let is_taken = |at: &dyn ToString| taken.contains(&at.to_string());
     if family == families::IPV6 {
-        let given = state.given.address6(|at| taken.contains(&at.to_string()));
+        let given = state.given.address6(|at| is_taken(&at));
         return given.map(|at| at.to_string());
     }
+    let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
     if is_dns && !taken.contains(DNS) {
         return Some(DNS.to_owned());
     }
-    let given = state.given.address(|at| taken.contains(&at.to_string()));
+    let given = state.given.address(|at| is_taken(&at));
     given.map(|at| at.to_string())
-}
-
-fn node_ports(state: &mut State, key: &Key, spec: &mut Value) -> Result<(), Refusal> {
-    let kind = Kind::named("services");
-    let of = |spec: &Value| -> Vec<u64> {
-        let ports = spec["ports"].as_array();
-        ports
-            .into_iter()
-            .flatten()
-            .filter_map(|port| port["nodePort"].as_u64())
-            .collect()
-    };
-    let mut taken: Vec<u64> = used(state, key).flat_map(of).collect();
-    let ports = spec["ports"].as_array_mut();
-    for (at, port) in ports.into_iter().flatten().enumerate() {
-        let field = format!("spec.ports[{at}].nodePort");
-        match port["nodePort"].as_u64().filter(|own| *own != 0) {
-            Some(own) if !(30_000..=32_767).contains(&own) => {
-                let why = "provided port is not in the valid range. The range of valid ports is \
-                           30000-32767";
-                let cause = Cause::invalid(&field, &json!(own), why);
-                return Err(Refusal::invalid(kind, &key.name, vec![cause]));
-            }
-            Some(own) if taken.contains(&own) => {
-                let cause =
-                    Cause::invalid(&field, &json!(own), "provided port is already allocated");
-                return Err(Refusal::invalid(kind, &key.name, vec![cause]));
-            }
-            Some(_) => {}
-            None => {
-                let given = state.given.node_port(|at| taken.contains(&at.into()));
-                let given = given.ok_or_else(|| {
-                    Refusal::internal("failed to allocate a nodePort: range is full")
-                })?;
-                port["nodePort"] = json!(given);
-                taken.push(given.into());
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The specs of all other Services.
@@ -167,12 +145,4 @@ fn used<'a>(state: &'a State, key: &'a Key) -> impl Iterator<Item = &'a Value> {
     let all = state.store.all("services", "");
     all.filter(move |(other, _)| *other != key)
         .map(|(_, service)| &service["spec"])
-}
-
-fn strings(value: &Value) -> impl Iterator<Item = &str> {
-    value
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
 }

@@ -71,14 +71,4 @@ mod tests {
             assert_eq!(check(kind, &wrong).expect_err(kind.plural).code, 400);
         }
     }
-
-    #[test]
-    fn what_a_kind_does_not_have_is_named() {
-        let pod = json!({"metadata": {"name": "a", "labels": {"any": "b"}}, "color": "red",
-            "spec": {"containers": [{"name": "a", "ports": [], "imagePullPolice": "Never"}],
-                "$retainKeys": []}});
-        let told = unknown_fields(Kind::named("pods"), &pod);
-        let unknown = ["color", "spec.containers[0].imagePullPolice"].map(str::to_owned);
-        assert_eq!(told, Ok(unknown.to_vec()));
-    }
 }

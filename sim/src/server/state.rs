@@ -1,5 +1,6 @@
 //! What the server knows, and what controllers still have to look at.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use super::administrator::Token;
 use super::admission::Recorded;
 use super::controllers::{self, Work};
+use super::fields::Fields;
 use super::kinds::Kind;
 use super::store::{Change, Object, Store};
 use crate::clock;
@@ -20,7 +22,7 @@ use crate::world::Key;
 
 /// The letters of generated names: those without which no word is made (apimachinery,
 /// `pkg/util/rand`).
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+pub(super) const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Everything behind one lock: a request is one step of it, controllers included.
 pub(super) struct State {
@@ -44,7 +46,7 @@ pub(super) struct State {
     /// and the node.
     pub(super) replaced: HashMap<(String, String), (Instant, Duration)>,
     /// The events that were told, by what they are about and what they say.
-    told: HashMap<(String, String, String), Key>,
+    told: HashMap<[String; 3], Key>,
     /// What clients trust the server by, as PEM.
     pub(super) authority: String,
     /// What the administrator shows.
@@ -83,28 +85,26 @@ impl State {
     /// Removes an object and notes who has to look at that.
     pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
         let change = self.store.remove(kind, key)?;
-        if let Some(uid) = change.object["metadata"]["uid"].as_str() {
-            self.applied.remove(uid);
-        }
+        let object = &change.object;
+        self.applied.remove(object["metadata"]["uid"].text());
         if change.plural == "events" {
-            let event = &change.object;
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let about = text(&event["involvedObject"]["uid"]);
-            self.told
-                .remove(&(about, text(&event["reason"]), text(&event["message"])));
+            let about = object["involvedObject"]["uid"].text();
+            let words = [about, object["reason"].text(), object["message"].text()];
+            self.told.remove(&words.map(str::to_owned));
         }
         self.note(&change);
         Some(change.object)
     }
 
     fn note(&mut self, change: &Change) {
-        if change.plural == "leases" && change.key.namespace == "kube-node-lease" {
-            self.renewed
-                .insert(change.key.name.clone(), clock::moment());
-        }
-        if change.plural == "nodes" && controllers::is_heard(change) {
-            self.renewed
-                .insert(change.key.name.clone(), clock::moment());
+        let renews = match change.plural {
+            "leases" => change.key.namespace == "kube-node-lease",
+            "nodes" => controllers::is_heard(change),
+            _ => false,
+        };
+        if renews {
+            let node = change.key.name.clone();
+            self.renewed.insert(node, clock::moment());
         }
         let work = controllers::affected(&self.store, change);
         self.work.extend(work);
@@ -117,26 +117,29 @@ impl State {
         }
     }
 
-    /// Whether something is looked at later in any case.
-    pub(super) fn is_awaited(&self, work: &Work) -> bool {
-        self.awaited.contains_key(work)
+    /// The same, unless it is looked at later in any case.
+    pub(super) fn later_once(&mut self, after: Duration, work: Work) {
+        if !self.awaited.contains_key(&work) {
+            self.later(after, work);
+        }
     }
 
     /// Moves what is due to what is to be looked at; gives the moment of what is due next.
     pub(super) fn take_due(&mut self) -> Option<Instant> {
-        let now = clock::moment();
-        while self.due.first().is_some_and(|(moment, _)| *moment <= now) {
-            if let Some((_, work)) = self.due.pop_first() {
-                if let Some(times) = self.awaited.get_mut(&work) {
-                    *times -= 1;
-                    if *times == 0 {
-                        self.awaited.remove(&work);
-                    }
-                }
-                self.work.insert(work);
+        while let Some((moment, work)) = self.due.pop_first() {
+            if moment > clock::moment() {
+                self.due.insert((moment, work));
+                return Some(moment);
             }
+            if let Entry::Occupied(mut times) = self.awaited.entry(work.clone()) {
+                *times.get_mut() -= 1;
+                if *times.get() == 0 {
+                    times.remove();
+                }
+            }
+            self.work.insert(work);
         }
-        self.due.first().map(|(moment, _)| *moment)
+        None
     }
 
     pub(super) fn letters(&mut self, count: usize) -> String {
@@ -154,39 +157,30 @@ impl State {
             .join("-")
     }
 
-    /// Tells of something, as a component does; what was told before is counted.
-    pub(super) fn tell(
-        &mut self,
-        component: &str,
-        about: (&Kind, &Value),
-        event: (&str, &str, &str),
-    ) {
-        let (kind, object) = about;
+    /// Tells something of an object, as a component does: severity, reason and message; what was told before is
+    /// counted.
+    pub(super) fn tell(&mut self, component: &str, object: &Value, event: (&str, &str, &str)) {
         let (severity, reason, message) = event;
-        let meta = &object["metadata"];
-        let own = meta["namespace"].as_str().unwrap_or_default();
-        let namespace = if own.is_empty() { "default" } else { own };
-        let name = meta["name"].as_str().unwrap_or_default();
-        let events = Kind::named("events");
+        let (meta, events) = (&object["metadata"], Kind::named("events"));
         let now = json!(clock::now());
-        let uid = meta["uid"].as_str().unwrap_or_default();
-        let words = (uid.to_owned(), reason.to_owned(), message.to_owned());
-        if let Some(key) = self.told.get(&words).cloned()
-            && let Some(event) = self.store.get("events", &key)
-        {
-            let mut event = Value::clone(event);
-            event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
-            event["lastTimestamp"] = now;
-            self.put(events, &key, event);
+        let words = [meta["uid"].text(), reason, message].map(str::to_owned);
+        let before = self.told.get(&words).cloned();
+        if let Some(key) = before.filter(|key| self.store.get("events", key).is_some()) {
+            self.edit("events", &key, |event| {
+                event["count"] = json!(event["count"].number().max(1) + 1);
+                event["lastTimestamp"] = now;
+            });
             return;
         }
+        let own = meta["namespace"].text();
+        let namespace = if own.is_empty() { "default" } else { own };
         let involved = json!({
-            "apiVersion": kind.api_version(), "kind": kind.name, "name": name, "namespace": own,
-            "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
+            "apiVersion": object["apiVersion"], "kind": object["kind"], "name": meta["name"],
+            "namespace": own, "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
         });
         // The moment, as clients name their events, and the version, since moments are whole seconds
         let moment = clock::now().as_nanosecond() + i128::from(self.store.version());
-        let named = format!("{name}.{moment:x}");
+        let named = format!("{}.{moment:x}", meta["name"].text());
         let event = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"name": named, "namespace": namespace, "uid": self.uid(),

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use ordered_watch as watch;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::kinds::{KINDS, Kind};
+use super::fields::Fields;
+use super::kinds::Kind;
 use crate::world::Key;
 
 /// How many changes of each kind are remembered, as a real server's watch cache has them by kind: who
@@ -75,6 +76,11 @@ impl Store {
         self.objects.get(plural)?.get(key)
     }
 
+    /// The same of a kind that is in no namespace.
+    pub(super) fn global(&self, plural: &str, name: &str) -> Option<&Object> {
+        self.get(plural, &Key::new("", name))
+    }
+
     /// All of a kind, in the order of their names; of a namespace, unless it is empty.
     pub(super) fn all<'a>(
         &'a self,
@@ -88,22 +94,18 @@ impl Store {
 
     /// The kinds that have any object in a namespace.
     pub(super) fn kinds_in(&self, namespace: &str) -> Vec<&'static str> {
+        let is_any = |plural: &&str| self.all(plural, namespace).next().is_some();
         let kinds = self.objects.keys().copied();
         kinds
-            .filter(|plural| {
-                Kind::named(plural).namespaced && self.all(plural, namespace).next().is_some()
-            })
+            .filter(|plural| Kind::named(plural).namespaced && is_any(plural))
             .collect()
     }
 
     /// Whether what a reference of something in a namespace names is there.
     pub(super) fn is_there(&self, namespace: &str, owner: &Value) -> bool {
-        let named =
-            |kind: &&Kind| owner["kind"] == kind.name && owner["apiVersion"] == kind.api_version();
-        KINDS.iter().find(named).is_some_and(|kind| {
+        Kind::of(owner).is_some_and(|kind| {
             let namespace = if kind.namespaced { namespace } else { "" };
-            let name = owner["name"].as_str().unwrap_or_default();
-            let found = self.get(kind.plural, &Key::new(namespace, name));
+            let found = self.get(kind.plural, &Key::new(namespace, owner["name"].text()));
             found.is_some_and(|found| found["metadata"]["uid"] == owner["uid"])
         })
     }
@@ -124,20 +126,6 @@ impl Store {
     ) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
         let keys = self.bound.get(node).into_iter().flatten();
         keys.filter_map(|key| Some((key, self.get("pods", key)?)))
-    }
-
-    /// The pods of a namespace that have all of some labels, in the order of their names.
-    pub(super) fn pods_with<'a>(
-        &'a self,
-        namespace: &'a str,
-        labels: &'a Map<String, Value>,
-    ) -> impl Iterator<Item = &'a Object> + use<'a> {
-        let all = self.all("pods", namespace).map(|(_, pod)| pod);
-        all.filter(move |pod| {
-            let own = &pod["metadata"]["labels"];
-            let mut labels = labels.iter();
-            labels.all(|(name, value)| own.get(name) == Some(value))
-        })
     }
 
     /// Puts an object where it is to be; gives it with its new version.
@@ -167,12 +155,11 @@ impl Store {
     /// Takes down whose an object is and which node has it, or that it is not any more.
     fn note(&mut self, kind: &'static Kind, key: &Key, object: &Value, is: bool) {
         for owner in owners(object) {
-            let uid = owner["uid"].as_str().unwrap_or_default();
             let at = (kind.plural, key.clone());
-            enlist(&mut self.owned, uid, at, is);
+            enlist(&mut self.owned, owner["uid"].text(), at, is);
         }
         if kind.plural == "pods" {
-            let node = object["spec"]["nodeName"].as_str().unwrap_or_default();
+            let node = object["spec"]["nodeName"].text();
             enlist(&mut self.bound, node, key.clone(), is);
         }
     }
@@ -210,13 +197,12 @@ impl Store {
             return None;
         }
         let changes = self.changes.get(kind.plural);
-        let later = move |changes: &VecDeque<Change>| {
-            changes.partition_point(|change| change.version <= version)
-        };
+        let is_known = |change: &Change| change.version <= version;
+        let from = changes.map_or(0, |changes| changes.partition_point(is_known));
         Some(
             changes
                 .into_iter()
-                .flat_map(move |changes| changes.range(later(changes)..)),
+                .flat_map(move |changes| changes.range(from..)),
         )
     }
 
@@ -238,22 +224,19 @@ impl Store {
 
 /// The references to an object's owners.
 pub(super) fn owners(value: &Value) -> impl Iterator<Item = &Value> {
-    let references = value["metadata"]["ownerReferences"].as_array();
-    references.into_iter().flatten()
+    value["metadata"]["ownerReferences"].items()
 }
 
 /// Has something be at a name in a list of several, or not.
 fn enlist<T: Ord>(lists: &mut HashMap<String, BTreeSet<T>>, at: &str, what: T, is: bool) {
-    match is {
-        true => drop(lists.entry(at.to_owned()).or_default().insert(what)),
-        false => {
-            if let Some(list) = lists.get_mut(at) {
-                list.remove(&what);
-                if list.is_empty() {
-                    lists.remove(at);
-                }
-            }
-        }
+    let list = lists.entry(at.to_owned()).or_default();
+    if is {
+        list.insert(what);
+        return;
+    }
+    list.remove(&what);
+    if list.is_empty() {
+        lists.remove(at);
     }
 }
 
@@ -268,19 +251,14 @@ mod tests {
         let key = Key::new("a", "one");
         store.put(kind, &key, json!({"metadata": {"name": "one"}}));
         let second = store.put(kind, &key, json!({"metadata": {"name": "one"}, "data": {}}));
-        assert_eq!(second.object["metadata"]["resourceVersion"], "2");
-        assert_eq!(
-            second.before.expect("it was there")["metadata"]["resourceVersion"],
-            "1"
-        );
+        let version = |object: &Value| object["metadata"]["resourceVersion"].text().to_owned();
+        assert_eq!(version(&second.object), "2");
+        assert_eq!(version(&second.before.expect("it was there")), "1");
         store.remove(kind, &key).expect("it is there");
         let seen = |version| {
             let since = store.since(kind, version)?;
-            Some(
-                since
-                    .map(|change| (change.version, change.deleted))
-                    .collect::<Vec<_>>(),
-            )
+            let told = since.map(|change| (change.version, change.deleted));
+            Some(told.collect::<Vec<_>>())
         };
         assert_eq!(seen(1), Some(vec![(2, false), (3, true)]));
         assert_eq!(seen(3), Some(vec![]));
@@ -315,29 +293,21 @@ mod tests {
         let mut store = Store::default();
         let kind = Kind::named("pods");
         let key = Key::new("a", "p");
-        let owned =
+        let mut owned =
             json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
+        let found = |store: &Store, node: &str| -> (Vec<Key>, Vec<Key>) {
+            let pods = store.pods_of(node).map(|(key, _)| key.clone()).collect();
+            let all = store.owned_by("o").filter(|(plural, ..)| *plural == "pods");
+            (pods, all.map(|(_, key, _)| key.clone()).collect())
+        };
+        let (none, own) = (vec![], vec![key.clone()]);
         store.put(kind, &key, owned.clone());
-        assert_eq!(
-            store.pods_of("").map(|(key, _)| key).collect::<Vec<_>>(),
-            [&key]
-        );
-        let owns: Vec<_> = store
-            .owned_by("o")
-            .map(|(plural, key, _)| (plural, key))
-            .collect();
-        assert_eq!(owns, [("pods", &key)]);
-        let mut bound = owned;
-        bound["spec"]["nodeName"] = json!("n");
-        store.put(kind, &key, bound);
-        assert_eq!(
-            (store.pods_of("").count(), store.pods_of("n").count()),
-            (0, 1)
-        );
+        assert_eq!(found(&store, ""), (own.clone(), own.clone()));
+        owned["spec"]["nodeName"] = json!("n");
+        store.put(kind, &key, owned);
+        assert_eq!(found(&store, ""), (none.clone(), own.clone()));
+        assert_eq!(found(&store, "n"), (own.clone(), own));
         store.remove(kind, &key);
-        assert_eq!(
-            (store.pods_of("n").count(), store.owned_by("o").count()),
-            (0, 0)
-        );
+        assert_eq!(found(&store, "n"), (none.clone(), none));
     }
 }

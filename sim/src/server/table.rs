@@ -1,276 +1,168 @@
-//! Tables, as `kubectl get` prints them: the columns of the kinds that people look at, name and age
-//! of all others (kubernetes 1.37.0, `pkg/printers/internalversion/printers.go`).
+//! Tables, as `kubectl get` prints them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
+use super::controllers::pods::{condition, is_going};
+use super::fields::Fields;
 use super::objects::metadata_of;
 use super::store::Object;
 use crate::clock;
 
-/// Where the text of a cell is from.
+/// What a cell shows.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Cell {
-    /// What is at a place, `<none>` where nothing is.
-    Text(&'static str),
-    /// A number at a place, 0 where none is.
-    Count(&'static str),
-    Made(fn(&Value) -> String),
+    Text(String),
+    Wide(String),
+    Count(String),
+    Age(String),
+    ReadyContainers,
+    Phase,
+    Restarts,
+    ReadyPods,
+    ExternalAddress,
+    Ports,
+    About,
+    InternalAddress,
+    Readiness,
+    Roles,
 }
 
-use Cell::{Count, Made, Text};
+/// The columns of a kind, each by its name.
+type Columns = Vec<BTreeMap<String, Cell>>;
 
-/// A column: its name, whether it is shown in wide tables alone, and its cells.
-type Column = (&'static str, bool, Cell);
-
-const NAME: Column = ("Name", false, Text("/metadata/name"));
-const AGE: Column = (
-    "Age",
-    false,
-    Made(|object| age(&object["metadata"]["creationTimestamp"])),
-);
-
-fn columns(plural: &str) -> &'static [Column] {
-    match plural {
-        "pods" => &[
-            NAME,
-            ("Ready", false, Made(ready_containers)),
-            ("Status", false, Made(phase)),
-            ("Restarts", false, Made(restarts)),
-            AGE,
-            ("IP", true, Text("/status/podIP")),
-            ("Node", true, Text("/spec/nodeName")),
-            ("Nominated Node", true, Text("/status/nominatedNodeName")),
-            ("Readiness Gates", true, Text("")),
-        ],
-        "nodes" => &[
-            NAME,
-            ("Status", false, Made(readiness)),
-            ("Roles", false, Made(roles)),
-            AGE,
-            ("Version", false, Text("/status/nodeInfo/kubeletVersion")),
-            ("Internal-IP", true, Made(internal_address)),
-            ("External-IP", true, Text("")),
-            ("OS-Image", true, Text("/status/nodeInfo/osImage")),
-            (
-                "Kernel-Version",
-                true,
-                Text("/status/nodeInfo/kernelVersion"),
-            ),
-            (
-                "Container-Runtime",
-                true,
-                Text("/status/nodeInfo/containerRuntimeVersion"),
-            ),
-        ],
-        "namespaces" => &[NAME, ("Status", false, Text("/status/phase")), AGE],
-        "services" => &[
-            NAME,
-            ("Type", false, Text("/spec/type")),
-            ("Cluster-IP", false, Text("/spec/clusterIP")),
-            ("External-IP", false, Made(external_address)),
-            ("Port(s)", false, Made(ports)),
-            AGE,
-        ],
-        "deployments" => &[
-            NAME,
-            ("Ready", false, Made(ready_pods)),
-            ("Up-to-date", false, Count("/status/updatedReplicas")),
-            ("Available", false, Count("/status/availableReplicas")),
-            AGE,
-        ],
-        "replicasets" => &[
-            NAME,
-            ("Desired", false, Count("/spec/replicas")),
-            ("Current", false, Count("/status/replicas")),
-            ("Ready", false, Count("/status/readyReplicas")),
-            AGE,
-        ],
-        "statefulsets" => &[NAME, ("Ready", false, Made(ready_pods)), AGE],
-        "daemonsets" => &[
-            NAME,
-            ("Desired", false, Count("/status/desiredNumberScheduled")),
-            ("Current", false, Count("/status/currentNumberScheduled")),
-            ("Ready", false, Count("/status/numberReady")),
-            ("Up-to-date", false, Count("/status/updatedNumberScheduled")),
-            ("Available", false, Count("/status/numberAvailable")),
-            AGE,
-        ],
-        "events" => &[
-            (
-                "Last Seen",
-                false,
-                Made(|event| age(&event["lastTimestamp"])),
-            ),
-            ("Type", false, Text("/type")),
-            ("Reason", false, Text("/reason")),
-            ("Object", false, Made(about)),
-            ("Message", false, Text("/message")),
-        ],
-        _ => &[NAME, AGE],
-    }
-}
+static COLUMNS: LazyLock<BTreeMap<String, Columns>> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("table.yaml")).expect("table.yaml is whole")
+});
 
 pub(super) fn of(ask: &Ask, objects: &[Object], version: u64) -> Value {
-    let columns = columns(ask.kind.plural);
-    let definitions: Vec<Value> = columns
-        .iter()
-        .map(|(name, wide, _)| {
-            let format = if *name == "Name" { "name" } else { "" };
-            json!({"name": name, "type": "string", "format": format, "description": "", "priority": i32::from(*wide)})
-        })
-        .collect();
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|object| {
-            let cells: Vec<String> = columns.iter().map(|(.., cell)| cell.of(object)).collect();
-            json!({"cells": cells, "object": metadata_of(object)})
-        })
-        .collect();
+    let own = COLUMNS.get(ask.kind.plural);
+    let columns = || own.unwrap_or(&COLUMNS["others"]).iter().flatten();
+    let definitions = columns().map(|(name, cell)| {
+        let format = if *name == "Name" { "name" } else { "" };
+        let wide = matches!(cell, Cell::Wide(_) | Cell::InternalAddress);
+        json!({"name": name, "type": "string", "format": format, "description": "", "priority": i32::from(wide)})
+    });
+    let rows = objects.iter().map(|object| {
+        let cells: Vec<String> = columns().map(|(_, cell)| cell.of(object)).collect();
+        json!({"cells": cells, "object": metadata_of(object)})
+    });
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version.to_string()},
-        "columnDefinitions": definitions, "rows": rows,
+        "columnDefinitions": definitions.collect::<Vec<_>>(), "rows": rows.collect::<Vec<_>>(),
     })
 }
 
 impl Cell {
     fn of(&self, object: &Value) -> String {
+        let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+        let at = |path: &str| object.pointer(path).unwrap_or(&Value::Null);
         match self {
-            Text(at) => {
-                let text = object.pointer(at).and_then(Value::as_str);
-                text.unwrap_or("<none>").trim().to_owned()
+            Self::Text(path) | Self::Wide(path) => match at(path).text() {
+                "" => "<none>".to_owned(),
+                text => text.trim().to_owned(),
+            },
+            Self::Count(path) => at(path).number().to_string(),
+            Self::Age(path) => age(at(path).text()),
+            Self::ReadyContainers => {
+                let ready = status["containerStatuses"]
+                    .items()
+                    .filter(|one| one["ready"] == true);
+                format!("{}/{}", ready.count(), spec["containers"].items().len())
             }
-            Count(at) => {
-                let number = object.pointer(at).and_then(Value::as_i64);
-                number.unwrap_or(0).to_string()
+            Self::Phase => phase(object),
+            Self::Restarts => {
+                let each = status["containerStatuses"].items();
+                each.map(|one| one["restartCount"].number())
+                    .sum::<i64>()
+                    .to_string()
             }
-            Made(make) => make(object),
+            Self::ReadyPods => {
+                let (ready, wanted) = (&status["readyReplicas"], &spec["replicas"]);
+                format!("{}/{}", ready.number(), wanted.number())
+            }
+            Self::ExternalAddress => match status["loadBalancer"]["ingress"][0]["ip"].text() {
+                _ if spec["type"] != "LoadBalancer" => "<none>".to_owned(),
+                "" => "<pending>".to_owned(),
+                address => address.to_owned(),
+            },
+            Self::Ports => or_none(spec["ports"].items().map(|port| {
+                let node = port["nodePort"].as_u64();
+                let node = node.map(|node| format!(":{node}")).unwrap_or_default();
+                format!("{}{node}/{}", port["port"], port["protocol"].text())
+            })),
+            Self::About => {
+                let about = &object["involvedObject"];
+                let kind = about["kind"].text().to_lowercase();
+                format!("{kind}/{}", about["name"].text())
+            }
+            Self::InternalAddress => {
+                let mut all = status["addresses"].items();
+                let own = all.find(|one| one["type"] == "InternalIP");
+                or_none(own.into_iter().map(|own| own["address"].text().to_owned()))
+            }
+            Self::Readiness => {
+                let told = match condition(object, "Ready").map(|ready| &ready["status"]) {
+                    Some(ready) if ready == "True" => "Ready",
+                    Some(_) => "NotReady",
+                    None => "Unknown",
+                };
+                match spec["unschedulable"] == true {
+                    true => format!("{told},SchedulingDisabled"),
+                    false => told.to_owned(),
+                }
+            }
+            Self::Roles => {
+                let labels = meta["labels"].fields();
+                let role =
+                    |name: &str| Some(name.strip_prefix("node-role.kubernetes.io/")?.to_owned());
+                or_none(labels.filter_map(|(name, _)| role(name)))
+            }
         }
     }
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
 fn or_none(texts: impl Iterator<Item = String>) -> String {
-    let all = texts.collect::<Vec<_>>().join(",");
-    match all.is_empty() {
-        true => "<none>".to_owned(),
-        false => all,
+    match texts.collect::<Vec<_>>().join(",") {
+        all if all.is_empty() => "<none>".to_owned(),
+        all => all,
     }
-}
-
-fn ready_containers(pod: &Value) -> String {
-    let ready = items(&pod["status"]["containerStatuses"]).filter(|one| one["ready"] == true);
-    let all = items(&pod["spec"]["containers"]).count();
-    format!("{}/{all}", ready.count())
-}
-
-fn restarts(pod: &Value) -> String {
-    let each = items(&pod["status"]["containerStatuses"]);
-    let restarts = each.filter_map(|one| one["restartCount"].as_i64());
-    restarts.sum::<i64>().to_string()
-}
-
-fn ready_pods(workload: &Value) -> String {
-    let of = |value: &Value| value.as_i64().unwrap_or(0);
-    let ready = of(&workload["status"]["readyReplicas"]);
-    format!("{ready}/{}", of(&workload["spec"]["replicas"]))
-}
-
-fn external_address(service: &Value) -> String {
-    match service["spec"]["type"].as_str() {
-        Some("LoadBalancer") => match &service["status"]["loadBalancer"]["ingress"][0]["ip"] {
-            Value::Null => "<pending>".to_owned(),
-            address => text(address),
-        },
-        _ => "<none>".to_owned(),
-    }
-}
-
-fn ports(service: &Value) -> String {
-    or_none(items(&service["spec"]["ports"]).map(|port| {
-        let node = port["nodePort"].as_u64();
-        let node = node.map(|node| format!(":{node}")).unwrap_or_default();
-        format!("{}{node}/{}", port["port"], text(&port["protocol"]))
-    }))
-}
-
-fn about(event: &Value) -> String {
-    let object = &event["involvedObject"];
-    format!(
-        "{}/{}",
-        text(&object["kind"]).to_lowercase(),
-        text(&object["name"])
-    )
-}
-
-fn internal_address(node: &Value) -> String {
-    let own = items(&node["status"]["addresses"]).filter(|one| one["type"] == "InternalIP");
-    or_none(own.take(1).map(|address| text(&address["address"])))
-}
-
-fn readiness(node: &Value) -> String {
-    let ready = items(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
-    let ready = ready.map(|ready| text(&ready["status"]));
-    let told = match ready.as_deref() {
-        Some("True") => "Ready",
-        Some(_) => "NotReady",
-        None => "Unknown",
-    };
-    match node["spec"]["unschedulable"] == true {
-        true => format!("{told},SchedulingDisabled"),
-        false => told.to_owned(),
-    }
-}
-
-fn roles(node: &Value) -> String {
-    let labels = node["metadata"]["labels"].as_object();
-    let roles = labels.into_iter().flatten();
-    let roles = roles.filter_map(|(name, _)| name.strip_prefix("node-role.kubernetes.io/"));
-    or_none(roles.map(str::to_owned))
 }
 
 /// What people take for a pod's status: the reason of a container, else the phase.
 fn phase(pod: &Value) -> String {
     let status = &pod["status"];
-    let mut told = text(&status["phase"]);
-    let own = text(&status["reason"]);
-    if !own.is_empty() {
-        told = own;
+    if is_going(pod) {
+        return "Terminating".to_owned();
     }
-    for container in items(&status["containerStatuses"]) {
-        let state = &container["state"];
-        let waiting = text(&state["waiting"]["reason"]);
-        let ended = &state["terminated"];
-        if !waiting.is_empty() {
-            told = waiting;
-        } else if ended.is_object() {
-            let reason = text(&ended["reason"]);
-            told = if reason.is_empty() {
-                format!("ExitCode:{}", ended["exitCode"])
-            } else {
-                reason
-            };
+    let reasons = status["containerStatuses"].items().filter_map(|container| {
+        let (waiting, ended) = (
+            &container["state"]["waiting"],
+            &container["state"]["terminated"],
+        );
+        match (waiting["reason"].text(), ended["reason"].text()) {
+            ("", "") if ended.is_object() => Some(format!("ExitCode:{}", ended["exitCode"])),
+            ("", "") => None,
+            ("", reason) | (reason, _) => Some(reason.to_owned()),
         }
-    }
-    match pod["metadata"]["deletionTimestamp"].is_string() {
-        true => "Terminating".to_owned(),
-        false => told,
-    }
+    });
+    reasons
+        .last()
+        .unwrap_or_else(|| match status["reason"].text() {
+            "" => status["phase"].text().to_owned(),
+            own => own.to_owned(),
+        })
 }
 
 /// How long ago something was, in its largest unit; kubectl has two in part.
-fn age(since: &Value) -> String {
-    let since = since
-        .as_str()
-        .and_then(|since| since.parse::<Timestamp>().ok());
-    let Some(since) = since else {
+fn age(since: &str) -> String {
+    let Ok(since) = since.parse::<Timestamp>() else {
         return "<unknown>".to_owned();
     };
     match clock::now().duration_since(since).as_secs().max(0) {
@@ -278,19 +170,5 @@ fn age(since: &Value) -> String {
         seconds @ 120..10_800 => format!("{}m", seconds / 60),
         seconds @ 10_800..172_800 => format!("{}h", seconds / 3600),
         seconds => format!("{}d", seconds / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pods_status_is_that_of_its_containers() {
-        let mut pod = json!({"status": {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]}});
-        assert_eq!(phase(&pod), "ErrImagePull");
-        pod["metadata"]["deletionTimestamp"] = json!("x");
-        assert_eq!(phase(&pod), "Terminating");
-        assert_eq!(phase(&json!({"status": {"phase": "Running"}})), "Running");
     }
 }

@@ -1,53 +1,31 @@
 //! What no server of Kubernetes takes: kubernetes 1.37.0, `pkg/apis/*/validation/`, as far as clients get
 //! it wrong by hand. Not all that is invalid is refused here.
 
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use crate::placing;
 use crate::pods::resources::amount;
 
-/// What a Windows pod cannot have in its security context (`validateWindows`).
-const NOT_OF_WINDOWS: [&str; 11] = [
-    "appArmorProfile",
-    "seLinuxOptions",
-    "seccompProfile",
-    "fsGroup",
-    "fsGroupChangePolicy",
-    "sysctls",
-    "runAsUser",
-    "runAsGroup",
-    "supplementalGroups",
-    "supplementalGroupsPolicy",
-    "seLinuxChangePolicy",
-];
-/// What it cannot have in its spec.
-const NOT_OF_WINDOWS_PODS: [&str; 4] = ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"];
-/// What its containers cannot have in theirs.
-const NOT_OF_WINDOWS_CONTAINERS: [&str; 10] = [
-    "appArmorProfile",
-    "seLinuxOptions",
-    "seccompProfile",
-    "capabilities",
-    "readOnlyRootFilesystem",
-    "privileged",
-    "allowPrivilegeEscalation",
-    "procMount",
-    "runAsUser",
-    "runAsGroup",
-];
+/// The lists of `valid.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Lists {
+    not_of_windows: Vec<String>,
+    not_of_windows_pods: Vec<String>,
+    not_of_windows_containers: Vec<String>,
+    changes_of_containers: Vec<String>,
+    changes_of_pods: Vec<String>,
+}
 
-/// What of a container may change while its pod is there: by itself, or by the subresource `resize`.
-const CHANGES_OF_CONTAINERS: [&str; 2] = ["image", "resources"];
-/// The same of a pod's spec.
-const CHANGES_OF_PODS: [&str; 5] = [
-    "activeDeadlineSeconds",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "schedulingGates",
-    "ephemeralContainers",
-];
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("valid.yaml")).expect("valid.yaml is whole")
+});
 
 /// Refuses what is invalid: of something new, or of what shall be another than it was.
 pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<(), Refusal> {
@@ -71,18 +49,17 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
             pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
         }
         "jobs" => job("spec", spec, &mut causes),
-        "cronjobs" => job(
-            "spec.jobTemplate.spec",
-            &spec["jobTemplate"]["spec"],
-            &mut causes,
-        ),
+        "cronjobs" => {
+            let job_spec = &spec["jobTemplate"]["spec"];
+            job("spec.jobTemplate.spec", job_spec, &mut causes);
+        }
         "podtemplates" => pod("template.spec", &body["template"]["spec"], &mut causes),
         "replicationcontrollers" => {
             pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
         }
         "services" => {
-            let ports = spec["ports"].as_array().is_none_or(Vec::is_empty);
-            if ports && spec["type"] != "ExternalName" && spec["clusterIP"] != "None" {
+            let is_other = spec["type"] == "ExternalName" || spec["clusterIP"] == "None";
+            if spec["ports"].items().len() == 0 && !is_other {
                 causes.push(Cause::required("spec.ports", ""));
             }
         }
@@ -90,10 +67,13 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
         "clusterrolebindings" => role_of(body, &["ClusterRole"], old, &mut causes),
         _ => {}
     }
-    let name = body["metadata"]["name"].as_str().unwrap_or_default();
     match causes.is_empty() {
         true => Ok(()),
-        false => Err(Refusal::invalid(kind, name, causes)),
+        false => Err(Refusal::invalid(
+            kind,
+            body["metadata"]["name"].text(),
+            causes,
+        )),
     }
 }
 
@@ -102,18 +82,15 @@ fn job(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     let template = &spec["template"]["spec"];
     pod(&format!("{at}.template.spec"), template, causes);
     let field = format!("{at}.template.spec.restartPolicy");
-    match template["restartPolicy"].as_str() {
-        Some("OnFailure" | "Never") => {}
+    causes.extend(match template["restartPolicy"].text() {
+        "OnFailure" | "Never" => None,
         // A Job does not take the default of pods
-        Some("Always") | None => {
+        "Always" | "" => {
             let why = "valid values: \"OnFailure\", \"Never\"";
-            causes.push(Cause::required(&field, why));
+            Some(Cause::required(&field, why))
         }
-        Some(other) => {
-            let known = ["OnFailure", "Never"];
-            causes.push(Cause::unsupported(&field, other, &known));
-        }
-    }
+        other => Some(Cause::unsupported(&field, other, &["OnFailure", "Never"])),
+    });
 }
 
 /// The longest value of a label, and name of its key.
@@ -126,32 +103,29 @@ fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
         text.chars().all(inner) && text.starts_with(end) && text.ends_with(end)
     };
     let long = format!("must be no more than {LONGEST_LABEL} bytes");
-    for (key, value) in labels.as_object().into_iter().flatten() {
+    let mut invalid = |value: &Value, why: &str| causes.push(Cause::invalid(at, value, why));
+    for (key, value) in labels.fields() {
         let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
         if name.len() > LONGEST_LABEL {
-            causes.push(Cause::invalid(
-                at,
-                &json!(key),
-                &format!("name part {long}"),
-            ));
+            invalid(&json!(key), &format!("name part {long}"));
         }
         if !word(name) {
             let why = "name part must consist of alphanumeric characters, '-', '_' or '.', and must \
                        start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  \
                        or '123-abc', regex used for validation is \
                        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-            causes.push(Cause::invalid(at, &json!(key), why));
+            invalid(&json!(key), why);
         }
-        let text = value.as_str().unwrap_or_default();
+        let text = value.text();
         if text.len() > LONGEST_LABEL {
-            causes.push(Cause::invalid(at, value, &long));
+            invalid(value, &long);
         }
         if !text.is_empty() && !word(text) {
             let why = "a valid label must be an empty string or consist of alphanumeric characters, \
                        '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
                        'MyValue',  or 'my_value',  or '12345', regex used for validation is \
                        '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-            causes.push(Cause::invalid(at, value, why));
+            invalid(value, why);
         }
     }
 }
@@ -160,18 +134,13 @@ fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
 fn selecting(kind: &Kind, spec: &Value, was: Option<&Value>, causes: &mut Vec<Cause>) {
     let (own, at) = (&spec["selector"], "spec.selector");
     let given = &spec["template"]["metadata"]["labels"];
-    let empty = ["matchLabels", "matchExpressions"]
-        .iter()
-        .all(|part| match &own[part] {
-            Value::Object(fields) => fields.is_empty(),
-            Value::Array(items) => items.is_empty(),
-            _ => true,
-        });
+    let (equal, expressions) = (&own["matchLabels"], &own["matchExpressions"]);
+    let is_empty = equal.fields().next().is_none() && expressions.items().len() == 0;
     if !own.is_object() {
         if kind.plural != "daemonsets" {
             causes.push(Cause::required(at, ""));
         }
-    } else if empty {
+    } else if is_empty {
         // ReplicaSets say it of Deployments, too
         let of = match kind.plural {
             "daemonsets" => "daemonset",
@@ -194,26 +163,26 @@ fn selecting(kind: &Kind, spec: &Value, was: Option<&Value>, causes: &mut Vec<Ca
 
 /// All containers, with where they stand.
 fn containers<'a>(at: &str, spec: &'a Value) -> Vec<(String, &'a Value)> {
-    let mut all = Vec::new();
-    for list in ["initContainers", "containers", "ephemeralContainers"] {
-        let items = spec[list].as_array().into_iter().flatten().enumerate();
-        all.extend(items.map(|(index, item)| (format!("{at}.{list}[{index}]"), item)));
-    }
-    all
+    let lists = ["initContainers", "containers", "ephemeralContainers"].into_iter();
+    lists
+        .flat_map(|list| {
+            let items = spec[list].items().enumerate();
+            items.map(move |(index, item)| (format!("{at}.{list}[{index}]"), item))
+        })
+        .collect()
 }
 
 /// A pod's spec, or that of a template.
 fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
-    if spec["containers"].as_array().is_none_or(Vec::is_empty) {
+    if spec["containers"].items().len() == 0 {
         causes.push(Cause::required(&format!("{at}.containers"), ""));
     }
     let containers = containers(at, spec);
     for (at, container) in &containers {
-        for field in ["name", "image"] {
-            if container[field].as_str().is_none_or(str::is_empty) {
-                causes.push(Cause::required(&format!("{at}.{field}"), ""));
-            }
-        }
+        let lacking = ["name", "image"]
+            .into_iter()
+            .filter(|field| container[field].text().is_empty());
+        causes.extend(lacking.map(|field| Cause::required(&format!("{at}.{field}"), "")));
     }
     match spec["os"]["name"].as_str() {
         Some("windows") => windows(at, spec, &containers, causes),
@@ -248,23 +217,22 @@ fn contexts<'a>(
 }
 
 fn windows(pod: &str, spec: &Value, containers: &[(String, &Value)], causes: &mut Vec<Cause>) {
-    let mut refuse = |at: &str, of: &Value, fields: &[&str]| {
-        for field in fields {
-            if is_set(field, &of[field]) {
-                let why = "cannot be set for a windows pod";
-                causes.push(Cause::forbidden(&format!("{at}.{field}"), why));
-            }
+    let mut refuse = |at: &str, of: &Value, fields: &[String]| {
+        for field in fields
+            .iter()
+            .filter(|field| is_set(field, &of[field.as_str()]))
+        {
+            let why = "cannot be set for a windows pod";
+            causes.push(Cause::forbidden(&format!("{at}.{field}"), why));
         }
     };
-    let contexts = contexts(pod, spec, containers);
-    for (number, (at, of)) in contexts.iter().enumerate() {
-        match number {
-            0 => {
-                refuse(at, of, &NOT_OF_WINDOWS);
-                refuse(pod, spec, &NOT_OF_WINDOWS_PODS);
-            }
-            _ => refuse(at, of, &NOT_OF_WINDOWS_CONTAINERS),
+    for (number, (at, of)) in contexts(pod, spec, containers).iter().enumerate() {
+        if number > 0 {
+            refuse(at, of, &LISTS.not_of_windows_containers);
+            continue;
         }
+        refuse(at, of, &LISTS.not_of_windows);
+        refuse(pod, spec, &LISTS.not_of_windows_pods);
     }
     if is_set("resources", &spec["resources"]) {
         let why = "may not be set for a windows pod";
@@ -276,7 +244,7 @@ fn windows(pod: &str, spec: &Value, containers: &[(String, &Value)], causes: &mu
 fn is_set(field: &str, value: &Value) -> bool {
     match field {
         "hostPID" | "hostIPC" => value == true,
-        "sysctls" => value.as_array().is_some_and(|all| !all.is_empty()),
+        "sysctls" => value.items().len() > 0,
         _ => !value.is_null(),
     }
 }
@@ -301,10 +269,10 @@ fn host_processes(
             causes.push(Cause::invalid(&field, &json!(own), &why));
         }
     }
-    let are = containers
-        .iter()
-        .filter(|(_, one)| of(one).or(whole) == Some(true));
-    let are = are.count();
+    let are = containers.iter();
+    let are = are
+        .filter(|(_, one)| of(one).or(whole) == Some(true))
+        .count();
     if are > 0 && are < containers.len() {
         let why = "If pod contains any hostProcess containers then all containers must be HostProcess \
                    containers";
@@ -312,34 +280,30 @@ fn host_processes(
     }
     if are > 0 && spec["hostNetwork"] != true {
         let why = "hostNetwork must be true if pod contains any hostProcess containers";
-        causes.push(Cause::invalid(
-            &format!("{at}.hostNetwork"),
-            &json!(false),
-            why,
-        ));
+        let field = format!("{at}.hostNetwork");
+        causes.push(Cause::invalid(&field, &json!(false), why));
     }
 }
 
 /// What of a pod's spec stays as it was made: how it is written matters not.
 fn fixed(was: &Value, spec: &Value) -> Value {
-    let gated = was["schedulingGates"]
-        .as_array()
-        .is_some_and(|gates| !gates.is_empty());
     let mut spec = spec.clone();
-    if let Some(fields) = spec.as_object_mut() {
-        fields.retain(|name, _| !CHANGES_OF_PODS.contains(&name.as_str()));
-        // Where it goes may be said until it goes
-        if gated {
-            fields.remove("nodeSelector");
-            if let Some(affinity) = fields.get_mut("affinity").and_then(Value::as_object_mut) {
-                affinity.remove("nodeAffinity");
-            }
-        }
+    LISTS
+        .changes_of_pods
+        .iter()
+        .for_each(|name| drop(spec.remove(name)));
+    // Where it goes may be said until it goes
+    if was["schedulingGates"].items().len() > 0 {
+        spec.remove("nodeSelector");
+        spec.get_mut("affinity")
+            .map(|affinity| affinity.remove("nodeAffinity"));
     }
     for list in ["containers", "initContainers"] {
-        let items = spec.get_mut(list).and_then(Value::as_array_mut);
-        for container in items.into_iter().flatten().filter_map(Value::as_object_mut) {
-            container.retain(|name, _| !CHANGES_OF_CONTAINERS.contains(&name.as_str()));
+        for container in spec.items_mut(list) {
+            LISTS
+                .changes_of_containers
+                .iter()
+                .for_each(|name| drop(container.remove(name)));
         }
     }
     plain(&mut spec);
@@ -374,7 +338,7 @@ fn plain(value: &mut Value) {
 
 fn role_of(body: &Value, kinds: &[&str], old: Option<&Value>, causes: &mut Vec<Cause>) {
     let role = &body["roleRef"];
-    let kind = role["kind"].as_str().unwrap_or_default();
+    let kind = role["kind"].text();
     if !kinds.contains(&kind) {
         causes.push(Cause::unsupported("roleRef.kind", kind, kinds));
     }
@@ -382,79 +346,5 @@ fn role_of(body: &Value, kinds: &[&str], old: Option<&Value>, causes: &mut Vec<C
         // As Go writes a structure without names of its own
         let shown = json!({"APIGroup": role["apiGroup"], "Kind": kind, "Name": role["name"]});
         causes.push(Cause::invalid("roleRef", &shown, "field is immutable"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fields(plural: &str, body: &Value, old: Option<&Value>) -> Vec<String> {
-        let Err(refusal) = check(Kind::named(plural), body, old) else {
-            return Vec::new();
-        };
-        let status = refusal.status();
-        let causes = status["details"]["causes"].as_array().expect("causes");
-        let field = |cause: &Value| cause["field"].as_str().expect("a field").to_owned();
-        causes.iter().map(field).collect()
-    }
-
-    #[test]
-    fn what_says_nothing_is_not_refused() {
-        let container = json!({"name": "a", "image": "a"});
-        for (more, refused) in [
-            (json!({"hostPID": false, "hostIPC": false}), None),
-            (json!({"securityContext": {"sysctls": []}}), None),
-            (json!({"securityContext": {"windowsOptions": {}}}), None),
-            (json!({"hostIPC": true}), Some("spec.hostIPC")),
-            (
-                json!({"shareProcessNamespace": false}),
-                Some("spec.shareProcessNamespace"),
-            ),
-        ] {
-            let mut spec = more;
-            spec["os"] = json!({"name": "windows"});
-            spec["containers"] = json!([container]);
-            let told = fields("pods", &json!({"spec": spec}), None);
-            assert_eq!(told, Vec::from_iter(refused), "{spec}");
-            // Nobody knows which it is for
-            spec["os"] = Value::Null;
-            let told = fields("pods", &json!({"spec": spec}), None);
-            assert_eq!(told, Vec::<String>::new(), "{spec}");
-        }
-    }
-
-    #[test]
-    fn pods_change_where_they_may() {
-        let pod = |image: &str, command: &str, node: &str| {
-            let container = json!({"name": "a", "image": image, "command": [command]});
-            json!({"spec": {"containers": [container], "tolerations": [node]}})
-        };
-        let old = pod("a", "b", "c");
-        for (new, refused) in [
-            (pod("z", "b", "c"), None),
-            (pod("a", "b", "z"), None),
-            (pod("a", "z", "c"), Some("spec")),
-        ] {
-            assert_eq!(fields("pods", &new, Some(&old)), Vec::from_iter(refused));
-        }
-    }
-
-    #[test]
-    fn labels_are_words() {
-        let of =
-            |labels: Value| fields("configmaps", &json!({"metadata": {"labels": labels}}), None);
-        for right in [json!({"a": ""}), json!({"a.b/c_d": "E-1"}), Value::Null] {
-            assert_eq!(of(right.clone()), Vec::<String>::new(), "{right}");
-        }
-        for wrong in [
-            json!({"a": "b c"}),
-            json!({"a": "-b"}),
-            json!({"a b": ""}),
-            json!({"": ""}),
-            json!({"a": "x".repeat(64)}),
-        ] {
-            assert_eq!(of(wrong.clone()), ["metadata.labels"], "{wrong}");
-        }
     }
 }

@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
+use http::StatusCode;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use ordered_watch as watch;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::ask::Ask;
 use super::refusal::Refusal;
 use super::selector::Selection;
-use super::serve::{Answer, Shared};
+use super::serve::{Answer, Shared, answered};
 use super::store::{Change, Object};
 use crate::clock;
 
@@ -46,9 +45,8 @@ struct Watch {
 pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> {
     let query = &ask.query;
     let selection = Selection::of(ask.kind, query)?;
-    let seconds = query
-        .first("timeoutSeconds")
-        .and_then(|seconds| seconds.parse().ok());
+    let seconds = query.first("timeoutSeconds");
+    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
     let version = query
         .first("resourceVersion")
         .unwrap_or_default()
@@ -96,11 +94,8 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
         };
         Some((Ok::<_, Infallible>(Frame::data(line)), (watch, stop)))
     });
-    let mut response = Response::new(StreamBody::new(lines).boxed_unsync());
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(response)
+    let body = StreamBody::new(lines).boxed_unsync();
+    Ok(answered(StatusCode::OK, "application/json", body))
 }
 
 impl Watch {
@@ -142,8 +137,7 @@ impl Watch {
         let kind = self.ask.kind;
         let Some(changes) = state.store.since(kind, self.at) else {
             let gone = Refusal::gone(self.at, state.store.oldest(kind));
-            let line = json!({"type": "ERROR", "object": gone.status()});
-            self.queue.push_back(format!("{line}\n").into());
+            self.tell("ERROR", &gone.status());
             self.over = true;
             return;
         };
@@ -154,9 +148,8 @@ impl Watch {
     }
 
     fn take(&mut self, change: &Change) {
-        let ask = &self.ask;
-        let elsewhere = !ask.namespace.is_empty() && change.key.namespace != ask.namespace;
-        if change.plural != ask.kind.plural || elsewhere {
+        let namespace = &self.ask.namespace;
+        if !namespace.is_empty() && change.key.namespace != *namespace {
             return;
         }
         let takes = |object: &Object| self.selection.takes(object);
@@ -170,7 +163,7 @@ impl Watch {
         }
     }
 
-    fn tell(&mut self, kind: &str, object: &Object) {
+    fn tell(&mut self, kind: &str, object: &Value) {
         let line = format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
         self.queue.push_back(line.into());
     }
@@ -184,7 +177,6 @@ impl Watch {
         }
         let object =
             json!({"kind": kind.name, "apiVersion": kind.api_version(), "metadata": metadata});
-        let line = json!({"type": "BOOKMARK", "object": object});
-        self.queue.push_back(format!("{line}\n").into());
+        self.tell("BOOKMARK", &object);
     }
 }

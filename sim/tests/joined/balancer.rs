@@ -66,11 +66,8 @@ async fn services_are_given_addresses_and_let_go() {
     create::<Service>(&services, service("stays", "LoadBalancer")).await;
     until(services.clone(), "stays", is_addressed()).await;
     scene.end().await;
-    let left = system
-        .get_opt("hybrid-sim-ingress")
-        .await
-        .expect("an answer");
-    assert!(left.is_none());
+    let left = system.get_opt("hybrid-sim-ingress").await;
+    assert!(left.expect("an answer").is_none());
     until_gone(&services, "stays").await;
 }
 

@@ -1,8 +1,8 @@
 //! Whose names nodes may take, and whether they are reached.
 
-use hybrid_sim::{FaultPlan, JoinError, JoinOptions, Topology, join};
+use hybrid_sim::{JoinError, Topology, join};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, options};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_of_a_simulator_that_lives_are_not_taken_over() {
@@ -11,14 +11,8 @@ async fn nodes_of_a_simulator_that_lives_are_not_taken_over() {
         return;
     };
     scene.joined.reached().await.expect("kubelets are reached");
-    let options = || JoinOptions {
-        topology: Topology::hybrid(),
-        faults: FaultPlan::default(),
-        seed: 7,
-        speed: 20.0,
-        prefix: scene.node(""),
-    };
-    let refused = join(scene.client.clone(), options()).await.err();
+    let options = options(Topology::hybrid(), &[], scene.node(""));
+    let refused = join(scene.client.clone(), options).await.err();
     let Some(JoinError::Alive { node, .. }) = refused else {
         panic!("{refused:?}")
     };

@@ -1,113 +1,51 @@
 //! What pods come to on simulated nodes, through the real controllers.
 
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, create, is_ready, says, text, until};
+use crate::scene::{Scene, create, is_ready, says, status, text};
 use crate::{AGNHOST, SERVERCORE};
 
-/// A pod's status as JSON.
-fn status(pod: &Pod) -> Value {
-    serde_json::to_value(&pod.status).expect("JSON")
-}
-
-/// The messages of a pod's events, each behind its reason.
-async fn events(scene: &Scene, pod: &str) -> Vec<String> {
-    let of = ListParams::default().fields(&format!("involvedObject.name={pod}"));
-    let events = scene.api::<Event>().list(&of).await.expect("a list");
-    let told = |event: Event| {
-        let (reason, message) = (event.reason, event.message);
-        format!(
-            "{}: {}",
-            reason.unwrap_or_default(),
-            message.unwrap_or_default()
-        )
-    };
-    events.into_iter().map(told).collect()
+/// What an event says, behind its reason.
+fn said(event: Event) -> String {
+    let (reason, message) = (event.reason, event.message);
+    format!(
+        "{}: {}",
+        reason.unwrap_or_default(),
+        message.unwrap_or_default()
+    )
 }
 
 /// Waits until an event is told.
 async fn told(scene: &Scene, pod: &str, words: &str) {
-    let of = watcher::Config::default().fields(&format!("involvedObject.name={pod}"));
-    let mut told = watcher(scene.api::<Event>(), of)
+    let of = format!("involvedObject.name={pod}");
+    let mut told = watcher(scene.api::<Event>(), watcher::Config::default().fields(&of))
         .default_backoff()
         .applied_objects()
         .filter_map(async |event| {
-            let event = event.ok()?;
-            let said = format!("{}: {}", event.reason?, event.message.unwrap_or_default());
-            said.contains(words).then_some(())
+            event
+                .ok()
+                .filter(|event| said(event.clone()).contains(words))
         })
         .boxed();
     if tokio::time::timeout(crate::scene::DEADLINE, told.next())
         .await
         .is_err()
     {
-        panic!("nobody says `{words}`: {:#?}", events(scene, pod).await);
+        let events = scene
+            .api::<Event>()
+            .list(&ListParams::default().fields(&of))
+            .await;
+        let events: Vec<String> = events.expect("a list").into_iter().map(said).collect();
+        panic!("nobody says `{words}`: {events:#?}");
     }
 }
 
 fn sh(script: &str) -> Value {
     json!({"image": AGNHOST, "command": ["sh", "-c", script]})
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn controllers_reach_their_statuses() {
-    let Some(scene) = Scene::begin("controllers_reach_their_statuses", "workloads", &[]).await
-    else {
-        return;
-    };
-    let labels = |name: &str| json!({"app": name});
-    let template =
-        |name: &str, spec: Value| json!({"metadata": {"labels": labels(name)}, "spec": spec});
-    let serves = json!({"image": AGNHOST, "args": ["netexec", "--http-port=80"],
-        "readinessProbe": {"tcpSocket": {"port": 80}}});
-    let mut everywhere = scene.spec("linux-a", &serves);
-    everywhere["nodeSelector"] = json!({"kubernetes.io/os": "windows"});
-    let of = |name: &str, spec: Value| {
-        json!({"metadata": {"name": name}, "spec": {"selector": {"matchLabels": labels(name)},
-            "serviceName": name, "replicas": 2, "template": template(name, spec)}})
-    };
-    let mut daemons = of("daemons", everywhere);
-    daemons["spec"]
-        .as_object_mut()
-        .expect("an object")
-        .retain(|key, _| key != "replicas" && key != "serviceName");
-    create(&scene.api::<DaemonSet>(), daemons).await;
-    let state = of("state", scene.spec("linux-a", &serves));
-    create(&scene.api::<StatefulSet>(), state).await;
-    for (name, code) in [("works", 0), ("fails", 3)] {
-        let mut spec = scene.spec("linux-a", &sh(&format!("exit {code}")));
-        spec["restartPolicy"] = "Never".into();
-        let job = json!({"metadata": {"name": name},
-            "spec": {"backoffLimit": 0, "template": template(name, spec)}});
-        create(&scene.api::<Job>(), job).await;
-    }
-    until(scene.api(), "daemons", |found: Option<&DaemonSet>| {
-        let ready = found.and_then(|set| set.status.as_ref());
-        ready.is_some_and(|status| status.number_ready >= 1)
-    })
-    .await;
-    until(scene.api(), "state", |found: Option<&StatefulSet>| {
-        found.and_then(|set| set.status.as_ref()?.ready_replicas) == Some(2)
-    })
-    .await;
-    let condition = |kind: &'static str| {
-        move |found: Option<&Job>| {
-            let status = found.and_then(|job| job.status.as_ref());
-            let conditions = status.and_then(|status| status.conditions.as_ref());
-            conditions.is_some_and(|all| all.iter().any(|c| c.type_ == kind && c.status == "True"))
-        }
-    };
-    until(scene.api(), "works", condition("Complete")).await;
-    let failed = until(scene.api(), "fails", condition("Failed")).await;
-    let failed = serde_json::to_value(failed.status).expect("JSON");
-    assert_eq!(failed["failed"], 1, "{failed}");
-    scene.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,28 +63,24 @@ async fn init_containers_and_sidecars_take_their_turns() {
     scene.pod("turns", spec.clone()).await;
     let running = scene.pod_until("turns", says("/phase", "Running")).await;
     let init = &status(&running)["initContainerStatuses"];
-    assert_eq!(
-        init[0]["state"]["terminated"]["reason"], "Completed",
-        "{init}"
-    );
+    let first = &init[0]["state"]["terminated"]["reason"];
+    assert_eq!(first, "Completed", "{init}");
     assert_eq!(init[1]["started"], true, "{init}");
     let over = scene.pod_until("turns", says("/phase", "Succeeded")).await;
     let init = &status(&over)["initContainerStatuses"];
     // agnhost's pause ends with 2 when it is told to, and says so
-    assert_eq!(init[1]["state"]["terminated"]["exitCode"], 2, "{init}");
+    let ended = &init[1]["state"]["terminated"];
+    assert_eq!(ended["exitCode"], 2, "{init}");
     assert_eq!(
-        init[1]["state"]["terminated"]["message"],
+        ended["message"],
         "exiting because of signal \"terminated\"\n"
     );
     spec["initContainers"][0]["command"] = json!(["sh", "-c", "exit 4"]);
     scene.pod("stuck", spec).await;
     let failed = scene.pod_until("stuck", says("/phase", "Failed")).await;
     let failed = status(&failed);
-    let main = &failed["containerStatuses"][0];
-    assert_eq!(
-        main["state"]["waiting"]["reason"], "PodInitializing",
-        "{main}"
-    );
+    let waiting = &failed["containerStatuses"][0]["state"]["waiting"];
+    assert_eq!(waiting["reason"], "PodInitializing", "{waiting}");
     scene.end().await;
 }
 
@@ -162,35 +96,25 @@ async fn probes_look_at_what_is_served() {
                 "periodSeconds": 5, "initialDelaySeconds": 2}})
     };
     let ready = serves("readinessProbe", "web", "/healthz");
-    scene
-        .pod("ready", scene.spec("windows-2022-a", &ready))
-        .await;
+    scene.start("ready", "windows-2022-a", &ready).await;
     let mut closed = serves("livenessProbe", "web", "/healthz");
     closed["livenessProbe"]["httpGet"]["port"] = 81.into();
-    scene
-        .pod("closed", scene.spec("windows-2022-a", &closed))
-        .await;
+    scene.start("closed", "windows-2022-a", &closed).await;
     let mut slow = sh("sleep 3600");
     slow["startupProbe"] = json!({"exec": {"command": ["false"]}, "failureThreshold": 2,
         "periodSeconds": 1, "terminationGracePeriodSeconds": 3});
-    scene.pod("slow", scene.spec("linux-a", &slow)).await;
+    scene.start("slow", "linux-a", &slow).await;
     scene.pod_until("ready", is_ready).await;
     let restarted = "/containerStatuses/0/lastState/terminated/reason";
     let pod = scene.pod_until("closed", says(restarted, "Error")).await;
     let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
     assert_eq!(last["exitCode"], -1_073_741_510, "{last}");
-    told(
-        &scene,
-        "closed",
+    for words in [
         "Unhealthy: Liveness probe failed: Get \"http://",
-    )
-    .await;
-    told(
-        &scene,
-        "closed",
         "Killing: Container main failed liveness probe, will be restarted",
-    )
-    .await;
+    ] {
+        told(&scene, "closed", words).await;
+    }
     let pod = scene.pod_until("slow", says(restarted, "Error")).await;
     let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
     // A shell as first process does not hear SIGTERM
@@ -205,7 +129,7 @@ async fn hooks_run_and_grace_is_given() {
     };
     let mut fails = json!({"image": AGNHOST, "args": ["pause"]});
     fails["lifecycle"] = json!({"postStart": {"exec": {"command": ["false"]}}});
-    scene.pod("fails", scene.spec("linux-a", &fails)).await;
+    scene.start("fails", "linux-a", &fails).await;
     let mut stops = json!({"image": SERVERCORE, "command": ["ping", "-t", "localhost"]});
     stops["lifecycle"] = json!({"preStop": {"exec": {"command": ["cmd", "/c", "exit 1"]}}});
     let mut spec = scene.spec("windows-2022-a", &stops);
@@ -221,12 +145,10 @@ async fn hooks_run_and_grace_is_given() {
     let pods = scene.api::<Pod>();
     let keep = json!({"metadata": {"finalizers": ["example.com/keep"]}});
     let params = PatchParams::default();
-    pods.patch("stops", &params, &Patch::Merge(keep))
-        .await
-        .expect("a finalizer");
-    pods.delete("stops", &DeleteParams::default())
-        .await
-        .expect("deleted");
+    let kept = pods.patch("stops", &params, &Patch::Merge(keep)).await;
+    kept.expect("a finalizer");
+    let deleted = pods.delete("stops", &DeleteParams::default()).await;
+    deleted.expect("deleted");
     let ended = "/containerStatuses/0/state/terminated/reason";
     let pod = scene.pod_until("stops", says(ended, "Error")).await;
     assert_eq!(pod.metadata.uid, created.metadata.uid);
@@ -235,9 +157,8 @@ async fn hooks_run_and_grace_is_given() {
     told(&scene, "stops", "FailedPreStopHook: PreStopHook failed").await;
     told(&scene, "stops", "Killing: Stopping container main").await;
     let free = json!({"metadata": {"finalizers": null}});
-    pods.patch("stops", &params, &Patch::Merge(free))
-        .await
-        .expect("no finalizer");
+    let freed = pods.patch("stops", &params, &Patch::Merge(free)).await;
+    freed.expect("no finalizer");
     scene.end().await;
 }
 
@@ -254,17 +175,14 @@ async fn volumes_and_variables_wait_for_what_they_refer_to() {
     let mut env = json!({"image": AGNHOST, "args": ["pause"]});
     env["env"] = json!([{"name": "A", "valueFrom":
         {"configMapKeyRef": {"name": "settings", "key": "a"}}}]);
-    scene.pod("env", scene.spec("linux-a", &env)).await;
+    scene.start("env", "linux-a", &env).await;
     let mut root = json!({"image": AGNHOST});
     root["securityContext"] = json!({"runAsNonRoot": true,
         "windowsOptions": {"runAsUserName": "ContainerAdministrator"}});
-    scene.pod("root", scene.spec("windows-2022-a", &root)).await;
-    told(
-        &scene,
-        "mounts",
-        "FailedMount: MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found",
-    )
-    .await;
+    scene.start("root", "windows-2022-a", &root).await;
+    let words =
+        "FailedMount: MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found";
+    told(&scene, "mounts", words).await;
     let reason = "/containerStatuses/0/state/waiting/reason";
     let error = "CreateContainerConfigError";
     let pod = scene.pod_until("env", says(reason, error)).await;
@@ -272,12 +190,8 @@ async fn volumes_and_variables_wait_for_what_they_refer_to() {
     assert_eq!(waiting["message"], "configmap \"settings\" not found");
     let pod = scene.pod_until("root", says(reason, error)).await;
     let waiting = &status(&pod)["containerStatuses"][0]["state"]["waiting"]["message"];
-    assert!(
-        waiting.to_string().contains(
-            "container's runAsUserName (ContainerAdministrator) which will be regarded as root"
-        ),
-        "{waiting}"
-    );
+    let words = "container's runAsUserName (ContainerAdministrator) which will be regarded as root";
+    assert!(waiting.to_string().contains(words), "{waiting}");
     let settings = json!({"metadata": {"name": "settings"}, "data": {"a": "1"}});
     create(&scene.api::<ConfigMap>(), settings).await;
     for name in ["mounts", "env"] {
@@ -293,15 +207,11 @@ async fn ephemeral_containers_join_a_running_pod() {
         return;
     };
     let pause = json!({"image": AGNHOST, "args": ["pause"]});
-    scene.pod("pod", scene.spec("linux-a", &pause)).await;
+    scene.start("pod", "linux-a", &pause).await;
     scene.pod_until("pod", is_ready).await;
+    let debug = ["debug", "pod", "--image", AGNHOST, "-c", "debug"];
     let ran = scene
-        .kubectl(
-            &[
-                "debug", "pod", "--image", AGNHOST, "-c", "debug", "--", "sh", "-c", "exit 5",
-            ],
-            "",
-        )
+        .kubectl(&[&debug[..], &["--", "sh", "-c", "exit 5"]].concat(), "")
         .await;
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let ended = "/ephemeralContainerStatuses/0/state/terminated/reason";

@@ -2,15 +2,15 @@
 
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use hybrid_sim::{FaultPlan, JoinOptions, Joined, TimedFault, Topology, join};
+use hybrid_sim::{JoinOptions, Joined, TimedFault, Topology, join};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{Condition, await_condition};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -54,7 +54,7 @@ impl Scene {
         let namespace = json!({"metadata": {"name": name, "labels": {
             "pod-security.kubernetes.io/enforce": "privileged"}}});
         create::<Namespace>(&Api::all(client.clone()), namespace).await;
-        let options = options(topology, faults, &name);
+        let options = options(topology, faults, format!("{name}-"));
         let joined = join(client.clone(), options).await.expect("the nodes join");
         Some(Self {
             client,
@@ -87,42 +87,39 @@ impl Scene {
     }
 
     pub(crate) async fn pod(&self, name: &str, spec: Value) -> Pod {
-        create(
-            &self.api::<Pod>(),
-            json!({"metadata": {"name": name}, "spec": spec}),
-        )
-        .await
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        create(&self.api::<Pod>(), pod).await
+    }
+
+    /// A pod of one container on a node.
+    pub(crate) async fn start(&self, name: &str, node: &str, container: &Value) -> Pod {
+        self.pod(name, self.spec(node, container)).await
     }
 
     pub(crate) async fn pod_until(&self, name: &str, condition: impl Condition<Pod>) -> Pod {
         until(self.api(), name, condition).await
     }
 
-    /// The real kubectl, not started.
-    pub(crate) fn kubectl_command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new("kubectl");
-        command
+    /// The real kubectl, started.
+    fn kubectl_child(&self, args: &[&str]) -> Child {
+        Command::new("kubectl")
             .args(["--kubeconfig", &self.kubeconfig, "--namespace", &self.name])
-            .args(args);
-        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl starts")
     }
 
     /// Runs the real kubectl.
     pub(crate) async fn kubectl(&self, args: &[&str], input: &str) -> Output {
-        let mut command = self.kubectl_command(args);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut child = self.kubectl_child(args);
         let input = input.to_owned();
         let run = move || {
-            let mut child = command.spawn().expect("kubectl starts");
-            child
-                .stdin
-                .take()
-                .expect("is piped")
-                .write_all(input.as_bytes())
-                .expect("kubectl reads");
+            let mut stdin = child.stdin.take().expect("is piped");
+            stdin.write_all(input.as_bytes()).expect("kubectl reads");
+            drop(stdin);
             child.wait_with_output().expect("kubectl ends")
         };
         let ran = timeout(DEADLINE, tokio::task::spawn_blocking(run)).await;
@@ -131,9 +128,7 @@ impl Scene {
 
     /// Runs the real kubectl until it has told so many lines, and ends it.
     pub(crate) async fn kubectl_lines(&self, args: &[&str], count: usize) -> Vec<String> {
-        let mut command = self.kubectl_command(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("kubectl starts");
+        let mut child = self.kubectl_child(args);
         let stdout = BufReader::new(child.stdout.take().expect("is piped"));
         let read = move || stdout.lines().take(count).collect::<Result<Vec<_>, _>>();
         let lines = timeout(DEADLINE, tokio::task::spawn_blocking(read)).await;
@@ -146,49 +141,39 @@ impl Scene {
 
     /// Leaves, and looks whether anything is left.
     pub(crate) async fn end(self) {
-        let Self {
-            client,
-            name,
-            joined,
-            ..
-        } = self;
-        let nodes = joined.nodes();
-        joined.leave().await.expect("the nodes leave");
-        let left = Api::<Node>::all(client.clone())
-            .list(&ListParams::default())
-            .await
-            .expect("a list");
-        assert!(
-            left.iter()
-                .all(|node| !nodes.contains(node.metadata.name.as_ref().expect("a name")))
-        );
-        for node in nodes {
+        let names = self.joined.nodes();
+        self.joined.leave().await.expect("the nodes leave");
+        let all = ListParams::default();
+        let left = Api::<Node>::all(self.client.clone()).list(&all).await;
+        let mut left = left.expect("a list").into_iter();
+        assert!(left.all(|node| !names.contains(&node.name_any())));
+        for node in names {
             let bound = ListParams::default().fields(&format!("spec.nodeName={node}"));
-            let pods = Api::<Pod>::all(client.clone())
-                .list(&bound)
-                .await
-                .expect("a list");
-            assert_eq!(pods.items.len(), 0, "pods are left on {node}");
+            let pods = Api::<Pod>::all(self.client.clone()).list(&bound).await;
+            assert_eq!(
+                pods.expect("a list").items.len(),
+                0,
+                "pods are left on {node}"
+            );
         }
-        let namespaces = Api::<Namespace>::all(client);
-        namespaces
-            .delete(&name, &DeleteParams::default())
-            .await
-            .expect("the namespace goes");
+        let namespaces = Api::<Namespace>::all(self.client);
+        let deleted = namespaces
+            .delete(&self.name, &DeleteParams::default())
+            .await;
+        deleted.expect("the namespace goes");
     }
 }
 
-fn options(topology: Topology, faults: &[&str], name: &str) -> JoinOptions {
-    let faults: FaultPlan = faults
+pub(crate) fn options(topology: Topology, faults: &[&str], prefix: String) -> JoinOptions {
+    let faults = faults
         .iter()
-        .map(|fault| fault.parse::<TimedFault>().expect("a fault"))
-        .collect();
+        .map(|fault| fault.parse::<TimedFault>().expect("a fault"));
     JoinOptions {
         topology,
-        faults,
+        faults: faults.collect(),
         seed: 7,
         speed: 20.0,
-        prefix: format!("{name}-"),
+        prefix,
     }
 }
 
@@ -197,9 +182,8 @@ where
     K: Clone + DeserializeOwned + serde::Serialize + Debug,
 {
     let object: K = serde_json::from_value(object).expect("the object is whole");
-    api.create(&PostParams::default(), &object)
-        .await
-        .expect("the object is taken")
+    let made = api.create(&PostParams::default(), &object).await;
+    made.expect("the object is taken")
 }
 
 /// The one wait: for a condition, on a watch, with a deadline that says what was seen last.
@@ -207,15 +191,11 @@ pub(crate) async fn until<K>(api: Api<K>, name: &str, condition: impl Condition<
 where
     K: kube::Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    match timeout(DEADLINE, await_condition(api.clone(), name, condition)).await {
-        Ok(met) => met
-            .expect("the watch goes on")
-            .expect("the object is there"),
-        Err(elapsed) => panic!(
-            "`{name}` is not so, {elapsed}: {:?}",
-            api.get_opt(name).await
-        ),
-    }
+    let Ok(met) = timeout(DEADLINE, await_condition(api.clone(), name, condition)).await else {
+        panic!("`{name}` is not so in time: {:?}", api.get_opt(name).await);
+    };
+    met.expect("the watch goes on")
+        .expect("the object is there")
 }
 
 pub(crate) fn is_ready(pod: Option<&Pod>) -> bool {
@@ -226,12 +206,15 @@ pub(crate) fn is_ready(pod: Option<&Pod>) -> bool {
 /// A condition on a pod's status as JSON: at this pointer stands this text.
 pub(crate) fn says(pointer: &'static str, text: &'static str) -> impl Condition<Pod> {
     move |pod: Option<&Pod>| {
-        let status = serde_json::to_value(pod.and_then(|pod| pod.status.clone())).expect("JSON");
-        status
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .is_some_and(|found| found.contains(text))
+        let status = pod.map(|pod| status(pod)).unwrap_or_default();
+        let found = status.pointer(pointer).and_then(Value::as_str);
+        found.is_some_and(|found| found.contains(text))
     }
+}
+
+/// A pod's status as JSON.
+pub(crate) fn status(pod: &Pod) -> Value {
+    serde_json::to_value(&pod.status).expect("JSON")
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -6,11 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::replicaset::told;
-use super::scheduler;
-use super::{Work, hash_of, made, number};
+use super::{Work, hash_of, made, scheduler, told};
 use crate::clock;
-use crate::server::kinds::Kind;
+use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
@@ -32,25 +30,17 @@ const TOLERATED: [(&str, &str); 6] = [
     ("unschedulable", "NoSchedule"),
 ];
 
-pub(super) fn look(state: &mut State, key: &Key) {
-    let kind = Kind::named("daemonsets");
-    let Some(set) = state.store.get("daemonsets", key).cloned() else {
-        return;
-    };
-    if is_going(&set) {
-        return;
-    }
+pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     let template = &set["spec"]["template"];
     let hash = hash_of(template);
     let mut wanted = json!({"spec": template["spec"]});
     tolerate(&mut wanted["spec"]);
-    let nodes: Vec<(String, bool)> = state
-        .store
-        .all("nodes", "")
+    let nodes = state.store.all("nodes", "");
+    let nodes: Vec<(String, bool)> = nodes
         .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, node)))
         .collect();
     let mut by_node: BTreeMap<String, Vec<(Key, Object)>> = BTreeMap::new();
-    for (key, pod) in made(&state.store, "pods", &set) {
+    for (key, pod) in made(&state.store, "pods", set) {
         by_node.entry(node_of(&pod)).or_default().push((key, pod));
     }
     let mut missing = 0;
@@ -58,20 +48,20 @@ pub(super) fn look(state: &mut State, key: &Key) {
         let own = by_node.get(name).map_or(&[][..], Vec::as_slice);
         if !takes {
             for (key, _) in own.iter().filter(|(_, pod)| !is_going(pod)) {
-                pods::delete(state, COMPONENT, (kind, &set), key);
+                pods::delete(state, COMPONENT, set, key);
             }
             continue;
         }
         for (pod_key, pod) in own.iter().filter(|(_, pod)| is_over(pod) && !is_going(pod)) {
-            match replace(state, &set, name, pod) {
-                Ok(()) => pods::delete(state, COMPONENT, (kind, &set), pod_key),
-                Err(left) => state.later(left, Work::DaemonSet(key.clone())),
+            match replace(state, set, name, pod) {
+                Ok(()) => pods::delete(state, COMPONENT, set, pod_key),
+                Err(left) => state.later(left, Work::workload("daemonsets", key)),
             }
         }
         missing += i64::from(!own.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
         if own.is_empty() {
             // A failure is told in an event, and tried again with the next change
-            let _ = pods::create(state, COMPONENT, (kind, &set), template, |pod| {
+            let _ = pods::create(state, COMPONENT, set, template, |pod| {
                 pod["metadata"]["labels"][REVISION] = json!(hash);
                 tolerate(&mut pod["spec"]);
                 let field = json!({"key": "metadata.name", "operator": "In", "values": [name]});
@@ -82,31 +72,30 @@ pub(super) fn look(state: &mut State, key: &Key) {
     }
     let most = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
     let mut may_go = most.as_i64().unwrap_or(1).max(1) - missing;
+    let is_new = |pod: &Value| pod["metadata"]["labels"][REVISION] == hash;
     for (key, pod) in by_node.values().flatten() {
-        let old = pod["metadata"]["labels"][REVISION] != hash && !is_going(pod);
-        if old && (may_go > 0 || !is_ready(pod)) {
+        if !is_new(pod) && !is_going(pod) && (may_go > 0 || !is_ready(pod)) {
             may_go -= i64::from(is_ready(pod));
-            pods::delete(state, COMPONENT, (kind, &set), key);
+            pods::delete(state, COMPONENT, set, key);
         }
     }
-    let own: Vec<Object> = made(&state.store, "pods", &set)
-        .into_iter()
-        .map(|(_, pod)| pod)
-        .collect();
+    let mut own = made(&state.store, "pods", set);
+    own.retain(|(_, pod)| !is_going(pod));
     let wanted = nodes.iter().filter(|(_, takes)| *takes).count();
-    let count = |which: &dyn Fn(&Value) -> bool| {
-        own.iter()
-            .filter(|pod| !is_going(pod) && which(pod))
-            .count()
-    };
+    let count = |which: &dyn Fn(&Value) -> bool| own.iter().filter(|(_, pod)| which(pod)).count();
     let ready = count(&is_ready);
     let status = json!({
-        "currentNumberScheduled": count(&|_| true), "desiredNumberScheduled": wanted, "numberMisscheduled": 0,
+        "currentNumberScheduled": own.len(), "desiredNumberScheduled": wanted, "numberMisscheduled": 0,
         "numberReady": ready, "numberAvailable": ready, "numberUnavailable": wanted.saturating_sub(ready),
-        "updatedNumberScheduled": count(&|pod| pod["metadata"]["labels"][REVISION] == hash),
-        "observedGeneration": number(&set["metadata"]["generation"]),
+        "updatedNumberScheduled": count(&is_new), "observedGeneration": set["metadata"]["generation"],
     });
-    state.set_status("daemonsets", key, told(status));
+    let always = [
+        "currentNumberScheduled",
+        "desiredNumberScheduled",
+        "numberMisscheduled",
+        "numberReady",
+    ];
+    state.set_status("daemonsets", key, told(status, &always));
 }
 
 /// Whether a pod that is over is replaced now, or how long it is left as it is (client-go,
@@ -117,7 +106,7 @@ fn replace(state: &mut State, set: &Value, node: &str, pod: &Value) -> Result<()
     }
     let (first, longest) = WAITS;
     let now = clock::moment();
-    let uid = set["metadata"]["uid"].as_str().unwrap_or_default();
+    let uid = set["metadata"]["uid"].text();
     let before = state.replaced.entry((uid.to_owned(), node.to_owned()));
     let (last, wait) = before.or_insert((now, Duration::ZERO));
     let passed = now - *last;
@@ -133,14 +122,9 @@ fn replace(state: &mut State, set: &Value, node: &str, pod: &Value) -> Result<()
 }
 
 fn tolerate(spec: &mut Value) {
-    if !spec["tolerations"].is_array() {
-        spec["tolerations"] = json!([]);
-    }
-    if let Some(all) = spec["tolerations"].as_array_mut() {
-        let more = TOLERATED.map(|(key, effect)| {
-            json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": effect})
-        });
-        all.extend(more);
+    for (key, effect) in TOLERATED {
+        let key = format!("node.kubernetes.io/{key}");
+        spec["tolerations"].push(json!({"key": key, "operator": "Exists", "effect": effect}));
     }
 }
 

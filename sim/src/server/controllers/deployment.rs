@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::pods::{condition, is_going, set_condition};
-use super::replicaset::told;
-use super::{Work, hash_of, made, number, owned_by};
+use super::pods::{condition, condition_mut, set_condition};
+use super::{Work, hash_of, made, owned_by, told};
 use crate::clock;
+use crate::server::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;
@@ -19,19 +19,12 @@ const COMPONENT: &str = "deployment-controller";
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
-pub(super) fn look(state: &mut State, key: &Key) {
-    let kind = Kind::named("deployments");
-    let Some(deployment) = state.store.get(kind.plural, key).cloned() else {
-        return;
-    };
-    if is_going(&deployment) {
-        return;
-    }
-    let Some(newest) = newest(state, key, &deployment) else {
+pub(super) fn look(state: &mut State, key: &Key, deployment: &Value) {
+    let Some(newest) = newest(state, key, deployment) else {
         return;
     };
     if deployment["spec"]["paused"] != true {
-        roll(state, &deployment, &newest);
+        roll(state, deployment, &newest);
     }
     tell(state, key, &newest);
 }
@@ -42,9 +35,22 @@ fn sets(state: &State, deployment: &Value) -> Vec<(Key, Object)> {
     sets
 }
 
+/// A number of all replica sets together.
+fn sum(sets: &[(Key, Object)], number: impl Fn(&Value) -> i64) -> i64 {
+    sets.iter().map(|(_, set)| number(set)).sum()
+}
+
 fn revision(object: &Value) -> i64 {
-    let written = object["metadata"]["annotations"][REVISION].as_str();
-    written.and_then(|text| text.parse().ok()).unwrap_or(0)
+    let written = object["metadata"]["annotations"][REVISION].text();
+    written.parse().unwrap_or(0)
+}
+
+fn replicas(object: &Value) -> i64 {
+    object["spec"]["replicas"].number()
+}
+
+fn available(set: &Value) -> i64 {
+    set["status"]["availableReplicas"].number()
 }
 
 /// The replica set of the template as it is now, made if there is none; its name.
@@ -53,18 +59,11 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
     let hash = hash_of(template);
     let named = Key::new(&key.namespace, &format!("{}-{hash}", key.name));
     let last = sets(state, deployment)
-        .iter()
-        .map(|(_, set)| revision(set))
-        .max()
-        .unwrap_or(0);
-    let found = state
-        .store
-        .get("replicasets", &named)
-        .map(|set| revision(set));
-    let number = match found {
-        Some(own) if own == last => own,
-        _ => last + 1,
-    };
+        .last()
+        .map_or(0, |(_, set)| revision(set));
+    let found = state.store.get("replicasets", &named);
+    let found = found.map(|set| revision(set));
+    let number = found.filter(|own| *own == last).unwrap_or(last + 1);
     if found.is_none() {
         let mut template = template.clone();
         template["metadata"]["labels"][HASH] = json!(hash);
@@ -72,17 +71,15 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
         selector["matchLabels"][HASH] = json!(hash);
         let set = json!({
             "metadata": {"name": named.name, "labels": template["metadata"]["labels"],
-                "ownerReferences": owned_by(Kind::named("deployments"), deployment),
-                "annotations": {REVISION: number.to_string()}},
+                "ownerReferences": owned_by(deployment), "annotations": {REVISION: number.to_string()}},
             "spec": {"replicas": 0, "selector": selector, "template": template},
         });
         if let Err(refusal) = state.create(Kind::named("replicasets"), &key.namespace, set, false) {
             tracing::debug!(?refusal, deployment = %key, "no replica set can be made");
             return None;
         }
-    } else {
-        number_it(state, "replicasets", &named, number);
     }
+    number_it(state, "replicasets", &named, number);
     number_it(state, "deployments", key, number);
     Some(named)
 }
@@ -100,24 +97,17 @@ fn number_it(state: &mut State, plural: &str, key: &Key, number: i64) {
 
 /// A number of pods, or so many of a hundred; `up` says how halves are rounded.
 fn share(value: &Value, of: i64, up: bool) -> i64 {
-    match value {
-        Value::Number(number) => number.as_i64().unwrap_or(0),
-        Value::String(text) => {
-            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
-            let product = percent.saturating_mul(of);
-            if up {
-                (product + 99) / 100
-            } else {
-                product / 100
-            }
-        }
-        _ => 0,
-    }
+    let Some(text) = value.as_str() else {
+        return value.number();
+    };
+    let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
+    let rounding = if up { 99 } else { 0 };
+    (percent.saturating_mul(of) + rounding) / 100
 }
 
 /// How many pods there may be at most, and how many must be available at least.
 fn bounds(deployment: &Value) -> (i64, i64) {
-    let wanted = number(&deployment["spec"]["replicas"]);
+    let wanted = replicas(deployment);
     let rolling = &deployment["spec"]["strategy"]["rollingUpdate"];
     let surge = share(&rolling["maxSurge"], wanted, true);
     let mut missing = share(&rolling["maxUnavailable"], wanted, false);
@@ -128,61 +118,35 @@ fn bounds(deployment: &Value) -> (i64, i64) {
 }
 
 fn roll(state: &mut State, deployment: &Value, newest: &Key) {
-    let wanted = number(&deployment["spec"]["replicas"]);
     let (most, least) = bounds(deployment);
     let all = sets(state, deployment);
-    let of = |set: &Value| number(&set["spec"]["replicas"]);
-    let total: i64 = all.iter().map(|(_, set)| of(set)).sum();
     let Some((_, own)) = all.iter().find(|(key, _)| key == newest) else {
         return;
     };
-    let now = of(own);
-    if now > wanted {
-        scale(state, deployment, newest, wanted);
-    } else if now < wanted && total < most {
-        scale(
-            state,
-            deployment,
-            newest,
-            now + (wanted - now).min(most - total),
-        );
-    }
+    let room = (most - sum(&all, replicas)).max(0);
+    let grown = replicas(deployment).min(replicas(own) + room);
+    scale(state, deployment, newest, grown);
     // Those that are not available go first, then as many as may
-    let old: Vec<_> = sets(state, deployment)
-        .into_iter()
-        .filter(|(key, _)| key != newest)
-        .collect();
     let all = sets(state, deployment);
-    let able = |set: &Value| number(&set["status"]["availableReplicas"]);
-    let total: i64 = all.iter().map(|(_, set)| of(set)).sum();
     let fresh = all.iter().find(|(key, _)| key == newest);
-    let unfit = fresh.map_or(0, |(_, set)| of(set) - able(set));
-    let mut may_go = total - least - unfit.max(0);
+    let unfit = fresh.map_or(0, |(_, set)| replicas(set) - available(set));
+    let mut may_go = sum(&all, replicas) - least - unfit.max(0);
     if may_go <= 0 {
         return;
     }
-    for (key, set) in &old {
-        let sick = (of(set) - able(set)).min(may_go).max(0);
-        if sick > 0 {
-            scale(state, deployment, key, of(set) - sick);
-            may_go -= sick;
-        }
+    let old = || all.iter().filter(|(key, _)| key != newest);
+    for (key, set) in old() {
+        let sick = (replicas(set) - available(set)).min(may_go).max(0);
+        scale(state, deployment, key, replicas(set) - sick);
+        may_go -= sick;
     }
-    let fit: i64 = sets(state, deployment)
-        .iter()
-        .map(|(_, set)| able(set))
-        .sum();
-    let mut may_go = fit - least;
-    for (key, _) in old {
-        let Some(set) = state.store.get("replicasets", &key) else {
-            continue;
-        };
-        let goes = of(set).min(may_go).max(0);
-        if goes > 0 {
-            let left = of(set) - goes;
-            scale(state, deployment, &key, left);
-            may_go -= goes;
-        }
+    let mut may_go = sum(&sets(state, deployment), available) - least;
+    for (key, _) in old() {
+        let left = state.store.get("replicasets", key);
+        let left = left.map_or(0, |set| replicas(set));
+        let goes = left.min(may_go).max(0);
+        scale(state, deployment, key, left - goes);
+        may_go -= goes;
     }
 }
 
@@ -190,12 +154,11 @@ fn scale(state: &mut State, deployment: &Value, key: &Key, to: i64) {
     let Some(set) = state.store.get("replicasets", key) else {
         return;
     };
-    let from = number(&set["spec"]["replicas"]);
+    let from = replicas(set);
     if from == to {
         return;
     }
-    let wanted = number(&deployment["spec"]["replicas"]);
-    let most = bounds(deployment).0;
+    let (wanted, most) = (replicas(deployment), bounds(deployment).0);
     state.edit("replicasets", key, |set| {
         set["spec"]["replicas"] = json!(to);
         let annotations = &mut set["metadata"]["annotations"];
@@ -204,126 +167,95 @@ fn scale(state: &mut State, deployment: &Value, key: &Key, to: i64) {
     });
     let way = if to > from { "up" } else { "down" };
     let message = format!("Scaled {way} replica set {} from {from} to {to}", key.name);
-    let about = (Kind::named("deployments"), deployment);
-    state.tell(COMPONENT, about, ("Normal", "ScalingReplicaSet", &message));
+    state.tell(
+        COMPONENT,
+        deployment,
+        ("Normal", "ScalingReplicaSet", &message),
+    );
 }
 
 fn tell(state: &mut State, key: &Key, newest: &Key) {
-    let kind = Kind::named("deployments");
-    let Some(deployment) = state.store.get(kind.plural, key).cloned() else {
+    let Some(deployment) = state.store.get("deployments", key).cloned() else {
         return;
     };
     let all = sets(state, &deployment);
-    let sum = |field: &str| -> i64 {
-        all.iter()
-            .map(|(_, set)| number(&set["status"][field]))
-            .sum()
-    };
-    let updated = all
-        .iter()
-        .find(|(key, _)| key == newest)
-        .map_or(0, |(_, set)| number(&set["status"]["replicas"]));
-    let wanted = number(&deployment["spec"]["replicas"]);
-    let (replicas, able) = (sum("replicas"), sum("availableReplicas"));
-    let mut status = told(json!({
+    let of = |field: &str| sum(&all, |set| set["status"][field].number());
+    let fresh = all.iter().find(|(key, _)| key == newest);
+    let updated = fresh.map_or(0, |(_, set)| set["status"]["replicas"].number());
+    let wanted = replicas(&deployment);
+    let (replicas, able) = (of("replicas"), of("availableReplicas"));
+    let counts = json!({
         "observedGeneration": deployment["metadata"]["generation"], "updatedReplicas": updated,
-        "readyReplicas": sum("readyReplicas"), "unavailableReplicas": (wanted - able).max(0),
-    }));
-    for (field, value) in [("replicas", replicas), ("availableReplicas", able)] {
-        if value != 0 {
-            status[field] = json!(value);
-        }
-    }
-    let before = &deployment["status"];
-    status["conditions"] = before["conditions"].clone();
-    let (is, reason, message) = match able >= bounds(&deployment).1 {
+        "readyReplicas": of("readyReplicas"), "unavailableReplicas": (wanted - able).max(0),
+        "replicas": replicas, "availableReplicas": able,
+    });
+    let mut status = told(counts, &[]);
+    status["conditions"] = deployment["status"]["conditions"].clone();
+    let (condition, message) = match able >= bounds(&deployment).1 {
         true => (
-            "True",
-            "MinimumReplicasAvailable",
+            ("Available", "True", "MinimumReplicasAvailable"),
             "Deployment has minimum availability.",
         ),
         false => (
-            "False",
-            "MinimumReplicasUnavailable",
+            ("Available", "False", "MinimumReplicasUnavailable"),
             "Deployment does not have minimum availability.",
         ),
     };
-    set_condition(&mut status, "Available", is, reason, message);
-    progress(
-        state,
-        key,
-        &deployment,
-        newest,
-        &mut status,
-        updated == wanted && replicas == wanted && able >= wanted,
-    );
+    set_condition(&mut status, condition, message);
+    let done = updated == wanted && replicas == wanted && able >= wanted;
+    progress(state, key, &deployment, &newest.name, &mut status, done);
     state.set_status("deployments", key, status);
 }
+
+/// What tells that a roll-out goes on.
+const COUNTS: [&str; 4] = [
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+];
 
 /// The condition `Progressing`, which turns when nothing moves for longer than the deadline.
 fn progress(
     state: &mut State,
     key: &Key,
     deployment: &Value,
-    newest: &Key,
+    set: &str,
     status: &mut Value,
     done: bool,
 ) {
-    let deadline = number(&deployment["spec"]["progressDeadlineSeconds"]);
     let now = clock::now();
-    let known = condition(deployment, "Progressing")
-        .cloned()
-        .unwrap_or_default();
-    let set = &newest.name;
-    let counts = [
-        "replicas",
-        "updatedReplicas",
-        "readyReplicas",
-        "availableReplicas",
-    ];
-    let moved = counts
+    let known = condition(deployment, "Progressing").unwrap_or(&Value::Null);
+    let moved = COUNTS
         .iter()
         .any(|count| status.get(count) != deployment["status"].get(count));
-    let (is, reason, message) = if done {
-        (
-            "True",
-            "NewReplicaSetAvailable",
-            format!("ReplicaSet \"{set}\" has successfully progressed."),
-        )
+    let (is, reason, words) = if done {
+        let words = "has successfully progressed";
+        ("True", "NewReplicaSetAvailable", words)
     } else if moved || known.is_null() || known["reason"] == "NewReplicaSetAvailable" {
-        (
-            "True",
-            "ReplicaSetUpdated",
-            format!("ReplicaSet \"{set}\" is progressing."),
-        )
+        ("True", "ReplicaSetUpdated", "is progressing")
     } else {
-        let since = known["lastUpdateTime"]
-            .as_str()
-            .and_then(|at| at.parse::<Timestamp>().ok());
-        let left = SignedDuration::from_secs(deadline)
-            - since
-                .map(|since| now.duration_since(since))
-                .unwrap_or_default();
+        let since = known["lastUpdateTime"].text().parse::<Timestamp>();
+        let passed = since.map(|since| now.duration_since(since));
+        let deadline = deployment["spec"]["progressDeadlineSeconds"].number();
+        let left = SignedDuration::from_secs(deadline) - passed.unwrap_or_default();
         if left.is_positive() {
             let left = Duration::try_from(left).unwrap_or_default();
-            let work = Work::Deployment(key.clone());
-            if !state.is_awaited(&work) {
-                state.later(left, work);
-            }
+            state.later_once(left, Work::workload("deployments", key));
             return;
         }
         (
             "False",
             "ProgressDeadlineExceeded",
-            format!("ReplicaSet \"{set}\" has timed out progressing."),
+            "has timed out progressing",
         )
     };
+    let message = format!("ReplicaSet \"{set}\" {words}.");
     if known["reason"] == reason && known["message"] == message && !moved {
         return;
     }
-    set_condition(status, "Progressing", is, reason, &message);
-    let conditions = status["conditions"].as_array_mut().into_iter().flatten();
-    for condition in conditions.filter(|condition| condition["type"] == "Progressing") {
+    set_condition(status, ("Progressing", is, reason), &message);
+    if let Some(condition) = condition_mut(status, "Progressing") {
         condition["lastUpdateTime"] = json!(now);
     }
 }

@@ -6,7 +6,7 @@ mod deployment;
 mod job;
 mod namespace;
 mod node;
-mod pods;
+pub(super) mod pods;
 mod replicaset;
 mod scheduler;
 mod slices;
@@ -17,10 +17,12 @@ pub(super) use scheduler::bind;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use self::pods::is_going;
+use super::fields::Fields;
 use super::kinds::Kind;
-use super::state::State;
+use super::state::{LETTERS, State};
 use super::store::{Change, Object, Store, owners};
 use crate::world::Key;
 
@@ -33,16 +35,37 @@ pub(super) enum Work {
     Orphans(String),
     /// Something whose owners may be gone.
     Owned(&'static str, Key),
-    Deployment(Key),
-    ReplicaSet(Key),
-    StatefulSet(Key),
-    DaemonSet(Key),
-    Job(Key),
+    /// One of [`WORKLOADS`], by its place there.
+    Workload(usize, Key),
     /// The endpoints of a Service.
     Endpoints(Key),
     /// The same of one that has many, a while after the first of some changes.
     ManyEndpoints(Key),
     Schedule,
+}
+
+/// What has pods made for it, in the order in which it is looked at.
+const WORKLOADS: [(&str, fn(&mut State, &Key, &Value)); 5] = [
+    ("deployments", deployment::look),
+    ("replicasets", replicaset::look),
+    ("statefulsets", statefulset::look),
+    ("daemonsets", daemonset::look),
+    ("jobs", job::look),
+];
+
+impl Work {
+    /// What there is to do for an object of a namespace, as it is or as the owner of another.
+    fn of(plural: &str, key: &Key) -> Option<Self> {
+        if plural == "services" {
+            return Some(Self::Endpoints(key.clone()));
+        }
+        let at = WORKLOADS.iter().position(|(own, _)| *own == plural)?;
+        Some(Self::Workload(at, key.clone()))
+    }
+
+    fn workload(plural: &str, key: &Key) -> Self {
+        Self::of(plural, key).expect("it is one of the workloads")
+    }
 }
 
 /// How often something may be looked at in a row before the server gives up: a bound for mistakes.
@@ -59,11 +82,14 @@ pub(super) fn settle(state: &mut State) {
             Work::Node(name) => node::look(state, &name),
             Work::Orphans(node) => node::orphans(state, &node),
             Work::Owned(plural, key) => collect(state, plural, &key),
-            Work::Deployment(key) => deployment::look(state, &key),
-            Work::ReplicaSet(key) => replicaset::look(state, &key),
-            Work::StatefulSet(key) => statefulset::look(state, &key),
-            Work::DaemonSet(key) => daemonset::look(state, &key),
-            Work::Job(key) => job::look(state, &key),
+            Work::Workload(at, key) => {
+                let (plural, look) = WORKLOADS[at];
+                let found = state.store.get(plural, &key).cloned();
+                // A replica set counts its pods to the end
+                if let Some(own) = found.filter(|own| !is_going(own) || plural == "replicasets") {
+                    look(state, &key, &own);
+                }
+            }
             Work::Endpoints(key) => slices::look(state, &key),
             Work::ManyEndpoints(key) => slices::tell(state, &key),
             Work::Schedule => scheduler::look(state),
@@ -80,24 +106,16 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let before = change.before.as_deref().unwrap_or(&Value::Null);
     let other = |path: &str| before.pointer(path) != object.pointer(path);
     if change.deleted {
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let owned = store.owned_by(uid);
+        let owned = store.owned_by(object["metadata"]["uid"].text());
         work.extend(owned.map(|(plural, key, _)| Work::Owned(plural, key.clone())));
     } else if owners(object).any(|owner| !store.is_there(&key.namespace, owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
     for owner in owners(object) {
-        let named = Key::new(&key.namespace, owner["name"].as_str().unwrap_or_default());
-        match owner["kind"].as_str().unwrap_or_default() {
-            "Deployment" => work.insert(Work::Deployment(named)),
-            "ReplicaSet" => work.insert(Work::ReplicaSet(named)),
-            "StatefulSet" => work.insert(Work::StatefulSet(named)),
-            "DaemonSet" => work.insert(Work::DaemonSet(named)),
-            "Job" => work.insert(Work::Job(named)),
-            "Service" => work.insert(Work::Endpoints(named)),
-            _ => continue,
-        };
+        let named = Key::new(&key.namespace, owner["name"].text());
+        work.extend(Kind::of(owner).and_then(|kind| Work::of(kind.plural, &named)));
     }
+    work.extend(Work::of(change.plural, key));
     match change.plural {
         "namespaces" => drop(work.insert(Work::Namespace(key.name.clone()))),
         "nodes" => {
@@ -107,40 +125,34 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             }
             if other("/spec") || other("/metadata/labels") || other("/status/allocatable") {
                 work.insert(Work::Schedule);
-                work.extend(all(store, "daemonsets", "").map(Work::DaemonSet));
+                let sets = store.all("daemonsets", "");
+                work.extend(sets.map(|(key, _)| Work::workload("daemonsets", key)));
             }
         }
         "leases" if key.namespace == "kube-node-lease" => {
             // Every renewal is noted; only one that ends a silence is looked at
-            let ready = store.get("nodes", &Key::new("", &key.name));
-            if ready.is_some_and(|node| node::is_silent(node)) || before.is_null() {
+            let node = store.global("nodes", &key.name);
+            if node.is_some_and(|node| node::is_silent(node)) || before.is_null() {
                 work.insert(Work::Node(key.name.clone()));
             }
         }
-        "deployments" => drop(work.insert(Work::Deployment(key.clone()))),
-        "replicasets" => drop(work.insert(Work::ReplicaSet(key.clone()))),
-        "statefulsets" => drop(work.insert(Work::StatefulSet(key.clone()))),
-        "daemonsets" => drop(work.insert(Work::DaemonSet(key.clone()))),
-        "jobs" => drop(work.insert(Work::Job(key.clone()))),
-        "services" => drop(work.insert(Work::Endpoints(key.clone()))),
         "pods" => {
             if change.deleted || slices::differ(before, object) {
-                work.extend(serving(store, key, [object, before]));
+                let services = store.all("services", &key.namespace);
+                // As it is or as it was
+                let serving = services.filter(|(_, service)| {
+                    slices::selects(service, object) || slices::selects(service, before)
+                });
+                work.extend(serving.map(|(key, _)| Work::Endpoints(key.clone())));
             }
             let moved = other("/spec/nodeName") || other("/metadata/labels");
-            let is_new = before.is_null();
-            if is_new
-                || change.deleted
-                || moved
-                || (other("/status/phase") && pods::is_over(object))
-            {
+            let ends = other("/status/phase") && pods::is_over(object);
+            if before.is_null() || change.deleted || moved || ends {
                 work.insert(Work::Schedule);
             }
             if let Some(node) = object["spec"]["nodeName"].as_str()
                 && other("/spec/nodeName")
-                && store
-                    .get("nodes", &Key::new("", node))
-                    .is_none_or(|node| node::is_troubled(node))
+                && (store.global("nodes", node)).is_none_or(|node| node::is_troubled(node))
             {
                 work.insert(Work::Node(node.to_owned()));
                 work.insert(Work::Orphans(node.to_owned()));
@@ -148,8 +160,10 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         }
         _ => {}
     }
-    let namespace = store.get("namespaces", &Key::new("", &key.namespace));
-    if namespace.is_some_and(|own| own["metadata"]["deletionTimestamp"].is_string()) {
+    if store
+        .global("namespaces", &key.namespace)
+        .is_some_and(|own| is_going(own))
+    {
         work.insert(Work::Namespace(key.namespace.clone()));
     }
     work
@@ -162,61 +176,45 @@ pub(super) fn is_heard(change: &Change) -> bool {
     !change.deleted && !node::is_silent(now) && change.before.as_ref().is_some_and(differ)
 }
 
-fn all<'a>(
-    store: &'a Store,
-    plural: &str,
-    namespace: &'a str,
-) -> impl Iterator<Item = Key> + use<'a> {
-    store.all(plural, namespace).map(|(key, _)| key.clone())
-}
-
-/// The Services that select a pod as it is or as it was.
-fn serving<'a>(
-    store: &'a Store,
-    key: &'a Key,
-    pods: [&'a Value; 2],
-) -> impl Iterator<Item = Work> + use<'a> {
-    let each = pods.into_iter().flat_map(move |pod| {
-        let all = store.all("services", &key.namespace);
-        all.filter(move |(_, service)| slices::selects(service, pod))
-    });
-    each.map(|(key, _)| Work::Endpoints(key.clone()))
-}
-
 /// The garbage collector: what had owners and has none any more goes.
 fn collect(state: &mut State, plural: &'static str, key: &Key) {
     let Some(value) = state.store.get(plural, key) else {
         return;
     };
-    let mut all = owners(value).peekable();
-    let alone =
-        all.peek().is_some() && all.all(|owner| !state.store.is_there(&key.namespace, owner));
-    drop(all);
-    if alone {
+    let is_there = |owner| state.store.is_there(&key.namespace, owner);
+    if owners(value).next().is_some() && !owners(value).any(is_there) {
         state.discard(plural, key);
     }
 }
 
 /// The reference by which a controller owns what it makes.
-fn owned_by(kind: &Kind, owner: &Value) -> Value {
-    serde_json::json!([{
-        "apiVersion": kind.api_version(), "kind": kind.name, "name": owner["metadata"]["name"],
+fn owned_by(owner: &Value) -> Value {
+    json!([{
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
     }])
 }
 
 /// What a controller has made of a kind, in the order of their names.
 fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Object)> {
-    let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
-    let all = store.owned_by(uid);
+    let all = store.owned_by(owner["metadata"]["uid"].text());
     all.filter(|(owned, ..)| *owned == plural)
         .map(|(_, key, object)| (key.clone(), Arc::clone(object)))
         .collect()
 }
 
+/// A status without the counts that are none, but for those that are always told.
+fn told(mut status: Value, always: &[&str]) -> Value {
+    if let Some(fields) = status.as_object_mut() {
+        fields.retain(|name, value| {
+            (*value != 0 && !value.is_null()) || always.contains(&name.as_str())
+        });
+    }
+    status
+}
+
 /// Ten letters that differ where templates do, as `pod-template-hash` has them.
 fn hash_of(template: &Value) -> String {
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let text = template.to_string();
     let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -230,6 +228,6 @@ fn hash_of(template: &Value) -> String {
     (0..10).map(|_| next()).collect()
 }
 
-fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or(0)
+fn counted(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

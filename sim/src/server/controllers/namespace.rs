@@ -2,30 +2,29 @@
 
 use serde_json::json;
 
+use super::pods::is_going;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::world::Key;
 
 pub(super) fn look(state: &mut State, name: &str) {
-    let key = Key::new("", name);
-    let Some(own) = state.store.get("namespaces", &key) else {
+    let Some(own) = state.store.global("namespaces", name) else {
         return;
     };
-    if !own["metadata"]["deletionTimestamp"].is_string() {
+    if !is_going(own) {
         furnish(state, name);
         return;
     }
     for plural in state.store.kinds_in(name) {
-        let within: Vec<Key> = super::all(&state.store, plural, name).collect();
-        for key in within {
-            let going = state.store.get(plural, &key);
-            if going.is_some_and(|value| !value["metadata"]["deletionTimestamp"].is_string()) {
-                state.discard(plural, &key);
-            }
+        let within = state.store.all(plural, name);
+        let stay = within.filter(|(_, object)| !is_going(object));
+        let keys: Vec<Key> = stay.map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            state.discard(plural, &key);
         }
     }
     if state.store.kinds_in(name).is_empty() {
-        state.edit("namespaces", &key, |own| {
+        state.edit("namespaces", &Key::new("", name), |own| {
             own["spec"]["finalizers"] = json!([]);
         });
     }
@@ -36,22 +35,20 @@ fn furnish(state: &mut State, name: &str) {
     let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using \
                        internal endpoints such as the internal service IP or kubernetes.default.svc. \
                        No other usage is guaranteed across distributions of Kubernetes clusters.";
-    for (plural, named, body) in [
+    let trust = json!({
+        "metadata": {"annotations": {"kubernetes.io/description": description}},
+        "data": {"ca.crt": state.authority},
+    });
+    for (plural, named, mut body) in [
         ("serviceaccounts", "default", json!({})),
-        (
-            "configmaps",
-            "kube-root-ca.crt",
-            json!({"metadata": {"annotations": {"kubernetes.io/description": description}},
-                "data": {"ca.crt": state.authority}}),
-        ),
+        ("configmaps", "kube-root-ca.crt", trust),
     ] {
-        let key = Key::new(name, named);
-        if state.store.get(plural, &key).is_none() {
-            let mut body = body;
-            body["metadata"]["name"] = json!(named);
-            if let Err(refusal) = state.create(Kind::named(plural), name, body, false) {
-                tracing::debug!(?refusal, "a namespace lacks what every one has");
-            }
+        if state.store.get(plural, &Key::new(name, named)).is_some() {
+            continue;
+        }
+        body["metadata"]["name"] = json!(named);
+        if let Err(refusal) = state.create(Kind::named(plural), name, body, false) {
+            tracing::debug!(?refusal, "a namespace lacks what every one has");
         }
     }
 }

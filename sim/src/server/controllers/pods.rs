@@ -7,35 +7,34 @@ use serde_json::{Value, json};
 
 use super::owned_by;
 use crate::clock;
+use crate::server::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::refusal::Refusal;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
 
-pub(super) fn is_over(pod: &Value) -> bool {
-    matches!(
-        pod["status"]["phase"].as_str(),
-        Some("Succeeded" | "Failed")
-    )
+pub(in crate::server) fn is_over(pod: &Value) -> bool {
+    matches!(pod["status"]["phase"].text(), "Succeeded" | "Failed")
 }
 
-pub(super) fn is_going(pod: &Value) -> bool {
-    pod["metadata"]["deletionTimestamp"].is_string()
+pub(in crate::server) fn is_going(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
 }
 
-pub(super) fn is_bound(pod: &Value) -> bool {
-    pod["spec"]["nodeName"]
-        .as_str()
-        .is_some_and(|node| !node.is_empty())
+pub(in crate::server) fn is_bound(pod: &Value) -> bool {
+    !pod["spec"]["nodeName"].text().is_empty()
+}
+
+/// Whether a pod counts: not over and not on its way out.
+pub(super) fn is_active(pod: &Value) -> bool {
+    !is_over(pod) && !is_going(pod)
 }
 
 /// A condition by its type.
-pub(super) fn condition<'a>(object: &'a Value, named: &str) -> Option<&'a Value> {
-    let conditions = object["status"]["conditions"].as_array();
-    conditions?
-        .iter()
-        .find(|condition| condition["type"] == named)
+pub(in crate::server) fn condition<'a>(object: &'a Value, named: &str) -> Option<&'a Value> {
+    let mut conditions = object["status"]["conditions"].items();
+    conditions.find(|condition| condition["type"] == named)
 }
 
 pub(super) fn is_ready(pod: &Value) -> bool {
@@ -44,32 +43,29 @@ pub(super) fn is_ready(pod: &Value) -> bool {
 
 fn ready_since(pod: &Value) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
-    ready["lastTransitionTime"].as_str()?.parse().ok()
+    ready["lastTransitionTime"].text().parse().ok()
 }
 
 /// Which of several pods go first (kubernetes 1.37.0, `pkg/controller/controller_utils.go`,
 /// `ActivePodsWithRanks`): those without a node, pending, not ready, then the youngest.
 pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
-    let phase = match pod["status"]["phase"].as_str() {
-        Some("Pending") => 0,
-        Some("Unknown") => 1,
+    let phase = match pod["status"]["phase"].text() {
+        "Pending" => 0,
+        "Unknown" => 1,
         _ => 2,
     };
-    let restarts = pod["status"]["containerStatuses"].as_array();
+    let restarts = pod["status"]["containerStatuses"].items();
     let restarts = restarts
-        .into_iter()
-        .flatten()
         .filter_map(|one| one["restartCount"].as_i64())
         .max();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (
         is_bound(pod),
         phase,
         is_ready(pod),
         Reverse(ready_since(pod)),
         Reverse(restarts),
-        Reverse(text(&pod["metadata"]["creationTimestamp"])),
-        text(&pod["metadata"]["name"]),
+        Reverse(pod["metadata"]["creationTimestamp"].text().to_owned()),
+        pod["metadata"]["name"].text().to_owned(),
     )
 }
 
@@ -77,17 +73,14 @@ pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
 pub(super) fn create(
     state: &mut State,
     component: &str,
-    (kind, owner): (&Kind, &Value),
+    owner: &Value,
     template: &Value,
     change: impl FnOnce(&mut Value),
 ) -> Result<Object, Refusal> {
-    let namespace = owner["metadata"]["namespace"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    let base = owner["metadata"]["name"].as_str().unwrap_or_default();
+    let meta = &owner["metadata"];
+    let base = format!("{}-", meta["name"].text());
     let mut pod = json!({
-        "metadata": {"generateName": format!("{base}-"), "ownerReferences": owned_by(kind, owner)},
+        "metadata": {"generateName": base, "ownerReferences": owned_by(owner)},
         "spec": template["spec"],
     });
     for field in ["labels", "annotations", "finalizers"] {
@@ -96,64 +89,36 @@ pub(super) fn create(
         }
     }
     change(&mut pod);
-    let created = state.create(Kind::named("pods"), &namespace, pod, false);
+    let created = state.create(Kind::named("pods"), meta["namespace"].text(), pod, false);
     match &created {
         Ok(pod) => {
-            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-            let message = format!("Created pod: {name}");
-            state.tell(
-                component,
-                (kind, owner),
-                ("Normal", "SuccessfulCreate", &message),
-            );
+            let message = format!("Created pod: {}", pod["metadata"]["name"].text());
+            state.tell(component, owner, ("Normal", "SuccessfulCreate", &message));
         }
         Err(refusal) => {
-            let said = refusal.status();
-            let words = said["message"].as_str().unwrap_or_default();
-            let message = format!("Error creating: {words}");
-            state.tell(
-                component,
-                (kind, owner),
-                ("Warning", "FailedCreate", &message),
-            );
+            let message = format!("Error creating: {}", refusal.message);
+            state.tell(component, owner, ("Warning", "FailedCreate", &message));
         }
     }
     created
 }
 
 /// Deletes a pod for a controller.
-pub(super) fn delete(
-    state: &mut State,
-    component: &str,
-    (kind, owner): (&Kind, &Value),
-    key: &Key,
-) {
+pub(super) fn delete(state: &mut State, component: &str, owner: &Value, key: &Key) {
     state.discard("pods", key);
     let message = format!("Deleted pod: {}", key.name);
-    state.tell(
-        component,
-        (kind, owner),
-        ("Normal", "SuccessfulDelete", &message),
-    );
+    state.tell(component, owner, ("Normal", "SuccessfulDelete", &message));
 }
 
-/// Sets a condition of a status; the moment is that of the last change of `status`.
+/// Sets a condition of a status: its type, whether it is so, the reason and the message. The moment is that of the
+/// last change of whether it is so.
 pub(super) fn set_condition(
     status: &mut Value,
-    named: &str,
-    is: &str,
-    reason: &str,
+    (named, is, reason): (&str, &str, &str),
     message: &str,
 ) {
     let now = json!(clock::now());
-    if !status["conditions"].is_array() {
-        status["conditions"] = json!([]);
-    }
-    let conditions = status["conditions"].as_array_mut().expect("it is one now");
-    let found = conditions
-        .iter_mut()
-        .find(|condition| condition["type"] == named);
-    match found {
+    match condition_mut(status, named) {
         Some(found) => {
             if found["status"] != is {
                 found["lastTransitionTime"] = now;
@@ -162,9 +127,15 @@ pub(super) fn set_condition(
             found["reason"] = json!(reason);
             found["message"] = json!(message);
         }
-        None => conditions.push(json!({
+        None => status["conditions"].push(json!({
             "type": named, "status": is, "reason": reason, "message": message,
             "lastTransitionTime": now,
         })),
     }
+}
+
+/// A condition of a status by its type, to be changed.
+pub(super) fn condition_mut<'a>(status: &'a mut Value, named: &str) -> Option<&'a mut Value> {
+    let mut conditions = status.items_mut("conditions");
+    conditions.find(|condition| condition["type"] == named)
 }

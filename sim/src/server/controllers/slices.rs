@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::pods::{is_going, is_over, is_ready};
 use super::{Work, made, owned_by};
 use crate::families;
+use crate::server::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;
@@ -28,18 +29,13 @@ const MANY: usize = 20;
 const BATCH: Duration = Duration::from_secs(1);
 
 pub(super) fn look(state: &mut State, key: &Key) {
-    let service = state.store.get("services", key);
-    let slices = service
-        .into_iter()
-        .flat_map(|service| existing(state, service));
-    let told = slices.filter_map(|(_, slice)| slice["endpoints"].as_array().map(Vec::len));
-    if told.max().is_none_or(|told| told < MANY) {
+    let Some(service) = state.store.get("services", key) else {
+        return;
+    };
+    if existing(state, service).all(|(_, slice)| slice["endpoints"].items().len() < MANY) {
         return tell(state, key);
     }
-    let work = Work::ManyEndpoints(key.clone());
-    if !state.is_awaited(&work) {
-        state.later(BATCH, work);
-    }
+    state.later_once(BATCH, Work::ManyEndpoints(key.clone()));
 }
 
 /// The slices that are told of a Service.
@@ -53,46 +49,40 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.get("services", key).cloned() else {
         return;
     };
-    let selector = service["spec"]["selector"].as_object();
-    let Some(selector) = selector.filter(|own| !own.is_empty()) else {
-        return;
-    };
-    if service["spec"]["type"] == "ExternalName" || is_going(&service) {
+    let selector = &service["spec"]["selector"];
+    let selects = selector.fields().next().is_some();
+    if !selects || service["spec"]["type"] == "ExternalName" || is_going(&service) {
         return;
     }
-    let pods: Vec<&Value> = state
+    let pods = state
         .store
-        .pods_with(&key.namespace, selector)
-        .map(AsRef::as_ref)
+        .all("pods", &key.namespace)
+        .map(|(_, pod)| &**pod);
+    let pods: Vec<&Value> = pods
+        .filter(|pod| pod["metadata"]["labels"].includes(selector))
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();
-    let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
-    let ports = ports(&service, &pods);
-    let families = service["spec"]["ipFamilies"].as_array();
-    let families = families.into_iter().flatten().filter_map(Value::as_str);
-    let of_families: Vec<(String, Vec<Value>)> = families
+    let ports = json!(ports(&service, &pods));
+    let families = service["spec"]["ipFamilies"].items().map(Fields::text);
+    let of_families: Vec<(&str, Value)> = families
         .map(|family| {
             let of_pod = |pod: &&Value| {
                 let address = address(pod, family)?;
-                Some(endpoint(state, &service, pod, address, unready_too))
+                Some(endpoint(state, &service, pod, address))
             };
-            (family.to_owned(), pods.iter().filter_map(of_pod).collect())
+            (family, pods.iter().filter_map(of_pod).collect())
         })
         .collect();
     for (family, endpoints) in of_families {
-        keep(state, key, &service, &family, (endpoints, ports.clone()));
+        keep(state, key, &service, family, (endpoints, ports.clone()));
     }
 }
 
 /// A pod's address of a family.
 fn address<'p>(pod: &'p Value, family: &str) -> Option<&'p str> {
-    let own = pod["status"]["podIPs"].as_array();
-    let own = own
-        .into_iter()
-        .flatten()
-        .filter_map(|own| own["ip"].as_str());
+    let own = pod["status"]["podIPs"].items().map(|own| own["ip"].text());
     let mut all = own.chain(pod["status"]["podIP"].as_str());
-    all.find(|own| own.contains(':') == (family == families::IPV6))
+    all.find(|own| !own.is_empty() && own.contains(':') == (family == families::IPV6))
 }
 
 /// Makes the slice of a Service and a family, or has it be as it is now.
@@ -101,13 +91,13 @@ fn keep(
     key: &Key,
     service: &Value,
     family: &str,
-    (endpoints, ports): (Vec<Value>, Vec<Value>),
+    (endpoints, ports): (Value, Value),
 ) {
     let same = existing(state, service).find(|(_, slice)| slice["addressType"] == *family);
     if let Some((at, _)) = same {
         state.edit("endpointslices", &at, |slice| {
-            slice["endpoints"] = json!(endpoints);
-            slice["ports"] = json!(ports);
+            slice["endpoints"] = endpoints;
+            slice["ports"] = ports;
         });
         return;
     }
@@ -119,7 +109,7 @@ fn keep(
     }
     let slice = json!({
         "metadata": {"generateName": format!("{}-", key.name), "labels": labels,
-            "ownerReferences": owned_by(Kind::named("services"), service)},
+            "ownerReferences": owned_by(service)},
         "addressType": family, "endpoints": endpoints, "ports": ports,
     });
     let kind = Kind::named("endpointslices");
@@ -130,14 +120,8 @@ fn keep(
 
 /// Whether a Service selects a pod.
 pub(super) fn selects(service: &Value, pod: &Value) -> bool {
-    let selector = service["spec"]["selector"].as_object();
-    let labels = &pod["metadata"]["labels"];
-    selector.is_some_and(|own| {
-        !own.is_empty()
-            && own
-                .iter()
-                .all(|(name, value)| labels.get(name) == Some(value))
-    })
+    let selector = &service["spec"]["selector"];
+    selector.fields().next().is_some() && pod["metadata"]["labels"].includes(selector)
 }
 
 /// Whether a slice tells of a pod otherwise than of what it was before.
@@ -152,41 +136,29 @@ pub(super) fn differ(before: &Value, pod: &Value) -> bool {
         "/status/podIPs",
     ];
     let states = |pod: &Value| (is_ready(pod), is_going(pod), is_over(pod));
-    states(before) != states(pod)
-        || FIELDS
-            .iter()
-            .any(|field| before.pointer(field) != pod.pointer(field))
+    let differs = |field: &&str| before.pointer(field) != pod.pointer(field);
+    states(before) != states(pod) || FIELDS.iter().any(differs)
 }
 
 /// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.
-fn endpoint(
-    state: &State,
-    service: &Value,
-    pod: &Value,
-    address: &str,
-    unready_too: bool,
-) -> Value {
-    let meta = &pod["metadata"];
+fn endpoint(state: &State, service: &Value, pod: &Value, address: &str) -> Value {
+    let (meta, spec) = (&pod["metadata"], &pod["spec"]);
+    let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
     let (serving, terminating) = (is_ready(pod), is_going(pod));
     let mut endpoint = json!({
         "addresses": [address],
         "conditions": {"ready": unready_too || (serving && !terminating), "serving": serving,
             "terminating": terminating},
-        "nodeName": pod["spec"]["nodeName"],
+        "nodeName": spec["nodeName"],
         "targetRef": {"kind": "Pod", "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]},
     });
-    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
-    let node = state.store.get("nodes", &Key::new("", node));
+    let node = state.store.global("nodes", spec["nodeName"].text());
     let zone = node.and_then(|node| node["metadata"]["labels"].get("topology.kubernetes.io/zone"));
     if let Some(zone) = zone {
         endpoint["zone"] = zone.clone();
     }
-    let hostname = pod["spec"]["hostname"]
-        .as_str()
-        .filter(|name| !name.is_empty());
-    if let Some(hostname) = hostname
-        && pod["spec"]["subdomain"] == service["metadata"]["name"]
-    {
+    let hostname = spec["hostname"].text();
+    if !hostname.is_empty() && spec["subdomain"] == service["metadata"]["name"] {
         endpoint["hostname"] = json!(hostname);
     }
     endpoint
@@ -194,31 +166,30 @@ fn endpoint(
 
 /// The ports of a Service as its pods have them; one whose name no pod knows is left out.
 fn ports(service: &Value, pods: &[&Value]) -> Vec<Value> {
-    let ports = service["spec"]["ports"].as_array();
-    let mut all = Vec::new();
-    for port in ports.into_iter().flatten() {
+    let own = || {
+        pods.iter()
+            .flat_map(|pod| pod["spec"]["containers"].items())
+    };
+    let as_pods_have_it = |port: &Value| {
         let target = match &port["targetPort"] {
-            Value::String(name) => pods.iter().find_map(|pod| {
-                let containers = pod["spec"]["containers"].as_array();
-                let mut ports = containers
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|one| one["ports"].as_array())
-                    .flatten();
+            Value::String(name) => {
+                let mut all = own().flat_map(|container| container["ports"].items());
                 let same =
-                    |own: &&Value| own["name"] == **name && own["protocol"] == port["protocol"];
-                ports.find(same).map(|own| own["containerPort"].clone())
-            }),
-            Value::Null => Some(port["port"].clone()),
-            number => Some(number.clone()),
+                    all.find(|own| own["name"] == **name && own["protocol"] == port["protocol"]);
+                &same?["containerPort"]
+            }
+            Value::Null => &port["port"],
+            number => number,
         };
-        let Some(target) = target else { continue };
-        let name = port["name"].as_str().unwrap_or_default();
+        let name = port["name"].text();
         let mut told = json!({"name": name, "protocol": port["protocol"], "port": target});
         if let Some(app) = port.get("appProtocol") {
             told["appProtocol"] = app.clone();
         }
-        all.push(told);
-    }
-    all
+        Some(told)
+    };
+    service["spec"]["ports"]
+        .items()
+        .filter_map(as_pods_have_it)
+        .collect()
 }

@@ -4,29 +4,21 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::replicaset::told;
-use super::{hash_of, made, number};
-use crate::server::kinds::Kind;
+use super::{hash_of, made, told};
+use crate::server::fields::Fields;
 use crate::server::state::State;
-use crate::server::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "statefulset-controller";
 const REVISION: &str = "controller-revision-hash";
 
-pub(super) fn look(state: &mut State, key: &Key) {
-    let kind = Kind::named("statefulsets");
-    let Some(set) = state.store.get("statefulsets", key).cloned() else {
-        return;
-    };
-    if is_going(&set) {
-        return;
-    }
+pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     let template = &set["spec"]["template"];
     let hash = format!("{}-{}", key.name, hash_of(template));
-    let wanted = number(&set["spec"]["replicas"]);
+    let is_new = |pod: &Value| pod["metadata"]["labels"][REVISION] == hash;
+    let wanted = set["spec"]["replicas"].number();
     let parallel = set["spec"]["podManagementPolicy"] == "Parallel";
-    let own = made(&state.store, "pods", &set);
+    let own = made(&state.store, "pods", set);
     let at = |number: i64| {
         let name = format!("{}-{number}", key.name);
         own.iter().find(|(key, _)| key.name == name)
@@ -36,16 +28,14 @@ pub(super) fn look(state: &mut State, key: &Key) {
         match at(ordinal) {
             None => {
                 settled = false;
-                let made = pods::create(state, COMPONENT, (kind, &set), template, |pod| {
+                let made = pods::create(state, COMPONENT, set, template, |pod| {
                     let name = format!("{}-{ordinal}", key.name);
-                    if let Some(meta) = pod["metadata"].as_object_mut() {
-                        meta.remove("generateName");
-                    }
+                    pod["metadata"].remove("generateName");
                     pod["metadata"]["name"] = json!(name);
-                    pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = json!(name);
-                    pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"] =
-                        json!(ordinal.to_string());
-                    pod["metadata"]["labels"][REVISION] = json!(hash);
+                    let labels = &mut pod["metadata"]["labels"];
+                    labels["statefulset.kubernetes.io/pod-name"] = json!(name);
+                    labels["apps.kubernetes.io/pod-index"] = json!(ordinal.to_string());
+                    labels[REVISION] = json!(hash);
                     pod["spec"]["hostname"] = json!(name);
                     pod["spec"]["subdomain"] = set["spec"]["serviceName"].clone();
                 });
@@ -55,7 +45,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
             }
             Some((key, pod)) if is_over(pod) && !is_going(pod) => {
                 settled = false;
-                pods::delete(state, COMPONENT, (kind, &set), key);
+                pods::delete(state, COMPONENT, set, key);
             }
             Some((_, pod)) if !is_ready(pod) || is_going(pod) => {
                 settled = false;
@@ -66,51 +56,36 @@ pub(super) fn look(state: &mut State, key: &Key) {
             Some(_) => {}
         }
     }
-    let number_of = |key: &Key| -> i64 {
-        key.name
-            .rsplit_once('-')
-            .and_then(|(_, number)| number.parse().ok())
-            .unwrap_or(-1)
-    };
-    let mut beyond: Vec<&(Key, Object)> = own
-        .iter()
-        .filter(|(key, _)| number_of(key) >= wanted)
-        .collect();
-    beyond.sort_by_key(|(key, _)| -number_of(key));
-    if settled || parallel {
+    let number_of = |key: &Key| -> Option<i64> { key.name.rsplit_once('-')?.1.parse().ok() };
+    let beyond = own.iter().filter_map(|pod| Some((number_of(&pod.0)?, pod)));
+    let beyond = beyond.filter(|(number, _)| *number >= wanted);
+    match beyond.max_by_key(|(number, _)| *number) {
         // The last first, and the next when it is gone
-        if let Some((key, pod)) = beyond.first()
-            && !is_going(pod)
-        {
-            pods::delete(state, COMPONENT, (kind, &set), key);
+        Some((_, (key, pod))) if (settled || parallel) && !is_going(pod) => {
+            pods::delete(state, COMPONENT, set, key);
         }
-    }
-    if settled && beyond.is_empty() {
-        let old = (0..wanted)
-            .rev()
-            .filter_map(at)
-            .find(|(_, pod)| pod["metadata"]["labels"][REVISION] != hash);
-        if let Some((key, _)) = old {
-            pods::delete(state, COMPONENT, (kind, &set), key);
+        None if settled => {
+            let mut newest_first = (0..wanted).rev().filter_map(at);
+            if let Some((key, _)) = newest_first.find(|(_, pod)| !is_new(pod)) {
+                pods::delete(state, COMPONENT, set, key);
+            }
         }
+        _ => {}
     }
-    let own = made(&state.store, "pods", &set);
-    let count = |which: &dyn Fn(&Value) -> bool| {
-        own.iter()
-            .filter(|(_, pod)| !is_going(pod) && which(pod))
-            .count()
-    };
-    let is_new = |pod: &Value| pod["metadata"]["labels"][REVISION] == hash;
+    let own = made(&state.store, "pods", set);
+    let live = own.iter().filter(|(_, pod)| !is_going(pod));
+    let count = |which: &dyn Fn(&Value) -> bool| live.clone().filter(|(_, pod)| which(pod)).count();
     let updated = count(&is_new);
-    let current = match count(&|_| true) == updated {
+    let current = match live.clone().count() == updated {
         true => json!(hash),
         false => set["status"]["currentRevision"].clone(),
     };
     let status = json!({
-        "observedGeneration": set["metadata"]["generation"], "replicas": own.len(), "collisionCount": 0,
+        "observedGeneration": set["metadata"]["generation"], "replicas": own.len(),
         "readyReplicas": count(&is_ready), "availableReplicas": count(&is_ready),
-        "currentReplicas": count(&|pod| pod["metadata"]["labels"][REVISION] == current), "updatedReplicas": updated,
-        "currentRevision": current, "updateRevision": hash,
+        "currentReplicas": count(&|pod| pod["metadata"]["labels"][REVISION] == current),
+        "updatedReplicas": updated, "currentRevision": current, "updateRevision": hash,
     });
-    state.set_status("statefulsets", key, told(status));
+    let always = ["replicas", "availableReplicas"];
+    state.set_status("statefulsets", key, told(status, &always));
 }

@@ -1,27 +1,30 @@
 //! Everything that a whole run, simulated nodes and kubectl ask a real server for is served.
 
-use http::Method;
-use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
 use crate::server::kinds::Kind;
 
+/// What there must be in a new object of a kind.
+const BODIES: &str = include_str!("bodies.yaml");
 const REQUESTS: &str = include_str!("../recorded/requests.txt");
 
 /// A request as a line of the inventory has it: method, path, media type and body.
-fn request(line: &str) -> (Method, String, &'static str, String) {
+fn request(line: &str) -> (&'static str, String, &'static str, String) {
     let [verb, api, what, query, ..] = line.split(' ').collect::<Vec<_>>()[..] else {
         // Of a path there is no group
         panic!("{line}");
     };
     let (method, form) = match verb {
-        "create" => (Method::POST, "application/json"),
-        "update" => (Method::PUT, "application/json"),
-        "patch" if query.contains("force=true") => (Method::PATCH, APPLY),
-        "patch" if what.ends_with("/status") => (Method::PATCH, STRATEGIC),
-        "patch" => (Method::PATCH, MERGE),
-        "delete" => (Method::DELETE, "application/json"),
-        _ => (Method::GET, ""),
+        "create" => ("POST", "application/json"),
+        "update" => ("PUT", "application/json"),
+        "patch" if query.contains("force=true") => ("PATCH", APPLY),
+        "patch" if what.ends_with("/status") => ("PATCH", STRATEGIC),
+        "patch" => ("PATCH", MERGE),
+        "delete" => ("DELETE", "application/json"),
+        _ => ("GET", ""),
     };
     if api == "-" {
         return (method, what.to_owned(), form, String::new());
@@ -29,22 +32,16 @@ fn request(line: &str) -> (Method, String, &'static str, String) {
     let (plural, below) = what.split_once('/').unwrap_or((what, ""));
     let (group, _) = api.rsplit_once('/').unwrap_or(("", api));
     if group == "authorization.k8s.io" {
-        return (
-            method,
-            format!("/apis/{api}/{plural}"),
-            form,
-            json!({"spec": {"resourceAttributes": {}}}).to_string(),
-        );
+        let review = json!({"spec": {"resourceAttributes": {}}}).to_string();
+        return (method, format!("/apis/{api}/{plural}"), form, review);
     }
     let kind = Kind::named(plural);
     assert_eq!(kind.api_version(), api, "{line}");
     let mut path = kind.path("default");
     let mut body = json!({"apiVersion": api, "kind": kind.name, "metadata": {"name": "x"}});
-    if let Some(spec) = spec(plural).filter(|_| verb == "create" || form == APPLY) {
-        body["spec"] = spec;
-    }
-    if plural == "podtemplates" {
-        body["template"] = json!({"spec": spec("pods")});
+    if verb == "create" || form == APPLY || plural == "podtemplates" {
+        let more: BTreeMap<String, Value> = serde_saphyr::from_str(BODIES).expect("bodies.yaml");
+        json_patch::merge(&mut body, more.get(plural).unwrap_or(&json!({})));
     }
     if !matches!(verb, "create" | "list" | "watch") {
         path.push_str("/x");
@@ -52,49 +49,16 @@ fn request(line: &str) -> (Method, String, &'static str, String) {
     if !below.is_empty() {
         path = format!("{path}/{below}");
     }
-    let query: Vec<String> = query
-        .split('&')
-        .filter(|pair| *pair != "-")
-        .map(|pair| match pair {
-            "fieldSelector" => "fieldSelector=metadata.name%3Dx".to_owned(),
-            "labelSelector" => "labelSelector=a%3Db".to_owned(),
-            "timeoutSeconds" => "timeoutSeconds=0".to_owned(),
-            "resourceVersion" => "resourceVersion=0".to_owned(),
-            pair if pair.contains('=') => pair.to_owned(),
-            name => format!("{name}=1"),
-        })
-        .collect();
-    (
-        method,
-        format!("{path}?{}", query.join("&")),
-        form,
-        body.to_string(),
-    )
-}
-
-/// What there must be in a new object of a kind.
-fn spec(plural: &str) -> Option<serde_json::Value> {
-    let pod = json!({"containers": [{"name": "x", "image": "x"}]});
-    let labels = json!({"a": "b"});
-    let template = json!({"metadata": {"labels": labels}, "spec": pod});
-    Some(match plural {
-        "pods" => pod,
-        "deployments" | "daemonsets" | "replicasets" | "statefulsets" => {
-            json!({"selector": {"matchLabels": labels}, "template": template})
-        }
-        "jobs" | "cronjobs" => {
-            let mut template = template;
-            template["spec"]["restartPolicy"] = json!("Never");
-            let job = json!({"template": template});
-            match plural {
-                "jobs" => job,
-                _ => json!({"schedule": "* * * * *", "jobTemplate": {"spec": job}}),
-            }
-        }
-        "replicationcontrollers" => json!({"selector": labels, "template": template}),
-        "services" => json!({"ports": [{"port": 80}]}),
-        _ => return None,
-    })
+    let pairs = query.split('&').filter(|pair| *pair != "-");
+    let pairs = pairs.map(|pair| match pair {
+        "fieldSelector" => "fieldSelector=metadata.name%3Dx".to_owned(),
+        "labelSelector" => "labelSelector=a%3Db".to_owned(),
+        "timeoutSeconds" | "resourceVersion" => format!("{pair}=0"),
+        pair if pair.contains('=') => pair.to_owned(),
+        name => format!("{name}=1"),
+    });
+    let query = pairs.collect::<Vec<_>>().join("&");
+    (method, format!("{path}?{query}"), form, body.to_string())
 }
 
 #[tokio::test]
@@ -107,22 +71,17 @@ async fn the_inventory_is_served() {
         let message = answer["message"].as_str().unwrap_or_default();
         // A real server knows the group of no Windows object either
         let nowhere = message.contains("could not find the requested resource");
-        assert_eq!(
-            nowhere,
-            path == "/apis/windows.k8s.io/v1",
-            "{line}: {answer}"
-        );
-        assert!(
-            matches!(code, 200 | 201 | 400 | 404 | 409),
-            "{line}: {code} {answer}"
-        );
+        let is_windows = path == "/apis/windows.k8s.io/v1";
+        assert_eq!(nowhere, is_windows, "{line}: {answer}");
+        let known = matches!(code, 200 | 201 | 400 | 404 | 409);
+        assert!(known, "{line}: {code} {answer}");
         // Refused for what is missing in the object alone
         let excused = path.contains("/exec") || path.contains("/log");
         assert!(code != 400 || excused, "{line}: {answer}");
         served += 1;
     }
     assert!(served > 120, "{served} lines");
-    assert_eq!(scene.server.unserved(), std::collections::BTreeSet::new());
+    assert_eq!(scene.server.unserved(), BTreeSet::new());
 }
 
 #[tokio::test]
@@ -135,8 +94,8 @@ async fn what_is_not_served_is_said_and_noted() {
     ] {
         let (code, answer) = scene.get(path).await;
         assert_eq!(
-            (code, answer["reason"].as_str()),
-            (501, Some("NotImplemented")),
+            (code, &answer["reason"]),
+            (501, &json!("NotImplemented")),
             "{path}"
         );
         assert!(scene.server.unserved().contains(&format!("GET {path}")));

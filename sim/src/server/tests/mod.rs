@@ -1,22 +1,22 @@
 //! The server as its clients see it, through streams in memory.
 
 mod access;
+mod cases;
 mod clients;
 mod controllers;
-mod families;
 mod inventory;
 mod nonsense;
-mod objects;
-mod scheduling;
 mod watches;
 
-use http::{Method, Request};
+use http::Request;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
+use super::fields::Fields;
 use super::{Server, ServerOptions};
+use crate::topology::IpFamilies;
 
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -30,7 +30,15 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let server = Server::start(&ServerOptions::default()).expect("it starts");
+        Self::of(IpFamilies::default())
+    }
+
+    fn of(ip_families: IpFamilies) -> Self {
+        let options = ServerOptions {
+            ip_families,
+            ..ServerOptions::default()
+        };
+        let server = Server::start(&options).expect("it starts");
         let client = server.client();
         Self { server, client }
     }
@@ -38,64 +46,64 @@ impl Scene {
     /// Sends a request; gives status and body.
     async fn send(
         &self,
-        method: Method,
+        method: &str,
         path: &str,
         form: &str,
         body: impl Into<Vec<u8>>,
     ) -> (u16, Value) {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", form);
+        self.ask(method, path, [("content-type", form)], body).await
+    }
+
+    async fn ask<const N: usize>(
+        &self,
+        method: &str,
+        path: &str,
+        headers: [(&str, &str); N],
+        body: impl Into<Vec<u8>>,
+    ) -> (u16, Value) {
+        let request = Request::builder().method(method).uri(path);
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
         let request = request.body(Body::from(body.into())).expect("a request");
         let response = self.client.send(request).await.expect("an answer");
         let code = response.status().as_u16();
-        let body = response
-            .into_body()
-            .collect()
-            .await
-            .expect("a whole body")
-            .to_bytes();
-        (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
+        let body = response.into_body().collect().await.expect("a whole body");
+        (
+            code,
+            serde_json::from_slice(&body.to_bytes()).unwrap_or(Value::Null),
+        )
     }
 
     async fn get(&self, path: &str) -> (u16, Value) {
-        self.send(Method::GET, path, "", "").await
+        self.send("GET", path, "", "").await
     }
 
     async fn create(&self, path: &str, object: Value) -> Value {
         let (code, made) = self
-            .send(Method::POST, path, "application/json", object.to_string())
+            .send("POST", path, "application/json", object.to_string())
             .await;
         assert_eq!(code, 201, "{path}: {made}");
         made
     }
 
     async fn patch(&self, path: &str, form: &str, with: Value) -> Value {
-        let (code, changed) = self.send(Method::PATCH, path, form, with.to_string()).await;
+        let (code, changed) = self.send("PATCH", path, form, with.to_string()).await;
         assert!(matches!(code, 200 | 201), "{path}: {changed}");
         changed
     }
 
     async fn delete(&self, path: &str, options: Value) -> (u16, Value) {
-        self.send(
-            Method::DELETE,
-            path,
-            "application/json",
-            options.to_string(),
-        )
-        .await
+        self.send("DELETE", path, "application/json", options.to_string())
+            .await
     }
 
     /// A node that is ready, with room and labels.
     async fn node(&self, name: &str, labels: Value) {
         let mut labels = labels;
         labels["kubernetes.io/hostname"] = json!(name);
-        self.create(
-            "/api/v1/nodes",
-            json!({"metadata": {"name": name, "labels": labels}}),
-        )
-        .await;
+        let node = json!({"metadata": {"name": name, "labels": labels}});
+        self.create("/api/v1/nodes", node).await;
         self.node_status(name).await;
     }
 
@@ -111,10 +119,8 @@ impl Scene {
 
     /// The pods of a namespace, by name.
     async fn pods(&self, namespace: &str) -> Vec<Value> {
-        let (_, list) = self
-            .get(&format!("/api/v1/namespaces/{namespace}/pods"))
-            .await;
-        list["items"].as_array().expect("a list").clone()
+        let path = format!("/api/v1/namespaces/{namespace}/pods");
+        self.get(&path).await.1["items"].items().cloned().collect()
     }
 
     /// Tells of a pod that it runs and is ready.
@@ -127,12 +133,11 @@ impl Scene {
 }
 
 fn path_of(pod: &Value) -> String {
-    let text = |field: &str| pod["metadata"][field].as_str().expect("it has one");
-    format!(
-        "/api/v1/namespaces/{}/pods/{}",
-        text("namespace"),
-        text("name")
-    )
+    let (namespace, name) = (
+        pod["metadata"]["namespace"].text(),
+        pod["metadata"]["name"].text(),
+    );
+    format!("/api/v1/namespaces/{namespace}/pods/{name}")
 }
 
 fn pod(name: &str, spec: Value) -> Value {

@@ -1,9 +1,9 @@
 //! Clients that speak nonsense get a `Status`, and the server goes on.
 
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
+use crate::server::fields::Fields;
 use crate::server::kinds::KINDS;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -35,7 +35,7 @@ async fn bodies_of_any_shape_are_refused_or_stored_and_do_no_harm() {
         let path = kind.path("default");
         for shape in &shapes {
             let (code, answer) = scene
-                .send(Method::POST, &path, "application/json", shape.to_string())
+                .send("POST", &path, "application/json", shape.to_string())
                 .await;
             assert!(
                 matches!(code, 201 | 400 | 403 | 409 | 422),
@@ -48,16 +48,10 @@ async fn bodies_of_any_shape_are_refused_or_stored_and_do_no_harm() {
                 (APPLY, "ok7"),
                 ("application/json-patch+json", "ok"),
             ] {
-                let (code, answer) = scene
-                    .send(
-                        Method::PATCH,
-                        &format!("{path}/{name}"),
-                        form,
-                        shape.to_string(),
-                    )
-                    .await;
+                let path = format!("{path}/{name}");
+                let (code, answer) = scene.send("PATCH", &path, form, shape.to_string()).await;
                 // As a real one says of what is applied
-                let message = answer["message"].as_str().unwrap_or_default();
+                let message = answer["message"].text();
                 let undeclared = code == 500 && message.ends_with("field not declared in schema");
                 assert!(
                     undeclared || matches!(code, 200 | 201 | 400 | 403 | 404 | 409 | 422),
@@ -75,23 +69,24 @@ async fn bodies_of_any_shape_are_refused_or_stored_and_do_no_harm() {
 async fn what_is_no_json_or_too_much_of_it_is_refused() {
     let scene = Scene::new();
     let large = format!("{{\"x\": \"{}\"}}", "y".repeat(10 * 1024 * 1024));
-    for (form, body, code) in [
-        ("application/json", "{".to_owned(), 400),
-        ("application/json", "\u{0}".to_owned(), 400),
-        ("application/vnd.kubernetes.protobuf", "k8s".to_owned(), 415),
-        ("application/json", large, 413),
+    for (method, path, form, body, code) in [
+        ("POST", "", "application/json", "{", 400),
+        ("POST", "", "application/json", "\u{0}", 400),
+        (
+            "POST",
+            "",
+            "application/vnd.kubernetes.protobuf",
+            "k8s",
+            415,
+        ),
+        ("POST", "", "application/json", &large, 413),
+        ("PATCH", "/x", "text/plain", "x", 415),
     ] {
-        let (is, answer) = scene.send(Method::POST, PODS, form, body).await;
-        assert_eq!(
-            (is, answer["kind"].as_str()),
-            (code, Some("Status")),
-            "{form}"
-        );
+        let (is, answer) = scene
+            .send(method, &format!("{PODS}{path}"), form, body)
+            .await;
+        assert_eq!((is, answer["kind"].text()), (code, "Status"), "{form}");
     }
-    let (code, _) = scene
-        .send(Method::PATCH, &format!("{PODS}/x"), "text/plain", "x")
-        .await;
-    assert_eq!(code, 415);
 }
 
 #[tokio::test]
@@ -121,9 +116,5 @@ async fn paths_and_queries_of_any_kind_are_answered() {
         );
     }
     let (code, list) = scene.get("/api/v1/namespaces").await;
-    assert_eq!(
-        (code, list["items"].as_array().map(Vec::len)),
-        (200, Some(4))
-    );
-    assert_ne!(list["items"], Value::Null);
+    assert_eq!((code, list["items"].items().len()), (200, 4));
 }

@@ -6,6 +6,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{MERGE, Scene};
+use crate::server::fields::Fields;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -16,8 +17,9 @@ struct Watch {
 }
 
 impl Watch {
-    async fn of(scene: &Scene, path: &str) -> Self {
-        let request = Request::get(path).body(Body::empty()).expect("a request");
+    async fn of(scene: &Scene, query: &str) -> Self {
+        let request = Request::get(format!("{MAPS}{query}"));
+        let request = request.body(Body::empty()).expect("a request");
         let response = scene.client.send(request).await.expect("an answer");
         assert_eq!(response.status(), 200);
         Self {
@@ -41,12 +43,8 @@ impl Watch {
     /// Type and name of the next event.
     async fn told(&mut self) -> String {
         let event = self.next().await.expect("an event");
-        let name = event["object"]["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default();
-        format!("{} {name}", event["type"].as_str().unwrap_or_default())
-            .trim_end()
-            .to_owned()
+        let name = event["object"]["metadata"]["name"].text();
+        format!("{} {name}", event["type"].text())
     }
 }
 
@@ -58,31 +56,19 @@ fn map(name: &str, label: &str) -> Value {
 async fn who_enters_a_selection_is_added_and_who_leaves_it_deleted() {
     let scene = Scene::new();
     scene.create(MAPS, map("old", "a")).await;
-    let mut watch = Watch::of(&scene, &format!("{MAPS}?watch=true&labelSelector=l%3Da")).await;
+    let mut watch = Watch::of(&scene, "?watch=true&labelSelector=l%3Da").await;
     assert_eq!(watch.told().await, "ADDED old");
     scene.create(MAPS, map("other", "b")).await;
     scene.create(MAPS, map("new", "a")).await;
     assert_eq!(watch.told().await, "ADDED new");
-    scene
-        .patch(&format!("{MAPS}/new"), MERGE, json!({"data": {"x": "1"}}))
-        .await;
-    assert_eq!(watch.told().await, "MODIFIED new");
-    scene
-        .patch(
-            &format!("{MAPS}/new"),
-            MERGE,
-            json!({"metadata": {"labels": {"l": "b"}}}),
-        )
-        .await;
-    assert_eq!(watch.told().await, "DELETED new");
-    scene
-        .patch(
-            &format!("{MAPS}/other"),
-            MERGE,
-            json!({"metadata": {"labels": {"l": "a"}}}),
-        )
-        .await;
-    assert_eq!(watch.told().await, "ADDED other");
+    for (name, change, told) in [
+        ("new", json!({"data": {"x": "1"}}), "MODIFIED new"),
+        ("new", map("new", "b"), "DELETED new"),
+        ("other", map("other", "a"), "ADDED other"),
+    ] {
+        scene.patch(&format!("{MAPS}/{name}"), MERGE, change).await;
+        assert_eq!(watch.told().await, told);
+    }
     scene.delete(&format!("{MAPS}/old"), json!({})).await;
     assert_eq!(watch.told().await, "DELETED old");
 }
@@ -93,23 +79,16 @@ async fn initial_events_end_with_a_bookmark_from_which_it_goes_on() {
     scene.create(MAPS, map("one", "a")).await;
     let query = "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
                  &labelSelector=l";
-    let mut watch = Watch::of(&scene, &format!("{MAPS}?{query}")).await;
+    let mut watch = Watch::of(&scene, &format!("?{query}")).await;
     assert_eq!(watch.told().await, "ADDED one");
     let bookmark = watch.next().await.expect("a bookmark");
     assert_eq!(bookmark["type"], "BOOKMARK");
-    assert_eq!(
-        bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"],
-        "true"
-    );
-    let version = bookmark["object"]["metadata"]["resourceVersion"]
-        .as_str()
-        .expect("a version");
+    let meta = &bookmark["object"]["metadata"];
+    assert_eq!(meta["annotations"]["k8s.io/initial-events-end"], "true");
+    let version = meta["resourceVersion"].text();
     scene.create(MAPS, map("two", "a")).await;
-    let mut again = Watch::of(
-        &scene,
-        &format!("{MAPS}?watch=true&resourceVersion={version}"),
-    )
-    .await;
+    let query = format!("?watch=true&resourceVersion={version}");
+    let mut again = Watch::of(&scene, &query).await;
     for watch in [&mut watch, &mut again] {
         assert_eq!(watch.told().await, "ADDED two");
     }
@@ -119,44 +98,34 @@ async fn initial_events_end_with_a_bookmark_from_which_it_goes_on() {
 async fn a_version_that_is_not_remembered_is_gone() {
     let scene = Scene::new();
     let made = scene.create(MAPS, map("one", "a")).await;
-    let version = made["metadata"]["resourceVersion"]
-        .as_str()
-        .expect("a version")
-        .to_owned();
+    let version = made["metadata"]["resourceVersion"].text();
     scene.create(MAPS, map("two", "a")).await;
     scene.server.shared.state().store.compact();
-    let mut watch = Watch::of(
-        &scene,
-        &format!("{MAPS}?watch=true&resourceVersion={version}"),
-    )
-    .await;
+    let query = format!("?watch=true&resourceVersion={version}");
+    let mut watch = Watch::of(&scene, &query).await;
     let event = watch.next().await.expect("an event");
     assert_eq!(
-        (&event["type"], &event["object"]["code"]),
-        (&json!("ERROR"), &json!(410))
+        (event["type"].text(), event["object"]["code"].number()),
+        ("ERROR", 410)
     );
     assert_eq!(watch.next().await, None);
-    let (code, _) = scene
-        .get(&format!("{MAPS}?watch=true&resourceVersion=soon"))
-        .await;
-    assert_eq!(code, 400);
+    let soon = format!("{MAPS}?watch=true&resourceVersion=soon");
+    assert_eq!(scene.get(&soon).await.0, 400);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_tells_how_far_it_is_and_ends_when_it_is_to() {
     let scene = Scene::new();
     let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=90&labelSelector=none";
-    let mut watch = Watch::of(&scene, &format!("{MAPS}?{query}")).await;
+    let mut watch = Watch::of(&scene, &format!("?{query}")).await;
     scene.create(MAPS, map("one", "a")).await;
     for _ in 0..2 {
         let event = watch.next().await.expect("a bookmark");
         let version = scene.server.shared.state().store.version().to_string();
+        let told = &event["object"]["metadata"]["resourceVersion"];
         assert_eq!(
-            (
-                &event["type"],
-                &event["object"]["metadata"]["resourceVersion"]
-            ),
-            (&json!("BOOKMARK"), &json!(version))
+            (event["type"].text(), told.text()),
+            ("BOOKMARK", version.as_str())
         );
     }
     assert_eq!(watch.next().await, None);
@@ -165,7 +134,7 @@ async fn a_watch_tells_how_far_it_is_and_ends_when_it_is_to() {
 #[tokio::test]
 async fn nothing_is_left_when_it_stops() {
     let scene = Scene::new();
-    let mut watch = Watch::of(&scene, &format!("{MAPS}?watch=true&labelSelector=none")).await;
+    let mut watch = Watch::of(&scene, "?watch=true&labelSelector=none").await;
     let Scene { server, client } = scene;
     drop(client);
     server.stop().await;

@@ -4,14 +4,13 @@ use serde_json::Value;
 
 use super::{Rejection, Scene};
 use crate::placing::matches;
+use crate::server::fields::Fields;
+use crate::server::store::Object;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 fn terms<'a>(pod: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
-    pod["spec"]["affinity"][kind][REQUIRED]
-        .as_array()
-        .into_iter()
-        .flatten()
+    pod["spec"]["affinity"][kind][REQUIRED].items()
 }
 
 /// Whether a pod asks anything of other pods.
@@ -37,7 +36,7 @@ pub(super) fn is_about(term: &Value, of: &Value, pod: &Value) -> bool {
 
 /// Whether two nodes are the same place to a term.
 pub(super) fn is_together(term: &Value, one: &Value, other: &Value) -> bool {
-    let key = term["topologyKey"].as_str().unwrap_or_default();
+    let key = term["topologyKey"].text();
     let value = |node: &Value| node["metadata"]["labels"].get(key).cloned();
     value(one).is_some_and(|own| value(other) == Some(own))
 }
@@ -65,22 +64,18 @@ pub(super) fn check(
     let against = |term: &Value, of: &Value, about: &Value, there: &Value| {
         is_about(term, of, about) && is_together(term, there, node)
     };
-    let apart = terms(pod, "podAntiAffinity")
-        .any(|term| placed().any(|(other, there)| against(term, pod, other, there)));
-    if apart {
+    let mut own = terms(pod, "podAntiAffinity");
+    if own.any(|term| placed().any(|(other, there)| against(term, pod, other, there))) {
         let reason = "node(s) didn't match pod anti-affinity rules";
-        return Err(Rejection::for_now(vec![reason.to_owned()]));
+        return Err(Rejection::for_now([reason]));
     }
-    let aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
-    let mut aloof = aloof.flat_map(|(other, there)| {
-        terms(other, "podAntiAffinity").map(move |term| (term, other, there))
-    });
-    let unwanted = aloof.any(|(term, other, there)| against(term, other, pod, there));
-    match unwanted {
-        true => {
-            let reason = "node(s) didn't satisfy existing pods anti-affinity rules";
-            Err(Rejection::for_now(vec![reason.to_owned()]))
-        }
-        false => Ok(()),
+    let mut aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
+    let minds = |(other, there): &(Object, Object)| {
+        terms(other, "podAntiAffinity").any(|term| against(term, other, pod, there))
+    };
+    if aloof.any(minds) {
+        let reason = "node(s) didn't satisfy existing pods anti-affinity rules";
+        return Err(Rejection::for_now([reason]));
     }
+    Ok(())
 }

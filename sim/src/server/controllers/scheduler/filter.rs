@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Place, Rejection, Scene, Wanted, affinity, room};
 use crate::placing::{node_terms, selects, tolerated};
+use crate::server::fields::Fields;
 
 /// Whether a node takes a pod, as if some pods were not there.
 pub(super) fn check(
@@ -13,27 +14,24 @@ pub(super) fn check(
     without: &[&Value],
 ) -> Result<(), Rejection> {
     let (pod, node) = (wanted.pod, &*place.node);
-    if !named(pod, &place.name) {
-        return Err(Rejection::for_good(
-            "node(s) didn't satisfy plugin(s) [NodeAffinity]",
-        ));
-    }
-    if !place.open {
-        if node["spec"]["unschedulable"] == true && !tolerated(pod, &unschedulable()) {
-            return Err(Rejection::for_good("node(s) were unschedulable"));
-        }
-        if untolerated(pod, node) {
-            return Err(Rejection::for_good("node(s) had untolerated taint(s)"));
-        }
-    }
-    if !selects(pod, node) {
-        return Err(Rejection::for_good(
-            "node(s) didn't match Pod's node affinity/selector",
-        ));
+    let closed = node["spec"]["unschedulable"] == true;
+    let for_good = if !named(pod, &place.name) {
+        "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+    } else if !place.open && closed && !tolerated(pod, &unschedulable()) {
+        "node(s) were unschedulable"
+    } else if !place.open && untolerated(pod, node) {
+        "node(s) had untolerated taint(s)"
+    } else if !selects(pod, node) {
+        "node(s) didn't match Pod's node affinity/selector"
+    } else {
+        ""
+    };
+    if !for_good.is_empty() {
+        return Err(Rejection::for_good(for_good));
     }
     if !room::ports_are_free(pod, &place.without(without)) {
         let reason = "node(s) didn't have free ports for the requested pod ports";
-        return Err(Rejection::for_now(vec![reason.to_owned()]));
+        return Err(Rejection::for_now([reason]));
     }
     let missing = room::missing(wanted, place, without);
     if !missing.is_empty() {
@@ -55,7 +53,7 @@ impl Place {
 
 /// Whether a node takes the pods of a daemon set, whatever is on it.
 pub(in crate::server::controllers) fn takes(pod: &Value, node: &Value) -> bool {
-    let name = node["metadata"]["name"].as_str().unwrap_or_default();
+    let name = node["metadata"]["name"].text();
     let aimed = pod["spec"]["nodeName"].as_str();
     aimed.is_none_or(|aimed| aimed == name)
         && named(pod, name)
@@ -68,12 +66,8 @@ fn unschedulable() -> Value {
 }
 
 fn untolerated(pod: &Value, node: &Value) -> bool {
-    let taints = node["spec"]["taints"].as_array();
-    taints
-        .into_iter()
-        .flatten()
-        .filter(|taint| taint["effect"] != "PreferNoSchedule")
-        .any(|taint| !tolerated(pod, taint))
+    let mut taints = node["spec"]["taints"].items();
+    taints.any(|taint| taint["effect"] != "PreferNoSchedule" && !tolerated(pod, taint))
 }
 
 /// Whether a pod that names its nodes names this one: such a pod is not tried on others at all
@@ -82,13 +76,15 @@ fn named(pod: &Value, name: &str) -> bool {
     let Some(terms) = node_terms(pod).filter(|terms| !terms.is_empty()) else {
         return true;
     };
+    let is_by_name = |one: &&Value| one["key"] == "metadata.name" && one["operator"] == "In";
     let names = |term: &Value| -> Option<bool> {
-        let fields = term["matchFields"].as_array()?;
-        let mut by_name = fields
-            .iter()
-            .filter(|one| one["key"] == "metadata.name" && one["operator"] == "In");
-        let values = by_name.next()?["values"].as_array()?;
-        Some(values.iter().any(|value| value == name))
+        let by_name = term["matchFields"].items().find(is_by_name)?;
+        Some(
+            by_name["values"]
+                .as_array()?
+                .iter()
+                .any(|value| value == name),
+        )
     };
     // One term that names none leaves all in question
     terms.iter().any(|term| names(term) != Some(false))

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use self::room::Amounts;
 use self::score::Scores;
-use super::pods::{condition, is_going, is_over, set_condition};
+use super::pods::{condition, condition_mut, is_going, is_over, set_condition};
 use crate::clock;
-use crate::server::kinds::Kind;
+use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
@@ -35,16 +35,16 @@ struct Rejection {
 }
 
 impl Rejection {
-    fn for_good(reason: impl Into<String>) -> Self {
+    fn for_good(reason: &str) -> Self {
         Self {
-            reasons: vec![reason.into()],
+            reasons: vec![reason.to_owned()],
             resolvable: false,
         }
     }
 
-    fn for_now(reasons: Vec<String>) -> Self {
+    fn for_now(reasons: impl IntoIterator<Item: Into<String>>) -> Self {
         Self {
-            reasons,
+            reasons: reasons.into_iter().map(Into::into).collect(),
             resolvable: true,
         }
     }
@@ -67,14 +67,14 @@ struct Place {
 
 impl Place {
     fn of(name: &str, node: &Object) -> Self {
-        let taints = node["spec"]["taints"].as_array();
+        let taints = node["spec"]["taints"].items();
         Self {
             name: name.to_owned(),
             node: Arc::clone(node),
             pods: Vec::new(),
             taken: Amounts::new(),
             allocatable: room::allocatable(node),
-            open: node["spec"]["unschedulable"] != true && taints.is_none_or(Vec::is_empty),
+            open: node["spec"]["unschedulable"] != true && taints.len() == 0,
         }
     }
 }
@@ -118,10 +118,10 @@ impl Scene {
     }
 
     fn at(&self, name: &str) -> Option<usize> {
-        let found = self
-            .places
-            .binary_search_by(|place| place.name.as_str().cmp(name));
-        found.ok()
+        let places = &self.places;
+        places
+            .binary_search_by(|place| place.name.as_str().cmp(name))
+            .ok()
     }
 
     /// Every pod with the node that it is on.
@@ -141,18 +141,16 @@ struct Wanted<'a> {
 }
 
 pub(super) fn look(state: &mut State) {
-    let mut waiting: Vec<(Reverse<i64>, String, Key)> = state
-        .store
-        .pods_of("")
-        .filter_map(|(key, pod)| {
-            let ours = pod["spec"]["schedulerName"] == COMPONENT && !is_going(pod);
-            let gated = pod["spec"]["schedulingGates"]
-                .as_array()
-                .is_some_and(|gates| !gates.is_empty());
-            let since = pod["metadata"]["creationTimestamp"]
-                .as_str()
-                .unwrap_or_default();
-            (ours && !gated).then(|| (Reverse(priority(pod)), since.to_owned(), key.clone()))
+    let unplaced = state.store.pods_of("").filter(|(_, pod)| {
+        let spec = &pod["spec"];
+        spec["schedulerName"] == COMPONENT
+            && !is_going(pod)
+            && spec["schedulingGates"].items().len() == 0
+    });
+    let mut waiting: Vec<(Reverse<i64>, String, Key)> = unplaced
+        .map(|(key, pod)| {
+            let since = pod["metadata"]["creationTimestamp"].text();
+            (Reverse(priority(pod)), since.to_owned(), key.clone())
         })
         .collect();
     waiting.sort();
@@ -167,7 +165,7 @@ pub(super) fn look(state: &mut State) {
 }
 
 fn priority(pod: &Value) -> i64 {
-    pod["spec"]["priority"].as_i64().unwrap_or(0)
+    pod["spec"]["priority"].number()
 }
 
 /// Whether two pods fare alike on every node: all that filters and scores read of them is the same.
@@ -186,7 +184,6 @@ fn is_like(one: &Value, other: &Value) -> bool {
 /// Places a pod, or says why it stays where it is. The scene is kept as it then is, and what was found
 /// for the `last` pod holds for another like it.
 fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fit>)>, key: &Key) {
-    let pods = Kind::named("pods");
     let Some(pod) = state.store.get("pods", key).cloned() else {
         return;
     };
@@ -222,70 +219,43 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
         _ => "",
     };
     let message = format!("{why} {before}preemption: {}", found.words());
-    if let preempt::Found::Victims { node, victims, .. } = &found {
-        preempt::remove(state, &pod, node, victims);
+    let mut nominated = None;
+    if let preempt::Found::Victims { node, victims } = found {
+        preempt::remove(state, &pod, &node, &victims);
         *scene = Scene::of(state);
+        nominated = Some(node);
     }
-    let nominated = match &found {
-        preempt::Found::Victims { node, .. } => Some(node.clone()),
-        _ => None,
-    };
-    let known = condition(&pod, "PodScheduled").is_some_and(|known| known["message"] == *message);
-    if known {
+    if condition(&pod, "PodScheduled").is_some_and(|known| known["message"] == message) {
         return;
     }
     state.edit("pods", key, |pod| {
         let status = &mut pod["status"];
-        scheduled(status, "False", &message);
+        set_condition(status, ("PodScheduled", "False", "Unschedulable"), &message);
         if let Some(node) = nominated {
             status["nominatedNodeName"] = json!(node);
         }
     });
-    state.tell(
-        COMPONENT,
-        (pods, &pod),
-        ("Warning", "FailedScheduling", &message),
-    );
+    state.tell(COMPONENT, &pod, ("Warning", "FailedScheduling", &message));
 }
 
-/// Sets whether a pod is placed.
-fn scheduled(status: &mut Value, is: &str, message: &str) {
-    set_condition(status, "PodScheduled", is, "Unschedulable", message);
-    let conditions = status["conditions"].as_array_mut().into_iter().flatten();
-    for condition in conditions.filter(|condition| condition["type"] == "PodScheduled") {
-        condition["lastProbeTime"] = Value::Null;
-        if let Some(condition) = condition.as_object_mut() {
-            condition.retain(|_, value| !value.is_null());
-            if is == "True" {
-                condition.remove("reason");
-                condition.remove("message");
-            }
-        }
-    }
-}
-
-/// `0/8 nodes are available: 2 node(s) had untolerated taint(s), …` (`framework/types.go`,
-/// `FitError`).
+/// `2 node(s) had untolerated taint(s), …` (`framework/types.go`, `FitError`).
 fn refusals(looked: &[Fit]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for taken in looked {
-        for reason in taken
-            .as_ref()
-            .err()
-            .into_iter()
-            .flat_map(|rejection| &rejection.reasons)
-        {
-            *counts.entry(reason).or_default() += 1;
-        }
+    let refused = looked.iter().filter_map(|fit| fit.as_ref().err());
+    for reason in refused.flat_map(|rejection| &rejection.reasons) {
+        *counts.entry(reason).or_default() += 1;
     }
-    let all = looked.len();
-    if all == 0 {
+    if looked.is_empty() {
         return "no nodes available to schedule pods".to_owned();
     }
-    let mut told: Vec<String> = counts
+    let told = counts
         .iter()
-        .map(|(reason, count)| format!("{count} {reason}"))
-        .collect();
+        .map(|(reason, count)| format!("{count} {reason}"));
+    none_of(looked.len(), told.collect())
+}
+
+/// `0/8 nodes are available: …`, by the reasons of which each tells of how many.
+fn none_of(all: usize, mut told: Vec<String>) -> String {
     told.sort();
     format!("0/{all} nodes are available: {}.", told.join(", "))
 }
@@ -294,23 +264,21 @@ fn refusals(looked: &[Fit]) -> String {
 pub(in crate::server) fn bind(state: &mut State, key: &Key, node: &str) {
     state.edit("pods", key, |pod| {
         pod["spec"]["nodeName"] = json!(node);
-        scheduled(&mut pod["status"], "True", "");
-        if let Some(status) = pod["status"].as_object_mut() {
-            status.remove("nominatedNodeName");
+        let status = &mut pod["status"];
+        set_condition(status, ("PodScheduled", "True", ""), "");
+        if let Some(placed) = condition_mut(status, "PodScheduled") {
+            placed.remove("reason");
+            placed.remove("message");
         }
+        status.remove("nominatedNodeName");
         // Placing is no change of what a client wants
         if let Some(generation) = pod["metadata"]["generation"].as_i64() {
             pod["metadata"]["generation"] = json!(generation - 1);
         }
     });
     tracing::trace!(pod = %key, node, at = %clock::now(), "placed");
-    let Some(pod) = state.store.get("pods", key).cloned() else {
-        return;
-    };
-    let message = format!("Successfully assigned {key} to {node}");
-    state.tell(
-        COMPONENT,
-        (Kind::named("pods"), &pod),
-        ("Normal", "Scheduled", &message),
-    );
+    if let Some(pod) = state.store.get("pods", key).cloned() {
+        let message = format!("Successfully assigned {key} to {node}");
+        state.tell(COMPONENT, &pod, ("Normal", "Scheduled", &message));
+    }
 }

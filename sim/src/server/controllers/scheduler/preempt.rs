@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::{COMPONENT, Fit, Scene, Wanted, filter, priority};
+use super::{COMPONENT, Fit, Place, Scene, Wanted, filter, none_of, priority};
 use crate::server::controllers::pods::{is_going, set_condition};
-use crate::server::kinds::Kind;
+use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 
@@ -29,20 +29,13 @@ impl Found {
         match self {
             Self::Not(why) => format!("not eligible due to {why}."),
             Self::Nowhere { unhelpful, in_vain } => {
-                let mut told = Vec::new();
-                if *in_vain > 0 {
-                    told.push(format!(
-                        "{in_vain} No preemption victims found for incoming pod"
-                    ));
-                }
-                if *unhelpful > 0 {
-                    told.push(format!(
-                        "{unhelpful} Preemption is not helpful for scheduling"
-                    ));
-                }
-                let all = unhelpful + in_vain;
-                told.sort();
-                format!("0/{all} nodes are available: {}.", told.join(", "))
+                let all = [
+                    (in_vain, "No preemption victims found for incoming pod"),
+                    (unhelpful, "Preemption is not helpful for scheduling"),
+                ];
+                let told = all.iter().filter(|(count, _)| **count > 0);
+                let told = told.map(|(count, words)| format!("{count} {words}"));
+                none_of(unhelpful + in_vain, told.collect())
             }
             Self::Victims { node, victims } => format!(
                 "found a potential placement for pod on node {node}, preempting {} victims",
@@ -65,13 +58,10 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found 
             return Found::Not("a terminating pod on the nominated node");
         }
     }
-    let mut best: Option<(i64, usize, String, Vec<Value>)> = None;
+    let mut best: Option<((Option<i64>, usize), &Place, Vec<&Value>)> = None;
     let (mut unhelpful, mut in_vain) = (0, 0);
     for (place, rejection) in scene.places.iter().zip(looked) {
-        let resolvable = rejection
-            .as_ref()
-            .is_err_and(|rejection| rejection.resolvable);
-        if !resolvable {
+        if !rejection.as_ref().is_err_and(|why| why.resolvable) {
             unhelpful += 1;
             continue;
         }
@@ -84,56 +74,43 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found 
         // As many as can stay do, the most important ones first
         gone.sort_by_key(|other| std::cmp::Reverse(priority(other)));
         for other in gone.clone() {
-            let rest: Vec<&Value> = gone
+            let rest = gone
                 .iter()
                 .copied()
-                .filter(|one| !std::ptr::eq(*one, other))
-                .collect();
+                .filter(|one| !std::ptr::eq(*one, other));
+            let rest: Vec<&Value> = rest.collect();
             if filter::check(scene, wanted, place, &rest).is_ok() {
                 gone = rest;
             }
         }
-        let highest = gone
-            .iter()
-            .map(|other| priority(other))
-            .max()
-            .unwrap_or(i64::MIN);
-        let better = best
-            .as_ref()
-            .is_none_or(|(least, count, ..)| (highest, gone.len()) < (*least, *count));
-        if better {
-            let victims = gone.iter().map(|other| (*other).clone()).collect();
-            best = Some((highest, gone.len(), place.name.clone(), victims));
+        let highest = gone.iter().map(|other| priority(other)).max();
+        let cost = (highest, gone.len());
+        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+            best = Some((cost, place, gone));
         }
     }
     match best {
-        Some((_, _, node, victims)) => Found::Victims { node, victims },
+        Some((_, place, gone)) => Found::Victims {
+            node: place.name.clone(),
+            victims: gone.into_iter().cloned().collect(),
+        },
         None => Found::Nowhere { unhelpful, in_vain },
     }
 }
 
 /// Has the victims go.
 pub(super) fn remove(state: &mut State, pod: &Value, node: &str, victims: &[Value]) {
-    let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+    let uid = pod["metadata"]["uid"].text();
     for victim in victims {
-        let text = |field: &str| victim["metadata"][field].as_str().unwrap_or_default();
-        let key = Key::new(text("namespace"), text("name"));
+        let meta = &victim["metadata"];
+        let key = Key::new(meta["namespace"].text(), meta["name"].text());
         state.edit("pods", &key, |victim| {
             let message = format!("{COMPONENT}: preempting to accommodate a higher priority pod");
-            set_condition(
-                &mut victim["status"],
-                "DisruptionTarget",
-                "True",
-                "PreemptionByScheduler",
-                &message,
-            );
+            let disrupted = ("DisruptionTarget", "True", "PreemptionByScheduler");
+            set_condition(&mut victim["status"], disrupted, &message);
         });
         state.discard("pods", &key);
         let message = format!("Preempted by pod {uid} on node {node}");
-        state.tell(
-            COMPONENT,
-            (Kind::named("pods"), victim),
-            ("Normal", "Preempted", &message),
-        );
+        state.tell(COMPONENT, victim, ("Normal", "Preempted", &message));
     }
 }

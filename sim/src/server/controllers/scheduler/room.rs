@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Place, Wanted};
 use crate::pods::resources::amount;
+use crate::server::fields::Fields;
 
 /// How much of what.
 pub(super) type Amounts = BTreeMap<String, f64>;
@@ -21,8 +22,8 @@ pub(super) fn add(to: &mut Amounts, more: &Amounts) {
 }
 
 fn amounts(value: &Value) -> Amounts {
-    let fields = value.as_object().into_iter().flatten();
-    fields
+    let amounts = value.fields();
+    amounts
         .filter_map(|(name, value)| Some((name.clone(), amount(value.as_str()?)?)))
         .collect()
 }
@@ -30,29 +31,18 @@ fn amounts(value: &Value) -> Amounts {
 /// What a pod asks for: its containers together, or the largest that runs before them, and its
 /// overhead.
 pub(super) fn requests(pod: &Value) -> Amounts {
-    let of = |list: &str| -> Vec<Amounts> {
-        let containers = pod["spec"][list].as_array();
-        containers
-            .into_iter()
-            .flatten()
-            .map(|one| amounts(&one["resources"]["requests"]))
-            .collect()
+    let spec = &pod["spec"];
+    let of = |list: &str| {
+        let containers = spec[list].items();
+        containers.map(|one| amounts(&one["resources"]["requests"]))
     };
     let mut all = Amounts::new();
-    for own in of("containers") {
-        for (name, amount) in own {
-            *all.entry(name).or_default() += amount;
-        }
+    of("containers").for_each(|own| add(&mut all, &own));
+    for (name, amount) in of("initContainers").flatten() {
+        let most = all.entry(name).or_default();
+        *most = most.max(amount);
     }
-    for own in of("initContainers") {
-        for (name, amount) in own {
-            let most = all.entry(name).or_default();
-            *most = most.max(amount);
-        }
-    }
-    for (name, amount) in amounts(&pod["spec"]["overhead"]) {
-        *all.entry(name).or_default() += amount;
-    }
+    add(&mut all, &amounts(&spec["overhead"]));
     all
 }
 
@@ -88,14 +78,10 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
 
 /// The ports of the node that a pod takes.
 pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
-    let containers = pod["spec"]["containers"].as_array();
-    let ports = containers
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["ports"].as_array())
-        .flatten();
+    let containers = pod["spec"]["containers"].items();
+    let ports = containers.flat_map(|one| one["ports"].items());
     ports
-        .filter(|port| port["hostPort"].as_u64().is_some_and(|number| number > 0))
+        .filter(|port| port["hostPort"].number() > 0)
         .map(|port| {
             (
                 &port["hostPort"],
@@ -112,51 +98,4 @@ pub(super) fn ports_are_free<'a>(
         let mut others = own.clone();
         !others.any(|other| ports(other).any(|taken| taken == wanted))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn asks(cpu: &str, port: u16) -> Value {
-        json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}},
-            "ports": [{"hostPort": port, "protocol": "TCP"}]}]}})
-    }
-
-    #[test]
-    fn what_is_taken_is_not_left() {
-        let node = json!({"status": {"allocatable": {"cpu": "1", "pods": "2"}}});
-        let (small, large) = (asks("100m", 80), asks("900m", 81));
-        let place = |pods: &[&Value]| {
-            let mut taken = Amounts::new();
-            for pod in pods {
-                add(&mut taken, &requests(pod));
-            }
-            Place {
-                pods: pods.iter().map(|pod| Arc::new((*pod).clone())).collect(),
-                taken,
-                ..Place::of("a", &Arc::new(node.clone()))
-            }
-        };
-        let lacks = |pod, place: &Place, without: &[&Value]| {
-            let requests = requests(pod);
-            missing(&Wanted { pod, requests }, place, without)
-        };
-        let nothing = Vec::<String>::new();
-        assert_eq!(lacks(&large, &place(&[&small]), &[]), nothing);
-        let full = place(&[&small, &small]);
-        assert_eq!(
-            lacks(&large, &full, &[]),
-            ["Too many pods", "Insufficient cpu"]
-        );
-        assert_eq!(lacks(&large, &full, &[&full.pods[0]]), nothing);
-        let free = |own: &[&Value]| ports_are_free(&small, &own.iter().copied());
-        assert!(!free(&[&large, &small]) && free(&[&large]));
-        let gpu = json!({"spec": {"containers": [{"resources": {"requests": {"gpu": "1"}}}]}});
-        assert_eq!(lacks(&gpu, &place(&[]), &[]), ["Insufficient gpu"]);
-    }
 }

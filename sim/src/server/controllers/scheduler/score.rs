@@ -6,6 +6,7 @@ use super::affinity::{is_about, is_together};
 use super::room::Amounts;
 use super::{Fit, Place, Scene, Wanted};
 use crate::placing::{is_of_term, tolerated};
+use crate::server::fields::Fields;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
@@ -71,16 +72,15 @@ fn weight(term: &Value) -> f64 {
 }
 
 fn by_node(pod: &Value, node: &Value) -> f64 {
-    let terms = pod["spec"]["affinity"]["nodeAffinity"][PREFERRED].as_array();
-    let terms = terms.into_iter().flatten();
+    let terms = pod["spec"]["affinity"]["nodeAffinity"][PREFERRED].items();
     let hold = terms.filter(|term| is_of_term(&term["preference"], node));
     hold.map(weight).sum()
 }
 
 fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
     let of = |kind: &str, sign: f64| -> f64 {
-        let terms = pod["spec"]["affinity"][kind][PREFERRED].as_array();
-        let sums = terms.into_iter().flatten().map(|weighted| {
+        let terms = pod["spec"]["affinity"][kind][PREFERRED].items();
+        let sums = terms.map(|weighted| {
             let term = &weighted["podAffinityTerm"];
             let near = scene.placed().filter(|(other, there)| {
                 is_about(term, pod, other) && is_together(term, there, node)
@@ -99,11 +99,8 @@ fn by_taints(pod: &Value, place: &Place) -> f64 {
     if place.open {
         return 0.0;
     }
-    let taints = place.node["spec"]["taints"].as_array();
-    let soft = taints
-        .into_iter()
-        .flatten()
-        .filter(|taint| taint["effect"] == "PreferNoSchedule");
+    let taints = place.node["spec"]["taints"].items();
+    let soft = taints.filter(|taint| taint["effect"] == "PreferNoSchedule");
     let unwelcome = soft.filter(|taint| !tolerated(pod, taint));
     #[expect(clippy::cast_precision_loss, reason = "a count of taints")]
     let count = unwelcome.count() as f64;
@@ -120,10 +117,8 @@ fn spread(place: &Place, pod: &Value) -> f64 {
     let Some(owner) = owner_of(pod) else {
         return 0.0;
     };
-    let same = place
-        .pods
-        .iter()
-        .filter(|other| owner_of(other) == Some(owner));
+    let pods = place.pods.iter();
+    let same = pods.filter(|other| owner_of(other) == Some(owner));
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
     let count = same.count() as f64;
     -count
