@@ -21,9 +21,10 @@ use super::chance::{Chance, Form, Hit};
 use super::fault::{AGGREGATED_DOWN, Fault, HOSTILE_TEXTS, SERVER_RESTARTS};
 use super::session::ExecTrouble;
 use super::stale::Lists;
-use super::standing::{Life, Standing, Uptime, held};
+use super::standing::{Life, Standing, Uptime};
 use super::trouble::Trouble;
 use super::{aggregated, answer, cut, deleted, hostile, refusal, sent, session, slow};
+use crate::lock::locked;
 
 /// An answer as the client has it.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
@@ -57,19 +58,19 @@ impl Shared {
     }
 
     pub(super) fn set(&self, faults: Vec<Fault>) {
-        *held(&self.standing) = Arc::new(Standing::new(faults));
+        *locked(&self.standing) = Arc::new(Standing::new(faults));
     }
 
     pub(super) fn hits(&self) -> BTreeMap<&'static str, u64> {
-        held(&self.hits).clone()
+        locked(&self.hits).clone()
     }
 
     fn standing(&self) -> Arc<Standing> {
-        Arc::clone(&held(&self.standing))
+        Arc::clone(&locked(&self.standing))
     }
 
     pub(super) fn hit(&self, names: &[&'static str]) {
-        let mut hits = held(&self.hits);
+        let mut hits = locked(&self.hits);
         for name in names {
             *hits.entry(name).or_default() += 1;
         }

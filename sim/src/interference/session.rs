@@ -75,7 +75,7 @@ pub(super) async fn replaced(
     let service = service_fn(move |request: Request<Incoming>| {
         let (agreed, once) = (agreed.clone(), Arc::clone(&once));
         async move {
-            if let Some((life, far)) = super::standing::held(&once).take() {
+            if let Some((life, far)) = crate::lock::locked(&once).take() {
                 tokio::spawn(async move {
                     let _ = life.run_until_cancelled(carry(trouble, request, far)).await;
                 });

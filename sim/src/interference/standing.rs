@@ -2,11 +2,12 @@
 //! restarts stands.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
 use super::fault::Fault;
+use crate::lock::locked;
 
 /// How many requests are reset while a server is away.
 const REFUSED: u64 = 5;
@@ -56,7 +57,7 @@ impl Standing {
         let goes = self.faults.iter().any(
             |fault| matches!(fault, Fault::ServerRestarts { after } if number == after.saturating_add(1)),
         );
-        let mut outage = held(&self.outage);
+        let mut outage = locked(&self.outage);
         if goes {
             *outage = Outage {
                 refusals: REFUSED,
@@ -83,17 +84,12 @@ pub(super) struct Life(Mutex<CancellationToken>);
 impl Life {
     /// What a new request depends on.
     pub(super) fn connection(&self) -> CancellationToken {
-        held(&self.0).child_token()
+        locked(&self.0).child_token()
     }
 
     /// Ends every request, answer and session there is; later ones are of a new life.
     pub(super) fn end(&self) {
-        let ended = std::mem::take(&mut *held(&self.0));
+        let ended = std::mem::take(&mut *locked(&self.0));
         ended.cancel();
     }
-}
-
-/// Locks; what is held stays whole even if a holder panicked.
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
