@@ -166,7 +166,7 @@ fn with_tag(reference: &str) -> String {
 }
 
 /// A duration as Go writes one that is cut to milliseconds.
-fn written(time: Duration) -> String {
+pub(super) fn written(time: Duration) -> String {
     let millis = time.as_millis();
     if millis < 1000 {
         return format!("{millis}ms");
@@ -196,7 +196,9 @@ mod tests {
         for (millis, text) in [
             (9, "9ms"),
             (5020, "5.02s"),
+            (20_000, "20s"),
             (60_000, "1m0s"),
+            (300_000, "5m0s"),
             (61_500, "1m1.5s"),
         ] {
             assert_eq!(written(Duration::from_millis(millis)), text);

@@ -176,6 +176,13 @@ impl PodRun {
         });
     }
 
+    /// How long its containers have to end where nothing else says so.
+    pub(crate) fn grace(&self) -> Duration {
+        let spec = self.pod.spec.as_ref();
+        let own = spec.and_then(|spec| spec.termination_grace_period_seconds);
+        seconds(own.unwrap_or(30))
+    }
+
     /// Until the pod is to end.
     pub(crate) async fn ends(&self) {
         let mut ending = self.ending.subscribe();
@@ -187,4 +194,9 @@ impl PodRun {
     pub(crate) fn address(&self) -> Option<Ipv4Addr> {
         self.book().address
     }
+}
+
+/// Seconds of the API, of which a negative number is none.
+pub(crate) fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

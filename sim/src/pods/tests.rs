@@ -121,6 +121,25 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_optional_may_be_absent() {
+    let scene = Scene::begin().await;
+    for (name, optional) in [("may", true), ("must", false)] {
+        let map = json!({"name": "nowhere", "key": "key", "optional": optional});
+        let env = json!([{"name": "A", "valueFrom": {"configMapKeyRef": map}}]);
+        let all = json!([{"configMapRef": {"name": "nowhere", "optional": optional}}]);
+        let container = json!({"args": ["pause"], "env": env, "envFrom": all});
+        scene.create("linux", name, container);
+    }
+    scene.pass(30).await;
+    assert_eq!(scene.container("may")["ready"], true);
+    let waiting = &scene.container("must")["state"]["waiting"];
+    let words = json!({"reason": "CreateContainerConfigError",
+        "message": "configmap \"nowhere\" not found"});
+    assert_eq!(*waiting, words);
+    scene.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_reads_its_changed_labels_at_once() {
     let scene = Scene::begin().await;
     let items = json!([{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]);
