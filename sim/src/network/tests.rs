@@ -1,6 +1,6 @@
 mod documented;
-mod facets;
 mod families;
+mod faults;
 mod limits;
 
 use super::*;

@@ -55,7 +55,7 @@ fn dual(mode: NetworkMode, build: Build) -> World {
     world
 }
 
-fn modern() -> World {
+pub(super) fn modern() -> World {
     dual(NetworkMode::L2Bridge, Build::Ws2022)
 }
 
