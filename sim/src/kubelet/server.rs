@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
 use super::wire::Wire;
-use super::{exec, logs, stats, usage};
+use super::{exec, logs, stats};
 use crate::cluster::{Cluster, NodeState};
 use crate::listen;
 use crate::loopback::Listener;
@@ -125,7 +125,7 @@ fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -
             }
         },
         ["stats", "summary"] => {
-            let summary = stats::summary(node, &usage::of(cluster, node));
+            let summary = stats::summary(cluster, node);
             let mut response = text(StatusCode::OK, &summary.to_string());
             let form = HeaderValue::from_static("application/json");
             response.headers_mut().insert(CONTENT_TYPE, form);

@@ -6,7 +6,7 @@ mod limits;
 use super::*;
 use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
 use crate::topology::{Build, Pool};
-use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Services, Slice, Slices, Told};
+use crate::world::{Endpoint, Nodes, Service, ServicePort, Slice, Told};
 use std::collections::BTreeMap;
 
 const WS2022: Pool = Pool::Windows(Build::Ws2022);
@@ -43,22 +43,25 @@ fn healthy() -> World {
         ports: BTreeMap::from([("http".to_owned(), 80)]),
         endpoints: vec![on("win-a", [10, 244, 2, 5])],
     };
-    World {
+    let mut world = World {
         nodes: Nodes::from_iter([
             ("linux".to_owned(), node(Pool::Linux, LINUX_NODE, 1)),
             ("win-a".to_owned(), node(WS2022, WINDOWS_NODE, 2)),
             ("win-b".to_owned(), node(WS2022, OTHER_WINDOWS_NODE, 3)),
         ]),
-        pods: Pods::from_iter([
-            (key("linux"), pod("linux", [10, 244, 1, 9], &[])),
-            (key("prober"), pod("win-a", [10, 244, 2, 9], &[])),
-            (key("other"), pod("win-b", [10, 244, 3, 9], &[])),
-            (key("web"), pod("win-a", [10, 244, 2, 5], &[80])),
-        ]),
-        services: Services::from_iter([(key("web"), service)]),
-        slices: Slices::from_iter([(key("web-1"), slice)]),
         ..World::default()
+    };
+    for (name, pod) in [
+        ("linux", pod("linux", [10, 244, 1, 9], &[])),
+        ("prober", pod("win-a", [10, 244, 2, 9], &[])),
+        ("other", pod("win-b", [10, 244, 3, 9], &[])),
+        ("web", pod("win-a", [10, 244, 2, 5], &[80])),
+    ] {
+        world.pods.insert(key(name), pod);
     }
+    world.services.insert(key("web"), service);
+    world.slices.insert(key("web-1"), slice);
+    world
 }
 
 fn key(name: &str) -> Key {

@@ -246,7 +246,7 @@ mod tests {
     use crate::image::Family;
     use crate::topology::{Build, Pool};
     use crate::world::Page;
-    use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Slice, Told, World};
+    use crate::world::{Endpoint, Nodes, Service, ServicePort, Slice, Told, World};
 
     const LINUX: [u8; 4] = [127, 77, 1, 1];
     const WINDOWS: [u8; 4] = [127, 77, 1, 2];
@@ -261,17 +261,17 @@ mod tests {
             ..Pod::new("linux", [10, 244, 1, 9], Told::default())
         };
         let other = Pod::new("windows", [10, 244, 2, 9], Told::default());
-        World {
+        let mut world = World {
             nodes: Nodes::from_iter([
                 ("linux".to_owned(), node(Pool::Linux, LINUX, 1)),
                 ("windows".to_owned(), node(windows, WINDOWS, 2)),
             ]),
-            pods: Pods::from_iter([
-                (Key::new("test", "prober"), prober),
-                (Key::new("test", "other"), other),
-            ]),
             ..World::default()
+        };
+        for (name, pod) in [("prober", prober), ("other", other)] {
+            world.pods.insert(Key::new("test", name), pod);
         }
+        world
     }
 
     #[test]
