@@ -18,7 +18,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
-use super::wire::Wire;
+use super::wire::wire;
 use super::{exec, logs, stats};
 use crate::cluster::{Cluster, NodeState};
 use crate::listen;
@@ -91,7 +91,7 @@ pub(crate) async fn speak(
     node: &Arc<NodeState>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
 ) {
-    let stream = Wire::new(stream, cluster, node);
+    let stream = wire(stream, cluster, node);
     let service = service_fn(async |request: Request<Incoming>| {
         // A node that cannot be heard answers nobody, until it can be again
         cluster.heard(node).await;

@@ -305,3 +305,20 @@ async fn a_windows_node_tells_neither_inodes_nor_resident_memory() {
         assert_eq!(time.len(), "2026-01-02T03:04:05Z".len(), "{time}");
     }
 }
+
+#[tokio::test]
+async fn a_session_does_not_outlive_its_node() {
+    let scene = Scene::new();
+    let cat = "exec/test/web/main?command=cat&input=1&output=1";
+    let mut socket = scene.session(cat, "v5.channel.k8s.io").await;
+    let first = socket.next().await.expect("a message");
+    assert_eq!(first.expect("it holds"), Message::Binary(vec![1].into()));
+    let fault: ProductFault = "node-vanishes=node/n".parse().expect("a fault");
+    scene.cluster.faults.set(fault.clone());
+    let early = timeout(Duration::from_millis(200), socket.next()).await;
+    assert!(early.is_err(), "{early:?}");
+    scene.cluster.faults.lift(&fault);
+    let next = timeout(DEADLINE, socket.next()).await.expect("it ends");
+    assert!(!matches!(next, Some(Ok(_))), "{next:?}");
+    scene.empty().await;
+}

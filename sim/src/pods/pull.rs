@@ -82,7 +82,10 @@ impl Slot<'_> {
         } else {
             Demand::Fits
         };
-        let resolved = image::pullable(reference, run.node.pool, missing, demand);
+        let resolved = match image::demanded(reference, run.node.pool, demand) {
+            Ok(image) if missing && image.is_servercore() => Err(image::no_match(&image.reference)),
+            resolved => resolved,
+        };
         let stored = resolved
             .as_ref()
             .ok()
