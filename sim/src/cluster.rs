@@ -394,18 +394,23 @@ fn is_final(code: u16) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use futures::FutureExt;
 
     use super::*;
 
     fn cluster() -> Cluster {
+        cluster_of(BTreeMap::new())
+    }
+
+    /// A cluster of nodes whose API server answers nothing.
+    pub(crate) fn cluster_of(nodes: BTreeMap<String, Arc<NodeState>>) -> Cluster {
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
         });
         let client = kube::Client::new(service, "default");
         let faults = FaultSwitch::new(FaultSet::default());
-        Cluster::new(client, Clock::new(1.0), 1, faults, BTreeMap::new())
+        Cluster::new(client, Clock::new(1.0), 1, faults, nodes)
     }
 
     #[tokio::test]

@@ -135,22 +135,8 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
     })
 }
 
-/// What a reference means on a node of a pool where images of the `servercore` family may be missing.
-pub(crate) fn pullable(
-    reference: &str,
-    pool: Pool,
-    missing: bool,
-    demand: Demand,
-) -> Result<Image, PullFailure> {
-    let image = demanded(reference, pool, demand)?;
-    match missing && image.is_servercore() {
-        true => Err(no_match(&image.reference)),
-        false => Ok(image),
-    }
-}
-
 /// containerd issue 6989, and the same for a system that the manifest list lacks.
-fn no_match(full: &str) -> PullFailure {
+pub(crate) fn no_match(full: &str) -> PullFailure {
     PullFailure(format!(
         "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
          no match for platform in manifest: not found"

@@ -217,22 +217,15 @@ fn rank(address: IpAddr, has_ipv6: bool) -> u8 {
     }
 }
 
-fn node<'a>(world: &'a World, from: &'a Origin) -> Option<&'a String> {
-    match from {
-        Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| &pod.node),
-        Origin::Node(name) => Some(name),
-        Origin::Outside => None,
-    }
-}
-
 fn os(world: &World, from: &Origin) -> Os {
-    node(world, from)
+    from.node(world)
         .and_then(|name| world.nodes.get(name))
         .map_or(Os::Linux, |node| node.pool.os())
 }
 
 fn suffers(world: &World, from: &Origin, kind: FaultKind) -> bool {
-    node(world, from).is_some_and(|node| world.suffers(kind, node))
+    from.node(world)
+        .is_some_and(|node| world.suffers(kind, node))
 }
 
 /// The complete names to ask for, in turn.

@@ -38,6 +38,26 @@ pub(crate) enum Origin {
     Outside,
 }
 
+impl Origin {
+    /// The name of its node, as far as the world knows it.
+    pub(crate) fn node<'a>(&'a self, world: &'a World) -> Option<&'a str> {
+        match self {
+            Self::Pod(key) | Self::HostPod(key) => Some(&world.pods.get(key)?.node),
+            Self::Node(name) => Some(name),
+            Self::Outside => None,
+        }
+    }
+
+    /// Its address of the family of another.
+    pub(crate) fn like(&self, world: &World, other: IpAddr) -> Option<IpAddr> {
+        match self {
+            Self::Pod(key) | Self::HostPod(key) => world.pods.get(key)?.like(other),
+            Self::Node(name) => world.nodes.get(name)?.like(other),
+            Self::Outside => None,
+        }
+    }
+}
+
 /// What is asked of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
@@ -131,15 +151,7 @@ pub(crate) fn connect(world: &World, request: &Request) -> Outcome {
 
 /// Whether somebody has an address to reach IPv6 from.
 pub(crate) fn has_ipv6(world: &World, from: &Origin) -> bool {
-    let anywhere = Ipv6Addr::UNSPECIFIED.into();
-    let own = match from {
-        Origin::Pod(key) | Origin::HostPod(key) => {
-            world.pods.get(key).and_then(|pod| pod.like(anywhere))
-        }
-        Origin::Node(name) => world.nodes.get(name).and_then(|node| node.like(anywhere)),
-        Origin::Outside => None,
-    };
-    own.is_some()
+    from.like(world, Ipv6Addr::UNSPECIFIED.into()).is_some()
 }
 
 /// A request on its way.
@@ -190,20 +202,13 @@ impl<'a> Flow<'a> {
 
     /// The pod and the node that a request comes from; `None` where there is no such pod or node.
     fn ends(world: &'a World, request: &'a Request) -> Option<Ends<'a>> {
-        let (pod, node) = match &request.from {
-            Origin::Pod(key) => {
-                let (key, pod) = world.pods.get_key_value(key)?;
-                (Some((key, pod)), Some(pod.node.as_str()))
-            }
-            Origin::HostPod(key) => (None, Some(world.pods.get(key)?.node.as_str())),
-            Origin::Node(name) => (None, Some(name.as_str())),
-            Origin::Outside => (None, None),
+        let pod = match &request.from {
+            Origin::Pod(key) => Some(world.pods.get_key_value(key)?),
+            Origin::Outside => return Some((None, None)),
+            _ => None,
         };
-        let node = match node {
-            Some(name) => Some((name, world.nodes.get(name)?)),
-            None => None,
-        };
-        Some((pod, node))
+        let name = request.from.node(world)?;
+        Some((pod, Some((name, world.nodes.get(name)?))))
     }
 
     fn outcome(self) -> Outcome {

@@ -24,14 +24,29 @@ pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
 /// Whether expressions of `key`, `operator` and `values` hold of labels; one that compares numbers does
 /// not.
 fn expressions(expressions: &Value, own: &Value) -> bool {
-    let Some(all) = expressions.as_array() else {
-        return true;
-    };
-    let own = labels(own);
-    all.iter().all(|one| {
-        let read = LabelSelectorRequirement::deserialize(one).ok();
-        let read = read.and_then(|read| Expression::try_from(read).ok());
-        read.is_some_and(|read| read.matches(&own))
+    let (own, mut all) = (labels(own), list(expressions));
+    all.all(|one| holds(one, &own))
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn holds(expression: &Value, own: &BTreeMap<String, String>) -> bool {
+    let read = LabelSelectorRequirement::deserialize(expression).ok();
+    let read = read.and_then(|read| Expression::try_from(read).ok());
+    read.is_some_and(|read| read.matches(own))
+}
+
+/// Whether an expression compares the number in a label with its own, which those of nodes alone may.
+fn compares(expression: &Value, own: &BTreeMap<String, String>) -> bool {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
+    let label = expression["key"].as_str().and_then(|key| own.get(key));
+    let both = number(label.map(String::as_str)).zip(number(expression["values"][0].as_str()));
+    both.is_some_and(|(label, bound)| match expression["operator"].as_str() {
+        Some("Gt") => label > bound,
+        Some("Lt") => label < bound,
+        _ => false,
     })
 }
 
@@ -53,12 +68,14 @@ pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
         && node_terms(pod).is_none_or(|terms| terms.iter().any(|term| is_of_term(term, node)))
 }
 
-/// Whether a term of node affinity holds of a node; one that says nothing does not.
+/// Whether a term of node affinity holds of a node; one that says nothing does not
+/// (`component-helpers/scheduling/corev1/nodeaffinity`).
 pub(crate) fn is_of_term(term: &Value, node: &Value) -> bool {
     let named = json!({"metadata.name": node["metadata"]["name"]});
+    let own = labels(&node["metadata"]["labels"]);
     let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
-    (by_labels.is_array() || by_fields.is_array())
-        && expressions(by_labels, &node["metadata"]["labels"])
+    list(by_labels).chain(list(by_fields)).next().is_some()
+        && list(by_labels).all(|one| holds(one, &own) || compares(one, &own))
         && expressions(by_fields, &named)
 }
 

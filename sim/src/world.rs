@@ -22,11 +22,12 @@ pub(crate) use slices::Slices;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1;
 
 use crate::fault::{FaultKind, FaultSet};
+use crate::lock::locked;
 use crate::topology::IpFamilies;
 use node::both;
 use policy::Policy;
@@ -302,12 +303,11 @@ pub(crate) struct Shared {
 impl Shared {
     /// The world as it stands.
     pub(crate) fn snapshot(&self) -> Arc<World> {
-        Arc::clone(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&locked(&self.world))
     }
 
     /// Changes the world; copies of it only what a snapshot still holds.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut world))
+        change(Arc::make_mut(&mut locked(&self.world)))
     }
 }

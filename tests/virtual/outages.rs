@@ -179,8 +179,7 @@ fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, 
             ran = ran(&cluster, &options, signals, listener) => ran,
             never = outage => match never {},
         };
-        let hits = interference.hits().values().sum::<u64>();
-        match hits {
+        match interference.hits() {
             0 => Err("nothing met it".to_owned()),
             _ => Ok((ran, world.unchanged(&before))),
         }

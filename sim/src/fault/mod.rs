@@ -12,8 +12,6 @@
 //! | when it sets in and ends | `plan.rs` |
 //! | which faults cannot be, or not together | `misfit.rs` |
 
-#[cfg(test)]
-mod facets;
 mod kind;
 mod misfit;
 mod parse;

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::asked::Asked;
 use super::fault::Fault;
-use super::field::Taken;
+use super::field::FieldPath;
 
 /// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
 const NO_RESIZE: &str = "windows pods cannot be resized";
@@ -32,9 +32,7 @@ pub(super) struct Review<'a> {
     /// Which of the faults have taken their field.
     taken: Vec<bool>,
     /// What the answer gets back.
-    restore: Vec<Taken>,
-    /// The names of the faults that changed something.
-    by: Vec<&'static str>,
+    restore: Vec<&'a FieldPath>,
 }
 
 /// Where a request holds its pod, and what the request does to it.
@@ -94,13 +92,11 @@ impl<'a> Review<'a> {
         if !pod.get("spec").is_some_and(Value::is_object) {
             return None;
         }
-        let mut by = Vec::new();
         for fault in faults {
             if let Fault::AdmissionInjects { field, value } = fault
                 && (holder.change == Change::Create || field.is_inside_a_list())
-                && field.set(pod, value)
             {
-                by.push(fault.name());
+                field.set(pod, value);
             }
         }
         Some(Self {
@@ -110,18 +106,12 @@ impl<'a> Review<'a> {
             object,
             taken: vec![false; faults.len()],
             restore: Vec::new(),
-            by,
         })
     }
 
     /// What is sent.
     pub(super) fn body(&self) -> Bytes {
         self.object.to_string().into()
-    }
-
-    /// The names of the faults that changed something.
-    pub(super) fn by(&self) -> &[&'static str] {
-        &self.by
     }
 
     /// What becomes of the Status with which a server refused an object as invalid.
@@ -135,20 +125,10 @@ impl<'a> Review<'a> {
         if self.take(causes) {
             return Next::Again(self.body());
         }
-        let mut by = Vec::new();
-        for cause in causes {
-            match self.forgiven(cause) {
-                Some(name) => by.push(name),
-                None => return Next::Stands,
-            }
+        match !causes.is_empty() && causes.iter().all(|cause| self.forgives(cause)) {
+            true => Next::Pretend(self.pretence()),
+            false => Next::Stands,
         }
-        if by.is_empty() {
-            return Next::Stands;
-        }
-        by.dedup();
-        by.retain(|name| !self.by.contains(name));
-        self.by.extend(by);
-        Next::Pretend(self.pretence())
     }
 
     /// The answer as the client sees it; none if it stays as the server sent it.
@@ -158,8 +138,9 @@ impl<'a> Review<'a> {
         }
         let mut object: Value = serde_json::from_slice(body).ok()?;
         let pod = object.pointer_mut(self.holder.template)?;
-        for taken in self.restore {
-            taken.restore(pod);
+        let whole = self.whole.pointer(self.holder.template)?;
+        for field in self.restore {
+            field.restore(pod, whole);
         }
         Some(object.to_string().into())
     }
@@ -181,15 +162,13 @@ impl<'a> Review<'a> {
             let Some(pod) = self.object.pointer_mut(self.holder.template) else {
                 continue;
             };
-            let taken = field.take(pod);
-            if taken.is_empty() {
+            if !field.take(pod) {
                 continue;
             }
             *done = true;
             any = true;
-            self.by.push(fault.name());
             match fault {
-                Fault::AdmissionAllows { .. } => self.restore.extend(taken),
+                Fault::AdmissionAllows { .. } => self.restore.push(field),
                 _ => {
                     // What comes back has to be without it, whoever makes the answer
                     if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
@@ -201,24 +180,21 @@ impl<'a> Review<'a> {
         any
     }
 
-    /// The fault that makes a server forget a cause which taking a field does not cure.
-    fn forgiven(&self, cause: &Value) -> Option<&'static str> {
-        self.faults
-            .iter()
-            .find(|fault| match fault {
-                Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field } => {
-                    place(self.holder, cause)
-                        .is_some_and(|(place, message)| field.concerns(place, message))
-                }
-                Fault::AdmissionAllowsResize => {
-                    self.holder.change.is_resize()
-                        && cause["message"]
-                            .as_str()
-                            .is_some_and(|message| message.contains(NO_RESIZE))
-                }
-                _ => false,
-            })
-            .map(Fault::name)
+    /// Whether a fault makes a server forget a cause which taking a field does not cure.
+    fn forgives(&self, cause: &Value) -> bool {
+        self.faults.iter().any(|fault| match fault {
+            Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field } => {
+                place(self.holder, cause)
+                    .is_some_and(|(place, message)| field.concerns(place, message))
+            }
+            Fault::AdmissionAllowsResize => {
+                self.holder.change.is_resize()
+                    && cause["message"]
+                        .as_str()
+                        .is_some_and(|message| message.contains(NO_RESIZE))
+            }
+            _ => false,
+        })
     }
 
     fn pretence(&self) -> Pretence {

@@ -4,6 +4,8 @@ use http::Method;
 use http::header::UPGRADE;
 use http::request::Parts;
 
+use crate::query::Query;
+
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -44,8 +46,8 @@ pub(super) enum Expiry {
 impl Asked {
     pub(super) fn read(head: &Parts) -> Self {
         let path = Path::read(head.uri.path());
-        let query = head.uri.query().unwrap_or_default();
-        let watch = path.watch || matches!(parameter(query, "watch"), Some("1" | "true"));
+        let query = Query::parse(head.uri.query());
+        let watch = path.watch || query.is_set("watch");
         let collection = path.name.is_none();
         let verb = match head.method {
             Method::GET | Method::HEAD if path.resource.is_none() => "get",
@@ -61,11 +63,16 @@ impl Asked {
         };
         let expiry = match verb {
             "watch" => Expiry::Watch,
-            "list" if parameter(query, "continue").is_some_and(|token| !token.is_empty()) => {
+            "list"
+                if query
+                    .first("continue")
+                    .is_some_and(|token| !token.is_empty()) =>
+            {
                 Expiry::ContinuedList
             }
             "list"
-                if parameter(query, "resourceVersion")
+                if query
+                    .first("resourceVersion")
                     .is_some_and(|version| !matches!(version, "" | "0")) =>
             {
                 Expiry::List
@@ -81,7 +88,7 @@ impl Asked {
                 namespace: path.namespace.map(str::to_owned),
                 name: path.name.map(str::to_owned),
             },
-            dry_run: parameter(query, "dryRun").is_some_and(|value| !value.is_empty()),
+            dry_run: query.first("dryRun").is_some_and(|value| !value.is_empty()),
             expiry,
             upgrades,
             is_exec: upgrades && path.subresource == Some("exec"),
@@ -143,16 +150,6 @@ impl<'a> Path<'a> {
             (None, _) => format!("/{}", self.first),
         }
     }
-}
-
-/// The first value of a query parameter, as written.
-fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
-    query
-        .split('&')
-        .find_map(|pair| match pair.split_once('=') {
-            Some((key, value)) => (key == name).then_some(value),
-            None => (pair == name).then_some(""),
-        })
 }
 
 #[cfg(test)]

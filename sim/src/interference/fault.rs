@@ -6,21 +6,7 @@ use std::str::FromStr;
 use super::field::{FieldError, FieldPath};
 use super::trouble::Trouble;
 
-const ALLOWS: &str = "admission-allows";
-const DROPS: &str = "admission-drops";
-const INJECTS: &str = "admission-injects";
-const ALLOWS_RESIZE: &str = "admission-allows-resize";
-const POLICY_REFUSES: &str = "admission-refuses";
-const WEBHOOK_REFUSES: &str = "webhook-refuses";
-const WEBHOOK_TIMES_OUT: &str = "webhook-times-out";
-const WEBHOOK_NO_DRY_RUN: &str = "webhook-no-dry-run";
-const ANSWERS_403: &str = "answers-403";
-const TOKEN_EXPIRES: &str = "token-expires";
-pub(super) const SERVER_RESTARTS: &str = "server-restarts";
-pub(super) const AGGREGATED_DOWN: &str = "aggregated-down";
-pub(super) const HOSTILE_TEXTS: &str = "hostile-texts";
-
-/// One thing that is wrong on the way to a server, written as the table of names above says.
+/// One thing that is wrong on the way to a server, written `NAME` or `NAME=PARAMETER`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -113,26 +99,6 @@ impl Fault {
     pub(super) fn ends_sessions(&self) -> bool {
         matches!(self, Self::ServerRestarts { .. })
     }
-
-    /// How it is written, without its parameter.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Harness { trouble, .. } => trouble.name(),
-            Self::AdmissionAllows { .. } => ALLOWS,
-            Self::AdmissionDrops { .. } => DROPS,
-            Self::AdmissionInjects { .. } => INJECTS,
-            Self::AdmissionAllowsResize => ALLOWS_RESIZE,
-            Self::PolicyRefuses { .. } => POLICY_REFUSES,
-            Self::WebhookRefuses { .. } => WEBHOOK_REFUSES,
-            Self::WebhookTimesOut { .. } => WEBHOOK_TIMES_OUT,
-            Self::WebhookNoDryRun { .. } => WEBHOOK_NO_DRY_RUN,
-            Self::Answers403 { .. } => ANSWERS_403,
-            Self::TokenExpires { .. } => TOKEN_EXPIRES,
-            Self::ServerRestarts { .. } => SERVER_RESTARTS,
-            Self::AggregatedDown => AGGREGATED_DOWN,
-            Self::HostileTexts => HOSTILE_TEXTS,
-        }
-    }
 }
 
 /// Which resource a fault concerns: `*`, a resource, one of its subresources such as `pods/exec`, or the
@@ -195,58 +161,59 @@ impl FromStr for Fault {
             };
             Ok((Resources(resource.to_owned()), forbidden))
         };
-        let trouble = Trouble::ALL.into_iter().find(|known| known.name() == name);
-        if let Some(trouble) = trouble {
+        if let Ok(trouble) = name.parse() {
             let share = parameter.map_or(Ok(1.0), |text| text.parse().map_err(|_| wrong()))?;
             let is_share = (0.0..=1.0).contains(&share);
             let fault = Self::Harness { trouble, share };
             return is_share.then_some(fault).ok_or_else(wrong);
         }
         Ok(match name {
-            ALLOWS => Self::AdmissionAllows {
+            "admission-allows" => Self::AdmissionAllows {
                 field: needed()?.parse()?,
             },
-            DROPS => Self::AdmissionDrops {
+            "admission-drops" => Self::AdmissionDrops {
                 field: needed()?.parse()?,
             },
-            INJECTS => {
+            "admission-injects" => {
                 let (field, value) = needed()?.split_once(':').ok_or_else(wrong)?;
                 Self::AdmissionInjects {
                     field: field.parse()?,
                     value: serde_json::from_str(value).map_err(|_| wrong())?,
                 }
             }
-            POLICY_REFUSES => {
+            "admission-refuses" => {
                 let (resource, forbidden) = resource_and("Forbidden")?;
                 Self::PolicyRefuses {
                     resource,
                     forbidden,
                 }
             }
-            WEBHOOK_REFUSES => {
+            "webhook-refuses" => {
                 let (resource, forbidden) = resource_and("403")?;
                 Self::WebhookRefuses {
                     resource,
                     forbidden,
                 }
             }
-            WEBHOOK_TIMES_OUT => Self::WebhookTimesOut {
+            "webhook-times-out" => Self::WebhookTimesOut {
                 resource: resource_or_pods(),
             },
-            WEBHOOK_NO_DRY_RUN => Self::WebhookNoDryRun {
+            "webhook-no-dry-run" => Self::WebhookNoDryRun {
                 resource: resource_or_pods(),
             },
-            ANSWERS_403 => Self::Answers403 {
+            "answers-403" => Self::Answers403 {
                 resource: resource()?,
             },
-            TOKEN_EXPIRES => Self::TokenExpires { after: number()? },
-            SERVER_RESTARTS => Self::ServerRestarts { after: number()? },
-            ALLOWS_RESIZE | AGGREGATED_DOWN | HOSTILE_TEXTS if parameter.is_some() => {
+            "token-expires" => Self::TokenExpires { after: number()? },
+            "server-restarts" => Self::ServerRestarts { after: number()? },
+            "admission-allows-resize" | "aggregated-down" | "hostile-texts"
+                if parameter.is_some() =>
+            {
                 return Err(wrong());
             }
-            ALLOWS_RESIZE => Self::AdmissionAllowsResize,
-            AGGREGATED_DOWN => Self::AggregatedDown,
-            HOSTILE_TEXTS => Self::HostileTexts,
+            "admission-allows-resize" => Self::AdmissionAllowsResize,
+            "aggregated-down" => Self::AggregatedDown,
+            "hostile-texts" => Self::HostileTexts,
             unknown => return Err(FaultError::Unknown(unknown.to_owned())),
         })
     }

@@ -23,22 +23,6 @@ const CONTAINER: &str = "container";
 /// Where a pod has its containers.
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// A value and where exactly it was.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Taken {
-    at: Vec<Place>,
-    value: Value,
-}
-
-/// A step to one value; an element of a list goes by its name if it has one, since a server may
-/// add elements.
-#[derive(Debug, Clone, PartialEq)]
-enum Place {
-    Key(String),
-    Named(String),
-    Index(usize),
-}
-
 /// Why a path cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}` is not the path of a field, such as `spec.containers[*].securityContext`")]
@@ -89,14 +73,21 @@ impl FromStr for FieldPath {
 }
 
 impl FieldPath {
-    /// Removes the field wherever the path leads, and says what was there. Objects that it leaves
+    /// Removes the field wherever the path leads; whether it was anywhere. Objects that it leaves
     /// empty go as well: `os: {}` is not the same as no `os`.
-    pub(super) fn take(&self, object: &mut Value) -> Vec<Taken> {
-        let mut taken = Vec::new();
+    pub(super) fn take(&self, object: &mut Value) -> bool {
+        let mut any = false;
         for steps in self.expanded() {
-            take(&steps, object, &mut Vec::new(), &mut taken);
+            any |= take(&steps, object);
         }
-        taken
+        any
+    }
+
+    /// Gives an object the field as another has it.
+    pub(super) fn restore(&self, object: &mut Value, whole: &Value) {
+        for steps in self.expanded() {
+            restore(&steps, object, whole);
+        }
     }
 
     /// Sets the field wherever the path leads, making the objects on the way; whether it led
@@ -159,70 +150,62 @@ impl FieldPath {
     }
 }
 
-impl Taken {
-    /// Puts the value back where it was, as far as that place still is.
-    pub(super) fn restore(self, object: &mut Value) {
-        let mut here = object;
-        for place in self.at {
-            let next = match place {
-                Place::Key(key) => entry(here, key),
-                Place::Named(name) => here
-                    .as_array_mut()
-                    .and_then(|list| list.iter_mut().find(|one| one["name"] == name.as_str())),
-                Place::Index(index) => here.get_mut(index),
-            };
-            let Some(next) = next else { return };
-            here = next;
-        }
-        *here = self.value;
-    }
-}
-
-fn take(steps: &[Step], value: &mut Value, at: &mut Vec<Place>, taken: &mut Vec<Taken>) {
+fn take(steps: &[Step], value: &mut Value) -> bool {
     match steps {
-        [] => {}
+        [] => false,
         [Step::Key(key)] => {
-            if let Some(value) = value.as_object_mut().and_then(|object| object.remove(key)) {
-                let at = at
-                    .iter()
-                    .cloned()
-                    .chain([Place::Key(key.clone())])
-                    .collect();
-                taken.push(Taken { at, value });
-            }
+            let object = value.as_object_mut();
+            object.is_some_and(|object| object.remove(key).is_some())
         }
         [Step::Key(key), rest @ ..] => {
             let Some(inner) = value.get_mut(key) else {
-                return;
+                return false;
             };
-            let before = taken.len();
-            at.push(Place::Key(key.clone()));
-            take(rest, inner, at, taken);
-            at.pop();
-            let emptied = inner.as_object().is_some_and(Map::is_empty);
-            if emptied
-                && taken.len() > before
+            let taken = take(rest, inner);
+            if taken
+                && inner.as_object().is_some_and(Map::is_empty)
                 && let Some(object) = value.as_object_mut()
             {
                 object.remove(key);
             }
+            taken
+        }
+        // A list's element itself is emptied, not removed: the others keep their places
+        [step] => {
+            elements(step, value).fold(false, |any, element| !element.take().is_null() || any)
         }
         [step, rest @ ..] => {
-            for (index, element) in elements(step, value) {
-                let name = element.get("name").and_then(Value::as_str);
-                at.push(match name {
-                    Some(name) => Place::Named(name.to_owned()),
-                    None => Place::Index(index),
-                });
-                // A list's element itself is emptied, not removed: the others keep their places
-                match rest {
-                    [] => taken.push(Taken {
-                        at: at.clone(),
-                        value: element.take(),
-                    }),
-                    _ => take(rest, element, at, taken),
+            elements(step, value).fold(false, |any, element| take(rest, element) || any)
+        }
+    }
+}
+
+/// Elements of lists go by their names if they have them, since a server may add elements.
+fn restore(steps: &[Step], into: &mut Value, from: &Value) {
+    match steps {
+        [] => *into = from.clone(),
+        [Step::Key(key), rest @ ..] => {
+            let mut inner = into.get(key).cloned().unwrap_or_default();
+            restore(rest, &mut inner, &from[key.as_str()]);
+            if !inner.is_null()
+                && let Some(there) = entry(into, key.clone())
+            {
+                *there = inner;
+            }
+        }
+        [step, rest @ ..] => {
+            let all = from.as_array().map(Vec::as_slice).unwrap_or_default();
+            let list = into.as_array_mut().map(Vec::as_mut_slice);
+            let list = list.unwrap_or_default();
+            for (index, one) in all.iter().enumerate() {
+                let same = |there: &&mut Value| there["name"] == one["name"];
+                let there = match one["name"].is_string() {
+                    true => list.iter_mut().find(same),
+                    false => list.get_mut(index),
+                };
+                if let Some(there) = there.filter(|_| step.names(index)) {
+                    restore(rest, there, one);
                 }
-                at.pop();
             }
         }
     }
@@ -240,27 +223,27 @@ fn set(steps: &[Step], value: &mut Value, to: &Value) -> bool {
             entry(value, key.clone()).is_some_and(|inner| set(rest, inner, to))
         }
         [step, rest @ ..] => {
-            elements(step, value).fold(false, |any, (_, element)| set(rest, element, to) || any)
+            elements(step, value).fold(false, |any, element| set(rest, element, to) || any)
         }
     }
 }
 
 /// The elements of a list that a step names.
-fn elements<'a>(
-    step: &'a Step,
-    value: &'a mut Value,
-) -> impl Iterator<Item = (usize, &'a mut Value)> {
-    let list = value
-        .as_array_mut()
-        .map(Vec::as_mut_slice)
-        .unwrap_or_default();
-    list.iter_mut()
-        .enumerate()
-        .filter(move |(index, _)| match step {
-            Step::Each => true,
-            Step::Index(only) => only == index,
-            Step::Key(_) => false,
-        })
+fn elements<'a>(step: &Step, value: &'a mut Value) -> impl Iterator<Item = &'a mut Value> {
+    let list = value.as_array_mut().map(Vec::as_mut_slice);
+    let all = list.unwrap_or_default().iter_mut().enumerate();
+    all.filter_map(|(index, element)| step.names(index).then_some(element))
+}
+
+impl Step {
+    /// Whether an element of a list is meant.
+    fn names(&self, index: usize) -> bool {
+        match self {
+            Self::Each => true,
+            Self::Index(only) => *only == index,
+            Self::Key(_) => false,
+        }
+    }
 }
 
 /// A key's value in an object; null becomes an object first.

@@ -43,7 +43,6 @@ mod standing;
 mod tests;
 mod trouble;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -80,8 +79,8 @@ impl Interference {
         self.shared.set(faults);
     }
 
-    /// How many requests each fault has hit so far, by the fault's name.
-    pub fn hits(&self) -> BTreeMap<&'static str, u64> {
+    /// How many requests have met trouble between client and server, or a refusal of who asks.
+    pub fn hits(&self) -> u64 {
         self.shared.hits()
     }
 

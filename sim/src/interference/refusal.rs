@@ -20,22 +20,23 @@ const BINDING: &str = "nothing-at-all";
 const REASON: &str = "nothing of this kind is allowed here";
 
 /// The refusal that comes before the server looks at the object; `number` counts requests from 1.
-pub(super) fn before<'a>(
-    faults: &'a [Fault],
+pub(super) fn before(
+    faults: &[Fault],
     asked: &Asked,
     head: &Parts,
     number: u64,
-) -> Option<(&'a Fault, Response<Body>)> {
+) -> Option<Response<Body>> {
     let refused = faults
         .iter()
         .filter_map(|fault| Some((fault, refused(fault, asked, head, number)?)));
     // In the order of a server: who, whether he may, whose it is, what changes it
-    refused.min_by_key(|(fault, _)| match fault {
+    let first = refused.min_by_key(|(fault, _)| match fault {
         Fault::TokenExpires { .. } => 0,
         Fault::Answers403 { .. } => 1,
         Fault::AggregatedDown => 2,
         _ => 3,
-    })
+    });
+    first.map(|(_, response)| response)
 }
 
 /// Token: k8s.io/apiserver 0.37.0, pkg/endpoints/filters/authentication.go, `Unauthorized`. Aggregated:

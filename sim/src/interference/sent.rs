@@ -11,14 +11,12 @@ use kube::client::Body;
 use super::admission::{Next, Review};
 use super::asked::Asked;
 use super::fault::Fault;
-use super::serve::Shared;
 use super::{answer, refusal};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Sends a request as the faults of admission have it.
 pub(super) async fn sent(
-    shared: &Shared,
     client: &Client,
     asked: &Asked,
     faults: &[Fault],
@@ -30,12 +28,11 @@ pub(super) async fn sent(
         refusal::validating(faults, asked).and_then(|fault| Some((fault, refusal::dry(head)?)));
     let head = judge.as_ref().map_or(head, |(_, dry)| dry);
     let response = match Review::begin(faults, asked, head, &body) {
-        Some(review) => reviewed(shared, client, head, review).await?,
+        Some(review) => reviewed(client, head, review).await?,
         None => client.send(request(head, body.clone())).await?,
     };
     match judge {
         Some((fault, _)) if response.status().is_success() => {
-            shared.hit(&[fault.name()]);
             Ok(refusal::invalid(fault, asked, &body))
         }
         _ => Ok(response),
@@ -51,7 +48,6 @@ fn request(head: &Parts, body: Bytes) -> Request<Body> {
 
 /// Sends a request as often as it takes to know what a server would say that forgets a field.
 async fn reviewed(
-    shared: &Shared,
     client: &Client,
     head: &Parts,
     mut review: Review<'_>,
@@ -64,25 +60,21 @@ async fn reviewed(
         let response = client.send(request).await?;
         let status = response.status();
         if !status.is_success() && status != StatusCode::UNPROCESSABLE_ENTITY {
-            shared.hit(review.by());
             return Ok(response);
         }
         let (mut answered, seen) = response.into_parts();
         let seen = seen.collect().await?.to_bytes();
         answered.headers.remove(CONTENT_LENGTH);
         if status.is_success() {
-            shared.hit(review.by());
             let changed = review.accepted(&seen).unwrap_or(seen);
             return Ok(Response::from_parts(answered, Body::from(changed)));
         }
         match review.refused(&seen) {
             Next::Again(next) => body = next,
             Next::Stands => {
-                shared.hit(review.by());
                 return Ok(Response::from_parts(answered, Body::from(seen)));
             }
             Next::Pretend(pretence) => {
-                shared.hit(review.by());
                 let created = pretence.created;
                 let stored = match pretence.is_part {
                     true => Some(stored(client, head).await?),

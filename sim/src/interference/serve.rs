@@ -1,9 +1,9 @@
 //! From a request to its answer, which the faults make, change or withhold.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::pending;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -18,12 +18,13 @@ use tower::BoxError;
 
 use super::asked::Asked;
 use super::chance::{Chance, Form, Hit};
-use super::fault::{AGGREGATED_DOWN, Fault, HOSTILE_TEXTS, SERVER_RESTARTS};
+use super::fault::Fault;
 use super::session::ExecTrouble;
 use super::stale::Lists;
-use super::standing::{Life, Standing, Uptime, held};
+use super::standing::{Life, Standing, Uptime};
 use super::trouble::Trouble;
 use super::{aggregated, answer, cut, deleted, hostile, refusal, sent, session, slow};
+use crate::lock::locked;
 
 /// An answer as the client has it.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
@@ -34,7 +35,7 @@ pub(super) struct Shared {
     standing: Mutex<Arc<Standing>>,
     life: Life,
     lists: Lists,
-    hits: Mutex<BTreeMap<&'static str, u64>>,
+    hits: AtomicU64,
 }
 
 impl fmt::Debug for Shared {
@@ -52,27 +53,24 @@ impl Shared {
             standing: Mutex::new(Arc::new(Standing::new(faults))),
             life: Life::default(),
             lists: Lists::default(),
-            hits: Mutex::default(),
+            hits: AtomicU64::default(),
         }
     }
 
     pub(super) fn set(&self, faults: Vec<Fault>) {
-        *held(&self.standing) = Arc::new(Standing::new(faults));
+        *locked(&self.standing) = Arc::new(Standing::new(faults));
     }
 
-    pub(super) fn hits(&self) -> BTreeMap<&'static str, u64> {
-        held(&self.hits).clone()
+    pub(super) fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
     }
 
     fn standing(&self) -> Arc<Standing> {
-        Arc::clone(&held(&self.standing))
+        Arc::clone(&locked(&self.standing))
     }
 
-    pub(super) fn hit(&self, names: &[&'static str]) {
-        let mut hits = held(&self.hits);
-        for name in names {
-            *hits.entry(name).or_default() += 1;
-        }
+    fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -101,18 +99,18 @@ pub(super) async fn answer(
     let life = match uptime {
         Uptime::Up => shared.life.connection(),
         Uptime::Starting => {
-            shared.hit(&[SERVER_RESTARTS]);
+            shared.hit();
             return Ok(answer::starting().map(BodyExt::boxed_unsync));
         }
         Uptime::Goes => {
-            shared.hit(&[SERVER_RESTARTS]);
+            shared.hit();
             shared.life.end();
             return Err(reset());
         }
         Uptime::Away => return Err(reset()),
     };
-    if let Some(hit) = hit {
-        shared.hit(&[hit.trouble.name()]);
+    if hit.is_some() {
+        shared.hit();
     }
     let way = Way {
         shared,
@@ -146,18 +144,12 @@ impl Way<'_> {
         let response = self.remembered(head, body, life).await?;
         let (asked, faults) = (&self.asked, self.faults);
         let response = match faults.contains(&Fault::AggregatedDown) {
-            true if path_is_discovery => {
-                self.shared.hit(&[AGGREGATED_DOWN]);
-                edited(response, aggregated::discovery).await?
-            }
+            true if path_is_discovery => edited(response, aggregated::discovery).await?,
             _ => response,
         };
         let hostile = faults.contains(&Fault::HostileTexts);
         let logged = hostile && asked.resource == "pods/log" && response.status().is_success();
         let hostile = hostile && !logged && is_json(&response);
-        if hostile || logged {
-            self.shared.hit(&[HOSTILE_TEXTS]);
-        }
         if logged {
             let log = edited(response, |log| Some(hostile::log(log))).await?;
             return Ok(log.map(BodyExt::boxed_unsync));
@@ -262,23 +254,15 @@ impl Way<'_> {
             }
         }
         let refused = refusal::before(self.faults, &self.asked, &head, self.number);
-        if let Some((fault, response)) = refused {
-            self.shared.hit(&[fault.name()]);
+        if let Some(response) = refused {
+            self.shared.hit();
             return Ok(response);
         }
         let mut body = body.collect().await?.to_bytes();
         if self.faults.contains(&Fault::HostileTexts) {
             body = hostile::cleansed(body);
         }
-        let response = sent::sent(
-            self.shared,
-            self.client,
-            &self.asked,
-            self.faults,
-            &head,
-            body,
-        )
-        .await?;
+        let response = sent::sent(self.client, &self.asked, self.faults, &head, body).await?;
         if reset_late {
             return Err(reset());
         }

@@ -1,30 +1,26 @@
-//! Exec sessions that end as they should not: the client gets a stream in memory, and the messages that
+//! Exec sessions that end as they should not: the client gets a stream in memory, and the frames that
 //! its server sends are relayed to it, up to where the trouble is.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::{Either, FutureExt, select};
-use futures::{Sink, SinkExt, Stream, StreamExt};
+use futures::future::FutureExt;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Empty;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, copy_bidirectional, duplex, split,
+};
 use tokio_util::sync::CancellationToken;
 
-/// How long the other side may take to answer a close frame.
-const CLOSE_GRACE: Duration = Duration::from_secs(5);
+use crate::lock::locked;
+use crate::loopback::exchange;
 
 /// How much the stream in memory holds in each direction.
 const BUFFER: usize = 256 * 1024;
@@ -34,28 +30,20 @@ const STDOUT: u8 = 1;
 /// The channel that says how a program ended.
 const EXIT: u8 = 3;
 
+/// Kinds of frames (RFC 6455, section 5.2).
+const TEXT: u8 = 1;
+const BINARY: u8 = 2;
+const CLOSE: u8 = 8;
+
+/// A whole frame that closes with code 1000.
+const NORMAL_CLOSE: [u8; 4] = [0x88, 2, 0x03, 0xe8];
+
 /// What goes wrong in an exec session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExecTrouble {
     CutBeforeOutput,
     CutAfterOutput,
     LoseExit,
-}
-
-/// What becomes of a message.
-enum Fate {
-    Pass(Message),
-    Lose,
-    Cut,
-    PassThenCut(Message),
-}
-
-/// How a direction ended.
-enum End {
-    /// A close frame was read and passed on.
-    Closed,
-    /// Without one: the other side is to see the same.
-    Broken,
 }
 
 /// The answer to a request for a session with a stream of our own in the place of the server's, to
@@ -66,18 +54,18 @@ pub(super) async fn replaced(
     head: Parts,
     far: Response<Body>,
 ) -> hyper::Result<Response<Body>> {
-    let (client, server) = tokio::io::duplex(BUFFER);
+    let (client, server) = duplex(BUFFER);
     // Key and answer of the handshake are those of the two ends
     let mut agreed = Response::new(Empty::<Bytes>::new());
     *agreed.status_mut() = far.status();
     *agreed.headers_mut() = far.headers().clone();
     let once = Arc::new(Mutex::new(Some((life, far))));
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |near: Request<Incoming>| {
         let (agreed, once) = (agreed.clone(), Arc::clone(&once));
         async move {
-            if let Some((life, far)) = super::standing::held(&once).take() {
+            if let Some((life, far)) = locked(&once).take() {
                 tokio::spawn(async move {
-                    let _ = life.run_until_cancelled(carry(trouble, request, far)).await;
+                    let _ = life.run_until_cancelled(carry(trouble, near, far)).await;
                 });
             }
             Ok::<_, Infallible>(agreed)
@@ -88,116 +76,81 @@ pub(super) async fn replaced(
         .with_upgrades();
     // Whoever has the stream hears of what goes wrong
     tokio::spawn(serving.map(|_| ()));
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(client)).await?;
-    tokio::spawn(connection.with_upgrades().map(|_| ()));
-    let mut request = Request::from_parts(head, Empty::<Bytes>::new());
-    let here = http::HeaderValue::from_static("simulated");
-    request.headers_mut().insert(http::header::HOST, here);
-    let agreed = sender.send_request(request).await?;
-    Ok(agreed.map(|_| Body::empty()))
+    let request = Request::from_parts(head, Body::empty());
+    let agreed = exchange(client, request, |connection| {
+        tokio::spawn(connection);
+    });
+    Ok(agreed.await?.map(|_| Body::empty()))
 }
 
+/// Carries bytes both ways until one side is gone, or the trouble cuts them.
 async fn carry(trouble: Option<ExecTrouble>, near: Request<Incoming>, far: Response<Body>) {
     let (near, far) = (hyper::upgrade::on(near), hyper::upgrade::on(far));
-    if let Ok((near, far)) = tokio::try_join!(near, far) {
-        let (near, far) = (TokioIo::new(near), TokioIo::new(far));
-        let near = WebSocketStream::from_raw_socket(near, Role::Server, None).await;
-        let far = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
-        relay(near, far, trouble).await;
-    }
-}
-
-/// Carries messages both ways until both sides have closed or one is gone.
-async fn relay(
-    near: WebSocketStream<TokioIo<Upgraded>>,
-    far: WebSocketStream<TokioIo<Upgraded>>,
-    trouble: Option<ExecTrouble>,
-) {
-    let (mut to_client, mut from_client) = near.split();
-    let (mut to_server, mut from_server) = far.split();
-    let up = pin!(pump(&mut from_client, &mut to_server, Fate::Pass));
-    let down = pin!(pump(&mut from_server, &mut to_client, |message| fate(
-        trouble, message
-    )));
-    match select(up, down).await {
-        Either::Left((End::Closed, down)) => {
-            let _ = tokio::time::timeout(CLOSE_GRACE, down).await;
-        }
-        Either::Right((End::Closed, up)) => {
-            let _ = tokio::time::timeout(CLOSE_GRACE, up).await;
-        }
-        Either::Left((End::Broken, _)) | Either::Right((End::Broken, _)) => {}
-    }
-}
-
-/// Carries messages one way; each side answers pings itself.
-async fn pump(
-    from: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
-    to: &mut (impl Sink<Message, Error = Error> + Unpin),
-    fate: impl Fn(Message) -> Fate,
-) -> End {
-    while let Some(Ok(message)) = from.next().await {
-        if matches!(message, Message::Ping(_) | Message::Pong(_)) {
-            continue;
-        }
-        let closes = message.is_close();
-        match fate(message) {
-            Fate::Lose => {}
-            Fate::Cut => return End::Broken,
-            Fate::Pass(message) => {
-                let sent = to.send(message).await;
-                if closes {
-                    // Reading once more sends the answer to this close frame
-                    let _ = from.next().now_or_never();
-                    return End::Closed;
-                }
-                if sent.is_err() {
-                    return End::Broken;
-                }
-            }
-            Fate::PassThenCut(message) => {
-                let _ = to.send(message).await;
-                return End::Broken;
-            }
-        }
-    }
-    End::Broken
-}
-
-/// What becomes of a message from the server.
-fn fate(trouble: Option<ExecTrouble>, message: Message) -> Fate {
-    let Some(trouble) = trouble else {
-        return Fate::Pass(message);
+    let Ok((near, far)) = tokio::try_join!(near, far) else {
+        return;
     };
-    let closes = message.is_close();
-    let ends = closes || channel(&message) == Some((EXIT, true));
-    let output = channel(&message) == Some((STDOUT, true));
-    match trouble {
-        ExecTrouble::CutBeforeOutput if output || ends => Fate::Cut,
-        ExecTrouble::CutAfterOutput if output => Fate::PassThenCut(message),
-        ExecTrouble::CutAfterOutput if ends => Fate::Cut,
-        ExecTrouble::LoseExit if closes => Fate::Pass(Message::Close(Some(CloseFrame {
-            code: CloseCode::Normal,
-            reason: "".into(),
-        }))),
-        ExecTrouble::LoseExit if channel(&message).is_some_and(|(channel, _)| channel == EXIT) => {
-            Fate::Lose
-        }
-        _ => Fate::Pass(message),
+    let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
+    let Some(trouble) = trouble else {
+        let _ = copy_bidirectional(&mut near, &mut far).await;
+        return;
+    };
+    let (mut from_client, mut to_client) = split(near);
+    let (mut from_server, mut to_server) = split(far);
+    tokio::select! {
+        _ = copy(&mut from_client, &mut to_server) => {}
+        _ = troubled(&mut from_server, &mut to_client, trouble) => {}
     }
 }
 
-/// A message's channel, and whether it holds data; base64 protocols write the channel as a digit.
-fn channel(message: &Message) -> Option<(u8, bool)> {
-    match message {
-        Message::Binary(bytes) => bytes.first().map(|channel| (*channel, bytes.len() > 1)),
-        Message::Text(text) => {
-            let bytes = text.as_bytes();
-            bytes
-                .first()
-                .map(|digit| (digit.wrapping_sub(b'0'), bytes.len() > 1))
+/// Carries what a server sends until it is cut.
+async fn troubled(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    trouble: ExecTrouble,
+) -> io::Result<()> {
+    loop {
+        let (mut frame, head) = next(from).await?;
+        let (kind, payload) = (frame[0] & 0x0f, &frame[head..]);
+        let channel = match (kind, payload.first()) {
+            (BINARY, Some(channel)) => Some(*channel),
+            // base64 protocols write the channel as a digit
+            (TEXT, Some(digit)) => Some(digit.wrapping_sub(b'0')),
+            _ => None,
+        };
+        let (closes, has_data) = (kind == CLOSE, payload.len() > 1);
+        let ends = closes || channel == Some(EXIT) && has_data;
+        let output = channel == Some(STDOUT) && has_data;
+        match trouble {
+            ExecTrouble::CutBeforeOutput if output || ends => return Ok(()),
+            ExecTrouble::CutAfterOutput if ends => return Ok(()),
+            ExecTrouble::LoseExit if closes => frame = NORMAL_CLOSE.to_vec(),
+            ExecTrouble::LoseExit if channel == Some(EXIT) => continue,
+            _ => {}
         }
-        _ => None,
+        to.write_all(&frame).await?;
+        to.flush().await?;
+        if output && trouble == ExecTrouble::CutAfterOutput {
+            return Ok(());
+        }
     }
+}
+
+/// A server's next frame, which is not masked, and where its payload begins.
+async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(Vec<u8>, usize)> {
+    let mut frame = vec![0; 2];
+    from.read_exact(&mut frame).await?;
+    let short = usize::from(frame[1] & 0x7f);
+    let head = match short {
+        126 => 4,
+        127 => 10,
+        _ => 2,
+    };
+    frame.resize(head, 0);
+    from.read_exact(&mut frame[2..]).await?;
+    let length = frame[2..]
+        .iter()
+        .fold(0, |length, byte| length << 8 | usize::from(*byte));
+    frame.resize(head + if head == 2 { short } else { length }, 0);
+    from.read_exact(&mut frame[head..]).await?;
+    Ok((frame, head))
 }

@@ -8,7 +8,7 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
-use super::standing::held;
+use crate::lock::locked;
 
 /// How many lists are remembered; of those beyond, the first is as new as the last.
 const MOST: usize = 256;
@@ -20,7 +20,7 @@ pub(super) struct Lists(Mutex<HashMap<String, (HeaderMap, Bytes)>>);
 impl Lists {
     /// What a list gave before.
     pub(super) fn before(&self, asked: &str) -> Option<Response<Body>> {
-        let (headers, body) = held(&self.0).get(asked)?.clone();
+        let (headers, body) = locked(&self.0).get(asked)?.clone();
         let mut response = Response::new(Body::from(body));
         *response.headers_mut() = headers;
         Some(response)
@@ -37,7 +37,7 @@ impl Lists {
         }
         let (head, body) = response.into_parts();
         let body = body.collect().await?.to_bytes();
-        let mut lists = held(&self.0);
+        let mut lists = locked(&self.0);
         if lists.len() < MOST {
             lists
                 .entry(asked)

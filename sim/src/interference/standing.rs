@@ -2,11 +2,12 @@
 //! restarts stands.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
 use super::fault::Fault;
+use crate::lock::locked;
 
 /// How many requests are reset while a server is away.
 const REFUSED: u64 = 5;
@@ -18,14 +19,6 @@ const STARTING: u64 = 3;
 pub(super) struct Standing {
     pub(super) faults: Arc<[Fault]>,
     requests: AtomicU64,
-    outage: Mutex<Outage>,
-}
-
-/// What is left of an outage.
-#[derive(Debug, Default)]
-struct Outage {
-    refusals: u64,
-    unready: u64,
 }
 
 /// What a server that restarts does with a request.
@@ -46,33 +39,23 @@ impl Standing {
         Self {
             faults: faults.into(),
             requests: AtomicU64::new(0),
-            outage: Mutex::default(),
         }
     }
 
     /// Counts a request: which it is, from 1, and whether there is a server to serve it.
     pub(super) fn request(&self) -> (u64, Uptime) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let goes = self.faults.iter().any(
-            |fault| matches!(fault, Fault::ServerRestarts { after } if number == after.saturating_add(1)),
-        );
-        let mut outage = held(&self.outage);
-        if goes {
-            *outage = Outage {
-                refusals: REFUSED,
-                unready: STARTING,
-            };
-            return (number, Uptime::Goes);
-        }
-        if outage.refusals > 0 {
-            outage.refusals -= 1;
-            return (number, Uptime::Away);
-        }
-        if outage.unready > 0 {
-            outage.unready -= 1;
-            return (number, Uptime::Starting);
-        }
-        (number, Uptime::Up)
+        let since = self.faults.iter().find_map(|fault| match fault {
+            Fault::ServerRestarts { after } => number.checked_sub(after.saturating_add(1)),
+            _ => None,
+        });
+        let uptime = match since {
+            Some(0) => Uptime::Goes,
+            Some(since) if since <= REFUSED => Uptime::Away,
+            Some(since) if since <= REFUSED + STARTING => Uptime::Starting,
+            _ => Uptime::Up,
+        };
+        (number, uptime)
     }
 }
 
@@ -83,17 +66,12 @@ pub(super) struct Life(Mutex<CancellationToken>);
 impl Life {
     /// What a new request depends on.
     pub(super) fn connection(&self) -> CancellationToken {
-        held(&self.0).child_token()
+        locked(&self.0).child_token()
     }
 
     /// Ends every request, answer and session there is; later ones are of a new life.
     pub(super) fn end(&self) {
-        let ended = std::mem::take(&mut *held(&self.0));
+        let ended = std::mem::take(&mut *locked(&self.0));
         ended.cancel();
     }
-}
-
-/// Locks; what is held stays whole even if a holder panicked.
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,8 @@
 //! The harness faults: trouble between a client and its API server.
 
-use std::fmt;
-
-/// Trouble between a client and its API server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Trouble between a client and its API server; written in small letters with hyphens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Trouble {
     /// 429 with `Retry-After: 1`, with a Status or with the plain text of API Priority and Fairness.
     TooManyRequests,
@@ -20,6 +19,7 @@ pub enum Trouble {
     /// An exec session closes normally but never said how its program ended.
     LoseExitFrame,
     /// 502 with a page of HTML, as a load balancer answers.
+    #[strum(serialize = "html-502")]
     Html502,
     /// The answer comes late, or in small pieces.
     Slow,
@@ -31,48 +31,4 @@ pub enum Trouble {
     SilentWatch,
     /// What was just created is deleted by somebody else.
     DeleteCreated,
-}
-
-impl Trouble {
-    /// Every trouble there is.
-    pub const ALL: [Self; 13] = [
-        Self::TooManyRequests,
-        Self::InternalError,
-        Self::Gone,
-        Self::Hang,
-        Self::Reset,
-        Self::CutExec,
-        Self::LoseExitFrame,
-        Self::Html502,
-        Self::Slow,
-        Self::TruncateBody,
-        Self::StaleList,
-        Self::SilentWatch,
-        Self::DeleteCreated,
-    ];
-
-    /// How it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TooManyRequests => "too-many-requests",
-            Self::InternalError => "internal-error",
-            Self::Gone => "gone",
-            Self::Hang => "hang",
-            Self::Reset => "reset",
-            Self::CutExec => "cut-exec",
-            Self::LoseExitFrame => "lose-exit-frame",
-            Self::Html502 => "html-502",
-            Self::Slow => "slow",
-            Self::TruncateBody => "truncate-body",
-            Self::StaleList => "stale-list",
-            Self::SilentWatch => "silent-watch",
-            Self::DeleteCreated => "delete-created",
-        }
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
-    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::oneshot::Receiver;
 
 use super::server::{Body, text};
-use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
+use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out};
 use super::status;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
@@ -61,7 +61,7 @@ pub(super) fn begin(
         argv: query.all("command"),
         asked,
     };
-    socket::begin(cluster, request, asked, session)
+    socket::answer(cluster, request, asked, session)
 }
 
 /// A kubelet's words to an API server that may not use it (kubernetes 1.37.0,
@@ -79,7 +79,8 @@ fn forbidden(method: &Method) -> String {
     )
 }
 
-struct Session {
+/// A program to run, and who asks for it.
+pub(super) struct Session {
     cluster: Arc<Cluster>,
     run: Arc<PodRun>,
     container: String,
@@ -88,8 +89,9 @@ struct Session {
     asked: Asked,
 }
 
-impl Work for Session {
-    async fn run(self, out: &mut Out, sent: Receiver<Vec<u8>>) -> Result<Value, Gone> {
+impl Session {
+    /// Gets the sending side and the input, and gives the Status to end with.
+    pub(super) async fn run(self, out: &mut Out, sent: Receiver<Vec<u8>>) -> Result<Value, Gone> {
         if self.run.exec_fails(&self.cluster, &self.place) {
             return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));
         }
@@ -114,9 +116,7 @@ impl Work for Session {
             }
         }
     }
-}
 
-impl Session {
     async fn tell(&self, out: &mut Out, stream: Stream, bytes: &[u8]) -> Result<(), Gone> {
         let (channel, wanted) = match stream {
             Stream::Error => (ERROR, self.asked.error),

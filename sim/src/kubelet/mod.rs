@@ -10,7 +10,6 @@ mod stats;
 mod status;
 #[cfg(test)]
 mod tests;
-mod usage;
 mod wire;
 
 pub use server::ServingError;

@@ -18,8 +18,8 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
-use super::wire::Wire;
-use super::{exec, logs, stats, usage};
+use super::wire::wire;
+use super::{exec, logs, stats};
 use crate::cluster::{Cluster, NodeState};
 use crate::listen;
 use crate::loopback::Listener;
@@ -91,7 +91,7 @@ pub(crate) async fn speak(
     node: &Arc<NodeState>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
 ) {
-    let stream = Wire::new(stream, cluster, node);
+    let stream = wire(stream, cluster, node);
     let service = service_fn(async |request: Request<Incoming>| {
         // A node that cannot be heard answers nobody, until it can be again
         cluster.heard(node).await;
@@ -125,7 +125,7 @@ fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -
             }
         },
         ["stats", "summary"] => {
-            let summary = stats::summary(node, &usage::of(cluster, node));
+            let summary = stats::summary(cluster, node);
             let mut response = text(StatusCode::OK, &summary.to_string());
             let form = HeaderValue::from_static("application/json");
             response.headers_mut().insert(CONTENT_TYPE, form);

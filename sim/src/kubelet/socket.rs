@@ -16,14 +16,14 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
-use tokio::sync::oneshot::{self, Receiver, Sender};
+use tokio::sync::oneshot::{self, Sender};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
+use super::exec::Session;
 use super::server::{Body, boxed, text};
 use crate::clock;
 use crate::cluster::Cluster;
@@ -74,15 +74,6 @@ impl Asked {
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// What a session does: it gets the sending side and the input, and gives the Status to end with.
-pub(super) trait Work: Send + 'static {
-    fn run(
-        self,
-        out: &mut Out,
-        input: Receiver<Vec<u8>>,
-    ) -> impl Future<Output = Result<Value, Gone>> + Send;
-}
-
 /// The sending side.
 pub(super) struct Out {
     sink: SplitSink<Socket, Message>,
@@ -107,11 +98,11 @@ impl Out {
 }
 
 /// Answers the request for a session and runs it behind the answer.
-pub(super) fn begin(
+pub(super) fn answer(
     cluster: &Cluster,
     mut request: Request<Incoming>,
     asked: Asked,
-    work: impl Work,
+    session: Session,
 ) -> Response<Body> {
     let header = |name| {
         request
@@ -136,7 +127,7 @@ pub(super) fn begin(
     let upgrade = hyper::upgrade::on(&mut request);
     cluster.spawn(async move {
         match upgrade.await {
-            Ok(upgraded) => serve(upgraded, asked, work).await,
+            Ok(upgraded) => serve(upgraded, asked, session).await,
             Err(error) => tracing::debug!(%error, "session is not upgraded"),
         }
     });
@@ -152,7 +143,7 @@ pub(super) fn begin(
     response
 }
 
-async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
+async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
     let mut config = WebSocketConfig::default();
     config.max_message_size = Some(LONGEST);
     config.max_frame_size = Some(LONGEST);
@@ -174,7 +165,7 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
         // it reads
         let lowest = if asked.output { OUTPUT } else { STATUS };
         out.message(lowest, b"").await?;
-        let status = work.run(&mut out, input).await?;
+        let status = session.run(&mut out, input).await?;
         out.message(STATUS, status.to_string().as_bytes()).await?;
         let normal = CloseFrame {
             code: CloseCode::Normal,

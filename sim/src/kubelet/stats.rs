@@ -1,53 +1,170 @@
-//! `/stats/summary`.
+//! `/stats/summary`: what containers and nodes use of processors and memory.
 //!
-//! Names of fields are those of k8s.io/kubelet 0.37.0, `pkg/apis/stats/v1alpha1/types.go`; which of
-//! them a Windows node fills, those of kubernetes 1.37.0,
-//! `pkg/kubelet/stats/cri_stats_provider_windows.go`: no resident memory, no inodes.
+//! Nothing is measured, for nothing runs: the numbers are part of what containers request, else what
+//! their kind needs, and some chance that the seed fixes. Names of fields are those of k8s.io/kubelet
+//! 0.37.0, `pkg/apis/stats/v1alpha1/types.go`; which of them a Windows node fills, those of kubernetes
+//! 1.37.0, `pkg/kubelet/stats/cri_stats_provider_windows.go`: no resident memory, no inodes.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
+use k8s_openapi::api::core::v1::Container;
 use serde_json::{Value, json};
 
-use super::usage::{ContainerUsage, NodeUsage, PodUsage, Usage};
-use crate::cluster::NodeState;
+use crate::cluster::{Cluster, NodeState};
+use crate::loopback::wall;
 use crate::node::DISK_KI;
+use crate::pods::book::State;
+use crate::pods::resources::amount;
+use crate::pods::run::PodRun;
 use crate::topology::Os;
 
-/// The summary.
-pub(super) fn summary(node: &NodeState, usage: &NodeUsage) -> Value {
-    let (os, at) = (node.pool.os(), seconds(usage.at));
-    let free = usage.memory.saturating_sub(usage.total.memory);
+/// What is used at a moment, and of processor time since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Usage {
+    nano_cores: u64,
+    core_nanos: u64,
+    /// The working set, in bytes.
+    memory: u64,
+}
+
+impl Usage {
+    fn add(&mut self, other: Self) {
+        self.nano_cores += other.nano_cores;
+        self.core_nanos += other.core_nanos;
+        self.memory += other.memory;
+    }
+}
+
+/// The summary of a node and its pods, of which those are told that have a container that runs.
+pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
+    let (os, now, since) = (node.pool.os(), wall(), node.started());
+    let at = seconds(now);
+    // What the system itself uses
+    let (milli_cores, mebibytes) = match os {
+        Os::Linux => (60, 900),
+        Os::Windows => (120, 1700),
+    };
+    let cores = milli_cores * 1_000_000;
+    let cores = about(cluster, "system processor", &node.name, cores);
+    let memory_used = about(cluster, "system memory", &node.name, mebibytes << 20);
+    let mut total = running(cores, memory_used, since, now);
+    let mut pods = Vec::new();
+    for run in cluster.runs(node).values() {
+        let (told, used) = pod(cluster, run, now, &at);
+        if used != Usage::default() {
+            pods.push(told);
+            total.add(used);
+        }
+    }
+    let free = (u64::from(node.spec.memory) << 20).saturating_sub(total.memory);
     let disk_used = disk(&at, os, DISK_KI * 1024 / 3);
     let told = json!({
         "nodeName": node.name,
-        "startTime": seconds(usage.since),
-        "cpu": processor(usage.total, &at),
-        "memory": memory(usage.total, Some(free), os, &at),
+        "startTime": seconds(since),
+        "cpu": processor(total, &at),
+        "memory": memory(total, Some(free), os, &at),
         "fs": disk_used,
         "runtime": {"imageFs": disk_used, "containerFs": disk_used},
     });
-    let pods: Vec<Value> = usage.pods.iter().map(|known| pod(known, os, &at)).collect();
     json!({"node": told, "pods": pods})
 }
 
-fn pod(pod: &PodUsage, os: Os, at: &str) -> Value {
-    let container = |known: &ContainerUsage| {
-        json!({
-            "name": known.name,
-            "startTime": seconds(known.since),
-            "cpu": processor(known.usage, at),
-            "memory": memory(known.usage, known.available, os, at),
+/// What is told of a pod, and what its containers use together.
+fn pod(cluster: &Cluster, run: &PodRun, now: Timestamp, at: &str) -> (Value, Usage) {
+    let os = run.node.pool.os();
+    let book = run.book();
+    let specs = run.pod.spec.iter().flat_map(|spec| {
+        let init = spec.init_containers.iter().flatten();
+        init.chain(&spec.containers)
+    });
+    let (mut containers, mut total) = (Vec::new(), Usage::default());
+    for spec in specs {
+        let known = book.container(&spec.name).map(|known| &known.state);
+        let Some(State::Running { since }) = known else {
+            continue;
+        };
+        let (used, available) = container(cluster, run, spec, *since, now);
+        total.add(used);
+        containers.push(json!({
+            "name": spec.name,
+            "startTime": seconds(*since),
+            "cpu": processor(used, at),
+            "memory": memory(used, available, os, at),
             "rootfs": disk(at, os, 64 << 10),
             "logs": disk(at, os, 4 << 10),
-        })
+        }));
+    }
+    let told = json!({
+        "podRef": {"name": run.key.name, "namespace": run.key.namespace, "uid": run.uid},
+        "startTime": seconds(book.started),
+        "containers": containers,
+        "cpu": processor(total, at),
+        "memory": memory(total, None, os, at),
+    });
+    (told, total)
+}
+
+/// What a container uses, and the bytes that a limit leaves.
+fn container(
+    cluster: &Cluster,
+    run: &PodRun,
+    spec: &Container,
+    since: Timestamp,
+    now: Timestamp,
+) -> (Usage, Option<u64>) {
+    let stated = |limit: bool, resource: &str| {
+        let resources = spec.resources.as_ref()?;
+        let list = if limit {
+            resources.limits.as_ref()?
+        } else {
+            resources.requests.as_ref()?
+        };
+        amount(&list.get(resource)?.0).filter(|amount| *amount > 0.0)
     };
-    json!({
-        "podRef": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
-        "startTime": seconds(pod.started),
-        "containers": pod.containers.iter().map(container).collect::<Vec<_>>(),
-        "cpu": processor(pod.total, at),
-        "memory": memory(pod.total, None, os, at),
-    })
+    // Idle servers: a fifth of the processor asked for, half of the memory
+    let (milli_cores, mebibytes) = match run.node.pool.os() {
+        Os::Linux => (2, 14),
+        Os::Windows => (9, 72),
+    };
+    let processor =
+        stated(false, "cpu").map_or(milli_cores * 1_000_000, |cores| whole(cores * 0.2e9));
+    let memory = stated(false, "memory").map_or(mebibytes << 20, |bytes| whole(bytes * 0.5));
+    let limit = stated(true, "memory").map(whole);
+    let name = format!("{} {}", run.uid, spec.name);
+    let memory = about(cluster, "memory", &name, memory);
+    let memory = limit.map_or(memory, |limit| memory.min(limit / 10 * 9));
+    let processor = about(cluster, "processor", &name, processor);
+    let used = running(processor, memory, since, now);
+    (used, limit.map(|limit| limit - memory))
+}
+
+fn running(nano_cores: u64, memory: u64, since: Timestamp, at: Timestamp) -> Usage {
+    let seconds = at.duration_since(since).as_secs_f64().max(0.0);
+    #[expect(clippy::cast_precision_loss, reason = "a plausible number")]
+    let core_nanos = whole(nano_cores as f64 * seconds);
+    Usage {
+        nano_cores,
+        core_nanos,
+        memory,
+    }
+}
+
+/// Within a fifth of a number, fixed by the seed.
+fn about(cluster: &Cluster, what: &str, name: &str, number: u64) -> u64 {
+    let chance = &cluster.chance;
+    let number = chance.about(&format!("{what} {name}"), Duration::from_nanos(number));
+    u64::try_from(number.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float stops at the bounds"
+)]
+fn whole(number: f64) -> u64 {
+    (number as u64).min(1 << 50)
 }
 
 fn processor(usage: Usage, at: &str) -> Value {
@@ -98,53 +215,4 @@ fn seconds(at: Timestamp) -> String {
     let printer = DateTimePrinter::new().precision(Some(0));
     let _ = printer.print_timestamp(&at, &mut text);
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn usage() -> NodeUsage {
-        let at = "2026-01-02T03:04:05.9Z".parse().expect("a time");
-        let one = Usage {
-            nano_cores: 2_000_000,
-            core_nanos: 1_500_000_000,
-            memory: 8 << 20,
-        };
-        let container = ContainerUsage {
-            name: "main".to_owned(),
-            since: Timestamp::UNIX_EPOCH,
-            usage: one,
-            available: Some(1 << 20),
-        };
-        let pod = PodUsage {
-            namespace: "test".to_owned(),
-            name: "web".to_owned(),
-            uid: "u".to_owned(),
-            started: Timestamp::UNIX_EPOCH,
-            containers: vec![container],
-            total: one,
-        };
-        NodeUsage {
-            at,
-            since: Timestamp::UNIX_EPOCH,
-            total: one,
-            memory: 16 << 30,
-            pods: vec![pod],
-        }
-    }
-
-    #[test]
-    fn a_windows_node_tells_neither_inodes_nor_resident_memory() {
-        use crate::topology::{Build, NodeSpec, Pool};
-        for (pool, linux) in [(Pool::Linux, true), (Pool::Windows(Build::Ws2022), false)] {
-            let node = NodeState::alone(NodeSpec::new("n", pool));
-            let told = summary(&node, &usage());
-            assert_eq!(told["node"]["fs"].get("inodes").is_some(), linux);
-            let memory = &told["pods"][0]["containers"][0]["memory"];
-            assert_eq!(memory.get("rssBytes").is_some(), linux);
-            assert_eq!(memory["availableBytes"], 1 << 20);
-            assert_eq!(told["node"]["cpu"]["time"], "2026-01-02T03:04:05Z");
-        }
-    }
 }

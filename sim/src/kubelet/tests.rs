@@ -10,7 +10,6 @@ use http::header::{
 use http::{HeaderValue, Request};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, timeout};
@@ -19,15 +18,16 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::server::{PATIENCE, speak};
-use crate::clock::Clock;
+use super::stats::summary;
+use crate::cluster::tests::cluster_of;
 use crate::cluster::{Cluster, NodeState};
-use crate::fault::{FaultSwitch, ProductFault};
+use crate::fault::ProductFault;
 use crate::image::Family;
 use crate::log::Stream;
 use crate::pods::book::State;
 use crate::pods::run::PodRun;
 use crate::program::tests::place;
-use crate::topology::{NodeSpec, Os, Pool};
+use crate::topology::{Build, NodeSpec, Os, Pool};
 use crate::world::Key;
 
 type Socket = WebSocketStream<DuplexStream>;
@@ -44,16 +44,16 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let nowhere = Config::new("http://127.0.0.1:1".parse().expect("a URI"));
-        let client = Client::try_from(nowhere).expect("a client");
-        let node = Arc::new(NodeState::alone(NodeSpec::new("n", Pool::Linux)));
-        let nodes = [("n".to_owned(), Arc::clone(&node))].into();
-        let faults = FaultSwitch::new(crate::fault::FaultSet::default());
-        let cluster = Arc::new(Cluster::new(client, Clock::new(1.0), 1, faults, nodes));
+        Self::on(Pool::Linux)
+    }
+
+    fn on(pool: Pool) -> Self {
+        let node = Arc::new(NodeState::alone(NodeSpec::new("n", pool)));
+        let cluster = Arc::new(cluster_of([("n".to_owned(), Arc::clone(&node))].into()));
+        let limits = json!({"limits": {"memory": "64Mi"}});
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": "web", "namespace": "test"},
-            "spec": {"containers": [{"name": "main"}]},
+            "spec": {"containers": [{"name": "main", "resources": limits}]},
         }))
         .expect("a pod");
         let key = Key::new("test", "web");
@@ -289,5 +289,36 @@ async fn a_node_that_has_vanished_answers_nobody() {
     let lifting = async { scene.cluster.faults.lift(&fault) };
     let (answer, ()) = tokio::join!(asking, lifting);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    scene.empty().await;
+}
+
+#[tokio::test]
+async fn a_windows_node_tells_neither_inodes_nor_resident_memory() {
+    for (pool, linux) in [(Pool::Linux, true), (Pool::Windows(Build::Ws2022), false)] {
+        let scene = Scene::on(pool);
+        let told = summary(&scene.cluster, &scene.node);
+        assert_eq!(told["node"]["fs"].get("inodes").is_some(), linux);
+        let memory = &told["pods"][0]["containers"][0]["memory"];
+        assert_eq!(memory.get("rssBytes").is_some(), linux);
+        assert!(memory["availableBytes"].is_u64(), "{memory}");
+        let time = told["node"]["cpu"]["time"].as_str().expect("a time");
+        assert_eq!(time.len(), "2026-01-02T03:04:05Z".len(), "{time}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_does_not_outlive_its_node() {
+    let scene = Scene::new();
+    let cat = "exec/test/web/main?command=cat&input=1&output=1";
+    let mut socket = scene.session(cat, "v5.channel.k8s.io").await;
+    let first = socket.next().await.expect("a message");
+    assert_eq!(first.expect("it holds"), Message::Binary(vec![1].into()));
+    let fault: ProductFault = "node-vanishes=node/n".parse().expect("a fault");
+    scene.cluster.faults.set(fault.clone());
+    let early = timeout(Duration::from_millis(200), socket.next()).await;
+    assert!(early.is_err(), "{early:?}");
+    scene.cluster.faults.lift(&fault);
+    let next = timeout(DEADLINE, socket.next()).await.expect("it ends");
+    assert!(!matches!(next, Some(Ok(_))), "{next:?}");
     scene.empty().await;
 }

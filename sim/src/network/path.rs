@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Backend, Flow, Origin, Outcome, Protocol, Request, on_host, policy};
+use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
 use crate::topology::{Build, NetworkMode, Os};
 use crate::world::{Key, Node, Outside, Pod, World};
@@ -235,11 +235,7 @@ impl<'a> Flow<'a> {
 
     /// The node of the request's own beginning.
     fn started_on(&self) -> Option<There<'a>> {
-        let name = match &self.request.from {
-            Origin::Pod(key) | Origin::HostPod(key) => &self.world.pods.get(key)?.node,
-            Origin::Node(name) => name,
-            Origin::Outside => return None,
-        };
+        let name = self.request.from.node(self.world)?;
         Some((name, self.world.nodes.get(name)?))
     }
 

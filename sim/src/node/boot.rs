@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::api::core::v1::{Event, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Api;
 use kube::api::PostParams;
 
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
+use crate::loopback::wall;
+use crate::pods::events;
 
 const BOOTING: Duration = Duration::from_mins(1);
 
@@ -58,38 +60,23 @@ pub(super) fn id(node: &NodeState) -> String {
 /// `pkg/kubelet/nodestatus/setters.go`: the event of a new boot ID.
 async fn tell(cluster: &Cluster, node: &NodeState) {
     let now = Time(node.time(&cluster.faults.current()));
-    let name = format!(
-        "{}.{:x}",
+    let name = format!("{}.{:x}", node.name, wall().as_nanosecond());
+    let about = ObjectReference {
+        kind: Some("Node".to_owned()),
+        name: Some(node.name.clone()),
+        uid: Some(node.name.clone()),
+        ..ObjectReference::default()
+    };
+    let message = format!(
+        "Node {} has been rebooted, boot id: {}",
         node.name,
-        crate::loopback::wall().as_nanosecond()
+        id(node)
     );
     let event = Event {
-        metadata: ObjectMeta {
-            name: Some(name),
-            namespace: Some("default".to_owned()),
-            ..ObjectMeta::default()
-        },
-        involved_object: ObjectReference {
-            kind: Some("Node".to_owned()),
-            name: Some(node.name.clone()),
-            uid: Some(node.name.clone()),
-            ..ObjectReference::default()
-        },
         type_: Some("Warning".to_owned()),
         reason: Some("Rebooted".to_owned()),
-        message: Some(format!(
-            "Node {} has been rebooted, boot id: {}",
-            node.name,
-            id(node)
-        )),
-        count: Some(1),
-        first_timestamp: Some(now.clone()),
-        last_timestamp: Some(now),
-        source: Some(EventSource {
-            component: Some("kubelet".to_owned()),
-            host: Some(node.name.clone()),
-        }),
-        ..Event::default()
+        message: Some(message),
+        ..events::first(name, "default", about, &node.name, &now)
     };
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), "default");
     if let Err(error) = events.create(&PostParams::default(), &event).await {

@@ -2,16 +2,17 @@
 //! `pkg/kubelet/lifecycle/predicate.go`, `pkg/kubelet/lifecycle/features_windows.go` and the scheduler's
 //! `AdmissionCheck`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use serde_json::json;
 
 use super::book::NodeVerdict;
 use super::resources;
 use super::run::PodRun;
 use crate::cluster::{Cluster, NodeState};
 use crate::node::allocatable;
+use crate::placing;
 use crate::topology::Os;
 
 /// The reason for which the node refuses the pod, if it does.
@@ -139,21 +140,8 @@ fn lacking(
 
 /// Whether the node carries what the pod selects.
 fn of_labels(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
-    let spec = pod.spec.as_ref()?;
-    let mut selector = spec.node_selector.iter().flatten();
-    let selected = selector.all(|(key, value)| node.labels.get(key) == Some(value));
-    let affinity = spec.affinity.as_ref();
-    let required = affinity
-        .and_then(|affinity| affinity.node_affinity.as_ref())
-        .and_then(|own| {
-            own.required_during_scheduling_ignored_during_execution
-                .as_ref()
-        });
-    let wanted = required.is_none_or(|required| {
-        let mut terms = required.node_selector_terms.iter();
-        terms.any(|term| matches(term, &node.labels, &node.name))
-    });
-    match selected && wanted {
+    let own = json!({"metadata": {"name": node.name, "labels": node.labels}});
+    match placing::selects(&json!(pod), &own) {
         true => None,
         false => refused(
             "NodeAffinity",
@@ -162,51 +150,18 @@ fn of_labels(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     }
 }
 
-/// `component-helpers/scheduling/corev1/nodeaffinity`; an empty term matches nothing.
-fn matches(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {
-    let expressions = term.match_expressions.as_deref().unwrap_or_default();
-    let fields = term.match_fields.as_deref().unwrap_or_default();
-    let holds = |rule: &NodeSelectorRequirement, value: Option<&str>| {
-        let values = rule.values.as_deref().unwrap_or_default();
-        let listed = value.is_some_and(|value| values.iter().any(|known| known == value));
-        let number = |text: &str| text.parse::<i64>().ok();
-        let bound = values.first().and_then(|text| number(text));
-        let value_number = value.and_then(number);
-        match rule.operator.as_str() {
-            "In" => listed,
-            "NotIn" => !listed,
-            "Exists" => value.is_some(),
-            "DoesNotExist" => value.is_none(),
-            "Gt" => value_number
-                .zip(bound)
-                .is_some_and(|(value, bound)| value > bound),
-            "Lt" => value_number
-                .zip(bound)
-                .is_some_and(|(value, bound)| value < bound),
-            _ => false,
-        }
-    };
-    let of_labels = |rule| {
-        let rule: &NodeSelectorRequirement = rule;
-        holds(rule, labels.get(&rule.key).map(String::as_str))
-    };
-    (!expressions.is_empty() || !fields.is_empty())
-        && expressions.iter().all(of_labels)
-        && fields.iter().all(|rule| holds(rule, Some(name)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::topology::{Build, Pool};
     use crate::world::Node;
-    use serde_json::json;
 
     fn reason(pod: serde_json::Value) -> Option<String> {
         let pool = Pool::Windows(Build::Ws2022);
         let view = Node::new(pool, [127, 77, 0, 1], 1, [10, 244, 1]);
-        let labels = [("kubernetes.io/os".to_owned(), "windows".to_owned())].into();
-        let node = NodeState::new("win".to_owned(), view, labels);
+        let labels = [("kubernetes.io/os", "windows"), ("cpus", "4")];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let node = NodeState::new("win".to_owned(), view, labels.into());
         let pod: Pod = serde_json::from_value(pod).expect("a pod");
         let verdict = of_kind(&pod, &node).or_else(|| of_labels(&pod, &node));
         verdict.map(|verdict| verdict.reason)
@@ -254,18 +209,22 @@ mod tests {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}}),
             )
         };
-        let rule = |operator: &str, values: &[&str]| {
-            let expression =
-                json!({"key": "kubernetes.io/os", "operator": operator, "values": values});
+        let rule_of = |key: &str, operator: &str, values: &[&str]| {
+            let expression = json!({"key": key, "operator": operator, "values": values});
             json!([{"matchExpressions": [expression]}])
         };
+        let rule = |operator: &str, values: &[&str]| rule_of("kubernetes.io/os", operator, values);
         assert_eq!(with(rule("In", &["windows"])), None);
         assert_eq!(with(rule("NotIn", &["linux"])), None);
         assert_eq!(with(rule("Exists", &[])), None);
+        assert_eq!(with(rule_of("cpus", "Gt", &["3"])), None);
         let other = Some("NodeAffinity".to_owned());
         assert_eq!(with(rule("In", &["linux"])), other);
         assert_eq!(with(rule("DoesNotExist", &[])), other);
+        assert_eq!(with(rule_of("cpus", "Lt", &["4"])), other);
+        assert_eq!(with(rule_of("cpus", "Gt", &["many"])), other);
         assert_eq!(with(json!([{}])), other);
+        assert_eq!(with(json!([{"matchExpressions": []}])), other);
         let field = json!({"key": "metadata.name", "operator": "In", "values": ["win"]});
         assert_eq!(with(json!([{"matchFields": [field]}])), None);
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::book::{ContainerBook, Finished, Role, State};
 use super::run::PodRun;
 use super::stop::Stop;
-use super::{command, env, events, probe, start, volumes};
+use super::{command, env, events, probe, pull, start, volumes};
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{Family, Image};
@@ -175,7 +175,7 @@ impl Slot<'_> {
             let (name, pod) = (&self.spec.name, self.run.written());
             let message = format!(
                 "back-off {} restarting failed container={name} pod={pod}",
-                go_duration(pause),
+                pull::written(pause),
             );
             let text = format!("Back-off restarting failed container {name} in pod {pod}");
             self.warn("BackOff", text);
@@ -218,9 +218,9 @@ impl Slot<'_> {
                         }
                         Some(text) => text,
                     },
-                    Err(missing) => missing.text,
+                    Err(missing) => missing,
                 },
-                Err(missing) => missing.text,
+                Err(missing) => missing,
             };
             self.warn("Failed", format!("Error: {trouble}"));
             self.waits("CreateContainerConfigError", Some(trouble));
@@ -358,12 +358,9 @@ impl Slot<'_> {
             message = hooked => {
                 // Not the message, lest it tell secrets
                 self.warn("FailedPostStartHook", "PostStartHook failed".to_owned());
-                let grace = run.pod.spec.as_ref();
-                let grace = grace.and_then(|spec| spec.termination_grace_period_seconds);
-                let grace = u64::try_from(grace.unwrap_or(30)).unwrap_or(0);
                 let stop = Stop {
                     message: "FailedPostStartHook".to_owned(),
-                    grace: Some(Duration::from_secs(grace)),
+                    grace: Some(run.grace()),
                 };
                 (stop, End::Hook(message))
             }
@@ -402,14 +399,6 @@ fn start_time(os: Os) -> Duration {
     }
 }
 
-fn go_duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds}s"),
-        (minutes, seconds) => format!("{minutes}m{seconds}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,11 +407,5 @@ mod tests {
     fn exit_codes_have_a_sign_in_the_api() {
         assert_eq!(signed(DLL_INIT_FAILED), -1_073_741_502);
         assert_eq!(signed(program::CONTROL_C), -1_073_741_510);
-    }
-
-    #[test]
-    fn durations_read_as_in_go() {
-        assert_eq!(go_duration(Duration::from_secs(20)), "20s");
-        assert_eq!(go_duration(Duration::from_mins(5)), "5m0s");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 
 use super::command;
-use super::refer::{self, Data, Missing};
+use super::refer::{self, DataKind};
 use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::node;
@@ -20,20 +20,16 @@ pub(crate) async fn of(
     cluster: &Cluster,
     run: &PodRun,
     container: &Container,
-) -> Result<Arc<Env>, Missing> {
+) -> Result<Arc<Env>, String> {
     let mut env = Env::new();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     for source in container.env_from.iter().flatten() {
-        let (found, optional) = if let Some(map) = &source.config_map_ref {
-            let found = refer::config_map(cluster, run, &map.name).await;
-            (found, map.optional)
-        } else if let Some(secret) = &source.secret_ref {
-            let found = refer::secret(cluster, run, &secret.name).await;
-            (found, secret.optional)
-        } else {
-            continue;
+        let (kind, name, optional) = match (&source.config_map_ref, &source.secret_ref) {
+            (Some(map), _) => (DataKind::ConfigMap, &map.name, map.optional),
+            (_, Some(secret)) => (DataKind::Secret, &secret.name, secret.optional),
+            _ => continue,
         };
-        let Some(data) = forgiven(found, optional)? else {
+        let Some(data) = refer::data(cluster, run, kind, name, optional).await? else {
             continue;
         };
         let prefix = source.prefix.as_deref().unwrap_or_default();
@@ -58,24 +54,12 @@ pub(crate) async fn of(
     Ok(Arc::new(env))
 }
 
-/// What `optional` forgives: that the object is not there.
-pub(crate) fn forgiven(
-    found: Result<Data, Missing>,
-    optional: Option<bool>,
-) -> Result<Option<Data>, Missing> {
-    match found {
-        Ok(data) => Ok(Some(data)),
-        Err(missing) if missing.absent && optional == Some(true) => Ok(None),
-        Err(missing) => Err(missing),
-    }
-}
-
 async fn from(
     cluster: &Cluster,
     run: &PodRun,
     container: &Container,
     source: &EnvVarSource,
-) -> Result<Option<String>, Missing> {
+) -> Result<Option<String>, String> {
     if let Some(selector) = &source.field_ref {
         return refer::field(run, selector).map(Some);
     }
@@ -84,41 +68,20 @@ async fn from(
         let has = |name: &str| node::allocatable(&run.node, name);
         return refer::resource(&spec, Some(container), selector, has).map(Some);
     }
-    let (kind, name, key, optional, found) = if let Some(map) = &source.config_map_key_ref {
-        let found = refer::config_map(cluster, run, &map.name).await;
-        ("ConfigMap", &map.name, &map.key, map.optional, found)
-    } else if let Some(secret) = &source.secret_key_ref {
-        let found = refer::secret(cluster, run, &secret.name).await;
-        ("Secret", &secret.name, &secret.key, secret.optional, found)
-    } else {
-        return Ok(Some(String::new()));
+    let (kind, name, key, optional) = match (&source.config_map_key_ref, &source.secret_key_ref) {
+        (Some(map), _) => (DataKind::ConfigMap, &map.name, &map.key, map.optional),
+        (_, Some(secret)) => (DataKind::Secret, &secret.name, &secret.key, secret.optional),
+        _ => return Ok(Some(String::new())),
     };
-    let Some(mut data) = forgiven(found, optional)? else {
+    let Some(mut data) = refer::data(cluster, run, kind, name, optional).await? else {
         return Ok(None);
     };
     match data.remove(key) {
         Some(value) => Ok(Some(String::from_utf8_lossy(&value).into_owned())),
         None if optional == Some(true) => Ok(None),
-        None => Err(Missing::text(format!(
-            "couldn't find key {key} in {kind} {}/{name}",
+        None => Err(format!(
+            "couldn't find key {key} in {kind:?} {}/{name}",
             run.key.namespace
-        ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn optional_forgives_absence_alone() {
-        let absent = Missing {
-            text: "no".to_owned(),
-            absent: true,
-        };
-        assert_eq!(forgiven(Err(absent.clone()), Some(true)), Ok(None));
-        assert!(forgiven(Err(absent), None).is_err());
-        let other = Missing::text("no".to_owned());
-        assert!(forgiven(Err(other), Some(true)).is_err());
+        )),
     }
 }

@@ -76,34 +76,20 @@ pub(crate) fn tell(
         });
         return;
     }
+    let about = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        name: Some(run.key.name.clone()),
+        namespace: Some(run.key.namespace.clone()),
+        uid: Some(run.uid.clone()),
+        field_path: (!path.is_empty()).then_some(path),
+        ..ObjectReference::default()
+    };
     let event = Event {
-        metadata: ObjectMeta {
-            name: Some(name),
-            namespace: Some(run.key.namespace.clone()),
-            ..ObjectMeta::default()
-        },
-        involved_object: ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(run.key.name.clone()),
-            namespace: Some(run.key.namespace.clone()),
-            uid: Some(run.uid.clone()),
-            field_path: (!path.is_empty()).then_some(path),
-            ..ObjectReference::default()
-        },
         type_: Some(kind.to_owned()),
         reason: Some(reason.to_owned()),
         message: Some(message),
-        count: Some(1),
-        first_timestamp: Some(at.clone()),
-        last_timestamp: Some(at),
-        source: Some(EventSource {
-            component: Some("kubelet".to_owned()),
-            host: Some(run.node.name.clone()),
-        }),
-        reporting_component: Some("kubelet".to_owned()),
-        reporting_instance: Some(run.node.name.clone()),
-        ..Event::default()
+        ..first(name, &run.key.namespace, about, &run.node.name, &at)
     };
     let created =
         cluster.event_in_turn(async move { events.create(&PostParams::default(), &event).await });
@@ -112,6 +98,34 @@ pub(crate) fn tell(
             tracing::debug!(%error, "event is lost");
         }
     });
+}
+
+/// An event that is told for the first time by a node's kubelet.
+pub(crate) fn first(
+    name: String,
+    namespace: &str,
+    about: ObjectReference,
+    node: &str,
+    at: &Time,
+) -> Event {
+    Event {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: Some(namespace.to_owned()),
+            ..ObjectMeta::default()
+        },
+        involved_object: about,
+        count: Some(1),
+        first_timestamp: Some(at.clone()),
+        last_timestamp: Some(at.clone()),
+        source: Some(EventSource {
+            component: Some("kubelet".to_owned()),
+            host: Some(node.to_owned()),
+        }),
+        reporting_component: Some("kubelet".to_owned()),
+        reporting_instance: Some(node.to_owned()),
+        ..Event::default()
+    }
 }
 
 /// The event's name and how often it has been told by now.

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
 
 use super::book::NodeVerdict;
 use super::run::PodRun;
 use super::{events, resources};
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
+use crate::placing;
 use crate::topology::Os;
 use crate::world::Key;
 
@@ -108,18 +110,13 @@ pub(super) fn refusal(
     node: &NodeState,
     faults: &crate::fault::FaultSet,
 ) -> Option<NodeVerdict> {
-    const TAINT: &str = "node.kubernetes.io/memory-pressure";
     let spec = pod.spec.as_ref()?;
     let presses = node.suffers(FaultKind::MemoryPressure, faults);
     if !presses || is_critical(pod) || resources::qos_class(spec) != "BestEffort" {
         return None;
     }
-    let tolerated = spec.tolerations.iter().flatten().any(|toleration| {
-        let any = toleration.operator.as_deref() == Some("Exists");
-        let key = toleration.key.as_deref().unwrap_or_default();
-        let effect = toleration.effect.as_deref().unwrap_or_default();
-        (key == TAINT || key.is_empty() && any) && matches!(effect, "" | "NoSchedule")
-    });
+    let taint = json!({"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"});
+    let tolerated = placing::tolerated(&json!(pod), &taint);
     (!tolerated).then(|| NodeVerdict {
         reason: "Evicted".to_owned(),
         message: "The node had condition: [MemoryPressure]. ".to_owned(),
@@ -129,7 +126,7 @@ pub(super) fn refusal(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     #[expect(
         clippy::needless_pass_by_value,

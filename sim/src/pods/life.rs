@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::book::{NodeVerdict, Role};
 use super::container::Slot;
 use super::report::Reporter;
-use super::run::PodRun;
+use super::run::{PodRun, seconds};
 use super::{admit, events, evict, sandbox, volumes};
 use crate::clock;
 use crate::cluster::Cluster;
@@ -127,9 +127,7 @@ async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Optio
             let message = "Pod was active on the node longer than the specified deadline".to_owned();
             events::normal(cluster, run, "DeadlineExceeded", message.clone());
             let reason = "DeadlineExceeded".to_owned();
-            let spec = run.pod.spec.as_ref();
-            let grace = spec.and_then(|spec| spec.termination_grace_period_seconds);
-            ((NodeVerdict { reason, message }, None), seconds(grace.unwrap_or(30)))
+            ((NodeVerdict { reason, message }, None), run.grace())
         }
         (verdict, condition) = evict::evicted(cluster, run) => {
             ((verdict, Some(condition)), Duration::from_secs(1))
@@ -138,10 +136,6 @@ async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Optio
     *locked(decided) = Some(verdict);
     run.end(grace);
     future::pending::<()>().await;
-}
-
-fn seconds(seconds: i64) -> Duration {
-    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
 /// Runs the pod, anew after each boot of its node.
@@ -241,8 +235,7 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
         done.cancel();
         if run.node.power.borrow().up {
             // What is left of it has nothing to be beside
-            let grace = spec.and_then(|spec| spec.termination_grace_period_seconds);
-            run.end(seconds(grace.unwrap_or(30)));
+            run.end(run.grace());
         }
     };
     let sidecars = init.iter().enumerate();
@@ -322,10 +315,8 @@ async fn follow(run: &PodRun, reporter: &Reporter, seen: &mut watch::Receiver<Ar
     loop {
         let pod = Arc::clone(&seen.borrow_and_update());
         if pod.metadata.deletion_timestamp.is_some() {
-            let spec = pod.spec.as_ref();
-            let own = spec.and_then(|spec| spec.termination_grace_period_seconds);
-            let grace = pod.metadata.deletion_grace_period_seconds.or(own);
-            run.end(seconds(grace.unwrap_or(30)));
+            let grace = pod.metadata.deletion_grace_period_seconds;
+            run.end(grace.map_or_else(|| run.grace(), seconds));
         }
         let gates = pod.spec.as_ref().is_some_and(|spec| {
             let gates = spec.readiness_gates.as_ref();

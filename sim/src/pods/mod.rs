@@ -8,8 +8,6 @@ pub(crate) mod container;
 pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod evict;
-#[cfg(test)]
-pub(crate) mod facets;
 pub(crate) mod hook;
 pub(crate) mod life;
 mod listening;

@@ -13,6 +13,7 @@ use super::book::Role;
 use super::container::Slot;
 use super::hook::Execed;
 use super::reach::{self, NotReached};
+use super::run;
 use super::stop::Stop;
 use crate::fault::FaultKind;
 
@@ -69,16 +70,11 @@ async fn first(slot: Slot<'_>, probe: &Probe, kind: &'static str) -> bool {
 }
 
 fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
-    let spec = slot.run.pod.spec.as_ref();
-    let pods = spec.and_then(|spec| spec.termination_grace_period_seconds);
-    let grace = probe
-        .termination_grace_period_seconds
-        .or(pods)
-        .unwrap_or(30);
+    let own = probe.termination_grace_period_seconds;
     let name = &slot.spec.name;
     Stop {
         message: format!("Container {name} failed {kind} probe, will be restarted"),
-        grace: Some(Duration::from_secs(u64::try_from(grace).unwrap_or(0))),
+        grace: Some(own.map_or_else(|| slot.run.grace(), run::seconds)),
     }
 }
 

@@ -82,7 +82,10 @@ impl Slot<'_> {
         } else {
             Demand::Fits
         };
-        let resolved = image::pullable(reference, run.node.pool, missing, demand);
+        let resolved = match image::demanded(reference, run.node.pool, demand) {
+            Ok(image) if missing && image.is_servercore() => Err(image::no_match(&image.reference)),
+            resolved => resolved,
+        };
         let stored = resolved
             .as_ref()
             .ok()
@@ -166,7 +169,7 @@ fn with_tag(reference: &str) -> String {
 }
 
 /// A duration as Go writes one that is cut to milliseconds.
-fn written(time: Duration) -> String {
+pub(super) fn written(time: Duration) -> String {
     let millis = time.as_millis();
     if millis < 1000 {
         return format!("{millis}ms");
@@ -196,7 +199,9 @@ mod tests {
         for (millis, text) in [
             (9, "9ms"),
             (5020, "5.02s"),
+            (20_000, "20s"),
             (60_000, "1m0s"),
+            (300_000, "5m0s"),
             (61_500, "1m1.5s"),
         ] {
             assert_eq!(written(Duration::from_millis(millis)), text);

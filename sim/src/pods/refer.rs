@@ -16,68 +16,58 @@ use crate::cluster::Cluster;
 /// The content of a `ConfigMap` or Secret.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
 
-/// A `ConfigMap`'s content, or the kubelet's words for its absence (its caches name the resource in
-/// the singular: `pkg/kubelet/util/manager/watch_based_manager.go`).
-pub(crate) async fn config_map(
+/// What holds data for pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DataKind {
+    ConfigMap,
+    Secret,
+}
+
+/// The content of an object; none where it is not there and `optional` forgives that, else the kubelet's
+/// words for its absence (its caches name the resource in the singular:
+/// `pkg/kubelet/util/manager/watch_based_manager.go`).
+pub(crate) async fn data(
     cluster: &Cluster,
     run: &PodRun,
+    kind: DataKind,
     name: &str,
-) -> Result<Data, Missing> {
-    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let found = cluster.insist("ConfigMap", || maps.get_opt(name)).await;
-    let map = found.map_err(|error| Missing::other(&error))?;
-    let map = map.ok_or_else(|| Missing::object("configmap", name))?;
-    let texts = map.data.into_iter().flatten();
-    let texts = texts.map(|(key, text)| (key, text.into_bytes()));
-    let bytes = map.binary_data.into_iter().flatten();
-    Ok(texts
-        .chain(bytes.map(|(key, bytes)| (key, bytes.0)))
-        .collect())
-}
-
-/// A Secret's content, or the kubelet's words for its absence.
-pub(crate) async fn secret(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Data, Missing> {
-    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let found = cluster.insist("Secret", || secrets.get_opt(name)).await;
-    let secret = found.map_err(|error| Missing::other(&error))?;
-    let secret = secret.ok_or_else(|| Missing::object("secret", name))?;
-    let data = secret.data.into_iter().flatten();
-    Ok(data.map(|(key, bytes)| (key, bytes.0)).collect())
-}
-
-/// Why something that was referred to cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing {
-    pub(crate) text: String,
-    /// Whether the object is not there; `optional` forgives nothing else.
-    pub(crate) absent: bool,
-}
-
-impl Missing {
-    fn object(kind: &str, name: &str) -> Self {
-        Self {
-            text: format!("{kind} \"{name}\" not found"),
-            absent: true,
+    optional: Option<bool>,
+) -> Result<Option<Data>, String> {
+    let (client, namespace) = (cluster.client.clone(), &run.key.namespace);
+    let (singular, found) = match kind {
+        DataKind::ConfigMap => {
+            let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
+            let found = cluster.insist("ConfigMap", || maps.get_opt(name)).await;
+            let content = |map: ConfigMap| {
+                let texts = map.data.into_iter().flatten();
+                let texts = texts.map(|(key, text)| (key, text.into_bytes()));
+                let bytes = map.binary_data.into_iter().flatten();
+                texts
+                    .chain(bytes.map(|(key, bytes)| (key, bytes.0)))
+                    .collect()
+            };
+            ("configmap", found.map(|map| map.map(content)))
         }
-    }
-
-    fn other(error: &kube::Error) -> Self {
-        Self::text(match error {
-            kube::Error::Api(status) => status.message.clone(),
-            other => other.to_string(),
-        })
-    }
-
-    pub(crate) fn text(text: String) -> Self {
-        Self {
-            text,
-            absent: false,
+        DataKind::Secret => {
+            let secrets: Api<Secret> = Api::namespaced(client, namespace);
+            let found = cluster.insist("Secret", || secrets.get_opt(name)).await;
+            let content = |secret: Secret| {
+                let data = secret.data.into_iter().flatten();
+                data.map(|(key, bytes)| (key, bytes.0)).collect()
+            };
+            ("secret", found.map(|secret| secret.map(content)))
         }
+    };
+    match found {
+        Ok(None) if optional != Some(true) => Err(format!("{singular} \"{name}\" not found")),
+        Ok(found) => Ok(found),
+        Err(kube::Error::Api(status)) => Err(status.message.clone()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
 /// The value of a `fieldRef` (kubelet, `podFieldSelectorRuntimeValue`; `pkg/fieldpath`).
-pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<String, Missing> {
+pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<String, String> {
     let path = selector.field_path.as_str();
     // As it was last seen: labels and annotations change
     let pod = Arc::clone(&run.book().pod);
@@ -106,10 +96,10 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
         return match path {
             "metadata.labels" => Ok(one(labels.as_ref(), key)),
             "metadata.annotations" => Ok(one(annotations.as_ref(), key)),
-            _ => Err(Missing::text(format!(
+            _ => Err(format!(
                 "fieldPath \"{}\" does not support subscript",
                 selector.field_path
-            ))),
+            )),
         };
     }
     Ok(match path {
@@ -127,7 +117,7 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
         "status.hostIPs" => all(&host),
         "status.podIP" => first(&own),
         "status.podIPs" => all(&own),
-        other => return Err(Missing::text(format!("unsupported fieldPath: {other}"))),
+        other => return Err(format!("unsupported fieldPath: {other}")),
     })
 }
 
@@ -148,7 +138,7 @@ pub(crate) fn resource(
     own: Option<&Container>,
     selector: &ResourceFieldSelector,
     allocatable: impl Fn(&str) -> Option<i128>,
-) -> Result<String, Missing> {
+) -> Result<String, String> {
     let named = selector
         .container_name
         .as_deref()
@@ -163,11 +153,11 @@ pub(crate) fn resource(
     };
     let container = container.ok_or_else(|| {
         let name = named.unwrap_or_default();
-        Missing::text(format!("container {name} not found"))
+        format!("container {name} not found")
     })?;
     let unsupported = || {
         let text = format!("unsupported container resource : {}", selector.resource);
-        Missing::text(text)
+        text
     };
     let (list, name) = selector.resource.split_once('.').ok_or_else(unsupported)?;
     let resources = container.resources.clone().unwrap_or_default();
@@ -216,7 +206,7 @@ mod tests {
         own: Option<&Container>,
         selector: &ResourceFieldSelector,
     ) -> Result<String, String> {
-        resource(spec, own, selector, |_| Some(4000)).map_err(|missing| missing.text)
+        resource(spec, own, selector, |_| Some(4000)).map_err(|missing| missing)
     }
 
     #[test]

@@ -15,7 +15,6 @@ use super::events::Told;
 use super::volumes::Volumes;
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
-use crate::files::Files;
 use crate::image::Image;
 use crate::lock::locked;
 use crate::network::Origin;
@@ -121,25 +120,17 @@ impl PodRun {
     pub(crate) fn place(&self, container: &Container, image: &Image) -> Place {
         let host_network = self.host_network();
         let own = self.pod.spec.as_ref().and_then(world::own_name);
+        let key = self.key.clone();
+        let (origin, hostname) = match host_network {
+            true => (Origin::HostPod(key), self.node.name.as_str()),
+            false => (Origin::Pod(key), own.unwrap_or(&self.key.name)),
+        };
         Place {
-            os: self.node.pool.os(),
-            family: image.family,
             of_2021: image.is_of_2021(),
             host_process: self.host_process(Some(container)),
-            origin: if host_network {
-                Origin::HostPod(self.key.clone())
-            } else {
-                Origin::Pod(self.key.clone())
-            },
-            hostname: if host_network {
-                self.node.name.clone()
-            } else {
-                own.unwrap_or(&self.key.name).to_owned()
-            },
-            env: Arc::default(),
-            files: Files::new(self.node.pool.os()),
             directory: container.working_dir.clone().unwrap_or_default(),
             user: self.user(container),
+            ..Place::new(self.node.pool.os(), image.family, origin, hostname)
         }
     }
 
@@ -186,6 +177,13 @@ impl PodRun {
         });
     }
 
+    /// How long its containers have to end where nothing else says so.
+    pub(crate) fn grace(&self) -> Duration {
+        let spec = self.pod.spec.as_ref();
+        let own = spec.and_then(|spec| spec.termination_grace_period_seconds);
+        seconds(own.unwrap_or(30))
+    }
+
     /// Until the pod is to end.
     pub(crate) async fn ends(&self) {
         let mut ending = self.ending.subscribe();
@@ -197,4 +195,9 @@ impl PodRun {
     pub(crate) fn address(&self) -> Option<Ipv4Addr> {
         self.book().address
     }
+}
+
+/// Seconds of the API, of which a negative number is none.
+pub(crate) fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

@@ -12,13 +12,14 @@ use std::time::Duration;
 use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
 use k8s_openapi::api::core::v1::{
-    Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, Pod, VolumeProjection,
+    ConfigMapProjection, Container, DownwardAPIProjection, DownwardAPIVolumeFile, KeyToPath,
+    PersistentVolumeClaim, Pod, SecretProjection, VolumeProjection,
 };
 use kube::Api;
 use ordered_watch as watch;
 
-use super::env::{Env, forgiven};
-use super::refer::{self, Data, Missing};
+use super::env::Env;
+use super::refer::{self, Data, DataKind};
 use super::run::PodRun;
 use super::{command, events};
 use crate::cluster::Cluster;
@@ -97,18 +98,49 @@ pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
 /// The pod as the API server tells of it.
 pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
 
+/// What the kubelet fills a volume with; none for one that starts empty and can be written.
+fn sources(volume: &Spec) -> Option<Vec<VolumeProjection>> {
+    let one = |source| Some(vec![source]);
+    if let Some(map) = volume.config_map.clone() {
+        return one(VolumeProjection {
+            config_map: Some(ConfigMapProjection {
+                name: map.name,
+                items: map.items,
+                optional: map.optional,
+            }),
+            ..VolumeProjection::default()
+        });
+    }
+    if let Some(secret) = volume.secret.clone() {
+        return one(VolumeProjection {
+            secret: Some(SecretProjection {
+                name: secret.secret_name.unwrap_or_default(),
+                items: secret.items,
+                optional: secret.optional,
+            }),
+            ..VolumeProjection::default()
+        });
+    }
+    if let Some(downward) = volume.downward_api.clone() {
+        return one(VolumeProjection {
+            downward_api: Some(DownwardAPIProjection {
+                items: downward.items,
+            }),
+            ..VolumeProjection::default()
+        });
+    }
+    let projected = volume.projected.clone()?;
+    Some(projected.sources.unwrap_or_default())
+}
+
 /// Whether the kubelet fills a volume and may have to do so again.
 fn is_filled(volume: &Spec) -> bool {
-    let of_objects = volume.config_map.is_some() || volume.secret.is_some();
     let changes = |source: &VolumeProjection| {
         let map = source.config_map.as_ref();
         let map = map.is_some_and(|map| map.name != ROOT_CA);
         map || source.secret.is_some() || source.downward_api.is_some()
     };
-    let projected = volume.projected.as_ref();
-    let sources = projected.and_then(|projected| projected.sources.as_ref());
-    let projected = sources.is_some_and(|sources| sources.iter().any(changes));
-    of_objects || volume.downward_api.is_some() || projected
+    sources(volume).is_some_and(|sources| sources.iter().any(changes))
 }
 
 async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen: Seen) {
@@ -144,8 +176,8 @@ async fn changed(seen: &mut Seen) {
 
 /// One volume, or the words of the event that tells why not.
 async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
-    let failed = |missing: Missing| {
-        let (name, why) = (&spec.name, missing.text);
+    let failed = |missing: String| {
+        let (name, why) = (&spec.name, missing);
         format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
     };
     let named = spec.persistent_volume_claim.as_ref();
@@ -166,7 +198,7 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
         let kind = host.type_.as_deref().unwrap_or_default();
         if let Some(why) = lacking(run.node.pool.os(), kind, &host.path) {
             let why = format!("hostPath type check failed: {} is not a {why}", host.path);
-            return Err(failed(Missing::text(why)));
+            return Err(failed(why));
         }
         return Ok(Mounted {
             volume: run.node.disks.volume(&format!("host {}", host.path)),
@@ -186,32 +218,14 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
 }
 
 /// What a volume is filled with; none for one that starts empty and can be written.
-async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<Data>, Missing> {
-    if let Some(map) = &spec.config_map {
-        let found = refer::config_map(cluster, run, &map.name).await;
-        let data = forgiven(found, map.optional)?.unwrap_or_default();
-        return chosen("configmap", data, map.items.as_deref(), map.optional).map(Some);
-    }
-    if let Some(secret) = &spec.secret {
-        let name = secret.secret_name.as_deref().unwrap_or_default();
-        let found = refer::secret(cluster, run, name).await;
-        let data = forgiven(found, secret.optional)?.unwrap_or_default();
-        return chosen("secret", data, secret.items.as_deref(), secret.optional).map(Some);
-    }
-    if let Some(downward) = &spec.downward_api {
-        return told(run, downward.items.as_deref()).map(Some);
-    }
-    let Some(projected) = &spec.projected else {
+async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<Data>, String> {
+    let Some(sources) = sources(spec) else {
         // The API server makes one of no kind an `emptyDir`
-        return match &spec.empty_dir {
-            Some(_) => Ok(None),
-            None => Err(Missing::text(
-                "no volume of this kind is simulated".to_owned(),
-            )),
-        };
+        let empty = spec.empty_dir.as_ref().map(|_| None);
+        return empty.ok_or_else(|| "no volume of this kind is simulated".to_owned());
     };
     let mut all = Data::new();
-    for source in projected.sources.iter().flatten() {
+    for source in &sources {
         all.extend(projection(cluster, run, source).await?);
     }
     Ok(Some(all))
@@ -221,20 +235,33 @@ async fn projection(
     cluster: &Cluster,
     run: &PodRun,
     source: &VolumeProjection,
-) -> Result<Data, Missing> {
+) -> Result<Data, String> {
     if let Some(map) = &source.config_map {
         if map.name == ROOT_CA {
             let text = b"the certificate of the cluster's API server\n".to_vec();
             return Ok(Data::from([("ca.crt".to_owned(), text)]));
         }
-        let found = refer::config_map(cluster, run, &map.name).await;
-        let data = forgiven(found, map.optional)?.unwrap_or_default();
-        return chosen("configmap", data, map.items.as_deref(), map.optional);
+        let found = refer::data(cluster, run, DataKind::ConfigMap, &map.name, map.optional).await?;
+        let words = "configmap references non-existent config key";
+        return chosen(
+            words,
+            found.unwrap_or_default(),
+            map.items.as_deref(),
+            map.optional,
+        );
     }
     if let Some(secret) = &source.secret {
-        let found = refer::secret(cluster, run, &secret.name).await;
-        let data = forgiven(found, secret.optional)?.unwrap_or_default();
-        return chosen("secret", data, secret.items.as_deref(), secret.optional);
+        let found = refer::data(
+            cluster,
+            run,
+            DataKind::Secret,
+            &secret.name,
+            secret.optional,
+        )
+        .await?;
+        let words = "references non-existent secret key";
+        let items = secret.items.as_deref();
+        return chosen(words, found.unwrap_or_default(), items, secret.optional);
     }
     if let Some(downward) = &source.downward_api {
         return told(run, downward.items.as_deref());
@@ -244,19 +271,17 @@ async fn projection(
         let text = format!("simulated-token-of-{}", run.uid).into_bytes();
         return Ok(Data::from([(token.path.clone(), text)]));
     }
-    Err(Missing::text(
-        "no source of this kind is simulated".to_owned(),
-    ))
+    Err("no source of this kind is simulated".to_owned())
 }
 
-/// The keys that `items` asks for at the paths that it says; all where it says nothing
-/// (`MakePayload`).
+/// The keys that `items` asks for at the paths that it says, or these words for one that is not there; all
+/// where it says nothing (`MakePayload`).
 fn chosen(
-    kind: &str,
+    words: &str,
     mut data: Data,
     items: Option<&[KeyToPath]>,
     optional: Option<bool>,
-) -> Result<Data, Missing> {
+) -> Result<Data, String> {
     let Some(items) = items.filter(|items| !items.is_empty()) else {
         return Ok(data);
     };
@@ -267,20 +292,14 @@ fn chosen(
                 chosen.insert(item.path.clone(), value);
             }
             None if optional == Some(true) => {}
-            None => {
-                let words = match kind {
-                    "configmap" => "configmap references non-existent config key",
-                    _ => "references non-existent secret key",
-                };
-                return Err(Missing::text(format!("{words}: {}", item.key)));
-            }
+            None => return Err(format!("{words}: {}", item.key)),
         }
     }
     Ok(chosen)
 }
 
 /// The files of the downward API.
-fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, Missing> {
+fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, String> {
     let spec = run.pod.spec.clone().unwrap_or_default();
     let mut files = Data::new();
     for item in items.unwrap_or_default() {
@@ -360,7 +379,7 @@ fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
 }
 
 /// A container's files: its mounts over what its image brings (kubelet, `makeMounts`).
-pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Files, Missing> {
+pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Files, String> {
     let os = run.node.pool.os();
     let none = Volumes::new();
     let volumes = run.volumes.get().unwrap_or(&none);
@@ -371,7 +390,7 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
                 "cannot find volume \"{}\" to mount into container \"{}\"",
                 mount.name, container.name
             );
-            return Err(Missing::text(text));
+            return Err(text);
         };
         let sub_path = match (&mount.sub_path_expr, &mount.sub_path) {
             (Some(text), _) if !text.is_empty() => {
@@ -417,11 +436,8 @@ mod tests {
             chosen("secret", all.clone(), Some(&[item("a", "x/y")]), None),
             Ok(data(&[("x/y", "1")]))
         );
-        let missing = chosen("configmap", all.clone(), Some(&[item("c", "c")]), None);
-        assert_eq!(
-            missing.expect_err("it is missing").text,
-            "configmap references non-existent config key: c"
-        );
+        let missing = chosen("no key", all.clone(), Some(&[item("c", "c")]), None);
+        assert_eq!(missing.expect_err("it is missing"), "no key: c");
         let forgiven = chosen("configmap", all, Some(&[item("c", "c")]), Some(true));
         assert_eq!(forgiven, Ok(Data::new()));
     }

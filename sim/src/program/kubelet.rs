@@ -1,7 +1,6 @@
 //! What a kubelet gets of the network: it is a Go program on the node itself.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::go;
@@ -9,7 +8,6 @@ use super::http::Answer;
 use super::net::{Peer, Speaks};
 use super::seat::Seat;
 use super::{Place, View};
-use crate::files::Files;
 use crate::image::Family;
 use crate::network::Origin;
 use crate::topology::Os;
@@ -32,18 +30,7 @@ pub(crate) fn on_node<T>(
     view: &View<'_>,
     work: impl FnOnce(&dyn Net) -> T,
 ) -> T {
-    let place = Place {
-        os,
-        family: Family::Agnhost,
-        of_2021: false,
-        host_process: false,
-        origin: Origin::Node(node.to_owned()),
-        hostname: node.to_owned(),
-        env: Arc::default(),
-        files: Files::new(os),
-        directory: String::new(),
-        user: None,
-    };
+    let place = Place::new(os, Family::Agnhost, Origin::Node(node.to_owned()), node);
     work(&Seat {
         place: &place,
         view: *view,

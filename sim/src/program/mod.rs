@@ -70,6 +70,24 @@ pub(crate) struct Place {
     pub(crate) user: Option<String>,
 }
 
+impl Place {
+    /// Where nothing but the image and the network says more.
+    pub(crate) fn new(os: Os, family: Family, origin: Origin, hostname: impl Into<String>) -> Self {
+        Self {
+            os,
+            family,
+            of_2021: false,
+            host_process: false,
+            origin,
+            hostname: hostname.into(),
+            env: Arc::default(),
+            files: Files::new(os),
+            directory: String::new(),
+            user: None,
+        }
+    }
+}
+
 /// What a program sees of the cluster.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
@@ -191,16 +209,9 @@ pub fn simulates(image: &ImageOn<'_>, argv: &[&str], input: &str) -> bool {
     let argv: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
     let (world, turns) = (World::default(), Turns::default());
     let place = Place {
-        os: pool.os(),
-        family: resolved.family,
         of_2021: resolved.is_of_2021(),
         host_process: image.host_process,
-        origin: Origin::Outside,
-        hostname: String::new(),
-        env: Arc::default(),
-        files: Files::new(pool.os()),
-        directory: String::new(),
-        user: None,
+        ..Place::new(pool.os(), resolved.family, Origin::Outside, "")
     };
     let seat = Seat {
         place: &place,
@@ -233,18 +244,8 @@ pub(crate) mod tests {
     use crate::world::Key;
 
     pub(crate) fn place(os: Os, family: Family) -> Place {
-        Place {
-            os,
-            family,
-            of_2021: false,
-            host_process: false,
-            origin: Origin::Pod(Key::new("test", "prober")),
-            hostname: "prober".to_owned(),
-            env: Arc::default(),
-            files: Files::new(os),
-            directory: String::new(),
-            user: None,
-        }
+        let origin = Origin::Pod(Key::new("test", "prober"));
+        Place::new(os, family, origin, "prober")
     }
 
     pub(crate) fn argv(args: &[&str]) -> Vec<String> {

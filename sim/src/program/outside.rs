@@ -1,13 +1,11 @@
 //! A client outside the cluster: what it asks, and what it is answered.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::http::Answer;
 use super::net::{Link, Net, Speaks};
 use super::seat::Seat;
 use super::{Place, View};
-use crate::files::Files;
 use crate::image::Family;
 use crate::network::Origin;
 use crate::topology::Os;
@@ -26,19 +24,8 @@ pub(crate) enum Reply {
 
 /// GETs a path of whoever is at an address, as a program of the cluster does.
 pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Reply {
-    let place = Place {
-        os: Os::Linux,
-        // The image that all programs are of which ask others in turn
-        family: Family::Agnhost,
-        of_2021: false,
-        host_process: false,
-        origin: Origin::Outside,
-        hostname: String::new(),
-        env: Arc::default(),
-        files: Files::new(Os::Linux),
-        directory: String::new(),
-        user: None,
-    };
+    // The image that all programs are of which ask others in turn
+    let place = Place::new(Os::Linux, Family::Agnhost, Origin::Outside, "");
     let seat = Seat {
         place: &place,
         view: *view,

@@ -5,8 +5,12 @@
 
 mod busybox;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use serde::Deserialize;
 
 use super::net::{Echo, Net};
 use super::{Ran, Started};
@@ -14,7 +18,7 @@ use super::{Ran, Started};
 pub(super) use busybox::linux;
 
 /// What Windows' own programs speak. Their output is in the console's code page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) enum Language {
     /// Code page 437, of which only ASCII is used here.
     #[default]
@@ -64,7 +68,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Opt
         .replace("{}", &address.to_string())
         .replace("{bytes}", &BYTES.to_string());
     let mut ran = Ran::default();
-    ran.say(words.encoded(&format!("\n{pinging}\n")));
+    ran.say(language.encoded(&format!("\n{pinging}\n")));
     let mut pinging = Windows {
         address,
         language,
@@ -129,13 +133,13 @@ impl Windows {
                 words.unreachable.replace("{}", &by.to_string())
             }
             // Its message for what `IcmpSendEcho` itself refuses
-            Echo::NoWay => words.no_way.to_owned(),
+            Echo::NoWay => words.no_way.clone(),
             Echo::Lost => {
                 ran.took += self.wait;
-                words.lost.to_owned()
+                words.lost.clone()
             }
         };
-        ran.say(words.encoded(&format!("{line}\n")));
+        ran.say(self.language.encoded(&format!("{line}\n")));
         echo == Echo::Lost
     }
 
@@ -163,76 +167,55 @@ impl Windows {
             statistics = statistics.replace(mark, &number.to_string());
         }
         if self.answered > 0 {
-            statistics.push_str(words.times);
+            statistics.push_str(&words.times);
         }
-        ran.say(words.encoded(&statistics));
+        ran.say(self.language.encoded(&statistics));
         // An answer that somebody is unreachable leaves 0 too
         ran.code = u32::from(self.received == 0);
     }
 }
 
-/// The texts of a language; `{}` is a name or an address.
+/// The texts of a language, in `ping/words.yaml`; `{}` is a name or an address.
+#[derive(Deserialize)]
 struct Words {
-    language: Language,
-    pinging: &'static str,
-    reply: &'static str,
+    pinging: String,
+    reply: String,
     /// Over IPv6, which tells neither size nor hops.
-    reply6: &'static str,
-    unreachable: &'static str,
-    lost: &'static str,
-    no_way: &'static str,
-    statistics: &'static str,
-    times: &'static str,
+    reply6: String,
+    unreachable: String,
+    lost: String,
+    no_way: String,
+    statistics: String,
+    times: String,
 }
 
 impl Words {
-    fn of(language: Language) -> Self {
-        match language {
-            Language::English => Self {
-                language,
-                pinging: "Pinging {} with {bytes} bytes of data:",
-                reply: "Reply from {}: bytes={bytes} time<1ms TTL={ttl}",
-                reply6: "Reply from {}: time<1ms",
-                unreachable: "Reply from {}: Destination host unreachable.",
-                lost: "Request timed out.",
-                no_way: "PING: transmit failed. General failure.",
-                statistics: "\nPing statistics for {}:\n    Packets: Sent = {sent}, Received = {received}, \
-                             Lost = {lost} ({percent}% loss),\n",
-                times: "Approximate round trip times in milli-seconds:\n    \
-                        Minimum = 0ms, Maximum = 0ms, Average = 0ms\n",
-            },
-            Language::Japanese => Self {
-                language,
-                pinging: "{} に ping を送信しています {bytes} バイトのデータ:",
-                reply: "{} からの応答: バイト数 ={bytes} 時間 <1ms TTL={ttl}",
-                reply6: "{} からの応答: 時間 <1ms",
-                unreachable: "{} からの応答: 宛先ホストに到達できません。",
-                lost: "要求がタイムアウトしました。",
-                no_way: "PING: 転送に失敗しました。一般エラーです。",
-                statistics: "\n{} の ping 統計:\n    パケット数: 送信 = {sent}、受信 = {received}、\
-                             損失 = {lost} ({percent}% の損失)、\n",
-                times: "ラウンド トリップの概算時間 (ミリ秒):\n    最小 = 0ms、最大 = 0ms、平均 = 0ms\n",
-            },
-        }
+    fn of(language: Language) -> &'static Self {
+        static ALL: LazyLock<BTreeMap<Language, Words>> = LazyLock::new(|| {
+            serde_saphyr::from_str(include_str!("ping/words.yaml")).expect("texts of each language")
+        });
+        &ALL[&language]
     }
 
     fn replied(&self, by: IpAddr, bytes: usize, ttl: u8) -> String {
         let reply = if by.is_ipv4() {
-            self.reply
+            &self.reply
         } else {
-            self.reply6
+            &self.reply6
         };
         reply
             .replace("{}", &by.to_string())
             .replace("{bytes}", &bytes.to_string())
             .replace("{ttl}", &ttl.to_string())
     }
+}
 
-    fn encoded(&self, text: &str) -> Vec<u8> {
+impl Language {
+    fn encoded(self, text: &str) -> Vec<u8> {
         let text = crlf(text);
-        match self.language {
-            Language::English => text.into_bytes(),
-            Language::Japanese => encoding_rs::SHIFT_JIS.encode(&text).0.into_owned(),
+        match self {
+            Self::English => text.into_bytes(),
+            Self::Japanese => encoding_rs::SHIFT_JIS.encode(&text).0.into_owned(),
         }
     }
 }

@@ -23,18 +23,15 @@ pub(crate) struct Seat<'a> {
 impl Seat<'_> {
     /// The node that the program runs on.
     pub(crate) fn node(&self) -> Option<&Node> {
-        self.view
-            .world
-            .nodes
-            .get(node_name(&self.view, &self.place.origin)?)
+        let world = self.view.world;
+        world.nodes.get(self.place.origin.node(world)?)
     }
 
     /// What Windows' own programs speak there.
     pub(crate) fn language(&self) -> Language {
-        match node_name(&self.view, &self.place.origin) {
-            Some(node) if self.view.world.suffers(FaultKind::ToolsLocalised, node) => {
-                Language::Japanese
-            }
+        let world = self.view.world;
+        match self.place.origin.node(world) {
+            Some(node) if world.suffers(FaultKind::ToolsLocalised, node) => Language::Japanese,
             _ => Language::English,
         }
     }
@@ -45,7 +42,8 @@ impl Seat<'_> {
             .origin
             .clone()
             .unwrap_or_else(|| self.place.origin.clone());
-        let node = node_name(&self.view, &origin).and_then(|name| self.view.world.nodes.get(name));
+        let world = self.view.world;
+        let node = origin.node(world).and_then(|name| world.nodes.get(name));
         let os = node.map_or(Os::Linux, |node| node.pool.os());
         Place {
             os,
@@ -75,14 +73,6 @@ impl Seat<'_> {
                 Origin::Pod(key.clone())
             }),
         }
-    }
-}
-
-fn node_name<'a>(view: &View<'a>, origin: &'a Origin) -> Option<&'a str> {
-    match origin {
-        Origin::Pod(key) | Origin::HostPod(key) => Some(view.world.pods.get(key)?.node.as_str()),
-        Origin::Node(name) => Some(name),
-        Origin::Outside => None,
     }
 }
 
@@ -232,14 +222,7 @@ impl Net for Seat<'_> {
     }
 
     fn source(&self, to: IpAddr) -> IpAddr {
-        let world = self.view.world;
-        let own = match &self.place.origin {
-            Origin::Pod(key) | Origin::HostPod(key) => {
-                world.pods.get(key).and_then(|own| own.like(to))
-            }
-            Origin::Node(name) => world.nodes.get(name).and_then(|own| own.like(to)),
-            Origin::Outside => None,
-        };
+        let own = self.place.origin.like(self.view.world, to);
         own.unwrap_or_else(|| if to.is_loopback() { to } else { self.address() })
     }
 
@@ -263,7 +246,7 @@ mod tests {
     use crate::image::Family;
     use crate::topology::{Build, Pool};
     use crate::world::Page;
-    use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Slice, Told, World};
+    use crate::world::{Endpoint, Nodes, Service, ServicePort, Slice, Told, World};
 
     const LINUX: [u8; 4] = [127, 77, 1, 1];
     const WINDOWS: [u8; 4] = [127, 77, 1, 2];
@@ -278,17 +261,17 @@ mod tests {
             ..Pod::new("linux", [10, 244, 1, 9], Told::default())
         };
         let other = Pod::new("windows", [10, 244, 2, 9], Told::default());
-        World {
+        let mut world = World {
             nodes: Nodes::from_iter([
                 ("linux".to_owned(), node(Pool::Linux, LINUX, 1)),
                 ("windows".to_owned(), node(windows, WINDOWS, 2)),
             ]),
-            pods: Pods::from_iter([
-                (Key::new("test", "prober"), prober),
-                (Key::new("test", "other"), other),
-            ]),
             ..World::default()
+        };
+        for (name, pod) in [("prober", prober), ("other", other)] {
+            world.pods.insert(Key::new("test", name), pod);
         }
+        world
     }
 
     #[test]

@@ -174,38 +174,10 @@ pub(super) fn service(call: &Call<'_>) -> Option<Started> {
     let [asked, "kubelet"] = call.words()? else {
         return None;
     };
-    let (verb, told) = match asked {
-        "qc" => (
-            "[SC] QueryServiceConfig SUCCESS\r\n",
-            "        TYPE               : 10  WIN32_OWN_PROCESS \r\n\
-             \u{20}       START_TYPE         : 2   AUTO_START\r\n\
-             \u{20}       ERROR_CONTROL      : 1   NORMAL\r\n\
-             \u{20}       BINARY_PATH_NAME   : C:\\k\\kubelet.exe --windows-service\r\n\
-             \u{20}       LOAD_ORDER_GROUP   : \r\n\
-             \u{20}       TAG                : 0\r\n\
-             \u{20}       DISPLAY_NAME       : kubelet\r\n\
-             \u{20}       DEPENDENCIES       : containerd\r\n\
-             \u{20}       SERVICE_START_NAME : LocalSystem\r\n",
-        ),
-        "queryex" => (
-            "",
-            "        TYPE               : 10  WIN32_OWN_PROCESS  \r\n\
-             \u{20}       STATE              : 4  RUNNING \r\n\
-             \u{20}                               (STOPPABLE, NOT_PAUSABLE, ACCEPTS_SHUTDOWN)\r\n\
-             \u{20}       WIN32_EXIT_CODE    : 0  (0x0)\r\n\
-             \u{20}       SERVICE_EXIT_CODE  : 0  (0x0)\r\n\
-             \u{20}       CHECKPOINT         : 0x0\r\n\
-             \u{20}       WAIT_HINT          : 0x0\r\n\
-             \u{20}       PID                : 2204\r\n\
-             \u{20}       FLAGS              : \r\n",
-        ),
-        "qfailure" => (
-            "[SC] QueryServiceConfig2 SUCCESS\r\n",
-            "        RESET_PERIOD (in seconds)    : 0\r\n\
-             \u{20}       REBOOT_MESSAGE               : \r\n\
-             \u{20}       COMMAND_LINE                 : \r\n\
-             \u{20}       FAILURE_ACTIONS              : RESTART -- Delay = 10000 milliseconds.\r\n",
-        ),
+    let told = match asked {
+        "qc" => include_str!("sc/qc.txt"),
+        "queryex" => include_str!("sc/queryex.txt"),
+        "qfailure" => include_str!("sc/qfailure.txt"),
         _ => return None,
     };
     if !call.place().host_process {
@@ -219,5 +191,5 @@ pub(super) fn service(call: &Call<'_>) -> Option<Started> {
         );
         return Some(Started::Ended(Ran::prints(words).ending(1060)));
     }
-    Some(prints(format!("{verb}\r\nSERVICE_NAME: kubelet\r\n{told}")))
+    Some(prints(told.replace('\n', "\r\n")))
 }

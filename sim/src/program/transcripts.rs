@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Container;
-use kube::{Client, Config};
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 
@@ -18,9 +17,8 @@ use super::network_table::Table;
 use super::ping::Language;
 use super::tests::place;
 use super::{Refusal, Started, connect, ping, shell};
-use crate::clock::Clock;
-use crate::cluster::{Cluster, NodeState};
-use crate::fault::{FaultSet, FaultSwitch};
+use crate::cluster::NodeState;
+use crate::cluster::tests::cluster_of;
 use crate::image::{self, Family};
 use crate::pods::book::Role;
 use crate::pods::container::{self, Slot};
@@ -224,15 +222,11 @@ impl Transcript {
     /// What containerd says of a container that it does not create; one that has a command is a
     /// `HostProcess` container.
     fn not_created(&self) -> String {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let nowhere = Config::new("http://127.0.0.1:1".parse().expect("a URI"));
         let runtime = Runtime::new().expect("a runtime");
         let _inside = runtime.enter();
-        let client = Client::try_from(nowhere).expect("a client");
+        let cluster = cluster_of(BTreeMap::new());
         let pool = Pool::Windows(OsBuild::Ws2022);
         let node = Arc::new(NodeState::alone(NodeSpec::new("n", pool)));
-        let faults = FaultSwitch::new(FaultSet::default());
-        let cluster = Cluster::new(client, Clock::new(1.0), 1, faults, BTreeMap::new());
         let key = Key::new("test", "web");
         let run = PodRun::new(key, "u".to_owned(), node, Arc::default());
         let slot = Slot {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Protocol;
-use super::{Key, Node, Pod, Service, ServicePort};
+use super::{Key, Node, Pod, PodPort, Service, ServicePort};
 
 /// The nodes, by name and by address.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +17,6 @@ pub(crate) struct Nodes {
 struct NodeMaps {
     all: BTreeMap<String, Node>,
     by_address: HashMap<IpAddr, String>,
-    /// The names in order.
-    names: Vec<String>,
     /// By the first three bytes of IPv4, and what stands for them in IPv6.
     by_pod_network: HashMap<[u8; 3], String>,
 }
@@ -30,9 +28,6 @@ impl Nodes {
             maps.by_address.insert(address, name.clone());
         }
         maps.by_pod_network.insert(node.pod_network, name.clone());
-        if let Err(at) = maps.names.binary_search(&name) {
-            maps.names.insert(at, name.clone());
-        }
         maps.all.insert(name, node);
     }
 
@@ -46,13 +41,10 @@ impl Nodes {
 
     /// All, beginning with another for each turn.
     pub(crate) fn in_turn(&self, turn: u64) -> impl Iterator<Item = (&String, &Node)> {
-        let names = &self.maps.names;
-        let first = turn.checked_rem(names.len() as u64).unwrap_or(0);
-        let (before, after) = names.split_at(usize::try_from(first).unwrap_or(0));
-        after
-            .iter()
-            .chain(before)
-            .filter_map(|name| self.maps.all.get_key_value(name))
+        let all = &self.maps.all;
+        let first = turn.checked_rem(all.len() as u64).unwrap_or(0);
+        let first = usize::try_from(first).unwrap_or(0);
+        all.iter().cycle().skip(first).take(all.len())
     }
 
     /// The node that has an address.
@@ -98,31 +90,19 @@ pub(crate) struct Pods {
 #[derive(Clone, Debug, Default)]
 struct PodMaps {
     by_key: BTreeMap<Key, Arc<Pod>>,
+    /// Of those that have addresses of their own.
     by_address: HashMap<IpAddr, Key>,
-    on_host: HashMap<String, BTreeSet<Key>>,
-    /// How many pods with addresses of their own each node has.
-    count: HashMap<String, usize>,
-    host_ports: HashMap<(String, Protocol, u16), (Key, u16)>,
+    by_node: HashMap<String, BTreeSet<Key>>,
 }
 
 impl Pods {
     pub(crate) fn insert(&mut self, key: Key, pod: Pod) {
         self.remove(&key);
         let maps = Arc::make_mut(&mut self.maps);
-        if pod.host_network {
-            let on_node = maps.on_host.entry(pod.node.clone()).or_default();
-            on_node.insert(key.clone());
-        } else {
-            *maps.count.entry(pod.node.clone()).or_default() += 1;
-            for address in pod.addresses() {
-                maps.by_address.insert(address, key.clone());
-            }
-            for port in &pod.told.ports {
-                if let Some(host_port) = port.host_port {
-                    let at = (pod.node.clone(), port.protocol, host_port);
-                    maps.host_ports.insert(at, (key.clone(), port.port));
-                }
-            }
+        let on_node = maps.by_node.entry(pod.node.clone()).or_default();
+        on_node.insert(key.clone());
+        for address in pod.addresses().filter(|_| !pod.host_network) {
+            maps.by_address.insert(address, key.clone());
         }
         maps.by_key.insert(key, Arc::new(pod));
     }
@@ -135,30 +115,12 @@ impl Pods {
         let Some(pod) = maps.by_key.remove(key) else {
             return;
         };
-        if let Some(on_node) = maps.on_host.get_mut(&pod.node) {
+        if let Some(on_node) = maps.by_node.get_mut(&pod.node) {
             on_node.remove(key);
-        }
-        if pod.host_network {
-            return;
-        }
-        if let Some(count) = maps.count.get_mut(&pod.node) {
-            *count = count.saturating_sub(1);
         }
         for address in pod.addresses() {
             if maps.by_address.get(&address) == Some(key) {
                 maps.by_address.remove(&address);
-            }
-        }
-        for port in &pod.told.ports {
-            if let Some(host_port) = port.host_port {
-                let at = (pod.node.clone(), port.protocol, host_port);
-                if maps
-                    .host_ports
-                    .get(&at)
-                    .is_some_and(|(owner, _)| owner == key)
-                {
-                    maps.host_ports.remove(&at);
-                }
             }
         }
     }
@@ -188,15 +150,20 @@ impl Pods {
         self.get_key_value(self.maps.by_address.get(&address)?)
     }
 
+    /// The pods on a node.
+    fn on(&self, node: &str) -> impl Iterator<Item = (&Key, &Pod)> {
+        let keys = self.maps.by_node.get(node).into_iter().flatten();
+        keys.filter_map(|key| self.get_key_value(key))
+    }
+
     /// The pods that use a node's network.
     pub(crate) fn on_host(&self, node: &str) -> impl Iterator<Item = (&Key, &Pod)> {
-        let keys = self.maps.on_host.get(node).into_iter().flatten();
-        keys.filter_map(|key| self.get_key_value(key))
+        self.on(node).filter(|(_, pod)| pod.host_network)
     }
 
     /// Whether a pod with an address of its own runs on a node.
     pub(crate) fn any_on(&self, node: &str) -> bool {
-        self.maps.count.get(node).is_some_and(|count| *count > 0)
+        self.on(node).any(|(_, pod)| !pod.host_network)
     }
 
     /// The pod and its port behind a `hostPort`.
@@ -206,19 +173,12 @@ impl Pods {
         protocol: Protocol,
         port: u16,
     ) -> Option<(&Pod, u16)> {
-        let at = (node.to_owned(), protocol, port);
-        let (key, inner) = self.maps.host_ports.get(&at)?;
-        Some((self.get(key)?, *inner))
-    }
-}
-
-impl FromIterator<(Key, Pod)> for Pods {
-    fn from_iter<I: IntoIterator<Item = (Key, Pod)>>(pods: I) -> Self {
-        let mut all = Self::default();
-        for (key, pod) in pods {
-            all.insert(key, pod);
-        }
-        all
+        let mut own = self.on(node).filter(|(_, pod)| !pod.host_network);
+        own.find_map(|(_, pod)| {
+            let mut ports = pod.told.ports.iter();
+            let is = |each: &&PodPort| each.protocol == protocol && each.host_port == Some(port);
+            Some((pod, ports.find(is)?.port))
+        })
     }
 }
 
@@ -331,23 +291,13 @@ impl Services {
     }
 }
 
-impl FromIterator<(Key, Service)> for Services {
-    fn from_iter<I: IntoIterator<Item = (Key, Service)>>(services: I) -> Self {
-        let mut all = Self::default();
-        for (key, service) in services {
-            all.insert(key, service);
-        }
-        all
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
     use crate::topology::Pool;
-    use crate::world::{PodPort, Told};
+    use crate::world::Told;
 
     #[test]
     fn each_turn_begins_with_the_next_node() {
@@ -377,11 +327,13 @@ mod tests {
             Pod::new("n", [10, 244, 1, 5], told)
         };
         let key = |name| Key::new("test", name);
-        let mut pods = Pods::from_iter([(key("old"), pod()), (key("new"), pod())]);
+        let mut pods = Pods::default();
+        pods.insert(key("old"), pod());
+        pods.insert(key("new"), pod());
         let at = |pods: &Pods| pods.host_port("n", Protocol::Tcp, 8080).is_some();
         pods.remove(&key("old"));
         assert!(at(&pods), "the newer has it");
         pods.remove(&key("new"));
-        assert!(!at(&pods) && pods.maps.host_ports.is_empty());
+        assert!(!at(&pods));
     }
 }

@@ -111,16 +111,6 @@ impl Slices {
     }
 }
 
-impl FromIterator<(Key, Slice)> for Slices {
-    fn from_iter<I: IntoIterator<Item = (Key, Slice)>>(slices: I) -> Self {
-        let mut all = Self::default();
-        for (key, slice) in slices {
-            all.insert(key, slice);
-        }
-        all
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

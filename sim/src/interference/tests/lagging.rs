@@ -24,7 +24,6 @@ async fn a_truncated_body_ends_in_a_reset_connection() {
         let end = body.frame().await.expect("no end").expect_err("an error");
         assert!(format!("{end:?}").contains("ConnectionReset"), "{end:?}");
     }
-    assert_eq!(way.hit_by("truncate-body"), 5);
     assert_eq!(upstream.seen().len(), 5);
 }
 
@@ -66,7 +65,6 @@ async fn a_silent_watch_stays_open() {
     }
     assert!(said.iter().all(|times| *times > 0), "both forms: {said:?}");
     assert!(way.get("/api/v1/pods").await.is_ok(), "a list is no watch");
-    assert_eq!(way.hit_by("silent-watch"), 10);
 }
 
 #[tokio::test]

@@ -50,14 +50,6 @@ impl Way {
         self.interference.set(faults(written));
     }
 
-    fn hit_by(&self, name: &str) -> u64 {
-        self.interference
-            .hits()
-            .get(name)
-            .copied()
-            .unwrap_or_default()
-    }
-
     /// The head of the answer to a GET.
     async fn open(&self, path: &str) -> kube::Result<Response<Body>> {
         let request = Request::get(path).body(Body::empty());

@@ -162,7 +162,6 @@ async fn a_lost_exit_frame_leaves_a_normal_close() {
         whole(&way, "end=4001").await,
         [&OUTPUT[..3], &["close 1000 "]].concat()
     );
-    assert_eq!(way.hit_by("lose-exit-frame"), 1);
 }
 
 #[tokio::test]
@@ -173,7 +172,6 @@ async fn a_cut_comes_before_or_after_output() {
     for _ in 0..12 {
         seen.push(whole(&way, "end=1000").await);
     }
-    assert_eq!(way.hit_by("cut-exec"), 12);
     seen.sort();
     seen.dedup();
     assert_eq!(

@@ -52,7 +52,6 @@ async fn a_policy_refuses_what_is_valid_and_stores_nothing() {
     // Validation comes first
     let status = posted(&way, PODS, &pod(true), 422).await;
     assert_eq!(status["details"]["causes"][0]["field"], "spec.hostPID");
-    assert_eq!(way.hit_by("admission-refuses"), 1);
     assert_eq!(
         upstream.seen(),
         [
@@ -96,7 +95,6 @@ async fn a_webhook_refuses_what_is_valid() {
     );
     let (head, _) = way.post(DEPLOYMENTS, &json!({})).await;
     assert!(head.starts_with("HTTP/1.1 201 "), "{head}");
-    assert_eq!(way.hit_by("webhook-refuses"), 2);
 }
 
 #[tokio::test]
@@ -124,8 +122,6 @@ async fn a_webhook_is_in_the_way_before_anything_is_validated() {
     assert_eq!(upstream.seen(), [""; 0]);
     let (head, _) = way.post(DEPLOYMENTS, &json!({})).await;
     assert!(head.starts_with("HTTP/1.1 201 "), "{head}");
-    assert_eq!(way.hit_by("webhook-times-out"), 1);
-    assert_eq!(way.hit_by("webhook-no-dry-run"), 1);
 }
 
 #[tokio::test]
@@ -167,7 +163,6 @@ async fn rbac_speaks_of_user_verb_and_resource() {
         assert_eq!(status["reason"], "Forbidden");
         assert!(status["details"].is_object());
     }
-    assert_eq!(way.hit_by("answers-403"), 4);
     assert_eq!(upstream.seen(), [""; 0]);
     let answer = way.get("/api/v1/nodes").await.expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -187,7 +182,6 @@ async fn a_token_expires_after_some_requests() {
         (&status["reason"], &status["message"]),
         (&json!("Unauthorized"), &json!("Unauthorized"))
     );
-    assert_eq!(way.hit_by("token-expires"), 3);
     // Counted from where it was set
     way.set(&["token-expires=1"]);
     let answer = way.get("/version").await.expect("an answer");
@@ -224,7 +218,6 @@ async fn a_restart_drops_connections_and_ends() {
     );
     assert_eq!(said[7..10], ["503"; 3]);
     assert_eq!(said[10..], ["200"; 2]);
-    assert_eq!(way.hit_by("server-restarts"), 4);
     upstream.state.go_on.notify_one();
     timeout(LONG, upstream.state.left.notified())
         .await
@@ -259,7 +252,6 @@ async fn the_aggregated_server_is_down_and_stale() {
     );
     let answer = way.get("/apis/apps/v1").await.expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert_eq!(way.hit_by("aggregated-down"), 3);
 }
 
 #[test]
@@ -292,7 +284,6 @@ async fn a_slow_answer_is_late_or_in_pieces_and_whole() {
         assert_eq!(list["items"][0]["metadata"]["name"], "n");
         pieces.push(frames);
     }
-    assert_eq!(way.hit_by("slow"), 8);
     assert!(
         pieces.iter().any(|frames| *frames > 4),
         "in pieces: {pieces:?}"
@@ -325,7 +316,6 @@ async fn hostile_texts_are_where_texts_can_be() {
     let hooks: Value = serde_json::from_str(body(&hooks)).expect("JSON");
     assert_eq!(hooks["items"][0]["metadata"]["name"], format!("m{TEXT}"));
     assert_eq!(hooks["items"][0]["webhooks"][0]["name"], format!("w{TEXT}"));
-    assert_eq!(way.hit_by("hostile-texts"), 2);
 
     // What a client sends back goes without
     let (_, echo) = way

@@ -7,14 +7,14 @@
 use super::*;
 use crate::topology::{IpFamilies, NetworkMode, NetworkSpec};
 
-const VIP6: &str = "fd00:10:96::304";
+pub(super) const VIP6: &str = "fd00:10:96::304";
 
 fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
 /// The healthy cluster with both families on nodes that can, and `web` as a dual-stack Service.
-fn dual(mode: NetworkMode, build: Build) -> World {
+pub(super) fn dual(mode: NetworkMode, build: Build) -> World {
     let mut world = healthy();
     for name in ["linux", "win-a", "win-b"] {
         let node = world.nodes.get(name).expect("it is there");
@@ -92,89 +92,6 @@ fn n07_windows_has_both_families_on_l2bridge_from_2022_on_alone() {
             "Linux has it in every mode"
         );
     }
-}
-
-#[test]
-fn pods_and_services_are_reached_over_ipv6() {
-    let world = modern();
-    let web = second(&world, "web").expect("it has one");
-    for from in ["linux", "prober", "other"] {
-        let own = second(&world, from).expect("it has one");
-        for to in [(web, 80), (address(VIP6), 8080)] {
-            let outcome = ask(&world, &from_pod(from), to.0, to.1);
-            assert!(is_web(&outcome), "{from} to {to:?}: {outcome:?}");
-            let Outcome::Answered { source, .. } = outcome else {
-                panic!("it was answered");
-            };
-            assert_eq!(source, own, "{from} to {to:?}");
-        }
-        assert_eq!(ask(&world, &from_pod(from), web, 81), Outcome::Refused);
-    }
-    assert!(is_web(&ask(&world, &from_pod("web"), address("::1"), 80)));
-    let node = world.nodes.get("win-a").and_then(|node| node.address6);
-    let node = IpAddr::from(node.expect("it has one"));
-    for from in ["linux", "other"] {
-        assert!(
-            is_web(&ask(&world, &from_pod(from), node, NODE_PORT)),
-            "{from}"
-        );
-    }
-    let ping = Request::ping(from_pod("other"), web);
-    assert!(matches!(connect(&world, &ping), Outcome::Answered { .. }));
-    // The documented limits of the node itself are of both families
-    assert_eq!(
-        ask(&world, &from_node("win-a"), address(VIP6), 8080),
-        Outcome::TimedOut
-    );
-    assert_eq!(
-        ask(&world, &from_node("win-a"), node, NODE_PORT),
-        Outcome::TimedOut
-    );
-}
-
-#[test]
-fn n06_on_overlay_windows_pods_have_no_way_over_ipv6() {
-    let world = dual(NetworkMode::Overlay, Build::Ws2022);
-    for from in ["prober", "other"] {
-        let vip = ask(&world, &from_pod(from), address(VIP6), 8080);
-        assert_eq!(vip, Outcome::Unreachable, "{from}");
-        assert!(is_web(&go(&world, &from_pod(from), VIP, 8080)), "{from}");
-    }
-    // Its IPv6 address has no endpoints: those of the Service are all IPv4
-    let linux = ask(&world, &from_pod("linux"), address(VIP6), 8080);
-    assert_eq!(linux, Outcome::Refused);
-    let node = world.nodes.get("win-a").and_then(|node| node.address6);
-    let by_node = ask(
-        &world,
-        &from_pod("linux"),
-        node.expect("it has one").into(),
-        NODE_PORT,
-    );
-    assert_eq!(
-        by_node,
-        Outcome::TimedOut,
-        "kube-proxy there knows IPv4 alone"
-    );
-}
-
-#[test]
-fn a_service_of_one_family_has_a_node_port_in_that_family() {
-    let mut world = modern();
-    let mut service = world
-        .services
-        .get(&key("web"))
-        .expect("it is there")
-        .clone();
-    service.addresses = vec![address(VIP6)];
-    world.services.insert(key("web"), service);
-    let node = world.nodes.get("linux").and_then(|node| node.address6);
-    let node = node.expect("it has one").into();
-    assert!(is_web(&ask(&world, &from_pod("other"), node, NODE_PORT)));
-    assert_eq!(
-        go(&world, &from_pod("other"), LINUX_NODE, NODE_PORT),
-        Outcome::Refused
-    );
-    assert_eq!(go(&world, &from_pod("other"), VIP, 8080), Outcome::TimedOut);
 }
 
 #[test]

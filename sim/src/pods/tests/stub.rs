@@ -25,29 +25,29 @@ type Lines = mpsc::UnboundedSender<Bytes>;
 
 /// The server's state, and the test's hand on it.
 #[derive(Clone, Default)]
-pub(in crate::pods) struct Stub(Arc<Mutex<State>>);
+pub(super) struct Stub(Arc<Mutex<State>>);
 
 #[derive(Default)]
-pub(in crate::pods) struct State {
+pub(super) struct State {
     /// Objects by their paths; of pods also those that have gone.
-    pub(in crate::pods) objects: BTreeMap<String, Value>,
+    pub(super) objects: BTreeMap<String, Value>,
     /// When each lease was renewed.
-    pub(in crate::pods) renewed: BTreeMap<String, Instant>,
+    pub(super) renewed: BTreeMap<String, Instant>,
     /// When each pod was deleted that ran, and how long its container then went on.
-    pub(in crate::pods) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
+    pub(super) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
     /// How many statuses were sent of each pod.
-    pub(in crate::pods) reports: BTreeMap<String, usize>,
+    pub(super) reports: BTreeMap<String, usize>,
     version: u64,
     /// Watches of pods that are bound, and of those that are not.
     watches: Vec<(bool, Lines)>,
 }
 
-pub(in crate::pods) fn path(namespace: &str, pod: &str) -> String {
+pub(super) fn path(namespace: &str, pod: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods/{pod}")
 }
 
 impl Stub {
-    pub(in crate::pods) fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         let stub = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let stub = stub.clone();
@@ -67,7 +67,7 @@ impl Stub {
         Client::new(service, "default")
     }
 
-    pub(in crate::pods) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.0)
     }
 }
@@ -82,7 +82,7 @@ fn is_bound(pod: &Value) -> bool {
 
 impl State {
     /// A user's pod.
-    pub(in crate::pods) fn create(&mut self, pod: Value) {
+    pub(super) fn create(&mut self, pod: Value) {
         let meta = &pod["metadata"];
         let (namespace, name) = (meta["namespace"].as_str(), meta["name"].as_str());
         let path = path(namespace.expect("a namespace"), name.expect("a name"));
@@ -90,7 +90,7 @@ impl State {
     }
 
     /// A user's deletion.
-    pub(in crate::pods) fn delete(&mut self, path: &str) {
+    pub(super) fn delete(&mut self, path: &str) {
         let mut pod = self.objects[path].clone();
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
@@ -100,7 +100,7 @@ impl State {
         self.tell("MODIFIED", path, pod);
     }
 
-    pub(in crate::pods) fn tell(&mut self, kind: &str, path: &str, mut object: Value) {
+    pub(super) fn tell(&mut self, kind: &str, path: &str, mut object: Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let bound = is_bound(&object);
