@@ -12,6 +12,8 @@ pub mod facts;
 pub mod plan;
 pub mod record;
 pub mod report;
+#[cfg(test)]
+mod rows;
 pub mod suite;
 pub mod text;
 pub mod verdict;

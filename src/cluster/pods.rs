@@ -390,60 +390,36 @@ mod tests {
             "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available"}]}})
     }
 
-    fn trouble(pod: &Json) -> Trouble {
-        match readiness(pod) {
-            Condition::Never(trouble) => trouble,
-            other => panic!("{other:?}"),
-        }
+    /// A row of `pods.yaml`.
+    #[derive(serde::Deserialize)]
+    struct Row {
+        waits: Option<[String; 2]>,
+        #[serde(default)]
+        pod: Json,
+        told: String,
+        crashes: Option<String>,
     }
 
     #[test]
-    fn ready_is_done_and_deleted_is_not() {
-        let mut pod = json!({"status": {"phase": "Running",
-            "conditions": [{"type": "Ready", "status": "True"}]}});
-        assert_eq!(readiness(&pod), Condition::Done(()));
-        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        assert!(matches!(readiness(&pod), Condition::NotYet(_)));
-    }
-
-    #[test]
-    fn an_image_that_does_not_come() {
-        for reason in ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"] {
-            let trouble = trouble(&waiting(reason, "not found"));
-            assert_eq!(trouble.kind, TroubleKind::ImagePull);
-            assert_eq!(
-                trouble.detail,
-                format!("container main: {reason}: not found")
-            );
+    fn what_is_told_of_a_pod_is_what_its_row_says() {
+        let rows: Vec<Row> = serde_saphyr::from_str(include_str!("pods.yaml")).expect("rows");
+        for row in rows {
+            let pod = match &row.waits {
+                Some([reason, message]) => waiting(reason, message),
+                None => row.pod,
+            };
+            let told = match readiness(&pod) {
+                Condition::Done(()) => "done".to_owned(),
+                Condition::NotYet(status) => format!("not yet: {status}"),
+                Condition::Never(trouble) => trouble.to_string(),
+            };
+            assert!(told.starts_with(&row.told), "{pod}: {told}");
+            assert_eq!(crashes(&pod), row.crashes, "{pod}");
         }
     }
 
     fn wait() -> PodWait {
         PodWait::new(&Durations::default(), &Limits::default())
-    }
-
-    #[test]
-    fn words_of_pulls_that_cannot_pass_are_told_from_those_that_may() {
-        // AKS#3138, Windows-Containers#109, and what registries and lines say
-        for (words, may_pass) in [
-            ("failed to resolve reference \"a:b\": a:b: not found", false),
-            ("reading manifest b in a: manifest unknown", false),
-            ("unexpected status: 401 Unauthorized", false),
-            ("pull access denied, repository does not exist", false),
-            ("denied: Permission denied on resource", false),
-            ("pull QPS exceeded", true),
-            (
-                "toomanyrequests: your unauthenticated pull rate limit",
-                true,
-            ),
-            ("failed to copy: httpReadSeeker: failed open: EOF", true),
-            ("dial tcp: lookup mcr.microsoft.com: i/o timeout", true),
-            ("hcsshim::ImportLayer: Access is denied. (0x5)", true),
-            ("hcsshim::ActivateLayer: Element not found. (0x490)", true),
-        ] {
-            let ready = readiness(&waiting("ErrImagePull", words));
-            assert_eq!(matches!(ready, Condition::NotYet(_)), may_pass, "{words}");
-        }
     }
 
     #[test]
@@ -488,77 +464,6 @@ mod tests {
                 Condition::Done(())
             ));
         }
-    }
-
-    #[test]
-    fn an_image_of_another_build() {
-        for (reason, message) in [
-            (
-                "ErrImagePull",
-                "rpc error: no match for platform in manifest: not found",
-            ),
-            (
-                "ImagePullBackOff",
-                "Back-off: no matching manifest for windows(10.0.17763)/amd64",
-            ),
-            (
-                "ErrImagePull",
-                "no image found in manifest list for architecture amd64, OS windows",
-            ),
-            (
-                "ErrImagePull",
-                "no image found in image index for architecture amd64",
-            ),
-            (
-                "CreateContainerError",
-                "hcs::CreateComputeSystem x: The container operating system \
-                does not match the host operating system.: unknown",
-            ),
-            ("RunContainerError", "hcs::CreateComputeSystem: 0xc0370101"),
-        ] {
-            assert_eq!(
-                trouble(&waiting(reason, message)).kind,
-                TroubleKind::BuildMismatch
-            );
-        }
-        // In the crash loop that follows, only the last state tells
-        let mut pod = waiting(
-            "CrashLoopBackOff",
-            "back-off 10s restarting failed container",
-        );
-        pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["message"] =
-            json!("The container operating system does not match the host operating system.");
-        assert_eq!(trouble(&pod).kind, TroubleKind::BuildMismatch);
-    }
-
-    #[test]
-    fn a_pod_the_kubelet_does_not_take() {
-        for reason in ["PodOSNotSupported", "NodeAffinity", "OutOfcpu", "Evicted"] {
-            let pod = json!({"status": {"phase": "Failed", "reason": reason, "message": "why"}});
-            let trouble = trouble(&pod);
-            assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
-            assert_eq!(
-                trouble.detail,
-                format!("the pod ended as Failed: {reason}: why")
-            );
-        }
-    }
-
-    #[test]
-    fn a_container_that_cannot_be_made_and_one_that_crashes() {
-        let config = trouble(&waiting(
-            "CreateContainerConfigError",
-            "configmap \"x\" not found",
-        ));
-        assert_eq!(config.kind, TroubleKind::FixtureFailed);
-        let mut pod = waiting("CrashLoopBackOff", "back-off");
-        pod["status"]["containerStatuses"][0]["restartCount"] = json!(3);
-        pod["status"]["containerStatuses"][0]["lastState"]["terminated"] =
-            json!({"reason": "Error", "exitCode": 1});
-        let said = "container main ended (Error, exit code 1) and was restarted 3 times";
-        assert_eq!(crashes(&pod).as_deref(), Some(said));
-        assert_eq!(readiness(&pod), Condition::NotYet(said.to_owned()));
-        assert_eq!(crashes(&waiting("ContainerCreating", "")), None);
     }
 
     #[test]
@@ -638,19 +543,6 @@ mod tests {
                 wait.look(&pod, at(lasts * 2)),
                 Condition::Never(_)
             ));
-        }
-    }
-
-    #[test]
-    fn hostile_and_empty_pods_are_not_yet() {
-        for pod in [
-            json!({}),
-            json!(null),
-            json!({"status": {"containerStatuses": "x"}}),
-            json!({"status": {"conditions": [1, null], "containerStatuses": [[], 3]}}),
-        ] {
-            assert!(matches!(readiness(&pod), Condition::NotYet(_)), "{pod}");
-            assert_eq!(crashes(&pod), None);
         }
     }
 }

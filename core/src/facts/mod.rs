@@ -9,6 +9,8 @@ mod node;
 mod objects;
 pub mod products;
 mod pull;
+#[cfg(test)]
+pub(crate) mod values;
 
 pub use build::WindowsBuild;
 pub(crate) use build::read_build;

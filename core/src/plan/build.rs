@@ -352,11 +352,12 @@ mod tests {
     use std::path::Path;
     use std::sync::LazyLock;
 
+    use serde::Deserialize;
+    use serde_json::{Map, Value as Json, json};
+
     use super::*;
-    use crate::facts::{
-        CniMode, ConditionFact, IpFamily, LoadBalancerFact, NodeDetails, NodeFact, WindowsBuild,
-        WorkloadsFact,
-    };
+    use crate::claims::Pattern;
+    use crate::facts::{IpFamily, WindowsBuild, values};
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test, Workload};
 
@@ -387,57 +388,97 @@ mod tests {
         &SUITES
     }
 
-    fn node(name: &str, os: Os, build: Option<WindowsBuild>, usable: bool) -> NodeFact {
-        NodeFact {
-            name: name.to_owned(),
-            os,
-            build,
-            usable,
-            taints: Vec::new(),
-            details: NodeDetails::default(),
+    /// Facts of a server, which say nothing of pods, and of nodes that are written so.
+    fn facts(server: &str, nodes: Json) -> Facts {
+        let all = json!({"server": server, "cluster": "uid", "nodes": nodes, "dns": null,
+            "workloads": {}});
+        values::facts(all.as_object().expect("values"))
+    }
+
+    fn windows(name: &str) -> Json {
+        json!({"name": name, "os": "windows", "build": "10.0.20348"})
+    }
+
+    /// A Linux and a Windows node, of which this is otherwise.
+    fn hybrid(otherwise: &Json) -> Json {
+        let mut win = windows("win");
+        for (key, value) in otherwise.as_object().into_iter().flatten() {
+            win[key] = value.clone();
+        }
+        json!([{"name": "lin"}, win])
+    }
+
+    fn usual() -> Facts {
+        facts("v1.37.0", hybrid(&json!({})))
+    }
+
+    /// A row of `fates.yaml`.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Row {
+        of: String,
+        #[serde(default)]
+        win: Json,
+        #[serde(default)]
+        facts: Map<String, Json>,
+        #[serde(default)]
+        config: String,
+        /// What the fate of each is said with.
+        #[serde(default)]
+        says: String,
+        /// What that of none is.
+        never: Option<String>,
+        /// Facts that each depends on.
+        #[serde(default)]
+        reads: Vec<String>,
+    }
+
+    fn said(fate: &Fate) -> String {
+        match fate {
+            Fate::Look => "it is looked at".to_owned(),
+            Fate::Skip(reason) => format!("skip: {reason}"),
+            Fate::Broken(trouble) => format!("broken: {trouble}"),
         }
     }
 
-    fn facts(version: &str, nodes: Vec<NodeFact>) -> Facts {
-        let fact = |value: &str| Known::Fact {
-            value: value.to_owned(),
-            source: "/".to_owned(),
-        };
-        let source = "/api/v1/nodes".to_owned();
-        Facts {
-            server: fact(version),
-            cluster: fact("uid"),
-            nodes: Known::Fact {
-                value: nodes,
-                source: source.clone(),
-            },
-            dns: Known::Fact {
-                value: None,
-                source: source.clone(),
-            },
-            workloads: Known::Fact {
-                value: WorkloadsFact::default(),
-                source,
-            },
-            ..Facts::default()
+    #[test]
+    fn each_check_is_said_what_its_row_says() {
+        let rows: Vec<Row> = serde_saphyr::from_str(include_str!("fates.yaml")).expect("rows");
+        let mut wrong = Vec::new();
+        for row in rows {
+            let mut all = json!(facts("v1.37.0", hybrid(&row.win)));
+            for (name, known) in json!(values::facts(&row.facts)).as_object().expect("facts") {
+                if row.facts.contains_key(name) {
+                    all[name] = known.clone();
+                }
+            }
+            let facts: Facts = serde_json::from_value(all).expect("facts");
+            let mut found = Vec::new();
+            let config = crate::config::read("config.yaml", &row.config, &mut found);
+            let of = Pattern::parse(&row.of).expect("a pattern");
+            let mut checks = plan(suites(), &facts, &config).checks;
+            checks.retain(|check| of.covers(check.id.as_str()));
+            assert!(!checks.is_empty(), "{}", row.of);
+            let is_other = |check: &Check| {
+                let said = said(&check.fate);
+                let never = row.never.as_ref().is_some_and(|never| said.contains(never));
+                let reads = row.reads.iter().all(|name| check.reads.contains(&**name));
+                never || !reads || !said.contains(&row.says)
+            };
+            let others = checks.iter().filter(|check| is_other(check));
+            wrong.extend(
+                others.map(|check| format!("{} {:?}: {}", check.id, row.facts, said(&check.fate))),
+            );
         }
-    }
-
-    fn hybrid(usable: bool) -> Vec<NodeFact> {
-        let linux = node("lin", Os::Linux, None, true);
-        let windows = node("win", Os::Windows, Some(WindowsBuild::SERVER_2022), usable);
-        vec![linux, windows]
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     #[test]
     fn samples_are_expected_on_as_many_nodes_as_are_looked_from() {
         let of_nodes = |nodes: usize| {
-            let windows = |nth| {
-                let name = format!("win-{nth:02}");
-                node(&name, Os::Windows, Some(WindowsBuild::SERVER_2022), true)
-            };
+            let windows = |nth| windows(&format!("win-{nth:02}"));
             let facts = facts("v1.37.0", (0..nodes).map(windows).collect());
-            let checks = of_case(&facts, "sample.win-webserver/each-node");
+            let checks = of_claim(&facts, "sample.win-webserver/each-node");
             let [check] = checks.as_slice() else {
                 panic!("{checks:?}")
             };
@@ -460,14 +501,14 @@ mod tests {
     fn windows_nodes_looked_from_by_themselves_are_those_that_samples_are_put_on() {
         let of = |nodes: usize, cordoned: &[usize]| {
             let windows = |nth| {
-                let name = format!("win-{nth:02}");
-                let usable = !cordoned.contains(&nth);
-                node(&name, Os::Windows, Some(WindowsBuild::SERVER_2022), usable)
+                let mut node = windows(&format!("win-{nth:02}"));
+                node["usable"] = json!(!cordoned.contains(&nth));
+                node
             };
-            let linux = node("lin", Os::Linux, None, true);
+            let linux = json!({"name": "lin"});
             let nodes = (1..=nodes).map(windows).chain([linux]).collect();
             let facts = facts("v1.37.0", nodes);
-            let checks = of_case(&facts, "net.node-to-service-ip/each-windows-node");
+            let checks = of_claim(&facts, "net.node-to-service-ip/each-windows-node");
             let looked_at = checks.iter().filter(|check| check.fate == Fate::Look);
             let looked_at: Vec<_> = looked_at.filter_map(|check| check.point.node).collect();
             let pools = facts.pools();
@@ -512,7 +553,7 @@ mod tests {
 
     #[test]
     fn no_case_vanishes_without_windows_nodes() {
-        let facts = facts("v1.37.0", vec![node("lin", Os::Linux, None, true)]);
+        let facts = facts("v1.37.0", json!([{"name": "lin"}]));
         let fates = fates(&facts);
         let told: BTreeSet<_> = fates.iter().map(|(id, _)| base(id)).collect();
         assert_eq!(told.len(), suites().cases.len());
@@ -522,112 +563,9 @@ mod tests {
         }
     }
 
-    /// What becomes of the checks of load balancers.
-    fn balanced(balancer: Known<LoadBalancerFact>, provider: Option<&str>, asked: bool) -> Fate {
-        let facts = Facts {
-            load_balancer: balancer,
-            provider: Known::Fact {
-                value: provider.map(str::to_owned),
-                source: "/".to_owned(),
-            },
-            ..facts("v1.37.0", hybrid(true))
-        };
-        let mut config = Config::default();
-        config.outside.load_balancers = asked;
-        let checks = plan(suites(), &facts, &config).checks.into_iter();
-        let mut fates: Vec<_> = checks
-            .filter(|check| {
-                let id = check.id.as_str();
-                id.contains("balancer") && !id.contains("source=outside")
-            })
-            .map(|check| check.fate)
-            .collect();
-        assert_eq!(fates.len(), 4);
-        fates.dedup();
-        assert_eq!(fates.len(), 1, "{fates:?}");
-        fates.remove(0)
-    }
-
-    #[test]
-    fn load_balancers_are_looked_at_where_asked_for_and_where_one_is() {
-        let known = |with_address, product: Option<&str>, unread: Option<&str>| Known::Fact {
-            value: LoadBalancerFact {
-                with_address,
-                pending: 3,
-                products: product.map(str::to_owned).into_iter().collect(),
-                unread: unread.map(str::to_owned).into_iter().collect(),
-            },
-            source: "/".to_owned(),
-        };
-        let none = || known(0, None, None);
-        assert_eq!(balanced(known(1, None, None), None, true), Fate::Look);
-        assert_eq!(
-            balanced(known(0, Some("metallb"), None), None, true),
-            Fate::Look
-        );
-        assert_eq!(balanced(none(), Some("eks"), true), Fate::Look);
-        for provider in [None, Some("kubeadm")] {
-            let Fate::Skip(reason) = balanced(none(), provider, true) else {
-                panic!("there is no sign of one")
-            };
-            assert!(
-                reason.to_string().contains("no sign of a load balancer"),
-                "{reason}"
-            );
-        }
-        let Fate::Skip(SkipReason::NotAsked { because }) =
-            balanced(known(1, None, None), None, false)
-        else {
-            panic!("nobody has asked")
-        };
-        assert!(because.contains("load-balancers: true"), "{because}");
-        let unknown = || Known::Unknown {
-            because: "status 403".to_owned(),
-        };
-        for untold in [unknown(), known(0, None, Some("status 500"))] {
-            let fate = balanced(untold, None, true);
-            assert!(matches!(fate, Fate::Broken(_)), "{fate:?}");
-        }
-
-        assert!(matches!(
-            balanced(unknown(), Some("aks"), true),
-            Fate::Broken(_)
-        ));
-    }
-
-    #[test]
-    fn a_pool_that_cannot_be_used_says_why() {
-        let mut nodes = hybrid(false);
-        let ready = |status: &str| ConditionFact {
-            kind: "Ready".to_owned(),
-            status: status.to_owned(),
-            since: None,
-            reason: String::new(),
-        };
-        for (unschedulable, status, why) in [
-            (true, "True", "win is cordoned"),
-            (true, "False", "win is not Ready"),
-            (false, "Unknown", "win is not Ready"),
-            (false, "True", "win takes no pods, by its taints"),
-        ] {
-            nodes[1].details.unschedulable = unschedulable;
-            nodes[1].details.conditions = vec![ready(status)];
-            let fates = fates(&facts("v1.37.0", nodes.clone()));
-            let said = fates.into_iter().find_map(|(id, fate)| match fate {
-                Fate::Skip(reason) if id.starts_with("sample.win-webserver[") => {
-                    Some(reason.to_string())
-                }
-                _ => None,
-            });
-            let said = said.expect("it is skipped");
-            let expected = format!("the cluster has no usable windows-2022 node: {why}");
-            assert_eq!(said, expected);
-        }
-    }
-
     #[test]
     fn a_pool_without_usable_nodes_is_still_asked_about_its_labels() {
-        for (id, fate) in fates(&facts("v1.37.0", hybrid(false))) {
+        for (id, fate) in fates(&facts("v1.37.0", hybrid(&json!({"usable": false})))) {
             let asks = id.starts_with("env.") || id.starts_with("reject.");
             assert_eq!(
                 fate == Fate::Look,
@@ -639,7 +577,7 @@ mod tests {
 
     #[test]
     fn unknown_nodes_break_what_needs_them_and_nothing_else() {
-        let mut facts = facts("v1.37.0", Vec::new());
+        let mut facts = facts("v1.37.0", json!([]));
         facts.nodes = Known::Unknown {
             because: "403".to_owned(),
         };
@@ -652,18 +590,9 @@ mod tests {
 
     #[test]
     fn ids_hold_no_node_names() {
-        for (id, _) in fates(&facts("v1.37.0", hybrid(true))) {
+        for (id, _) in fates(&usual()) {
             assert!(!id.contains("lin,") && !id.ends_with("win]"), "{id}");
         }
-    }
-
-    fn limitation(facts: &Facts) -> Check {
-        let plan = plan(suites(), facts, &Config::default());
-        let found = plan
-            .checks
-            .into_iter()
-            .find(|check| check.claim.as_str() == "net.node-to-service-ip");
-        found.expect("the suites have this limitation")
     }
 
     fn expects_failure(look: &PlannedLook) -> bool {
@@ -672,7 +601,7 @@ mod tests {
 
     #[test]
     fn a_limitation_expects_its_signature_and_its_control_the_answer() {
-        let check = limitation(&facts("v1.37.0", hybrid(true)));
+        let check = of_claim(&usual(), "net.node-to-service-ip").remove(0);
         assert_eq!(check.scope, Scope::Within);
         let (own, controls) = check.looks.split_first().expect("it has a look");
         assert!(expects_failure(own) && !controls.is_empty());
@@ -682,9 +611,7 @@ mod tests {
 
     #[test]
     fn out_of_scope_a_limitation_is_looked_at_as_a_capability() {
-        let mut nodes = hybrid(true);
-        nodes[1].build = WindowsBuild::parse_label("10.0.25398");
-        let facts = facts("v1.37.0", nodes);
+        let facts = facts("v1.37.0", hybrid(&json!({"build": "10.0.25398"})));
         // The image table has none for that build: ask the scope alone
         let suites = suites();
         let entry = suites.ledger.entries().next().expect("an entry");
@@ -698,236 +625,59 @@ mod tests {
     }
 
     #[test]
-    fn a_limitation_of_a_network_plugin_is_told_of_where_it_is() {
-        use crate::facts::{Cni, CniMode};
-        let fate_with = |cni: Known<Option<Cni>>| {
-            let mut facts = facts("v1.37.0", hybrid(true));
-            facts.cni = cni;
-            let mut checks = of_case(&facts, "net.overlay-node-pod").into_iter();
-            let check = checks.next().expect("one pool");
-            assert!(check.reads.contains("cni"));
-            check.fate
-        };
-        let fact = |cni: Option<(&str, Option<CniMode>)>| Known::Fact {
-            value: cni.map(|(product, mode)| Cni {
-                product: product.to_owned(),
-                mode,
-                vxlan: None,
-                signs: Vec::new(),
-                unread: Vec::new(),
-            }),
-            source: "/".to_owned(),
-        };
-        let overlay = Some(CniMode::Overlay);
-        assert_eq!(fate_with(fact(Some(("flannel", overlay)))), Fate::Look);
-        for other in [
-            None,
-            Some(("calico", overlay)),
-            Some(("flannel", Some(CniMode::L2bridge))),
-        ] {
-            let fate = fate_with(fact(other));
-            let skipped = matches!(fate, Fate::Skip(SkipReason::OutOfScope { .. }));
-            assert!(skipped, "{other:?}: {fate:?}");
-        }
-        let because = "403".to_owned();
-        for unknown in [fact(Some(("flannel", None))), Known::Unknown { because }] {
-            let fate = fate_with(unknown.clone());
-            assert!(matches!(fate, Fate::Broken(_)), "{unknown:?}: {fate:?}");
-        }
-    }
-
-    #[test]
     fn nodes_of_an_unreadable_build_are_not_told_of() {
-        let mut nodes = hybrid(true);
-        nodes[1].build = None;
-        for (id, fate) in fates(&facts("v1.37.0", nodes)) {
+        let unreadable = facts("v1.37.0", hybrid(&json!({"build": null})));
+        for (id, fate) in fates(&unreadable) {
             let broken = matches!(fate, Fate::Broken(_));
             assert_eq!(broken, over_pools(&id), "{id}: {fate:?}");
         }
     }
 
     #[test]
-    fn a_case_of_one_pool_is_looked_at_there_alone() {
-        let of = |claim: &str| {
-            let fates = fates(&facts("v1.37.0", hybrid(true))).into_iter();
-            let found: Vec<_> = fates.filter(|(id, _)| base(id) == claim).collect();
-            found
-        };
-        let here = "sample.iis-2022[pool=windows-2022]".to_owned();
-        assert_eq!(of("sample.iis-2022"), [(here, Fate::Look)]);
-        let elsewhere = of("sample.iis-2019");
-        let [(id, Fate::Skip(reason))] = elsewhere.as_slice() else {
-            panic!("{elsewhere:?}")
-        };
-        assert_eq!(id, "sample.iis-2019[pool=windows-2019]");
-        assert!(reason.is_legitimate());
-        let said = "the question does not arise: the cluster has no windows-2019 nodes";
-        assert_eq!(reason.to_string(), said);
-    }
-
-    /// Facts of nodes whose pods have addresses of both families.
-    fn dual() -> Facts {
-        let mut nodes = hybrid(true);
-        for node in &mut nodes {
-            let pod_cidrs = ["10.0.0.0/24", "fd00::/64"];
-            node.details.pod_cidrs = pod_cidrs.map(str::to_owned).to_vec();
-        }
-        facts("v1.37.0", nodes)
-    }
-
-    #[test]
     fn a_second_family_has_checks_of_its_own_and_leaves_the_others_alone() {
-        let single: BTreeSet<_> = fates(&facts("v1.37.0", hybrid(true)))
-            .into_iter()
-            .map(|(id, _)| id)
-            .collect();
-        assert!(single.iter().all(|id| !id.contains("family=")));
-        let (second, first): (BTreeSet<_>, BTreeSet<_>) = fates(&dual())
-            .into_iter()
-            .map(|(id, _)| id)
-            .partition(|id| id.contains("family="));
-        assert_eq!(first, single);
-        let id = "net.service-ip-from-pod[pool=windows-2022,source=windows-pod,family=ipv6]";
-        assert!(second.contains(id), "{second:?}");
-        let of_families = |id: &String| {
+        let single = fates(&usual());
+        assert!(single.iter().all(|(id, _)| !id.contains("family=")));
+        let of_families = |(id, _): &&(String, Fate)| {
             let case = suites().cases.iter().find(|case| {
                 CheckId::new(&case.claim, case.name.as_deref(), &Point::default()).as_str()
                     == base(id)
             });
             case.is_some_and(|case| case.over.families)
         };
-        let expected = single.iter().filter(|id| of_families(id)).count();
-        assert_eq!(second.len(), expected);
-        let plan = plan(suites(), &dual(), &Config::default());
+        let expected = single.iter().filter(of_families).count();
+        assert!(expected > 30, "{expected}");
+        let ranges = json!({"details": {"pod-cidrs": ["10.0.0.0/24", "fd00::/64"]}});
+        let dual = facts("v1.37.0", hybrid(&ranges));
+        let because = "no answer".to_owned();
+        let untold = Facts {
+            workloads: Known::Unknown { because },
+            ..usual()
+        };
+        for facts in [&dual, &untold] {
+            let (second, first): (Vec<_>, Vec<_>) = fates(facts)
+                .into_iter()
+                .partition(|(id, _)| id.contains("family="));
+            assert_eq!(first, single);
+            assert_eq!(second.len(), expected);
+            let id = "net.service-ip-from-pod[pool=windows-2022,source=windows-pod,family=ipv6]";
+            assert!(second.iter().any(|(other, _)| other == id), "{second:?}");
+        }
+        let plan = plan(suites(), &dual, &Config::default());
         assert_eq!(plan.second_family(), Some(IpFamily::Ipv6));
     }
 
     #[test]
-    fn where_nobody_can_tell_of_a_second_family_its_checks_are_broken() {
-        let first = fates(&facts("v1.37.0", hybrid(true)));
-        let mut facts = facts("v1.37.0", hybrid(true));
-        facts.workloads = Known::Unknown {
-            because: "no answer".to_owned(),
-        };
-        let (second, others): (Vec<_>, Vec<_>) = plan(suites(), &facts, &Config::default())
-            .checks
-            .into_iter()
-            .partition(|check| check.point.family.is_some());
-        let others = others.into_iter();
-        let others: Vec<_> = others
-            .map(|check| (check.id.to_string(), check.fate))
-            .collect();
-        assert_eq!(others, first);
-        assert!(second.len() > 30, "{}", second.len());
-        for check in second {
-            assert!(check.id.as_str().ends_with("family=ipv6]"), "{}", check.id);
-            let said = "whether pods have addresses of two families: pods: no answer";
-            let trouble = Trouble::new(TroubleKind::FactUnknown, said);
-            assert_eq!(check.fate, Fate::Broken(trouble), "{}", check.id);
-            assert!(check.reads.contains("workloads") && check.reads.contains("dns"));
-        }
-    }
-
-    #[test]
-    fn where_windows_is_documented_to_have_no_ipv6_it_is_not_looked_at() {
-        let mut facts = dual();
-        let cni = |product: &str, mode| Known::Fact {
-            value: Some(crate::facts::Cni {
-                product: product.to_owned(),
-                mode,
-                vxlan: None,
-                signs: Vec::new(),
-                unread: Vec::new(),
-            }),
-            source: "/".to_owned(),
-        };
-        let overlay = "flannel is in mode overlay, in which Windows has no IPv6";
-        for (product, mode, because) in [
-            ("flannel", Some(CniMode::Overlay), Some(overlay)),
-            ("flannel", Some(CniMode::L2bridge), None),
-            ("flannel", None, None),
-            (
-                "calico",
-                Some(CniMode::L2bridge),
-                Some("calico gives Windows no IPv6"),
-            ),
-        ] {
-            facts.cni = cni(product, mode);
-            let plan = plan(suites(), &facts, &Config::default());
-            let second = plan
-                .checks
-                .iter()
-                .filter(|check| check.point.family.is_some());
-            for check in second.filter(|check| check.point.pool.is_some()) {
-                let skipped = match &check.fate {
-                    Fate::Skip(SkipReason::Inapplicable { because })
-                        if because.ends_with("no IPv6") =>
-                    {
-                        Some(&**because)
-                    }
-                    _ => None,
-                };
-                assert_eq!(skipped, because, "{mode:?} {}", check.id);
-                assert!(check.reads.contains("cni") && check.reads.contains("nodes"));
-            }
-        }
-    }
-
-    #[test]
-    fn an_unknown_server_version_covers_nothing() {
-        let check = limitation(&facts("main", hybrid(true)));
-        assert!(matches!(check.fate, Fate::Broken(_)));
-    }
-
-    #[test]
-    fn where_agnhost_is_not_to_be_had_what_needs_it_is_skipped() {
+    fn nothing_that_is_looked_at_waits_for_pods_that_cannot_be_pulled() {
         let mut found = Vec::new();
         let text = "images: {agnhost-builds: [10.0.17763]}";
         let config = crate::config::read("config.yaml", text, &mut found);
         assert_eq!(found, Vec::new());
-        let mut facts = facts("v1.37.0", hybrid(true));
-        // One whose policies are looked at
-        facts.cni = Known::Fact {
-            value: Some(crate::facts::Cni {
-                product: "calico".to_owned(),
-                mode: None,
-                vxlan: None,
-                signs: Vec::new(),
-                unread: Vec::new(),
-            }),
-            source: "/".to_owned(),
+        let calico = json!({"cni": {"product": "calico"}});
+        let facts = Facts {
+            cni: values::facts(calico.as_object().expect("values")).cni,
+            ..usual()
         };
         let plan = plan(suites(), &facts, &config);
-        let mut skipped = BTreeSet::new();
-        for check in &plan.checks {
-            if let Fate::Skip(SkipReason::NoAgnhost { pool }) = &check.fate {
-                assert_eq!(pool, "windows-2022", "{}", check.id);
-                skipped.insert(base(check.id.as_str()));
-            }
-        }
-        for needs in [
-            "net.pod-to-pod-udp/to-linux",
-            "net.pod-to-pod-udp/to-windows",
-            "net.pod-to-pod-udp/between-windows",
-            "net.long-payload/between-windows",
-            "net.no-nat-in-cluster/between-windows",
-            "net.no-nat-in-cluster/to-windows",
-        ] {
-            assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
-        }
-        for needs in [
-            "net.pod-to-self/by-address",
-            "net.pod-to-self/by-service",
-            "net.network-policy/deny",
-            "net.network-policy/allow",
-        ] {
-            assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
-        }
-        assert!(
-            skipped.iter().any(|id| id.starts_with("net.after-churn")),
-            "{skipped:?}"
-        );
-        // Nothing that is looked at waits for pods that cannot be pulled
         let servers = [
             FixtureName::Churn,
             FixtureName::PolicyDenied,
@@ -935,22 +685,6 @@ mod tests {
         ];
         for key in plan.fixtures() {
             assert!(!servers.contains(&key.name), "{key}");
-        }
-        assert!(
-            skipped.iter().all(|id| id.starts_with("net.")),
-            "{skipped:?}"
-        );
-        // What curl and ping can tell is looked at all the same
-        let looked = |id: &str| {
-            let mut checks = plan.checks.iter();
-            checks.any(|check| base(check.id.as_str()) == id && check.fate == Fate::Look)
-        };
-        for other in [
-            "net.service-ip-from-pod",
-            "net.dns-service",
-            "net.long-payload/to-linux",
-        ] {
-            assert!(looked(other) && !skipped.contains(other), "{other}");
         }
         let pulls = super::super::pulls(&plan, &facts, &config.images);
         let images = &pulls[&PoolName::windows(WindowsBuild::SERVER_2022)].images;
@@ -962,16 +696,15 @@ mod tests {
         assert!(core.contains(&FixtureName::WindowsPodProber));
     }
 
-    fn of_case(facts: &Facts, id: &str) -> Vec<Check> {
-        let plan = plan(suites(), facts, &Config::default());
-        let checks = plan.checks.into_iter();
+    fn of_claim(facts: &Facts, id: &str) -> Vec<Check> {
+        let id = Pattern::parse(id).expect("a pattern");
+        let mut checks = plan(suites(), facts, &Config::default()).checks;
+        checks.retain(|check| id.covers(check.id.as_str()));
         checks
-            .filter(|check| base(check.id.as_str()) == id)
-            .collect()
     }
 
     fn gated(version: &str, gate: Option<bool>) -> Facts {
-        let mut facts = facts(version, hybrid(true));
+        let mut facts = facts(version, hybrid(&json!({})));
         if let Some(on) = gate {
             facts.gates = Known::Fact {
                 value: BTreeMap::from([("UserNamespacesSupport".to_owned(), on)]),
@@ -993,7 +726,7 @@ mod tests {
             ("v1.35.1", Some(false), true, false),
             ("v1.36.0", None, false, false),
         ] {
-            let checks = of_case(&gated(version, gate), id);
+            let checks = of_claim(&gated(version, gate), id);
             assert_eq!(checks.len(), 9, "{version}");
             for check in checks {
                 let Some(own) = check.looks.first() else {
@@ -1010,17 +743,11 @@ mod tests {
                 assert_eq!(own.presumed.is_some(), presumed, "{version} {gate:?}");
             }
         }
-        for (version, id) in [("v1.24.17", id), ("v1.23.17", "reject.hostPID")] {
-            for check in of_case(&gated(version, None), id) {
-                let skipped = matches!(check.fate, Fate::Skip(SkipReason::Version { .. }));
-                assert!(skipped, "{version} {:?}", check.fate);
-            }
-        }
     }
 
     #[test]
     fn a_field_is_where_the_object_has_it() {
-        let facts = facts("v1.37.0", hybrid(true));
+        let facts = usual();
         let expected = [
             ("pod", "spec.initContainers[0].securityContext.privileged"),
             (
@@ -1036,7 +763,7 @@ mod tests {
             let id = format!(
                 "reject.all-container-kinds/privileged[workload={workload},container=init]"
             );
-            let checks = of_case(&facts, "reject.all-container-kinds/privileged");
+            let checks = of_claim(&facts, "reject.all-container-kinds/privileged");
             let found = checks.iter().find(|check| check.id.as_str() == id);
             let looks = &found.expect("the check").looks;
             let Test::Admission(look) = &looks[0].test else {

@@ -423,158 +423,68 @@ fn read_slice(slice: &Json) -> Vec<EndpointSeen> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way::ApiReply;
+    use crate::way::{ApiReply, Standing};
     use serde_json::json;
 
-    #[test]
-    fn ready_counts_pods_and_their_image() {
-        let pod = |ready, image_of_build| PodSeen {
-            name: "p".into(),
-            node: Some("n".into()),
-            address: Some("10.0.0.1".into()),
-            restarts: 0,
-            lost: None,
-            ready,
-            deleted: false,
-            images: vec!["i".into()],
-            image_of_build,
-            waiting: (!ready).then(|| "CrashLoopBackOff".into()),
-        };
-        let compare = |pods| {
-            State::compare(&StateExpect::Ready { pods: 2 }, &StateSeen::Pods(pods)).expect("told")
-        };
-        assert!(compare(vec![pod(true, true), pod(true, true)]).holds());
-        let Comparison::Refuted(told) = compare(vec![pod(true, true), pod(false, true)]) else {
-            panic!("one is not Ready")
-        };
-        assert_eq!(told.seen, "1 of 2 Ready; p on n: CrashLoopBackOff");
-        let wrong_image = compare(vec![pod(true, true), pod(true, false)]);
-        assert!(matches!(wrong_image, Comparison::Otherwise(_)));
+    /// A row of `state.yaml`.
+    #[derive(Deserialize)]
+    struct Row {
+        expect: String,
+        items: Json,
+        told: String,
+    }
+
+    /// What is asked for with an expectation.
+    fn test(expect: &str) -> (StateAsk, StateExpect) {
+        let of = FixtureName::WinWebserver;
+        let (word, pods) = expect.split_once(' ').unwrap_or((expect, "0"));
+        let pods = pods.parse().expect("a number");
+        match word {
+            "ready" => (StateAsk::Pods(of), StateExpect::Ready { pods }),
+            "each-node" => (StateAsk::Pods(of), StateExpect::ReadyOnEachNode),
+            "steady" => (StateAsk::Pods(of), StateExpect::Steady { pods }),
+            "listed" => (StateAsk::Pods(of), StateExpect::Listed { pods }),
+            "endpoints" => (StateAsk::Endpoints(of), StateExpect::Endpoints { pods }),
+            "addressed" => (StateAsk::Balancer(of), StateExpect::Addressed),
+            other => panic!("{other} is none"),
+        }
     }
 
     #[test]
-    fn how_many_nodes_there_are_is_told_before_anything_is_compared() {
-        let untold = State::compare(&StateExpect::ReadyOnEachNode, &StateSeen::Pods(Vec::new()));
-        assert_eq!(
-            untold.expect_err("no number").kind,
-            TroubleKind::UnrecognisedOutput
-        );
+    fn what_is_listed_tells_what_its_row_says() {
+        let rows: Vec<Row> = serde_saphyr::from_str(include_str!("state.yaml")).expect("rows");
+        let standing = Standing::default();
+        let image = Some("web:2022");
+        let at = Bound {
+            image,
+            ..Bound::of(&standing)
+        };
+        for row in rows {
+            let (ask, expect) = test(&row.expect);
+            let (status, body) = (200, json!({"items": row.items}));
+            let seen = State::read(&ask, &at, &Reply::Api(ApiReply { status, body }));
+            let told = match seen.and_then(|seen| State::compare(&expect, &seen)) {
+                Ok(Comparison::Holds(difference)) => format!("holds: {}", difference.seen),
+                Ok(Comparison::Refuted(difference)) => format!("refuted: {}", difference.seen),
+                Ok(Comparison::Otherwise(difference)) => format!("otherwise: {}", difference.seen),
+                Ok(Comparison::Inapplicable(because)) => because,
+                Err(trouble) => format!("trouble: {trouble}"),
+            };
+            assert!(
+                told.starts_with(&row.told),
+                "{} {}: {told}",
+                row.expect,
+                row.items
+            );
+        }
     }
 
     #[test]
-    fn steady_pods_were_never_restarted_and_listed_ones_say_where_they_are() {
-        let pod = PodSeen {
-            name: "p".into(),
-            node: Some("n".into()),
-            address: Some("10.0.0.1".into()),
-            restarts: 0,
-            lost: None,
-            ready: true,
-            deleted: false,
-            images: vec!["i".into()],
-            image_of_build: true,
-            waiting: None,
-        };
-        let (steady, listed) = (
-            StateExpect::Steady { pods: 1 },
-            StateExpect::Listed { pods: 1 },
-        );
-        let compare = |expect, pod: &PodSeen| {
-            let seen = StateSeen::Pods(vec![pod.clone()]);
-            State::compare(&expect, &seen).expect("told")
-        };
-        assert!(compare(steady, &pod).holds() && compare(listed, &pod).holds());
-        let restarted = PodSeen {
-            restarts: 2,
-            ..pod.clone()
-        };
-        assert!(compare(StateExpect::Ready { pods: 1 }, &restarted).holds());
-        let Comparison::Refuted(difference) = compare(steady, &restarted) else {
-            panic!("it was restarted")
-        };
+    fn an_expectation_says_what_it_is() {
         assert_eq!(
-            difference.expected,
+            StateExpect::Steady { pods: 1 }.to_string(),
             "1 pod Ready with the image of the build, none of them restarted"
         );
-        assert_eq!(difference.seen, "1 of 1 Ready; p was restarted 2 times");
-        for lacking in [
-            PodSeen {
-                node: None,
-                ..pod.clone()
-            },
-            PodSeen {
-                address: None,
-                ..pod.clone()
-            },
-            PodSeen {
-                ready: false,
-                ..pod
-            },
-        ] {
-            let compared = compare(listed, &lacking);
-            assert!(matches!(compared, Comparison::Refuted(_)), "{compared:?}");
-        }
-    }
-
-    #[test]
-    fn endpoints_are_the_pods_that_are_ready_and_no_others() {
-        let slice = |endpoints: Json| {
-            json!({"ports": [{"port": 80}],
-                "endpoints": endpoints})
-        };
-        let endpoint = |pod: &str, ready: bool| {
-            json!({"addresses": ["10.0.0.1"], "conditions": {"ready": ready},
-                "targetRef": {"kind": "Pod", "name": pod}})
-        };
-        let compare = |slices: Json| {
-            let ask = StateAsk::Endpoints(FixtureName::WinWebserver);
-            let seen = read(ask, &slices).expect("slices");
-            State::compare(&StateExpect::Endpoints { pods: 2 }, &seen).expect("told")
-        };
-        let both = slice(json!([endpoint("a", true), endpoint("b", true)]));
-        // Of each address family one
-        assert!(compare(json!([both, both])).holds());
-        let half = slice(json!([endpoint("a", true), endpoint("b", false)]));
-        let Comparison::Refuted(difference) = compare(json!([half])) else {
-            panic!("one is not ready")
-        };
-        assert_eq!(difference.seen, "1 pod as ready endpoints; b is not ready");
-        assert!(matches!(compare(json!([])), Comparison::Refuted(_)));
-        let third = slice(json!([endpoint("c", true)]));
-        assert!(matches!(
-            compare(json!([both, third])),
-            Comparison::Otherwise(_)
-        ));
-        let mut unported = both.clone();
-        unported["ports"] = json!([]);
-        assert!(matches!(compare(json!([unported])), Comparison::Refuted(_)));
-    }
-
-    #[test]
-    fn a_service_without_an_address_of_a_load_balancer_is_pending() {
-        let ask = StateAsk::Balancer(FixtureName::LoadBalancer);
-        let compare = |ingress: Json| {
-            let service = json!({"status": {"loadBalancer": {"ingress": ingress}}});
-            let seen = read(ask, &json!([service])).expect("a Service");
-            State::compare(&StateExpect::Addressed, &seen).expect("told")
-        };
-        for (ingress, at) in [
-            (json!([{"ip": "192.0.2.7", "ipMode": "VIP"}]), "192.0.2.7"),
-            (
-                json!([{"hostname": "a\u{1b}.example.com"}]),
-                "a\\u{1b}.example.com",
-            ),
-        ] {
-            let Comparison::Holds(difference) = compare(ingress) else {
-                panic!("{at} is an address")
-            };
-            assert_eq!(difference.seen, at);
-        }
-        for none in [json!(null), json!([]), json!([{"ip": "", "hostname": ""}])] {
-            assert!(matches!(compare(none), Comparison::Refuted(_)));
-        }
-        let gone = read(ask, &json!([])).expect_err("nothing was applied");
-        assert_eq!(gone.kind, TroubleKind::NotApplied);
     }
 
     #[test]
@@ -582,143 +492,6 @@ mod tests {
         let seen = StateSeen::Pods(Vec::new());
         let error = State::compare(&StateExpect::Endpoints { pods: 1 }, &seen);
         assert!(error.is_err(), "{error:?}");
-    }
-
-    fn read(ask: StateAsk, items: &Json) -> Result<StateSeen, Trouble> {
-        let standing = super::super::Standing::default();
-        let at = Bound::of(&standing);
-        let body = json!({"items": items});
-        State::read(&ask, &at, &Reply::Api(ApiReply { status: 200, body }))
-    }
-
-    #[test]
-    fn how_a_container_ended_is_why_its_pod_is_not_ready() {
-        let ended = json!({"terminated": {"exitCode": -1_073_741_502, "reason": "Error"}});
-        let waiting = json!({"waiting": {"reason": "CrashLoopBackOff"}});
-        let said = "ended with exit code -1073741502";
-        let in_a_loop = format!("CrashLoopBackOff, {said}");
-        for (state, said) in [
-            (json!({"state": ended}), said),
-            (json!({"state": {"running": {}}, "lastState": ended}), said),
-            (json!({"state": waiting, "lastState": ended}), &in_a_loop),
-        ] {
-            let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [state]}});
-            let seen = read(StateAsk::Pods(FixtureName::WinWebserver), &json!([pod]));
-            let Ok(StateSeen::Pods(pods)) = seen else {
-                panic!("{seen:?}")
-            };
-            assert_eq!(pods[0].waiting.as_deref(), Some(said));
-            assert!(has_crashed(&pods[0]));
-        }
-    }
-
-    #[test]
-    fn a_pod_is_ready_by_its_condition_and_its_image_by_that_of_the_build() {
-        let standing = super::super::Standing::default();
-        let at = Bound {
-            image: Some("web:2022"),
-            ..Bound::of(&standing)
-        };
-        let pod = |condition: Json, images: &[&str]| {
-            let containers: Vec<_> = images.iter().map(|image| json!({"image": image})).collect();
-            let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": containers},
-                "status": {"conditions": [condition]}});
-            read_pod(&pod, &at).expect("a pod with a name")
-        };
-        let is = |kind: &str, status: &str| json!({"type": kind, "status": status});
-        let seen = pod(is("Ready", "True"), &["web:2022"]);
-        assert_eq!(
-            (&*seen.name, seen.ready, seen.image_of_build),
-            ("p", true, true)
-        );
-        assert!(!pod(is("Ready", "False"), &[]).ready);
-        assert!(!pod(is("Initialized", "True"), &[]).ready);
-        for images in [&[][..], &["web:2019"], &["web:2022", "web:2019"]] {
-            assert!(
-                !pod(is("Ready", "True"), images).image_of_build,
-                "{images:?}"
-            );
-        }
-        assert!(read_pod(&json!({}), &at).is_err());
-    }
-
-    #[test]
-    fn pods_that_are_not_there_or_have_not_begun_tell_nothing() {
-        let pods = StateAsk::Pods(FixtureName::WinWebserver);
-        assert!(read(pods, &json!([])).is_err());
-        for (reason, told) in [
-            ("ImagePullBackOff", false),
-            ("ContainerCreating", false),
-            ("CrashLoopBackOff", true),
-        ] {
-            let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses":
-                [{"state": {"waiting": {"reason": reason}}}]}});
-            assert_eq!(read(pods, &json!([pod])).is_ok(), told, "{reason}");
-        }
-    }
-
-    /// What is read of pods that fared so.
-    fn fared(how: &[&str]) -> Result<StateSeen, Trouble> {
-        let pod = |how: &&str| {
-            let waiting = |reason: &str| json!([{"state": {"waiting": {"reason": reason}}}]);
-            let target = json!([{"type": "DisruptionTarget", "status": "True"}]);
-            let status = match *how {
-                "ready" => json!({"conditions": [{"type": "Ready", "status": "True"}]}),
-                "evicted" => json!({"phase": "Failed", "reason": "Evicted", "message": "low"}),
-                "shut down" => json!({"phase": "Failed", "conditions": target}),
-                "ended" => json!({"phase": "Failed", "reason": "PodOSNotSupported"}),
-                waits => json!({"containerStatuses": waiting(waits)}),
-            };
-            json!({"metadata": {"name": how}, "status": status})
-        };
-        let pods: Vec<_> = how.iter().map(pod).collect();
-        read(StateAsk::Pods(FixtureName::WinWebserver), &json!(pods))
-    }
-
-    #[test]
-    fn one_that_crashed_says_more_than_one_that_has_not_begun() {
-        assert!(fared(&["ContainerCreating", "ready"]).is_err());
-        assert!(fared(&["ContainerCreating", "CrashLoopBackOff"]).is_ok());
-    }
-
-    #[test]
-    fn what_the_cluster_ended_counts_only_until_others_are_in_its_place() {
-        for how in ["evicted", "shut down"] {
-            let trouble = fared(&[how, "Pending"]).expect_err("nobody can tell");
-            assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
-            assert!(trouble.detail.contains(how), "{trouble}");
-            let replaced = fared(&[how, "ready"]).expect("the others are Ready");
-            let StateSeen::Pods(pods) = replaced else {
-                panic!("{replaced:?}")
-            };
-            assert_eq!(pods.len(), 1);
-        }
-        assert!(fared(&["ended", "ready"]).is_ok());
-    }
-
-    #[test]
-    fn nobody_can_tell_who_restarted_what_a_node_lost() {
-        let compare = |reason: &str, expect: StateExpect| {
-            let pod = json!({"metadata": {"name": "p"}, "status": {
-                "conditions": [{"type": "Ready", "status": "True"}],
-                "containerStatuses": [{"restartCount": 1, "state": {"running": {}},
-                    "lastState": {"terminated": {"exitCode": 255, "reason": reason}}}]}});
-            let ask = StateAsk::Pods(FixtureName::SlowStarter);
-            let seen = read(ask, &json!([pod])).expect("a pod");
-            State::compare(&expect, &seen)
-        };
-        let (steady, ready) = (
-            StateExpect::Steady { pods: 1 },
-            StateExpect::Ready { pods: 1 },
-        );
-        for lost in ["Unknown", "ContainerStatusUnknown"] {
-            let trouble = compare(lost, steady).expect_err("it may be a reboot");
-            assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
-        }
-        let probed = compare("Error", steady);
-        assert!(matches!(probed, Ok(Comparison::Refuted(_))), "{probed:?}");
-        let up = compare("Unknown", ready);
-        assert!(up.is_ok_and(|compared| !matches!(compared, Comparison::Refuted(_))));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The ways bound to one run that stands: whom each asks, and what it reads of the answers.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
@@ -22,6 +24,48 @@ fn pod(name: &str, node: &str, address: &str) -> StandingPod {
     }
 }
 
+/// What `tests.yaml` holds.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Tables {
+    standing: BTreeMap<FixtureName, StandingFixture>,
+    targets: Vec<TargetRow>,
+    absent: Vec<AbsentRow>,
+    tests: Vec<TestRow>,
+    of_families: Vec<(String, bool, bool)>,
+}
+
+#[derive(Deserialize)]
+struct TargetRow {
+    target: String,
+    urls: Vec<String>,
+    second: Option<Vec<String>>,
+    count: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct AbsentRow {
+    target: String,
+    without: String,
+    because: String,
+}
+
+#[derive(Deserialize)]
+struct TestRow {
+    test: String,
+    traits: BTreeSet<String>,
+}
+
+fn tables() -> Tables {
+    serde_saphyr::from_str(include_str!("tests.yaml")).expect("tables")
+}
+
+fn target(word: &str) -> Target {
+    let mut all = Target::ALL.iter().copied();
+    all.find(|target| <&str>::from(*target) == word)
+        .expect(word)
+}
+
 /// Two Windows nodes with a pod each, one with nothing of ours but its own prober, and a Linux node.
 fn standing() -> Standing {
     let node = |name: &str, pool: PoolName, last: u8| StandingNode {
@@ -33,49 +77,14 @@ fn standing() -> Standing {
             [192, 168, 0, last].into(),
         ],
     };
-    let at = |name: FixtureName| name.at(Some(&pool()));
     let other = PoolName::windows(WindowsBuild::SERVER_2019);
-    let web = StandingFixture {
-        service: Some(([10, 96, 0, 1].into(), 80)),
-        name: Some("web".to_owned()),
-        node_port: Some(30080),
-        headless: Some("web-headless".to_owned()),
-        port: Some(8080),
-        udp: Some(8081),
-        pods: vec![
-            pod("web-1", "win-a", "10.0.1.1"),
-            pod("web-2", "win-b", "10.0.2.1"),
-        ],
-        domain: None,
-        balancer: None,
-        second: None,
-        second_broken: None,
-    };
-    let prober = StandingFixture {
-        service: Some(([10, 96, 0, 9].into(), 81)),
-        port: Some(8082),
-        udp: Some(8081),
-        pods: vec![pod("prober", "win-a", "10.0.1.9")],
-        ..StandingFixture::default()
-    };
-    let node_prober = StandingFixture {
-        pods: vec![pod("node-prober", "win-idle", "192.168.0.3")],
-        ..StandingFixture::default()
-    };
-    let linux_prober = StandingFixture {
-        domain: Some("cluster.local".to_owned()),
-        ..StandingFixture::default()
-    };
-    let alias = StandingFixture {
-        name: Some("web-alias".to_owned()),
-        ..StandingFixture::default()
-    };
     let outside = |host: &str, says: &str| OutsideTarget {
         host: host.to_owned(),
         port: 80,
         path: "/a".to_owned(),
         says: says.to_owned(),
     };
+    let fixtures = tables().standing.into_iter();
     Standing {
         run: "r1".to_owned(),
         namespace: "ns".to_owned(),
@@ -91,15 +100,9 @@ fn standing() -> Standing {
             addresses: vec![outside("192.0.2.1", "addressed")],
             ..Outside::default()
         }),
-        fixtures: [
-            (at(FixtureName::WinWebserver), web.clone()),
-            (at(FixtureName::Churn), web),
-            (at(FixtureName::WindowsPodProber), prober),
-            (at(FixtureName::WindowsNodeProber), node_prober),
-            (at(FixtureName::LinuxPodProber), linux_prober),
-            (at(FixtureName::Alias), alias),
-        ]
-        .into(),
+        fixtures: fixtures
+            .map(|(name, stands)| (name.at(Some(&pool())), stands))
+            .collect(),
         ..Standing::default()
     }
 }
@@ -136,66 +139,39 @@ fn http(of: FixtureName, target: Target) -> HttpAsk {
     }
 }
 
+/// Whom a look at a target asks, requests to the same in a row as one, and how often.
+fn asked(target: Target, family: Option<IpFamily>) -> (Vec<String>, usize) {
+    let ask = http(FixtureName::WinWebserver, target);
+    let of = |at: &Bound<'_>| Http::request(&ask, at);
+    let asked = match family {
+        None => bound(of),
+        Some(_) => bound_in_second(|_| {}, of),
+    };
+    let Ok(Request::Get(gets)) = asked else {
+        panic!("{target:?}: {asked:?}")
+    };
+    let mut urls: Vec<_> = gets.iter().map(HttpGet::url).collect();
+    urls.dedup();
+    (urls, gets.len())
+}
+
 #[test]
 fn every_target_is_asked_for_as_it_stands() {
-    use Target as T;
+    for row in tables().targets {
+        let count = |urls: &[String]| row.count.unwrap_or(urls.len());
+        let expected = (row.urls.clone(), count(&row.urls));
+        assert_eq!(asked(target(&row.target), None), expected, "{}", row.target);
+        if let Some(second) = row.second {
+            let expected = (second.clone(), count(&second));
+            let second = asked(target(&row.target), Some(IpFamily::Ipv6));
+            assert_eq!(second, expected, "{}", row.target);
+        }
+    }
     let long = format!("/echo?msg={}", "r1-".repeat(4_000));
     let long = [1, 2].map(|n| format!("http://10.0.{n}.1:8080{long}"));
-    for (target, urls) in [
-        (
-            T::Pods,
-            &["http://10.0.1.1:8080/", "http://10.0.2.1:8080/"][..],
-        ),
-        (T::PodsOnSameNode, &["http://10.0.1.1:8080/"]),
-        (T::PodsOnOtherNodes, &["http://10.0.2.1:8080/"]),
-        (T::ServiceIp, &["http://10.96.0.1:80/"]),
-        (T::ServiceIpOnSameNode, &["http://10.96.0.1:80/"]),
-        (T::EveryPodBehindServiceIp, &["http://10.96.0.1:80/"; 21]),
-        (T::ShortName, &["http://web:80/"]),
-        (T::NamespacedName, &["http://web.ns:80/"]),
-        (T::FullName, &["http://web.ns.svc.cluster.local:80/"]),
-        (
-            T::NodePorts,
-            &[
-                "http://192.168.0.1:30080/",
-                "http://192.168.0.2:30080/",
-                "http://192.168.0.4:30080/",
-            ],
-        ),
-        (T::NodePortsOfPool, &["http://192.168.0.1:30080/"]),
-        (
-            T::NodePortsOfOtherNodes,
-            &["http://192.168.0.2:30080/", "http://192.168.0.4:30080/"],
-        ),
-        (T::OwnNodePort, &["http://192.168.0.1:30080/"]),
-        (
-            T::SourceSeenByPods,
-            &[
-                "http://10.0.1.1:8080/clientip",
-                "http://10.0.2.1:8080/clientip",
-            ],
-        ),
-        (T::Nodes, &["http://[fd00::9]:10250/"; 4]),
-        (T::OutsideNames, &["http://example.com:80/a"]),
-        (T::OutsideAddresses, &["http://192.0.2.1:80/a"]),
-        (
-            T::HeadlessName,
-            &["http://web-headless.ns.svc.cluster.local:8080/"],
-        ),
-        (T::Alias, &["http://web-alias.ns.svc.cluster.local:80/"]),
-        (T::PodsWithLongPayload, &[&*long[0], &*long[1]]),
-        (T::Itself, &["http://10.0.1.9:8082/hostname"]),
-        (T::ItselfByService, &["http://10.96.0.9:81/hostname"]),
-    ] {
-        let ask = http(FixtureName::WinWebserver, target);
-        let Ok(Request::Get(gets)) = bound(|at| Http::request(&ask, at)) else {
-            panic!("{target:?} is asked for over HTTP")
-        };
-        let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
-        assert_eq!(asked, urls, "{target:?}");
-    }
+    assert_eq!(asked(Target::PodsWithLongPayload, None).0, long);
     // agnhost's pods are asked for their name
-    let ask = http(FixtureName::Churn, T::ServiceIp);
+    let ask = http(FixtureName::Churn, Target::ServiceIp);
     let Ok(Request::Get(gets)) = bound(|at| Http::request(&ask, at)) else {
         panic!("a Service IP is asked for over HTTP")
     };
@@ -516,51 +492,33 @@ fn tests() -> [(&'static str, Test); 11] {
     ]
 }
 
-/// The names of those tests of which it is so.
-fn those(so: impl Fn(&Test) -> bool) -> Vec<&'static str> {
-    let tests = tests();
-    let those = tests.iter().filter(|(_, test)| so(test));
-    those.map(|(name, _)| *name).collect()
-}
-
 #[test]
-fn what_takes_time_to_come_right_and_what_must_last() {
-    let mut converging = those(|_| true);
-    converging.retain(|name| *name != "fact");
-    assert_eq!(those(|test| test.traits().converges), converging);
-    assert_eq!(
-        those(|test| test.traits().must_last),
-        ["placement pending", "state"]
-    );
-}
-
-#[test]
-fn what_holds_where_nobody_answers_expects_a_failure() {
-    let failing = ["http fails", "ping fails", "udp fails"];
-    assert_eq!(those(|test| test.traits().expects_no_answer), failing);
-}
-
-#[test]
-fn what_has_families_is_in_the_cluster_and_looked_at_over_the_network() {
-    let within = [
-        "http answers",
-        "http fails",
-        "ping fails",
-        "udp answers",
-        "udp fails",
-    ];
-    assert_eq!(those(|test| test.traits().has_families), within);
-    for (target, families, service) in [
-        (Target::Pods, true, false),
-        (Target::NodePorts, true, true),
-        (Target::FullName, true, true),
-        (Target::Nodes, true, false),
-        (Target::Alias, false, false),
-        (Target::LoadBalancer, false, false),
-        (Target::OutsideNames, false, false),
-    ] {
+fn each_test_has_the_traits_that_its_row_has() {
+    let failure = Signature::Failure([FailureClass::NoRoute].into());
+    let not_started = Signature::NotStarted([StartFailure::WrongPlatform].into());
+    let rows = tables().tests;
+    assert_eq!(rows.len(), tests().len());
+    for (row, (name, test)) in rows.into_iter().zip(tests()) {
+        let traits = test.traits();
+        let those = [
+            ("converges", traits.converges),
+            ("must-last", traits.must_last),
+            ("no-answer", traits.expects_no_answer),
+            ("families", traits.has_families),
+            ("source", traits.needs_source),
+            ("told-who", traits.tells_who_answers),
+            ("outside", traits.outside.is_some()),
+            ("fails-by-failure", test.expecting(&failure).is_some()),
+            ("fails-by-start", test.expecting(&not_started).is_some()),
+        ];
+        let those = those.into_iter().filter(|(_, has)| *has);
+        let those: BTreeSet<_> = those.map(|(word, _)| word.to_owned()).collect();
+        assert_eq!((name, those), (&*row.test, row.traits));
+    }
+    for (word, families, service) in tables().of_families {
+        let target = target(&word);
         let told = (target.has_families(), target.is_of_a_service());
-        assert_eq!(told, (families, service), "{target:?}");
+        assert_eq!(told, (families, service), "{word}");
     }
 }
 
@@ -629,33 +587,6 @@ fn a_load_balancer_is_passed_by_where_it_has_an_address_and_is_no_proxy() {
         );
     }
     assert_eq!(Balancer::of(&json!({"status": {}})), None);
-}
-
-#[test]
-fn what_others_may_answer_and_who_answers_is_told_of_the_network_alone() {
-    assert_eq!(those(|test| test.traits().needs_source).len(), 7);
-    assert_eq!(
-        those(|test| test.traits().tells_who_answers),
-        ["http answers", "http reached", "udp answers"]
-    );
-    assert_eq!(
-        those(|test| test.traits().outside.is_some()),
-        ["http reached", "ping answers"]
-    );
-}
-
-#[test]
-fn only_what_is_expected_to_work_can_be_expected_to_fail_by_a_signature() {
-    let failure = Signature::Failure([FailureClass::NoRoute].into());
-    let not_started = Signature::NotStarted([StartFailure::WrongPlatform].into());
-    assert_eq!(
-        those(|test| test.expecting(&failure).is_some()),
-        ["http answers", "ping answers", "udp answers"]
-    );
-    assert_eq!(
-        those(|test| test.expecting(&not_started).is_some()),
-        ["placement starts"]
-    );
 }
 
 #[test]
@@ -747,38 +678,7 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
 }
 
 #[test]
-fn in_a_second_family_its_own_addresses_and_names_are_asked() {
-    use Target as T;
-    let nodes = ["http://[fd00::9]:30081/"; 3];
-    for (target, urls) in [
-        (
-            T::Pods,
-            &["http://[fd00:1::1]:8080/", "http://[fd00:2::1]:8080/"][..],
-        ),
-        (T::PodsOnOtherNodes, &["http://[fd00:2::1]:8080/"]),
-        (T::ServiceIp, &["http://[fd00:96::1]:80/"]),
-        (T::EveryPodBehindServiceIp, &["http://[fd00:96::1]:80/"; 21]),
-        (T::ShortName, &["http://web-ipv6:80/"]),
-        (T::NamespacedName, &["http://web-ipv6.ns:80/"]),
-        (T::FullName, &["http://web-ipv6.ns.svc.cluster.local:80/"]),
-        (T::NodePorts, &nodes),
-        (T::OwnNodePort, &nodes[..1]),
-        (T::Nodes, &["http://[fd00::9]:10250/"; 4]),
-        (
-            T::HeadlessName,
-            &["http://web-headless-ipv6.ns.svc.cluster.local:8080/"],
-        ),
-        (T::Itself, &["http://[fd00:1::9]:8082/hostname"]),
-        (T::ItselfByService, &["http://[fd00:96::1]:81/hostname"]),
-    ] {
-        let ask = http(FixtureName::WinWebserver, target);
-        let asked = bound_in_second(|_| {}, |at| Http::request(&ask, at));
-        let Ok(Request::Get(gets)) = asked else {
-            panic!("{target:?}: {asked:?}")
-        };
-        let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
-        assert_eq!(asked, urls, "{target:?}");
-    }
+fn in_a_second_family_datagrams_go_to_its_addresses() {
     let of = FixtureName::WinWebserver;
     let asked = bound_in_second(|_| {}, |at| Udp::request(&UdpAsk { of }, at));
     let Ok(Request::Get(gets)) = asked else {
@@ -800,79 +700,42 @@ fn without_second(standing: &mut Standing, name: FixtureName, node: &str) {
 #[test]
 fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     use FixtureName::{WinWebserver, WindowsPodProber};
-    type With<'w> = &'w dyn Fn(&mut Standing);
-    let service = |standing: &mut Standing| {
-        for fixture in standing.fixtures.values_mut() {
-            fixture.second = Some(Served::default());
-        }
-    };
-    let nodes = |standing: &mut Standing| {
-        for node in &mut standing.nodes {
-            node.addresses.remove(0);
-        }
-    };
-    let nowhere = |standing: &mut Standing| {
-        for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
-            without_second(standing, name, "win");
-        }
-    };
     // HNS of Windows Server 2019 gives none, whatever ranges the node has
-    let there = |standing: &mut Standing| {
+    let without_samples = |standing: &mut Standing| {
         without_second(standing, WinWebserver, "win");
         standing.node_facts = Arc::new(["win-a", "win-b"].map(old_node).to_vec());
     };
-    let here = nowhere;
-    let cases: [(Target, With<'_>, &str); 8] = [
-        (
-            Target::Nodes,
-            &here,
-            "prober on win-a, which looks, has no IPv6",
-        ),
-        (
-            Target::ServiceIp,
-            &here,
-            "prober on win-a, which looks, has no IPv6",
-        ),
-        (
-            Target::Pods,
-            &there,
-            "the pods of win-webserver have no IPv6",
-        ),
-        (
-            Target::NodePorts,
-            &there,
-            "the pods of win-webserver have no IPv6",
-        ),
-        (
-            Target::FullName,
-            &service,
-            "gives Services no IPv6 addresses",
-        ),
-        (
-            Target::ItselfByService,
-            &service,
-            "gives Services no IPv6 addresses",
-        ),
-        (Target::Nodes, &nodes, "no node has an IPv6 address"),
-        (
-            Target::OwnNodePort,
-            &nodes,
-            "node win-a has no IPv6 address",
-        ),
-    ];
-    for (target, with, because) in cases {
-        let ask = http(WinWebserver, target);
+    for row in tables().absent {
+        let without = |standing: &mut Standing| match row.without.as_str() {
+            "pods" => {
+                for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+                    without_second(standing, name, "win");
+                }
+            }
+            "samples" => without_samples(standing),
+            "services" => {
+                for fixture in standing.fixtures.values_mut() {
+                    fixture.second = Some(Served::default());
+                }
+            }
+            _ => {
+                for node in &mut standing.nodes {
+                    node.addresses.remove(0);
+                }
+            }
+        };
+        let ask = http(WinWebserver, target(&row.target));
         let read = |at: &Bound<'_>| {
             assert_eq!(Http::request(&ask, at), Ok(Request::Get(Vec::new())));
             Http::read(&ask, at, &Reply::Get(Vec::new()))
         };
-        let absent = bound_in_second(with, read).expect("read").absent;
+        let absent = bound_in_second(without, read).expect("read").absent;
         let absent = absent.expect("a reason");
-        assert!(absent.contains(because), "{target:?}: {absent}");
+        assert!(absent.contains(&row.because), "{}: {absent}", row.target);
     }
     let ask = UdpAsk { of: WinWebserver };
     let read = |at: &Bound<'_>| Udp::read(&ask, at, &Reply::Get(Vec::new()));
-    let absent = bound_in_second(there, read).expect("read").absent;
+    let absent = bound_in_second(without_samples, read).expect("read").absent;
     assert_eq!(
         absent.as_deref(),
         Some("the pods of win-webserver have no IPv6 address")

@@ -15,12 +15,12 @@ fn rendered(view: &winconform_core::record::RunView) -> String {
 
 #[test]
 fn repeated_and_kept() {
-    insta::assert_snapshot!(rendered(&runs::repeated_and_kept().view()));
+    insta::assert_snapshot!(rendered(&runs::recorded("repeated-and-kept").view()));
 }
 
 #[test]
 fn fixture_failed() {
-    let mut view = runs::fixture_failed().view();
+    let mut view = runs::recorded("fixture-failed").view();
     (view.process, view.started.unverified) = (Some(1), true);
     insta::assert_snapshot!(rendered(&view));
 }
@@ -31,16 +31,16 @@ fn the_critical_path_is_there_when_it_is_known() {
         let report: Value = serde_json::from_str(&rendered(&view)).expect("JSON");
         report["run"]["critical-path-ms"].clone()
     };
-    assert_eq!(of(runs::healthy_with_spans().view()), 3_580);
-    assert_eq!(of(runs::healthy().view()), Value::Null);
-    let mut twice = runs::healthy_with_spans();
+    assert_eq!(of(runs::recorded("healthy-with-spans").view()), 3_580);
+    assert_eq!(of(runs::recorded("healthy").view()), Value::Null);
+    let mut twice = runs::recorded("healthy-with-spans");
     twice.push(Event::Repetition { number: 2 });
     assert_eq!(of(twice.view()), Value::Null);
 }
 
 #[test]
 fn a_run_that_was_gone_on_with_is_named() {
-    let mut resumed = runs::healthy();
+    let mut resumed = runs::recorded("healthy");
     let report = |view| -> Value { serde_json::from_str(&rendered(&view)).expect("JSON") };
     assert_eq!(report(resumed.view())["run"]["resumed"], Value::Null);
     let (run, checks) = ("r7".to_owned(), 3);
@@ -55,10 +55,10 @@ fn a_run_that_was_gone_on_with_is_named() {
 #[test]
 fn counts_and_checks_agree() {
     for view in [
-        runs::healthy().view(),
-        runs::every_verdict().view(),
-        runs::killed(),
-        runs::setup_died().view(),
+        runs::recorded("healthy").view(),
+        runs::recorded("every-verdict").view(),
+        runs::recorded("killed").view(),
+        runs::recorded("setup-died").view(),
         runs::hostile(),
     ] {
         let report: Value = serde_json::from_str(&rendered(&view)).expect("JSON");

@@ -118,14 +118,14 @@ fn counted(view: &RunView, tests: usize, failures: usize, errors: usize, skipped
 
 #[test]
 fn healthy() {
-    let view = runs::healthy().view();
+    let view = runs::recorded("healthy").view();
     counted(&view, 6, 0, 0, 0);
     insta::assert_snapshot!(rendered(&view));
 }
 
 #[test]
 fn every_verdict() {
-    let view = runs::every_verdict().view();
+    let view = runs::recorded("every-verdict").view();
     // The two claims without an image are not tested: the run itself is in error
     let read = counted(&view, 14, 1, 4, 3);
     assert_eq!(read.elements["flakyFailure"], 1);
@@ -136,24 +136,24 @@ fn every_verdict() {
 
 #[test]
 fn repeated_and_kept() {
-    counted(&runs::repeated_and_kept().view(), 6, 1, 0, 0);
+    counted(&runs::recorded("repeated-and-kept").view(), 6, 1, 0, 0);
 }
 
 #[test]
 fn fixture_failed() {
-    counted(&runs::fixture_failed().view(), 7, 1, 4, 0);
+    counted(&runs::recorded("fixture-failed").view(), 7, 1, 4, 0);
 }
 
 #[test]
 fn killed() {
-    let view = runs::killed();
+    let view = runs::recorded("killed").view();
     counted(&view, 7, 0, 5, 0);
     insta::assert_snapshot!(rendered(&view));
 }
 
 #[test]
 fn setup_died() {
-    let mut view = runs::setup_died().view();
+    let mut view = runs::recorded("setup-died").view();
     (view.process, view.started.unverified) = (Some(1), true);
     counted(&view, 1, 0, 1, 0);
     insta::assert_snapshot!(rendered(&view));

@@ -7,132 +7,47 @@ use winconform_core::claims::Kind;
 use winconform_core::facts::{Facts, Known, Os};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
-    Activity, After, CheckView, Event, Exit, FixtureOutcome, Line, ObjectName, RecordError,
-    ResumeError, SCHEMA, Span, Started, Tally, TornDown, exit, read, to_line,
+    CheckView, Event, Exit, Line, RecordError, ResumeError, SCHEMA, Started, Tally, TornDown, exit,
+    read, to_line,
 };
 use winconform_core::verdict::{Scope, Verdict};
-use winconform_core::way::{
-    ApiReply, Comparison, FixtureName, HttpReply, Reply, Served, SourceKind, StandingFixture,
-    Trouble, TroubleKind, VantageKey,
-};
+use winconform_core::way::{HttpReply, Reply, Served, StandingFixture, Trouble, TroubleKind};
 
-use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
+use crate::runs::{self, Recorder, at, facts, planned, saw};
 
-/// Every kind of event.
-fn events() -> Vec<Event> {
-    let check = planned("net.x", Kind::Capability, at(None), "title");
-    let mut reply = looked(Comparison::Inapplicable("old".to_owned()));
-    reply.reply = Some(Reply::Api(ApiReply {
-        status: 200,
-        body: json!({"kind": "Pod"}),
-    }));
-    let outcome = FixtureOutcome::Stands(Box::new(StandingFixture {
-        service: Some(("fd00::1".parse().expect("an address"), 80)),
-        ..StandingFixture::default()
-    }));
-    let object = || runs::object("Pod", Some("ns"), "p");
-    vec![
-        Event::RunStarted(runs::started()),
-        Event::Facts(Box::new(facts())),
-        Event::LeftOut([("net".to_owned(), 3)].into()),
-        Event::Plan(plan()),
-        Event::Intent(object()),
-        Event::Intent(ObjectName {
-            namespace: None,
-            ..object()
-        }),
-        Event::Fixture {
-            key: runs::fixture(FixtureName::WinWebserver),
-            outcome,
-            took_ms: 7,
-        },
-        runs::failed(FixtureName::Namespaces, cut(), 0),
-        Event::Attempt(winconform_core::record::Attempted {
-            check: check.id.clone(),
-            number: 2,
-            rounds: 3,
-            verdict: Verdict::LimitationLifted,
-            looks: vec![
-                looked(Comparison::Otherwise(difference("\u{1b}", "\u{9b}\0"))),
-                reply,
-            ],
-            came_apart: vec![looked(Comparison::Refuted(difference("\u{1b}", "\u{9b}")))],
-        }),
-        Event::Verdict {
-            check: check.id,
-            conclusion: saw(Verdict::Warn, "a", "b\u{202e}"),
-        },
-        Event::Interrupted {
-            by: "SIGINT".to_owned(),
-        },
-        Event::Deadline { after_ms: 1500 },
-        Event::Resumed {
-            run: "a1b2".to_owned(),
-            checks: 3,
-        },
-        Event::Repetition { number: 2 },
-        Event::Span(Span {
-            id: 7,
-            what: Activity::Sweep(VantageKey {
-                kind: SourceKind::LinuxPod,
-                pool: None,
-                node: None,
-            }),
-            began_ms: 1,
-            took_ms: 2,
-            after: vec![After { id: 0, pause_ms: 0 }, After { id: 3, pause_ms: 5 }],
-        }),
-        Event::Kept,
-        Event::TornDown(TornDown {
-            removed: vec![object()],
-            left: vec![object()],
-            unlisted: true,
-            troubles: vec!["t".to_owned()],
-        }),
-        runs::ended(Exit::CouldNotTell),
-    ]
-}
-
-fn cut() -> Trouble {
-    Trouble::new(TroubleKind::Unscheduled, "no node")
-}
-
+/// The lines of `every-event.jsonl`: every kind of event, with what tests an encoding.
 #[test]
 fn every_event_is_read_back_as_written() {
-    let mut recorder = Recorder::empty();
-    for event in events() {
-        let line = recorder.line(event);
-        let text = to_line(&line).expect("a line");
-        assert!(
-            text.ends_with('\n') && !text.trim_end().contains(char::is_control),
-            "{text}"
-        );
-        let back: Line = serde_json::from_str(&text).expect("a line");
-        assert_eq!(back, line);
+    for text in runs::recorded("every-event").text().split_inclusive('\n') {
+        let line: Line = serde_json::from_str(text).expect("a line");
+        assert_eq!(to_line(&line).expect("a line"), text);
+        assert!(!text.trim_end().contains(char::is_control), "{text}");
     }
 }
 
 #[test]
 fn a_run_is_folded_from_its_lines() {
-    let view = runs::healthy().view();
-    assert_eq!(view.started, runs::started());
-    assert_eq!(view.facts, Some(facts()));
-    assert_eq!(
-        view.checks
-            .values()
-            .map(|check| check.planned.clone())
-            .collect::<Vec<_>>(),
-        plan()
-    );
-    assert_eq!(view.intents.len(), 2);
-    assert_eq!(view.fixtures.len(), 2);
+    let healthy = runs::recorded("healthy");
+    let view = healthy.view();
+    for line in healthy.text().lines() {
+        let line: Line = serde_json::from_str(line).expect("a line");
+        match line.event {
+            Event::Facts(facts) => assert_eq!(view.facts, Some(*facts)),
+            Event::Plan(plan) => {
+                assert!(view.checks.values().map(|check| &check.planned).eq(&plan))
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((view.checks.len(), &view.started), (6, &runs::started()));
+    assert_eq!((view.intents.len(), view.fixtures.len()), (2, 2));
     assert!(view.planned && view.torn_down.is_some() && view.ended.is_some() && !view.cut);
     assert_eq!(exit(&view), Exit::Conformant);
 }
 
 #[test]
 fn what_a_kill_leaves_is_read_and_conforms_to_nothing() {
-    let view = runs::killed();
+    let view = runs::recorded("killed").view();
     assert!(view.cut && view.ended.is_none());
     assert_eq!(Tally::of(&view).unfinished, 4);
     assert_eq!(exit(&view), Exit::CouldNotTell);
@@ -140,7 +55,7 @@ fn what_a_kill_leaves_is_read_and_conforms_to_nothing() {
 
 #[test]
 fn objects_announced_and_never_torn_down_leave_a_run_untold() {
-    let healthy = runs::healthy();
+    let healthy = runs::recorded("healthy");
     let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
     let untorn = lines[..lines.len() - 2].concat();
     let view = read(&untorn).expect("a record");
@@ -157,7 +72,7 @@ fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
         },
         ..facts()
     };
-    let mut earlier = runs::every_verdict().view();
+    let mut earlier = runs::recorded("every-verdict").view();
     earlier.facts = Some(uid("a"));
     let told = |started: &dyn Fn(&mut Started), facts: &Facts| {
         let mut now = runs::started();
@@ -196,7 +111,7 @@ fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
     ] {
         assert_eq!(told, expected);
     }
-    let mut unasked = runs::setup_died().view();
+    let mut unasked = runs::recorded("setup-died").view();
     unasked.facts = None;
     let refused = unasked.can_be_resumed(&runs::started(), &uid("a"));
     assert!(
@@ -207,20 +122,20 @@ fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
 
 #[test]
 fn what_tells_nothing_of_the_cluster_is_looked_at_again() {
-    let view = runs::every_verdict().view();
+    let view = runs::recorded("every-verdict").view();
     let settled: BTreeSet<_> = view.settled().map(|check| &check.planned.id).collect();
     for check in view.checks.values() {
         let verdict = check.conclusion.as_ref().expect("it has one").verdict;
         let again = matches!(verdict, Verdict::Broken | Verdict::Skip);
         assert_eq!(!again, settled.contains(&check.planned.id), "{verdict}");
     }
-    assert!(runs::killed().settled().count() == 2);
+    assert!(runs::recorded("killed").view().settled().count() == 2);
 }
 
 #[test]
 fn objects_that_were_to_stay_leave_nothing_untold() {
     let ends = |kept: bool, troubles: &[&str]| {
-        let healthy = runs::healthy();
+        let healthy = runs::recorded("healthy");
         let mut view = healthy.view();
         view.kept = kept;
         view.torn_down = Some(TornDown {
@@ -240,7 +155,10 @@ fn objects_that_were_to_stay_leave_nothing_untold() {
 
 #[test]
 fn without_a_plan_nothing_was_selected_or_not() {
-    assert_eq!(exit(&runs::setup_died().view()), Exit::CouldNotTell);
+    assert_eq!(
+        exit(&runs::recorded("setup-died").view()),
+        Exit::CouldNotTell
+    );
     let mut recorder = Recorder::started();
     recorder.push(Event::Plan(Vec::new()));
     assert_eq!(exit(&recorder.view()), Exit::NothingSelected);
@@ -248,7 +166,7 @@ fn without_a_plan_nothing_was_selected_or_not() {
 
 #[test]
 fn any_prefix_of_a_record_is_read() {
-    let healthy = runs::healthy();
+    let healthy = runs::recorded("healthy");
     let text = healthy.text();
     let first = text.find('\n').expect("a line") + 1;
     for end in first..text.len() {
@@ -261,7 +179,7 @@ fn any_prefix_of_a_record_is_read() {
 
 #[test]
 fn missing_and_swapped_lines_are_found() {
-    let healthy = runs::healthy();
+    let healthy = runs::recorded("healthy");
     let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
     let without: String = lines
         .iter()
@@ -440,7 +358,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
 
 #[test]
 fn what_was_told_is_not_dropped_by_a_run_of_less() {
-    let view = runs::every_verdict().view();
+    let view = runs::recorded("every-verdict").view();
     let settled: Vec<_> = view.settled().collect();
     let (first, rest) = settled.split_first().expect("some are settled");
     let kept = |selected: Selected| view.is_kept_by(&selected, &facts());
@@ -464,7 +382,7 @@ fn what_was_told_is_not_dropped_by_a_run_of_less() {
 /// No selection brings back what the cluster has no more.
 #[test]
 fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
-    let view = runs::every_verdict().view();
+    let view = runs::recorded("every-verdict").view();
     let settled: Vec<_> = view.settled().collect();
     let (first, rest) = settled.split_first().expect("some are settled");
     let mut now = facts();

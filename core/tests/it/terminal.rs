@@ -17,12 +17,12 @@ fn rendered(view: &winconform_core::record::RunView, width: usize) -> String {
 
 #[test]
 fn healthy() {
-    insta::assert_snapshot!(rendered(&runs::healthy().view(), 100));
+    insta::assert_snapshot!(rendered(&runs::recorded("healthy").view(), 100));
 }
 
 #[test]
 fn the_critical_path_is_told_beside_the_tear_down() {
-    let text = rendered(&runs::healthy_with_spans().view(), 100);
+    let text = rendered(&runs::recorded("healthy-with-spans").view(), 100);
     let lines: Vec<_> = text.lines().rev().take(4).collect();
     assert_eq!(
         lines[2],
@@ -33,7 +33,7 @@ fn the_critical_path_is_told_beside_the_tear_down() {
 
 #[test]
 fn of_nodes_that_are_each_looked_from_it_tells_which_and_how_many() {
-    let view = runs::from_each_node().view();
+    let view = runs::recorded("from-each-node").view();
     let text = rendered(&view, 100);
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     let told = "looked from windows-2022 1 of 3 nodes (win-0)";
@@ -48,7 +48,7 @@ fn of_nodes_that_are_each_looked_from_it_tells_which_and_how_many() {
 
 #[test]
 fn findings_stand_in_the_order_of_the_rows() {
-    let text = rendered(&runs::failed_by_case().view(), 200);
+    let text = rendered(&runs::recorded("failed-by-case").view(), 200);
     let (rows, findings) = text.split_once("findings").expect("there are some");
     let order = |text: &str| {
         let words = text.lines().filter_map(|line| {
@@ -63,32 +63,32 @@ fn findings_stand_in_the_order_of_the_rows() {
 
 #[test]
 fn healthy_and_narrow() {
-    insta::assert_snapshot!(rendered(&runs::healthy().view(), 60));
+    insta::assert_snapshot!(rendered(&runs::recorded("healthy").view(), 60));
 }
 
 #[test]
 fn every_verdict() {
-    insta::assert_snapshot!(rendered(&runs::every_verdict().view(), 100));
+    insta::assert_snapshot!(rendered(&runs::recorded("every-verdict").view(), 100));
 }
 
 #[test]
 fn repeated_and_kept() {
-    insta::assert_snapshot!(rendered(&runs::repeated_and_kept().view(), 100));
+    insta::assert_snapshot!(rendered(&runs::recorded("repeated-and-kept").view(), 100));
 }
 
 #[test]
 fn fixture_failed() {
-    insta::assert_snapshot!(rendered(&runs::fixture_failed().view(), 100));
+    insta::assert_snapshot!(rendered(&runs::recorded("fixture-failed").view(), 100));
 }
 
 #[test]
 fn killed() {
-    insta::assert_snapshot!(rendered(&runs::killed(), 100));
+    insta::assert_snapshot!(rendered(&runs::recorded("killed").view(), 100));
 }
 
 #[test]
 fn of_a_simulation_nothing_is_to_be_cleaned_up() {
-    let mut view = runs::killed();
+    let mut view = runs::recorded("killed").view();
     assert!(rendered(&view, 100).contains("winconform cleanup"));
     view.started.context = format!("{SIMULATED}; broken in it: dns-down");
     assert!(!rendered(&view, 100).contains("winconform cleanup"));
@@ -96,7 +96,7 @@ fn of_a_simulation_nothing_is_to_be_cleaned_up() {
 
 #[test]
 fn setup_died() {
-    insta::assert_snapshot!(rendered(&runs::setup_died().view(), 100));
+    insta::assert_snapshot!(rendered(&runs::recorded("setup-died").view(), 100));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn colours_are_asked_for() {
-    let view = runs::every_verdict().view();
+    let view = runs::recorded("every-verdict").view();
     let coloured = render(&view, 100, Colour::Always);
     assert!(coloured.contains("\u{1b}[1;31mfail"));
     let mut plain = coloured;
@@ -145,15 +145,15 @@ fn colours_are_asked_for() {
 fn the_last_line_is_the_tally() {
     for (view, last) in [
         (
-            runs::healthy().view(),
+            runs::recorded("healthy").view(),
             "6 checks: 5 pass, 1 known limitation (0 flaky) in 7.0 s — conformant (exit 0)",
         ),
         (
-            runs::fixture_failed().view(),
+            runs::recorded("fixture-failed").view(),
             "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.5 s — not conformant (exit 10)",
         ),
         (
-            runs::killed(),
+            runs::recorded("killed").view(),
             "6 checks: 1 pass, 1 known limitation, 4 unfinished (0 flaky) in 3.5 s — could not \
              tell (exit 11)",
         ),
@@ -164,7 +164,7 @@ fn the_last_line_is_the_tally() {
 
 #[test]
 fn a_clock_that_is_set_meanwhile_changes_no_duration() {
-    let mut view = runs::healthy().view();
+    let mut view = runs::recorded("healthy").view();
     view.last = view.began - jiff::SignedDuration::from_hours(5);
     let ended = view.ended.as_mut().expect("it ended");
     ended.took_ms = Some(7_200);
@@ -175,7 +175,7 @@ fn a_clock_that_is_set_meanwhile_changes_no_duration() {
 
 #[test]
 fn progress_tells_what_matters_on_one_line() {
-    let run = runs::fixture_failed();
+    let run = runs::recorded("fixture-failed");
     let lines = run
         .text()
         .lines()
@@ -220,7 +220,7 @@ fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
 
 #[test]
 fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
-    let mut view = runs::healthy().view();
+    let mut view = runs::recorded("healthy").view();
     let announced = view.intents.len();
     assert!(announced > 1, "it creates something");
     let first = view.intents[0].clone();

@@ -1,3 +1,6 @@
+use serde::Deserialize;
+use serde_json::Value as Json;
+
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
 use crate::way::{
@@ -5,262 +8,127 @@ use crate::way::{
     Taken, VantageKey,
 };
 
-const MARKER: &str = "Windows Container Web Server";
+/// What `tests.yaml` holds.
+#[derive(Deserialize)]
+struct Tables {
+    texts: Vec<(u16, String, Option<FailureClass>)>,
+    compared: Vec<Row>,
+    words: Vec<Words>,
+}
 
-fn answers() -> HttpExpect {
-    HttpExpect::Answers {
-        status: 200,
-        body: MARKER.to_owned(),
+#[derive(Deserialize)]
+struct Row {
+    expect: Json,
+    each: Vec<String>,
+    /// Whether the answers are of others.
+    #[serde(default)]
+    foreign: bool,
+    /// Whether all requests are to one target.
+    #[serde(default)]
+    one: bool,
+    #[serde(default)]
+    unmet: Vec<String>,
+    absent: Option<String>,
+    /// How it compares begins so, and what was seen ends so.
+    came: String,
+    #[serde(default)]
+    ends: String,
+    /// What is said to be expected.
+    expected: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Words {
+    expect: Json,
+    words: String,
+}
+
+fn tables() -> Tables {
+    serde_saphyr::from_str(include_str!("tests.yaml")).expect("tables")
+}
+
+/// An expectation as the tables have it: a word, or classes of failure.
+fn expectation(written: &Json) -> HttpExpect {
+    let (status, page) = (200, "ok".to_owned());
+    match written.as_str() {
+        Some("reached") => HttpExpect::Reached,
+        Some(_) => HttpExpect::Answers { status, body: page },
+        None => HttpExpect::Fails {
+            classes: serde_json::from_value(written.clone()).expect("classes"),
+            status,
+            instead_of: page,
+        },
     }
 }
 
-fn times_out() -> HttpExpect {
-    let classes = [FailureClass::Timeout].into();
-    HttpExpect::Fails {
-        classes,
-        status: 200,
-        instead_of: MARKER.to_owned(),
+/// What was seen of a target, as the tables have it.
+fn answer(written: &str) -> HttpAnswer {
+    let written = if written == "page" { "200 ok" } else { written };
+    match written.split_once(' ') {
+        Some((status, body)) => HttpAnswer::Answered {
+            status: status.parse().expect("a status"),
+            body: body.to_owned(),
+        },
+        None => HttpAnswer::Failed {
+            class: serde_json::from_value(written.into()).expect("a class"),
+            text: String::new(),
+        },
     }
-}
-
-fn seen(each: Vec<HttpAnswer>) -> HttpSeen {
-    let targets = each.into_iter().enumerate().map(|(at, answer)| TargetSeen {
-        target: format!("target {at}"),
-        foreign: false,
-        by: matches!(answer, HttpAnswer::Answered { .. }).then(|| "pod".to_owned()),
-        answer,
-    });
-    HttpSeen {
-        targets: targets.collect(),
-        unmet: Vec::new(),
-        absent: None,
-    }
-}
-
-fn good() -> HttpAnswer {
-    HttpAnswer::Answered {
-        status: 200,
-        body: MARKER.to_owned(),
-    }
-}
-
-fn bad(class: FailureClass) -> HttpAnswer {
-    HttpAnswer::Failed {
-        class,
-        text: String::new(),
-    }
-}
-
-fn answered(status: u16, body: &str) -> HttpSeen {
-    let body = body.to_owned();
-    seen(vec![HttpAnswer::Answered { status, body }])
-}
-
-fn failed(class: FailureClass) -> HttpSeen {
-    seen(vec![bad(class)])
 }
 
 #[test]
 fn published_texts_are_classed() {
-    for (code, text, class) in [
-        (
-            7,
-            "Failed to connect to 10.107.10.132 port 80: Timed out",
-            FailureClass::Timeout,
-        ),
-        (
-            7,
-            "Failed to connect to 172.20.101.110 port 8081: Network unreachable",
-            FailureClass::NoRoute,
-        ),
-        (
-            6,
-            "Could not resolve host: aggregator-service",
-            FailureClass::Dns,
-        ),
-        (
-            28,
-            "Resolving timed out after 4001 milliseconds",
-            FailureClass::Dns,
-        ),
-        (
-            7,
-            "Failed to connect to 10.0.0.1 port 80 after 2041 ms: Connection refused",
-            FailureClass::Refused,
-        ),
-        (
-            28,
-            "Connection timed out after 4001 milliseconds",
-            FailureClass::Timeout,
-        ),
-        (
-            28,
-            "Failed to connect to 10.0.0.1 port 80 after 4002 ms: Timeout was reached",
-            FailureClass::Timeout,
-        ),
-        (
-            56,
-            "Recv failure: Connection was reset",
-            FailureClass::Reset,
-        ),
-        (
-            28,
-            "Operation timed out after 8001 milliseconds with 0 bytes received",
-            FailureClass::NoAnswer,
-        ),
-        (
-            7,
-            "Failed to connect to 10.0.0.1 port 80 after 2045 ms: Could not connect to server",
-            FailureClass::NotConnected,
-        ),
-    ] {
-        assert_eq!(classify(code, text), Some(class), "{text}");
+    for (code, text, class) in tables().texts {
+        assert_eq!(classify(code, &text), class, "{code} {text}");
     }
-    // lib/strerror.c of curl: a Windows that forbids connects, and others (windows-containers#516)
-    for why in [
-        "Bad access",
-        "Address not available",
-        "No buffer space",
-        "reasons unheard of",
-    ] {
-        let text = format!("Failed to connect to 10.0.0.9 port 80: {why}");
+}
+
+#[test]
+fn what_came_of_targets_compares_as_its_row_says() {
+    for row in tables().compared {
+        let target = |(at, written): (usize, &String)| TargetSeen {
+            target: format!("target {}", if row.one { 0 } else { at }),
+            foreign: row.foreign,
+            by: written.contains("page").then(|| "pod".to_owned()),
+            answer: answer(written),
+        };
+        let seen = HttpSeen {
+            targets: row.each.iter().enumerate().map(target).collect(),
+            unmet: row.unmet,
+            absent: row.absent,
+        };
+        let (word, difference) = match Http::compare(&expectation(&row.expect), &seen) {
+            Ok(Comparison::Holds(difference)) => ("holds", difference),
+            Ok(Comparison::Refuted(difference)) => ("refuted", difference),
+            Ok(Comparison::Otherwise(difference)) => ("otherwise", difference),
+            Ok(Comparison::Inapplicable(seen)) => {
+                let expected = String::new();
+                ("inapplicable", Difference { expected, seen })
+            }
+            Err(trouble) => panic!("{trouble}"),
+        };
+        let told = format!("{word}: {}", difference.seen);
+        let (of, expected) = (format!("{} {:?}", row.expect, row.each), row.expected);
+        assert!(
+            told.starts_with(&row.came) && told.ends_with(&row.ends),
+            "{of}: {told}"
+        );
         assert_eq!(
-            classify(7, &text),
-            Some(FailureClass::NotConnected),
-            "{why}"
+            *expected.as_ref().unwrap_or(&difference.expected),
+            difference.expected,
+            "{of}"
         );
     }
-    assert_eq!(classify(3, "URL using bad/illegal format"), None);
 }
 
 #[test]
-fn an_answer_without_the_marker_is_not_an_answer() {
-    let captive = answered(200, "<html>welcome</html>");
-    assert!(matches!(
-        Http::compare(&answers(), &captive),
-        Ok(Comparison::Otherwise(_))
-    ));
-    // Nor does it lift a limitation
-    assert!(matches!(
-        Http::compare(&times_out(), &captive),
-        Ok(Comparison::Otherwise(_))
-    ));
-}
-
-#[test]
-fn a_limitation_holds_only_by_its_signature() {
-    let compare = |seen| Http::compare(&times_out(), &seen).expect("told");
-    assert!(compare(failed(FailureClass::Timeout)).holds());
-    assert!(matches!(
-        compare(failed(FailureClass::Refused)),
-        Comparison::Otherwise(_)
-    ));
-    assert!(matches!(
-        compare(answered(200, MARKER)),
-        Comparison::Refuted(_)
-    ));
-}
-
-#[test]
-fn a_capability_is_refuted_by_failing() {
-    let compare = |seen| Http::compare(&answers(), &seen).expect("told");
-    assert!(compare(answered(200, MARKER)).holds());
-    assert!(matches!(
-        compare(failed(FailureClass::Timeout)),
-        Comparison::Refuted(_)
-    ));
-    assert!(matches!(
-        compare(answered(500, MARKER)),
-        Comparison::Otherwise(_)
-    ));
-}
-
-#[test]
-fn the_page_of_another_pod_is_not_an_answer() {
-    let mut others = answered(200, MARKER);
-    others.targets[0].foreign = true;
-    for expect in [answers(), times_out()] {
-        let compared = Http::compare(&expect, &others);
-        assert!(matches!(compared, Ok(Comparison::Otherwise(_))));
+fn what_is_expected_has_words() {
+    for Words { expect, words } in tables().words {
+        assert_eq!(expectation(&expect).to_string(), words);
     }
-}
-
-#[test]
-fn of_several_targets_all_must_answer_and_those_that_do_not_are_named() {
-    let compare = |each| Http::compare(&answers(), &seen(each)).expect("told");
-    assert!(compare(vec![good(), good()]).holds());
-    let Comparison::Refuted(Difference { expected, seen }) =
-        compare(vec![good(), bad(FailureClass::Timeout)])
-    else {
-        panic!("one does not answer");
-    };
-    assert_eq!(expected, format!("200 with `{MARKER}` from each of 2"));
-    assert_eq!(seen, "1 of 2 otherwise; target 1: timeout: ");
-    let many = (0..9).map(|_| bad(FailureClass::Timeout)).collect();
-    let Comparison::Refuted(Difference { seen, .. }) = compare(many) else {
-        panic!("none answers");
-    };
-    assert!(seen.ends_with("; and 5 more"), "{seen}");
-}
-
-#[test]
-fn a_limitation_of_several_targets_is_lifted_by_all_alone() {
-    let compare = |each| Http::compare(&times_out(), &seen(each)).expect("told");
-    let timeout = || bad(FailureClass::Timeout);
-    assert!(compare(vec![timeout(), timeout()]).holds());
-    assert!(matches!(
-        compare(vec![good(), good()]),
-        Comparison::Refuted(_)
-    ));
-    assert!(matches!(
-        compare(vec![good(), timeout()]),
-        Comparison::Otherwise(_)
-    ));
-}
-
-#[test]
-fn a_pod_that_nobody_met_is_named() {
-    let mut one_of_two = seen(vec![good(), good()]);
-    one_of_two.unmet = vec!["web-b".to_owned()];
-    let compared = Http::compare(&answers(), &one_of_two).expect("told");
-    let Comparison::Otherwise(Difference { seen, .. }) = compared else {
-        panic!("{compared:?}");
-    };
-    assert_eq!(seen, "so it was, 2 of 2; none was answered by web-b");
-}
-
-#[test]
-fn how_it_fails_as_it_should_is_told_of_many_as_of_one() {
-    let told = |targets| {
-        let compared = Http::compare(&times_out(), &seen(targets)).expect("told");
-        let Comparison::Holds(Difference { seen, .. }) = compared else {
-            panic!("{compared:?}");
-        };
-        seen
-    };
-    let timeout = || bad(FailureClass::Timeout);
-    let one = told(vec![timeout()]);
-    assert!(one.starts_with("timeout: "), "{one}");
-    let many = told(vec![timeout(), timeout()]);
-    assert_eq!(many, format!("{one}; so it was, 2 of 2"));
-    let expect = HttpExpect::Fails {
-        classes: [FailureClass::Timeout, FailureClass::NoRoute].into(),
-        status: 200,
-        instead_of: MARKER.to_owned(),
-    };
-    let both = seen(vec![timeout(), bad(FailureClass::NoRoute), timeout()]);
-    let Ok(Comparison::Holds(Difference { seen, .. })) = Http::compare(&expect, &both) else {
-        panic!("both are expected");
-    };
-    assert_eq!(seen, "no-route: ; timeout: ; so it was, 3 of 3");
-}
-
-#[test]
-fn without_a_target_the_question_does_not_arise() {
-    let mut none = seen(Vec::new());
-    none.absent = Some("one node".to_owned());
-    let compared = Http::compare(&answers(), &none).expect("told");
-    assert_eq!(compared, Comparison::Inapplicable("one node".to_owned()));
+    let (status, body) = (200, String::new());
+    let any = HttpExpect::Answers { status, body };
+    assert_eq!(any.to_string(), "200 with what tells the pod");
 }
 
 /// What a look from a Linux pod at that target came to, by what its requests had for an answer.
@@ -421,80 +289,21 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
 }
 
 #[test]
-fn what_curl_says_of_tls_and_of_cut_connections() {
-    for code in [35, 51, 53, 54, 58, 59, 60, 77] {
-        assert_eq!(classify(code, "x"), Some(FailureClass::Tls), "{code}");
-    }
-    let empty = "Empty reply from server";
-    assert_eq!(classify(52, empty), Some(FailureClass::Reset));
-    assert_eq!(classify(56, "Recv failure: something new"), None);
-}
-
-#[test]
-fn whoever_is_meant_is_reached_by_an_answer_of_its_own() {
-    let word = |seen: &HttpSeen| match Http::compare(&HttpExpect::Reached, seen) {
-        Ok(Comparison::Holds(_)) => "holds",
-        Ok(Comparison::Refuted(_)) => "refuted",
-        Ok(Comparison::Otherwise(_)) => "otherwise",
-        other => panic!("{other:?}"),
-    };
-    let mut one = answered(200, "welcome");
-    assert_eq!(word(&one), "holds");
-    one.targets[0].foreign = true;
-    assert_eq!(word(&one), "otherwise");
-    assert_eq!(word(&failed(FailureClass::Timeout)), "refuted");
-}
-
-#[test]
-fn many_requests_to_one_target_are_told_from_many_targets() {
-    let expected = |seen: &HttpSeen| match Http::compare(&answers(), seen) {
-        Ok(Comparison::Holds(difference)) => difference.expected,
-        other => panic!("{other:?}"),
-    };
-    let mut two = seen(vec![good(), good()]);
-    assert_eq!(
-        expected(&two),
-        format!("200 with `{MARKER}` from each of 2")
-    );
-    two.targets[1].target = two.targets[0].target.clone();
-    assert_eq!(
-        expected(&two),
-        format!("200 with `{MARKER}` to each of 2 requests, and every pod met")
-    );
-}
-
-#[test]
-fn as_many_as_are_named_leave_none_out() {
-    let four = (0..4).map(|_| bad(FailureClass::Timeout)).collect();
-    let Ok(Comparison::Refuted(difference)) = Http::compare(&answers(), &seen(four)) else {
-        panic!("none answers")
-    };
-    assert!(!difference.seen.contains("more"), "{}", difference.seen);
-}
-
-#[test]
 fn what_one_said_is_kept_whole_within_bounds() {
-    let body = "x".repeat(2_048);
-    let one = answered(200, &body);
-    assert_eq!(Http::kept(one.clone()), one);
-    let long = Http::kept(answered(200, &format!("{body}y")));
-    assert_ne!(long, answered(200, &format!("{body}y")));
-}
-
-#[test]
-fn what_is_expected_has_words() {
-    let answers = |body: &str| HttpExpect::Answers {
-        status: 200,
-        body: body.to_owned(),
+    let one = |body: &str| HttpSeen {
+        targets: vec![TargetSeen {
+            target: "target".to_owned(),
+            foreign: false,
+            by: Some("pod".to_owned()),
+            answer: answer(&format!("200 {body}")),
+        }],
+        unmet: Vec::new(),
+        absent: None,
     };
-    for (expect, words) in [
-        (answers(""), "200 with what tells the pod"),
-        (answers("x"), "200 with `x`"),
-        (HttpExpect::Reached, "an answer of whoever is meant"),
-        (times_out(), "failure by timeout"),
-    ] {
-        assert_eq!(expect.to_string(), words);
-    }
+    let body = "x".repeat(2_048);
+    assert_eq!(Http::kept(one(&body)), one(&body));
+    let longer = one(&format!("{body}y"));
+    assert_ne!(Http::kept(longer.clone()), longer);
 }
 
 #[test]

@@ -3,20 +3,11 @@
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
 use crate::way::{ApiReply, Standing};
+use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
 const BUILD: WindowsBuild = WindowsBuild::SERVER_2022;
-
-fn word(compared: &Result<Comparison, Trouble>) -> &'static str {
-    match compared {
-        Ok(Comparison::Holds(_)) => "holds",
-        Ok(Comparison::Refuted(_)) => "refuted",
-        Ok(Comparison::Otherwise(_)) => "otherwise",
-        Ok(Comparison::Inapplicable(_)) => "inapplicable",
-        Err(trouble) => trouble.kind.as_str(),
-    }
-}
 
 fn taint() -> Json {
     json!({"key": "os", "value": "windows", "effect": "NoSchedule"})
@@ -77,184 +68,89 @@ fn pod(node: Option<&str>, tolerations: &Json, message: &str) -> Json {
         "status": {"phase": "Pending", "conditions": [scheduled]}})
 }
 
-fn compared(expect: &PlacementExpect, pod: &Json) -> &'static str {
-    among(nodes(&[taint()]), expect, pod)
+/// A row of `tests.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    expect: String,
+    on: Option<String>,
+    /// Why it waits.
+    waits: Option<String>,
+    /// The same in whole words.
+    message: Option<String>,
+    /// The state of its container.
+    #[serde(default)]
+    state: Json,
+    #[serde(default)]
+    intolerant: bool,
+    #[serde(default)]
+    untainted: bool,
+    came: String,
+    /// What was seen, or why the question does not arise.
+    #[serde(default)]
+    says: String,
 }
 
-fn among(nodes: Vec<NodeFact>, expect: &PlacementExpect, pod: &Json) -> &'static str {
-    let seen = seen_among(nodes, PlacedPod::Plain, &json!([pod]));
-    word(&seen.and_then(|seen| Placement::compare(expect, &seen)))
-}
-
-fn on(node: &str) -> Json {
-    pod(Some(node), &json!([{"operator": "Exists"}]), "")
-}
-
-fn waits(tolerations: &Json, reasons: &str) -> Json {
-    let message = format!(
-        "0/4 nodes are available: {reasons}. preemption: not eligible due to preemptionPolicy=Never."
-    );
-    pod(None, tolerations, &message)
-}
-
-const TAINTED: &str =
-    "2 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 node(s) had untolerated taint(s)";
-const SELECTS: &str = "1 node(s) didn't satisfy plugin(s) [NodeAffinity], 3 node(s) didn't match \
-    Pod's node affinity/selector";
-const FULL: &str = "2 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector";
-
-#[test]
-fn a_place_is_that_of_the_node_and_not_of_its_labels() {
-    for (ground, node, expected) in [
-        (Ground::Pool, "win-a", "holds"),
-        (Ground::Pool, "old", "refuted"),
-        (Ground::Pool, "lin", "refuted"),
-        (Ground::TaintedPool, "win-b", "holds"),
-        (Ground::TaintedPool, "lin", "refuted"),
-        (Ground::Linux, "lin", "holds"),
-        (Ground::Linux, "win-a", "refuted"),
-        (Ground::Pool, "came-later", "fact-unknown"),
-    ] {
-        let expect = PlacementExpect::Placed(ground);
-        assert_eq!(compared(&expect, &on(node)), expected, "{ground:?} {node}");
+impl Row {
+    fn expectation(&self) -> PlacementExpect {
+        match self.expect.as_str() {
+            "placed pool" => PlacementExpect::Placed(Ground::Pool),
+            "placed tainted-pool" => PlacementExpect::Placed(Ground::TaintedPool),
+            "placed linux" => PlacementExpect::Placed(Ground::Linux),
+            "pending untolerated-taint" => PlacementExpect::Pending(Hindrance::UntoleratedTaint),
+            "pending insufficient-cpu" => PlacementExpect::Pending(Hindrance::InsufficientCpu),
+            "pending insufficient-memory" => {
+                PlacementExpect::Pending(Hindrance::InsufficientMemory)
+            }
+            "starts" => PlacementExpect::Starts,
+            "not-started" => PlacementExpect::NotStarted([StartFailure::WrongPlatform].into()),
+            other => panic!("{other} is none"),
+        }
     }
-    let expect = PlacementExpect::Placed(Ground::TaintedPool);
-    assert_eq!(among(nodes(&[]), &expect, &on("win-a")), "inapplicable");
-}
 
-#[test]
-fn without_a_place_only_what_the_pod_itself_lacks_counts() {
-    let (all, none) = (json!([{"operator": "Exists"}]), json!([]));
-    let expect = PlacementExpect::Placed(Ground::Pool);
-    for (tolerations, reasons, expected) in [
-        (&all, SELECTS, "otherwise"),
-        (&none, TAINTED, "otherwise"),
-        // What it tolerates all of: a taint that has come since
-        (&all, TAINTED, "unscheduled"),
-        (&all, FULL, "unscheduled"),
-        (&all, "4 node(s) were unschedulable", "unscheduled"),
-    ] {
-        let pod = waits(tolerations, reasons);
-        assert_eq!(compared(&expect, &pod), expected, "{reasons}");
-    }
-    // A node has gone since: whom the selector meant may be that one
-    let fewer = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.";
-    assert_eq!(compared(&expect, &pod(None, &all, fewer)), "unscheduled");
-}
-
-#[test]
-fn a_taint_keeps_off_by_the_schedulers_word_alone() {
-    let none = json!([]);
-    let expect = PlacementExpect::Pending(Hindrance::UntoleratedTaint);
-    for (pod, expected) in [
-        (waits(&none, TAINTED), "holds"),
-        (
-            waits(&none, &TAINTED.replace("taint(s)", "taint {os: windows}")),
-            "holds",
-        ),
-        (waits(&none, SELECTS), "unscheduled"),
-        (waits(&none, FULL), "unscheduled"),
-        // By other nodes' taints
-        (
-            waits(
-                &none,
-                "3 Insufficient cpu, 1 node(s) had untolerated taint(s)",
-            ),
-            "unscheduled",
-        ),
-        (pod(Some("win-a"), &none, ""), "refuted"),
-        (
-            pod(None, &none, "no nodes available"),
-            "unrecognised-output",
-        ),
-    ] {
-        assert_eq!(compared(&expect, &pod), expected, "{pod}");
-    }
-    let bound = pod(Some("win-a"), &none, "");
-    assert_eq!(among(nodes(&[]), &expect, &bound), "inapplicable");
-    // Not this taint, by what is known: another that came since, as of a node that is not Ready
-    let pending = waits(&none, TAINTED);
-    assert_eq!(among(nodes(&[]), &expect, &pending), "unscheduled");
-}
-
-#[test]
-fn room_is_too_little_by_the_schedulers_word_alone() {
-    let all = json!([{"operator": "Exists"}]);
-    let cpu = PlacementExpect::Pending(Hindrance::InsufficientCpu);
-    let memory = PlacementExpect::Pending(Hindrance::InsufficientMemory);
-    assert_eq!(compared(&cpu, &waits(&all, FULL)), "holds");
-    assert_eq!(compared(&memory, &waits(&all, FULL)), "unscheduled");
-    let less = FULL.replace("cpu", "memory");
-    assert_eq!(compared(&memory, &waits(&all, &less)), "holds");
-    assert_eq!(compared(&cpu, &on("win-a")), "refuted");
-    let affinity = "4 node(s) didn't match pod affinity rules";
-    assert_eq!(compared(&cpu, &waits(&all, affinity)), "unscheduled");
-}
-
-/// The pod on Linux, with this status of its container.
-fn begun(status: &Json) -> Json {
-    let mut pod = on("lin");
-    let mut status = status.clone();
-    status["name"] = json!("a");
-    pod["status"]["containerStatuses"] = json!([status]);
-    pod
-}
-
-#[test]
-fn a_start_is_judged_by_its_cause() {
-    let not_started = PlacementExpect::NotStarted([StartFailure::WrongPlatform].into());
-    let waiting = |reason: &str, message: &str| json!({"state": {"waiting": {"reason": reason, "message": message}}});
-    let platform = "no match for platform in manifest: not found";
-    let build = "The container operating system does not match the host operating system.";
-    for (status, starts, limited) in [
-        (json!({"state": {"running": {}}}), "holds", "refuted"),
-        (waiting("ErrImagePull", platform), "refuted", "holds"),
-        (waiting("RunContainerError", build), "refuted", "otherwise"),
-        (
-            waiting("CreateContainerError", "x"),
-            "otherwise",
-            "otherwise",
-        ),
-        (
-            waiting("ErrImagePull", "i/o timeout"),
-            "image-pull",
-            "image-pull",
-        ),
-        (
-            waiting("ContainerCreating", ""),
-            "unrecognised-output",
-            "unrecognised-output",
-        ),
-    ] {
-        let pod = begun(&status);
-        assert_eq!(compared(&PlacementExpect::Starts, &pod), starts, "{status}");
-        assert_eq!(compared(&not_started, &pod), limited, "{status}");
-    }
-    for expect in [PlacementExpect::Starts, not_started] {
-        let pod = waits(&json!([]), TAINTED);
-        assert_eq!(compared(&expect, &pod), "unscheduled");
+    fn pod(&self) -> Json {
+        let tolerations = match self.intolerant {
+            true => json!([]),
+            false => json!([{"operator": "Exists"}]),
+        };
+        if !self.state.is_null() {
+            let mut pod = pod(Some("lin"), &tolerations, "");
+            pod["status"]["containerStatuses"] = json!([{"name": "a", "state": self.state}]);
+            return pod;
+        }
+        let waits = self.waits.as_ref().map(|reasons| {
+            format!(
+                "0/4 nodes are available: {reasons}. preemption: not eligible due to \
+                 preemptionPolicy=Never."
+            )
+        });
+        let message = waits.or(self.message.clone()).unwrap_or_default();
+        pod(self.on.as_deref(), &tolerations, &message)
     }
 }
 
 #[test]
-fn the_cause_is_named_with_the_node() {
-    let status = json!({"state": {"waiting": {"reason": "ErrImagePull",
-        "message": "no match for platform in manifest: not found"}}});
-    let seen = seen_among(nodes(&[]), PlacedPod::Plain, &json!([begun(&status)]));
-    let compared = Placement::compare(&PlacementExpect::Starts, &seen.expect("read"));
-    let Ok(Comparison::Refuted(difference)) = compared else {
-        panic!("{compared:?}");
-    };
-    assert_eq!(
-        difference.seen,
-        "bound to lin, Linux; container a did not start, since its image has no variant for this \
-         node: ErrImagePull: no match for platform in manifest: not found"
-    );
+fn what_became_of_a_pod_compares_as_its_row_says() {
+    let rows: Vec<Row> = serde_saphyr::from_str(include_str!("tests.yaml")).expect("rows");
+    for row in rows {
+        let taints = if row.untainted { vec![] } else { vec![taint()] };
+        let seen = seen_among(nodes(&taints), PlacedPod::Plain, &json!([row.pod()]));
+        let compared = seen.and_then(|seen| Placement::compare(&row.expectation(), &seen));
+        let (came, said) = match compared {
+            Ok(Comparison::Holds(difference)) => ("holds", difference.seen),
+            Ok(Comparison::Refuted(difference)) => ("refuted", difference.seen),
+            Ok(Comparison::Otherwise(difference)) => ("otherwise", difference.seen),
+            Ok(Comparison::Inapplicable(because)) => ("inapplicable", because),
+            Err(trouble) => (trouble.kind.as_str(), trouble.detail),
+        };
+        assert_eq!(came, row.came, "{}: {}: {said}", row.expect, row.pod());
+        assert!(said.contains(&row.says), "{said}");
+    }
 }
 
 #[test]
 fn what_is_not_there_or_is_going_tells_nothing() {
-    let mut going = on("win-a");
+    let mut going = pod(Some("win-a"), &json!([]), "");
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     let unsaid = json!({"metadata": {"name": "plain-windows-2022"}, "spec": {}, "status": {}});
     for (items, kind) in [
@@ -287,13 +183,6 @@ fn names_of_fixtures_are_found_again() {
 }
 
 #[test]
-fn taints_of_the_pool_say_nothing_of_linux_nodes() {
-    let pending = waits(&json!([]), TAINTED);
-    let linux = PlacementExpect::Placed(Ground::Linux);
-    assert_eq!(compared(&linux, &pending), "unscheduled");
-}
-
-#[test]
 fn a_pool_without_nodes_and_a_build_that_is_not_known_prove_nothing() {
     let whereabouts = |of: usize| {
         Whereabouts::Pending(Said {
@@ -313,7 +202,11 @@ fn a_pool_without_nodes_and_a_build_that_is_not_known_prove_nothing() {
         untolerated_nodes: 0,
         nodes: 1,
     };
-    let compared = |expect: &PlacementExpect, seen| word(&Placement::compare(expect, &seen));
+    let compared = |expect: &PlacementExpect, seen| match Placement::compare(expect, &seen) {
+        Ok(Comparison::Refuted(_)) => "refuted",
+        Err(trouble) => trouble.kind.as_str(),
+        Ok(other) => panic!("{other:?}"),
+    };
     let placed = PlacementExpect::Placed(Ground::Pool);
     assert_eq!(compared(&placed, seen(whereabouts(1))), "unscheduled");
     let pending = PlacementExpect::Pending(Hindrance::UntoleratedTaint);
@@ -352,8 +245,9 @@ fn what_is_expected_and_what_the_scheduler_said_have_words() {
     ] {
         assert_eq!(expect.to_string(), words);
     }
-    let said = Said::parse(&format!("0/4 nodes are available: {FULL}.")).expect("read");
-    assert_eq!(said.to_string(), format!("none of 4 nodes: {FULL}"));
+    let full = "2 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector";
+    let said = Said::parse(&format!("0/4 nodes are available: {full}.")).expect("read");
+    assert_eq!(said.to_string(), format!("none of 4 nodes: {full}"));
 }
 
 #[test]
@@ -376,20 +270,4 @@ fn what_may_land_on_linux_needs_a_linux_node_and_what_starts_is_looked_at_to_its
         ]
     );
     assert_eq!(fixtures(S::starts), [S::Unselected, S::Builds, S::Mixed]);
-}
-
-#[test]
-fn tolerations_that_were_not_sent_are_named_as_the_cause() {
-    let expect = PlacementExpect::Pending(Hindrance::UntoleratedTaint);
-    for (taints, words) in [
-        (vec![taint()], "tolerations that were not sent"),
-        (vec![], "has no taint that keeps the pod away"),
-    ] {
-        let seen = seen_among(nodes(&taints), PlacedPod::Plain, &json!([on("win-a")]));
-        let compared = Placement::compare(&expect, &seen.expect("read"));
-        let Ok(Comparison::Inapplicable(because)) = compared else {
-            panic!("{compared:?}");
-        };
-        assert!(because.contains(words), "{because}");
-    }
 }

@@ -1,0 +1,46 @@
+//! Facts as tests write them: their values, and of these what is not as usual.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Facts, LoadBalancerFact, WorkloadsFact};
+
+/// Facts of these values by their names; one that is `{unknown: {because}}` is not known.
+pub(crate) fn facts(values: &Map<String, Json>) -> Facts {
+    let usual = json!({
+        "cni": {"product": "", "mode": null, "vxlan": null, "signs": []},
+        "dns": {"service": "", "addresses": [], "endpoints": []},
+        "load-balancer": LoadBalancerFact::default(),
+        "workloads": WorkloadsFact::default(),
+    });
+    let node = json!({"name": "n", "os": "linux", "build": null, "usable": true, "taints": []});
+    let fact = |(name, value): (&String, &Json)| {
+        let value = match value {
+            known if known.get("unknown").is_some() => return (name.clone(), known.clone()),
+            Json::Array(nodes) if name == "nodes" => {
+                nodes.iter().map(|one| over(&node, one)).collect()
+            }
+            other => over(&usual[name], other),
+        };
+        (
+            name.clone(),
+            json!({"fact": {"value": value, "source": "/"}}),
+        )
+    };
+    let facts: Map<_, _> = values.iter().map(fact).collect();
+    serde_json::from_value(facts.into()).expect("facts")
+}
+
+/// What is usual with these fields instead.
+fn over(usual: &Json, value: &Json) -> Json {
+    match (usual, value) {
+        (Json::Object(usual), Json::Object(value)) => {
+            let fields = usual.iter().chain(value);
+            Json::Object(
+                fields
+                    .map(|(key, value)| (key.clone(), value.clone()))
+                    .collect(),
+            )
+        }
+        _ => value.clone(),
+    }
+}

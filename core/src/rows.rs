@@ -1,0 +1,13 @@
+//! Tables of tests, which are kept as YAML beside them.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+/// The rows of the table of that name.
+pub(crate) fn rows<T: DeserializeOwned>(tables: &str, name: &str) -> Vec<T> {
+    let mut tables: BTreeMap<String, Json> = serde_saphyr::from_str(tables).expect("tables");
+    let rows = tables.remove(name).expect("a table of that name");
+    serde_json::from_value(rows).expect("rows")
+}
