@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use futures::StreamExt;
 use hybrid_sim::server::{Server, ServerOptions};
-use hybrid_sim::{Build, FaultPlan, InMemory, JoinOptions, NodeSpec, Pool, Topology};
+use hybrid_sim::{Build, FaultPlan, JoinOptions, Loopback, NodeSpec, Pool, Topology};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -166,12 +166,16 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
 
 /// Prints what each part costs.
 async fn measure(nodes: usize) -> Result<(), Trouble> {
-    let _memory = InMemory::begin(EPOCH);
-    let env = Env::simulated(EPOCH, SEED, dial(hybrid_sim::connect));
-    let server = Server::start(&ServerOptions::default())?;
+    let loopback = Loopback::in_memory(EPOCH);
+    let own = loopback.clone();
+    let env = Env::simulated(EPOCH, SEED, dial(move |address| own.connect(address)));
+    let server = Server::start(&ServerOptions {
+        loopback: loopback.clone(),
+        ..ServerOptions::default()
+    })?;
     let client = server.client();
     let (begun, floor) = (seconds()?, mib("VmRSS:")?);
-    let joined = hybrid_sim::join(client.clone(), options(nodes)).await?;
+    let joined = hybrid_sim::join(client.clone(), options(nodes, loopback)).await?;
     let (after_join, memory_joined) = (seconds()?, mib("VmRSS:")?);
     let pods = ready(&client, nodes * PODS).await?;
     let (after_pods, memory_ready) = (seconds()?, mib("VmRSS:")?);
@@ -189,7 +193,7 @@ async fn measure(nodes: usize) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn options(nodes: usize) -> JoinOptions {
+fn options(nodes: usize, loopback: Loopback) -> JoinOptions {
     let pools = [Pool::Linux, Pool::Windows(Build::Ws2022)];
     let nodes = (0..nodes).zip(pools.into_iter().cycle());
     JoinOptions {
@@ -203,6 +207,7 @@ fn options(nodes: usize) -> JoinOptions {
         seed: SEED,
         speed: 1.0,
         prefix: String::new(),
+        loopback,
     }
 }
 

@@ -9,10 +9,38 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use crate::loopback::wall;
-
 /// How far a wrong clock is ahead.
 pub(crate) const WRONG: SignedDuration = SignedDuration::from_hours(1);
+
+/// The time of day: the machine's, or that of a simulation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wall {
+    /// What time it was at which moment, of a simulation.
+    began: Option<(Timestamp, Instant)>,
+}
+
+impl Wall {
+    /// It is now `epoch`, and passes as the runtime's clock does. Within a runtime only.
+    pub(crate) fn beginning(epoch: Timestamp) -> Self {
+        Self {
+            began: Some((epoch, moment())),
+        }
+    }
+
+    pub(crate) fn time(self) -> Timestamp {
+        let Some((epoch, began)) = self.began else {
+            return Timestamp::now();
+        };
+        let passed = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
+        epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// The same in the whole seconds that Kubernetes statuses carry.
+    pub(crate) fn now(self) -> Timestamp {
+        let now = self.time();
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+}
 
 /// Simulated durations over real ones.
 #[derive(Clone, Copy, Debug)]
@@ -64,15 +92,19 @@ pub(crate) async fn until(moment: Instant) {
     passing.await;
 }
 
-/// The wall's time, in the whole seconds that Kubernetes statuses carry.
-pub(crate) fn now() -> Timestamp {
-    let now = wall();
-    Timestamp::from_second(now.as_second()).unwrap_or(now)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_simulations_time_begins_where_it_is_told_and_passes_with_the_runtime() {
+        let wall = Wall::beginning(Timestamp::UNIX_EPOCH);
+        elapse(Duration::from_millis(2500)).await;
+        assert_eq!(wall.time().to_string(), "1970-01-01T00:00:02.5Z");
+        assert_eq!(wall.now().to_string(), "1970-01-01T00:00:02Z");
+        let machine = Wall::default().time();
+        assert!(machine > Timestamp::UNIX_EPOCH + Duration::from_hours(1));
+    }
 
     #[test]
     fn speed_divides() {

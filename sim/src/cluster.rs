@@ -16,11 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::chance::Chance;
-use crate::clock::{self, Clock};
+use crate::clock::{self, Clock, Wall};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::lock::locked;
-use crate::loopback::wall;
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
@@ -57,6 +56,8 @@ impl Cluster {
     ) -> Self {
         let world = world::Shared::default();
         world.change(|world| {
+            let wall = nodes.values().next().map(|node| node.wall);
+            world.wall = wall.unwrap_or_default();
             world.nodes = nodes
                 .values()
                 .map(|node| (node.name.clone(), node.view.clone()))
@@ -219,6 +220,8 @@ pub(crate) struct NodeState {
     pub(crate) power: watch::Sender<Power>,
     /// Since when memory has been short.
     pressed: Mutex<Option<Timestamp>>,
+    /// The time of day, which its own clock may have wrong.
+    pub(crate) wall: Wall,
 }
 
 /// Whether a node is up, and how often it has booted since it joined.
@@ -255,12 +258,18 @@ impl NodeState {
             disks: Disks::default(),
             power: watch::Sender::new(Power { up: true, boots: 0 }),
             pressed: Mutex::default(),
+            wall: Wall::default(),
         }
     }
 
     /// The node as a topology has it.
     pub(crate) fn with(self, spec: NodeSpec) -> Self {
         Self { spec, ..self }
+    }
+
+    /// The same at this time of day.
+    pub(crate) fn at(self, wall: Wall) -> Self {
+        Self { wall, ..self }
     }
 
     /// A node that nobody has bound to an address.
@@ -272,7 +281,7 @@ impl NodeState {
 
     /// Since when the node has been there.
     pub(crate) fn started(&self) -> Timestamp {
-        locked(&self.readiness).map_or_else(wall, |readiness| readiness.first)
+        locked(&self.readiness).map_or_else(|| self.wall.time(), |readiness| readiness.first)
     }
 
     /// Takes down whether the node is ready at a moment; returns since when that has been so.
@@ -310,8 +319,8 @@ impl NodeState {
     /// The time on the node's clock, in the whole seconds that statuses carry.
     pub(crate) fn time(&self, faults: &FaultSet) -> Timestamp {
         match self.suffers(FaultKind::ClockWrong, faults) {
-            true => clock::now() + clock::WRONG,
-            false => clock::now(),
+            true => self.wall.now() + clock::WRONG,
+            false => self.wall.now(),
         }
     }
 

@@ -33,6 +33,7 @@ use crate::cluster::{Cluster, network};
 use crate::dns;
 use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
 use crate::kubelet;
+use crate::loopback::Loopback;
 use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
@@ -77,6 +78,8 @@ pub struct JoinOptions {
     pub speed: f64,
     /// Stands before each node's name, so that several simulators can join one cluster.
     pub prefix: String,
+    /// Where the nodes are: of the API server that they join if that is in memory.
+    pub loopback: Loopback,
 }
 
 /// Nodes that have joined; they live until [`Joined::leave`], and go silent when this is dropped.
@@ -103,6 +106,7 @@ impl Joined {
             seed,
             speed,
             prefix,
+            loopback,
         } = options;
         if !(speed.is_finite() && speed > 0.0) {
             return Err(JoinError::Speed(speed));
@@ -113,8 +117,8 @@ impl Joined {
         }
         let version = halt.run_until_cancelled(version(&client)).await;
         let version = version.ok_or(JoinError::Interrupted)??;
-        let (nodes, listeners) = bind::bind(&topology, &prefix).await?;
-        let outside = proxy::listen().await.map_err(JoinError::Proxy)?;
+        let (nodes, listeners) = bind::bind(&loopback, &topology, &prefix).await?;
+        let outside = proxy::listen(&loopback).await.map_err(JoinError::Proxy)?;
         let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
         let tls = kubelet::listen_tls()?;
         let switch = FaultSwitch::new(faults.at_start());
@@ -142,7 +146,7 @@ impl Joined {
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
         let claimed = halt
-            .run_until_cancelled(Box::pin(register::claim(&joined.cluster)))
+            .run_until_cancelled(Box::pin(register::claim(&joined.cluster, &loopback)))
             .await;
         claimed.ok_or(JoinError::Interrupted)??;
         // Nor are pods of such nodes ours to run

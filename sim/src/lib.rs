@@ -59,7 +59,7 @@ pub use fault::{
 };
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, Unreached, join};
 pub use kubelet::ServingError;
-pub use loopback::{InMemory, Stream, connect};
+pub use loopback::{Loopback, Stream};
 pub use program::{ImageOn, simulates};
 pub use topology::{
     Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,

@@ -6,25 +6,23 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::either::Either;
 
 use crate::clock;
-use crate::loopback::{Listener, Stream, is_in_memory};
+use crate::loopback::{Accepted, Listener, Stream};
 
 /// How long a client may take for its part of TLS: what a Go client waits for the other's,
 /// `http.DefaultTransport`, `TLSHandshakeTimeout`.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// Serves clients for ever, each in a task of its own, which `spawn` begins.
-pub(crate) async fn serve<F>(
-    spawn: impl Fn(F),
-    listener: Listener,
-    serves: impl Fn(Box<dyn Stream>) -> F,
-) where
+pub(crate) async fn serve<F>(spawn: impl Fn(F), listener: Listener, serves: impl Fn(Accepted) -> F)
+where
     F: Future<Output = ()>,
 {
     loop {
         match listener.accept().await {
-            Ok(stream) => spawn(serves(Box::new(stream))),
+            Ok(stream) => spawn(serves(stream)),
             Err(error) => {
                 tracing::debug!(%error, "a connection is lost");
                 // Out of descriptors: one of them is given back before long
@@ -34,11 +32,12 @@ pub(crate) async fn serve<F>(
     }
 }
 
-/// A connection once both sides have agreed on TLS.
-pub(crate) async fn greet(tls: &TlsAcceptor, stream: Box<dyn Stream>) -> Option<Box<dyn Stream>> {
-    if is_in_memory() {
-        return Some(stream);
-    }
+/// A connection once both sides have agreed on TLS, which is not spoken in memory.
+pub(crate) async fn greet(tls: &TlsAcceptor, stream: Accepted) -> Option<Box<dyn Stream>> {
+    let stream = match stream {
+        Either::Left(stream) => stream,
+        Either::Right(stream) => return Some(Box::new(stream)),
+    };
     match timeout(GREETING, tls.accept(stream)).await {
         Ok(Ok(stream)) => Some(Box::new(stream)),
         Ok(Err(error)) => {

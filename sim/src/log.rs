@@ -11,8 +11,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use ordered_watch as watch;
 
+use crate::clock::Wall;
 use crate::lock::locked;
-use crate::loopback::wall;
 
 /// kubelet, `containerLogMaxSize`: what one file holds before it is rotated away.
 const MOST_BYTES: usize = 10 << 20;
@@ -41,6 +41,7 @@ pub(crate) struct Line {
 pub(crate) struct Log {
     kept: Mutex<Kept>,
     grown: watch::Sender<()>,
+    pub(crate) wall: Wall,
 }
 
 #[derive(Debug, Default)]
@@ -68,8 +69,9 @@ impl Kept {
 }
 
 impl Log {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(wall: Wall) -> Arc<Self> {
         Arc::new(Self {
+            wall,
             kept: Mutex::default(),
             grown: watch::Sender::new(()),
         })
@@ -77,7 +79,7 @@ impl Log {
 
     /// Takes down what is printed now; nothing once the run is over.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
-        self.print_at(stream, bytes, wall(), MOST_BYTES);
+        self.print_at(stream, bytes, self.wall.time(), MOST_BYTES);
     }
 
     fn print_at(&self, stream: Stream, bytes: &[u8], at: Timestamp, most: usize) {
@@ -105,7 +107,7 @@ impl Log {
 
     /// The run is over: what was begun is told, and readers come to the end.
     pub(crate) fn end(&self) {
-        let now = wall();
+        let now = self.wall.time();
         let mut kept = locked(&self.kept);
         for stream in [Stream::Out, Stream::Error] {
             let rest = std::mem::take(&mut kept.begun[stream as usize]);
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_line_is_told_when_it_is_whole_or_the_run_is_over() {
-        let log = Log::new();
+        let log = Log::new(Wall::default());
         log.print(Stream::Out, b"a\nb");
         log.print(Stream::Error, b"oh\r\n");
         assert_eq!(texts(log.from_start()), ["a\n", "oh\r\n"]);
@@ -204,13 +206,13 @@ mod tests {
 
     #[test]
     fn long_lines_come_in_parts_and_old_ones_go() {
-        let log = Log::new();
+        let log = Log::new(Wall::default());
         log.print(Stream::Out, &vec![b'x'; LONGEST_LINE + 1]);
         log.print(Stream::Out, b"\n");
         let lengths: Vec<_> = texts(log.from_start()).iter().map(String::len).collect();
         assert_eq!(lengths, [LONGEST_LINE, 2]);
 
-        let log = Log::new();
+        let log = Log::new(Wall::default());
         let mut early = log.from_start();
         for text in [b"one\n", b"two\n", b"six\n"] {
             log.print_at(Stream::Out, text, Timestamp::UNIX_EPOCH, 8);
@@ -222,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn readers_wait_for_more_until_the_end() {
-        let log = Log::new();
+        let log = Log::new(Wall::default());
         log.print(Stream::Out, b"a\n");
         let mut reader = log.from_start();
         assert_eq!(reader.wait().await.expect("a line").bytes, "a\n");

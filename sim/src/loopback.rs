@@ -1,14 +1,10 @@
 //! The machine's loopback network and its time of day, or a loopback in memory and a time that
-//! begins where it is told.
-//!
-//! In memory they are for one thread, on which a runtime with a paused clock has all its tasks. No
-//! TLS is spoken there.
+//! begins where it is told. No TLS is spoken in memory.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -16,14 +12,16 @@ use http::header::{HOST, HeaderValue};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, mpsc};
-use tokio::time::Instant;
+use tokio::sync::{Mutex as Turns, mpsc};
 use tokio_util::either::Either;
+
+use crate::clock::Wall;
+use crate::lock::locked;
 
 /// How much a stream in memory holds in each direction.
 const BUFFER: usize = 256 * 1024;
@@ -36,55 +34,56 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 /// A client's connection: of the loopback network, or in memory.
 pub(crate) type Accepted = Either<TcpStream, DuplexStream>;
 
+#[derive(Debug)]
 struct Memory {
-    /// The time of day when it began.
-    epoch: Timestamp,
-    began: Instant,
     listeners: BTreeMap<SocketAddr, mpsc::UnboundedSender<DuplexStream>>,
     next_port: u16,
 }
 
-thread_local! {
-    static MEMORY: RefCell<Option<Memory>> = const { RefCell::new(None) };
+/// Where a simulation is: on the machine, or in memory with a time of its own. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Loopback {
+    memory: Option<Arc<Mutex<Memory>>>,
+    pub(crate) wall: Wall,
 }
 
-/// As long as it lives, whatever is simulated on this thread is in memory, with a time of its own.
-#[derive(Debug)]
-pub struct InMemory(PhantomData<*const ()>);
-
-impl InMemory {
-    /// From now on it is `epoch`, and passes as the runtime's clock does. Within a runtime only.
-    pub fn begin(epoch: Timestamp) -> Self {
-        MEMORY.set(Some(Memory {
-            epoch,
-            began: Instant::now(),
+impl Loopback {
+    /// One in memory, where it is now `epoch`; time passes as the runtime's clock does. Within a runtime only.
+    pub fn in_memory(epoch: Timestamp) -> Self {
+        let memory = Memory {
             listeners: BTreeMap::new(),
             next_port: 10_000,
-        }));
-        Self(PhantomData)
-    }
-}
-
-impl Drop for InMemory {
-    fn drop(&mut self) {
-        MEMORY.set(None);
-    }
-}
-
-/// Whether this thread's network is in memory.
-pub(crate) fn is_in_memory() -> bool {
-    MEMORY.with_borrow(Option::is_some)
-}
-
-/// The time of day.
-pub(crate) fn wall() -> Timestamp {
-    MEMORY.with_borrow(|memory| match memory {
-        None => Timestamp::now(),
-        Some(Memory { epoch, began, .. }) => {
-            let passed = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
-            epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+        };
+        Self {
+            memory: Some(Arc::new(Mutex::new(memory))),
+            wall: Wall::beginning(epoch),
         }
-    })
+    }
+
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Listens at a port of an address, any that is free if it is 0.
+    pub(crate) async fn listen(&self, address: Ipv4Addr, port: u16) -> io::Result<Listener> {
+        match &self.memory {
+            Some(memory) => locked(memory).listen(address, port),
+            None => Ok(Listener::Loopback(
+                TcpListener::bind((address, port)).await?,
+            )),
+        }
+    }
+
+    /// Connects to whoever listens at an address.
+    pub fn connect(&self, address: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
+        let memory = self.memory.clone();
+        Box::pin(async move {
+            match memory {
+                Some(memory) => Ok(Box::new(locked(&memory).connect(address)?) as Box<dyn Stream>),
+                None => Ok(Box::new(TcpStream::connect(address).await?) as Box<dyn Stream>),
+            }
+        })
+    }
 }
 
 /// What connections come in by.
@@ -93,20 +92,11 @@ pub(crate) enum Listener {
     Loopback(TcpListener),
     Memory {
         address: SocketAddr,
-        incoming: Mutex<mpsc::UnboundedReceiver<DuplexStream>>,
+        incoming: Turns<mpsc::UnboundedReceiver<DuplexStream>>,
     },
 }
 
 impl Listener {
-    /// Listens at a port of an address of the loopback network, any that is free if it is 0.
-    pub(crate) async fn bind(address: Ipv4Addr, port: u16) -> io::Result<Self> {
-        let listens = MEMORY.with_borrow_mut(|memory| Some(memory.as_mut()?.listen(address, port)));
-        match listens {
-            Some(listener) => listener,
-            None => Ok(Self::Loopback(TcpListener::bind((address, port)).await?)),
-        }
-    }
-
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Loopback(listener) => listener.local_addr(),
@@ -148,7 +138,7 @@ impl Memory {
         }
         let (sender, incoming) = mpsc::unbounded_channel();
         self.listeners.insert(address, sender);
-        let incoming = Mutex::new(incoming);
+        let incoming = Turns::new(incoming);
         Ok(Listener::Memory { address, incoming })
     }
 
@@ -161,25 +151,18 @@ impl Memory {
     }
 }
 
-/// Connects to whoever listens at an address.
-pub async fn connect(address: SocketAddr) -> io::Result<Box<dyn Stream>> {
-    let connected = MEMORY.with_borrow(|memory| Some(memory.as_ref()?.connect(address)));
-    match connected {
-        Some(stream) => Ok(Box::new(stream?)),
-        None => Ok(Box::new(TcpStream::connect(address).await?)),
-    }
-}
-
 /// A client of an HTTP server without TLS, each of whose requests has a connection of its own, which
 /// `serve` has looked after.
 pub(crate) fn client(
+    loopback: &Loopback,
     address: SocketAddr,
     serve: impl Fn(BoxFuture<'static, ()>) + Clone + Send + 'static,
 ) -> Client {
+    let loopback = loopback.clone();
     let service = tower::service_fn(move |request| {
-        let serve = serve.clone();
+        let (loopback, serve) = (loopback.clone(), serve.clone());
         async move {
-            let stream = connect(address).await?;
+            let stream = loopback.connect(address).await?;
             exchange(stream, request, serve)
                 .await
                 .map_err(io::Error::other)
@@ -208,23 +191,20 @@ pub(crate) async fn exchange(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
     async fn streams_in_memory_lead_to_who_listens() {
-        let _memory = InMemory::begin(Timestamp::UNIX_EPOCH);
-        let listener = Listener::bind(Ipv4Addr::LOCALHOST, 0)
-            .await
-            .expect("a port");
+        let loopback = Loopback::in_memory(Timestamp::UNIX_EPOCH);
+        let listening = loopback.listen(Ipv4Addr::LOCALHOST, 0).await;
+        let listener = listening.expect("a port");
         let address = listener.local_addr().expect("it is bound");
-        let taken = Listener::bind(Ipv4Addr::LOCALHOST, address.port()).await;
+        let taken = loopback.listen(Ipv4Addr::LOCALHOST, address.port()).await;
         assert_eq!(
             taken.expect_err("it is taken").kind(),
             io::ErrorKind::AddrInUse
         );
-        let mut near = connect(address).await.expect("it listens");
+        let mut near = loopback.connect(address).await.expect("it listens");
         let mut far = listener.accept().await.expect("a client");
         near.write_all(b"hi").await.expect("it is taken");
         drop(near);
@@ -232,22 +212,17 @@ mod tests {
         far.read_to_string(&mut word).await.expect("it is text");
         assert_eq!(word, "hi");
         drop(listener);
-        let gone = connect(address).await.err().expect("nobody listens");
+        let gone = loopback
+            .connect(address)
+            .await
+            .err()
+            .expect("nobody listens");
         assert_eq!(gone.kind(), io::ErrorKind::ConnectionRefused);
         // A port that nobody has any more may be had again
-        let again = Listener::bind(Ipv4Addr::LOCALHOST, address.port()).await;
+        let again = loopback.listen(Ipv4Addr::LOCALHOST, address.port()).await;
         assert_eq!(
             again.expect("a port").local_addr().expect("it is bound"),
             address
         );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn time_in_memory_begins_where_it_is_told_and_passes_with_the_runtime() {
-        let memory = InMemory::begin(Timestamp::UNIX_EPOCH);
-        advance(Duration::from_millis(2500)).await;
-        assert_eq!(wall().to_string(), "1970-01-01T00:00:02.5Z");
-        drop(memory);
-        assert!(!is_in_memory() && wall() > Timestamp::UNIX_EPOCH + Duration::from_hours(1));
     }
 }

@@ -21,7 +21,6 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
-use crate::loopback::wall;
 use crate::topology::{self, Build};
 
 /// The namespace of all node leases.
@@ -182,7 +181,7 @@ pub(crate) async fn register(
         spec: Some(LeaseSpec {
             holder_identity: Some(node.name.clone()),
             lease_duration_seconds: Some(LEASE_SECONDS),
-            renew_time: Some(MicroTime(wall())),
+            renew_time: Some(MicroTime(node.wall.time())),
             ..LeaseSpec::default()
         }),
     };

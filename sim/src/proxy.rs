@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 
 use crate::cluster::Cluster;
 use crate::listen;
-use crate::loopback::{Listener, Stream};
+use crate::loopback::{Listener, Loopback, Stream};
 use crate::program::outside::{self, Reply};
 use crate::program::{Turns, View};
 
@@ -30,8 +30,8 @@ const MOST_HEADER: usize = 16 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listener on a free port of loopback.
-pub(crate) async fn listen() -> std::io::Result<Listener> {
-    Listener::bind(Ipv4Addr::LOCALHOST, 0).await
+pub(crate) async fn listen(loopback: &Loopback) -> std::io::Result<Listener> {
+    loopback.listen(Ipv4Addr::LOCALHOST, 0).await
 }
 
 /// Serves outside clients until the simulator stops.
@@ -39,7 +39,7 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
     let turns = Arc::new(Turns::default());
     let serves = |stream| {
         let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
-        async move { connection(&all, &turns, stream).await }
+        async move { connection(&all, &turns, Box::new(stream)).await }
     };
     listen::serve(|task| cluster.spawn(task), listener, serves).await;
 }
@@ -177,7 +177,9 @@ mod tests {
         let cluster = Cluster::new(client, Clock::new(1.0), 0, switch, BTreeMap::new());
         cluster.change(web);
         let cluster = Arc::new(cluster);
-        let listener = listen().await.expect("loopback has a port");
+        let listener = listen(&Loopback::default())
+            .await
+            .expect("loopback has a port");
         let address = listener.local_addr().expect("it is bound");
         cluster.spawn(serve(Arc::clone(&cluster), listener));
         (cluster, address)

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1;
 
+use crate::clock::Wall;
 use crate::fault::{FaultKind, FaultSet};
 use crate::lock::locked;
 use crate::topology::IpFamilies;
@@ -273,6 +274,7 @@ pub(crate) struct World {
     pub(crate) policies: Arc<BTreeMap<Key, Policy>>,
     pub(crate) faults: FaultSet,
     pub(crate) network: Arc<Network>,
+    pub(crate) wall: Wall,
 }
 
 impl World {

@@ -7,8 +7,8 @@ mod serve;
 use std::io;
 use std::time::{Duration, Instant as WallInstant};
 
-use hybrid_sim::server::Server;
-use hybrid_sim::{InMemory, JoinOptions};
+use hybrid_sim::server::{Server, ServerOptions};
+use hybrid_sim::{JoinOptions, Loopback};
 use jiff::Timestamp;
 use ordered_watch as watch;
 use tokio::runtime::{Builder, Runtime};
@@ -93,8 +93,13 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         suites,
         selection,
     } = given;
-    let _memory = InMemory::begin(EPOCH);
-    let env = Env::simulated(EPOCH, kind.seed, dial(hybrid_sim::connect));
+    let loopback = Loopback::in_memory(EPOCH);
+    let kind = ServerOptions {
+        loopback: loopback.clone(),
+        ..kind
+    };
+    let own = loopback.clone();
+    let env = Env::simulated(EPOCH, kind.seed, dial(move |address| own.connect(address)));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
     let planned = faults.clone();
@@ -104,6 +109,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         seed: kind.seed,
         speed: 1.0,
         prefix: String::new(),
+        loopback,
     };
     let joined = hybrid_sim::join(server.client(), nodes).await;
     let joined = joined.map_err(CliError::Join)?;

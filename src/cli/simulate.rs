@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hybrid_sim::{JoinError, JoinOptions, Joined, ProductFault, Traces};
+use hybrid_sim::{JoinError, JoinOptions, Joined, Loopback, ProductFault, Traces};
 use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         seed: args.seed,
         speed: args.speed,
         prefix: args.prefix,
+        loopback: Loopback::default(),
     };
     let traces = Traces::default();
     let client = named(cluster.client.clone(), "hybrid-sim");

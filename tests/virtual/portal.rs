@@ -4,6 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use hybrid_sim::Loopback;
 use hybrid_sim::interference::Interference;
 use libtest_mimic::Trial;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -40,13 +41,13 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Connections of a network that has the portal, too.
-fn with_portal(page: Vec<u8>) -> Arc<Dial> {
-    let page = Arc::new(page);
+fn with_portal(loopback: &Loopback, page: Vec<u8>) -> Arc<Dial> {
+    let (loopback, page) = (loopback.clone(), Arc::new(page));
     dial(move |address| {
-        let page = Arc::clone(&page);
+        let (loopback, page) = (loopback.clone(), Arc::clone(&page));
         async move {
             if address != PORTAL {
-                return hybrid_sim::connect(address).await.map(Either::Right);
+                return loopback.connect(address).await.map(Either::Right);
             }
             let (near, far) = duplex(64 << 10);
             tokio::spawn(answer(far, page));
@@ -72,7 +73,11 @@ async fn through(world: &World, page: Vec<u8>, client: kube::Client, checks: &[&
         ..world.whole("r1")
     };
     options.config.outside.proxy = Target::parse(&format!("http://{PORTAL}"));
-    undisturbed(&world.dialled(with_portal(page), client), &options).await
+    undisturbed(
+        &world.dialled(with_portal(&world.loopback, page), client),
+        &options,
+    )
+    .await
 }
 
 fn captive() -> Outcome {

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
-use hybrid_sim::{FaultPlan, InMemory, JoinOptions, Joined, Topology};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, Loopback, Topology};
 use jiff::Timestamp;
 use libtest_mimic::Trial;
 use ordered_watch as watch;
@@ -88,7 +88,8 @@ pub(crate) struct World {
     /// Where its runs are.
     env: Env,
     began: Instant,
-    _memory: InMemory,
+    /// The network in which they are.
+    pub(crate) loopback: Loopback,
 }
 
 /// Does something in a world of its own.
@@ -131,12 +132,14 @@ pub(crate) fn trial(
 impl World {
     async fn begin(seed: u64, nodes: Nodes) -> Self {
         let Nodes { topology, objects } = nodes;
-        let (memory, began) = (InMemory::begin(EPOCH), Instant::now());
-        let env = Env::simulated(EPOCH, seed, dial(hybrid_sim::connect));
+        let (loopback, began) = (Loopback::in_memory(EPOCH), Instant::now());
+        let own = loopback.clone();
+        let env = Env::simulated(EPOCH, seed, dial(move |address| own.connect(address)));
         let options = ServerOptions {
             seed,
             ip_families: topology.ip_families,
             objects,
+            loopback: loopback.clone(),
             ..ServerOptions::default()
         };
         let server = Server::start(&options).expect("a known version");
@@ -149,6 +152,7 @@ impl World {
             seed,
             speed: 1.0,
             prefix: String::new(),
+            loopback: loopback.clone(),
         };
         let joined = hybrid_sim::join(server.client(), options).await;
         server.settled(SETTLING).await;
@@ -157,7 +161,7 @@ impl World {
             joined: joined.expect("the nodes join"),
             env,
             began,
-            _memory: memory,
+            loopback,
         }
     }
 

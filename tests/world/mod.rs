@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hybrid_sim::{FaultPlan, JoinOptions, Joined, Topology, join};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, Loopback, Topology, join};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 use winconform::cluster::{ConnectOptions, connect};
@@ -45,6 +45,7 @@ impl World {
             seed: 1,
             speed: SPEED,
             prefix: prefix.to_owned(),
+            loopback: Loopback::default(),
         };
         let joined = join(direct.api.client().clone(), options)
             .await

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::JoinError;
 use crate::cluster::NodeState;
-use crate::loopback::{Listener, is_in_memory};
+use crate::loopback::{Listener, Loopback};
 use crate::node;
 use crate::topology::Topology;
 use crate::world;
@@ -29,8 +29,8 @@ struct Places {
 
 impl Places {
     /// Not of the seed: simulators that run side by side must differ.
-    fn somewhere() -> Self {
-        let chosen = match is_in_memory() {
+    fn somewhere(loopback: &Loopback) -> Self {
+        let chosen = match loopback.is_in_memory() {
             true => 0,
             false => RandomState::new().hash_one(0),
         };
@@ -60,11 +60,12 @@ pub(super) type Nodes = BTreeMap<String, Arc<NodeState>>;
 
 /// Gives each node an address, a network for its pods and a listener.
 pub(super) async fn bind(
+    loopback: &Loopback,
     topology: &Topology,
     prefix: &str,
 ) -> Result<(Nodes, Vec<(String, Listener)>), JoinError> {
     let many = topology.nodes.len();
-    let most = match is_in_memory() {
+    let most = match loopback.is_in_memory() {
         true => Topology::MOST_IN_MEMORY,
         false => Topology::MOST_NODES,
     };
@@ -76,7 +77,7 @@ pub(super) async fn bind(
         let families = families.names();
         return Err(JoinError::Families { families });
     }
-    let places = Places::somewhere();
+    let places = Places::somewhere(loopback);
     let mut nodes = Nodes::new();
     let mut listeners = Vec::new();
     for (spec, number) in topology.nodes.iter().zip(0_u16..) {
@@ -84,14 +85,15 @@ pub(super) async fn bind(
         let address = places.address(number);
         let failed = |source| failed(source, &name, address, many);
         // Any port that is free
-        let listener = Listener::bind(address, 0).await.map_err(failed)?;
+        let listener = loopback.listen(address, 0).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = places.network(number);
         let view = world::Node::new(spec.pool, address, kubelet_port, pod_network)
             .connected(spec.network)
             .of_families(topology.ip_families);
-        let state =
-            NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
+        let state = NodeState::new(name.clone(), view, node::labels(&name, spec))
+            .with(spec.clone())
+            .at(loopback.wall);
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {
             return Err(JoinError::SameName(name));
         }
@@ -122,21 +124,21 @@ mod tests {
 
     #[tokio::test]
     async fn nodes_have_addresses_and_names_of_their_own() {
-        let bound = bind(&Topology::hybrid(), "x-").await;
+        let bound = bind(&Loopback::default(), &Topology::hybrid(), "x-").await;
         let (nodes, listeners) = bound.expect("loopback can be bound");
         let names: Vec<_> = nodes.keys().collect();
         assert_eq!(names, ["x-linux-a", "x-windows-2022-a"]);
         assert_eq!(listeners.len(), 2);
         let mut doubled = Topology::hybrid();
         doubled.nodes.extend(Topology::hybrid().nodes);
-        let refused = bind(&doubled, "").await;
+        let refused = bind(&Loopback::default(), &doubled, "").await;
         assert!(matches!(refused, Err(JoinError::SameName(_))));
         for families in [IpFamilies::DualStackIPv6, IpFamilies::IPv6] {
             let topology = Topology {
                 ip_families: families,
                 ..Topology::hybrid()
             };
-            let refused = bind(&topology, "").await.map(|_| ());
+            let refused = bind(&Loopback::default(), &topology, "").await.map(|_| ());
             let text = refused.expect_err("no node could be reached").to_string();
             assert!(
                 text.contains("join an API server with IPv4 first"),
@@ -145,7 +147,7 @@ mod tests {
         }
         let many = vec![doubled.nodes[0].clone(); Topology::MOST_NODES];
         doubled.nodes.extend(many);
-        let refused = bind(&doubled, "").await;
+        let refused = bind(&Loopback::default(), &doubled, "").await;
         assert!(matches!(refused, Err(JoinError::TooManyNodes { .. })));
     }
 

@@ -16,7 +16,7 @@ use super::leave::{Made, remove};
 use super::{AT_ONCE, JoinError, LeaveError};
 use crate::cluster::Cluster;
 use crate::dns;
-use crate::loopback::{connect, wall};
+use crate::loopback::Loopback;
 use crate::node::{self, LEASES, MANAGED};
 
 /// How long a kubelet on this machine may take to accept a connection.
@@ -31,7 +31,7 @@ fn refused(node: &str, source: kube::Error) -> JoinError {
 
 /// Makes sure that the names of all nodes are free, and removes what an earlier simulator has left
 /// of them.
-pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
+pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), JoinError> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let all = ListParams::default();
     let found = nodes
@@ -51,7 +51,7 @@ pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
         if label.as_deref() != Some(MANAGED.1) {
             return Err(JoinError::Taken(name));
         }
-        if let Some(ago) = alive(&cluster.client, &name).await {
+        if let Some(ago) = alive(loopback, &cluster.client, &name).await {
             return Err(JoinError::Alive { node: name, ago });
         }
         left.insert(name, found.metadata.uid.unwrap_or_default());
@@ -106,10 +106,10 @@ pub(super) async fn register(
 /// connections. Gives how many seconds ago the lease was renewed.
 ///
 /// A simulator that was killed leaves leases that hold for a while; nothing listens then.
-async fn alive(client: &Client, name: &str) -> Option<i64> {
+async fn alive(loopback: &Loopback, client: &Client, name: &str) -> Option<i64> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     let lease = leases.get_opt(name).await.ok()??.spec?;
-    let ago = wall().as_second() - lease.renew_time?.0.as_second();
+    let ago = loopback.wall.time().as_second() - lease.renew_time?.0.as_second();
     if ago > i64::from(lease.lease_duration_seconds?) {
         return None;
     }
@@ -120,7 +120,7 @@ async fn alive(client: &Client, name: &str) -> Option<i64> {
     let endpoint = status.daemon_endpoints?.kubelet_endpoint?;
     let port = u16::try_from(endpoint.port).ok()?;
     let address = address.address.parse::<IpAddr>().ok()?;
-    let connecting = connect(SocketAddr::from((address, port)));
+    let connecting = loopback.connect(SocketAddr::from((address, port)));
     let connected = timeout(ACCEPTING, connecting).await;
     matches!(connected, Ok(Ok(_))).then_some(ago.max(0))
 }

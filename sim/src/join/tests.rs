@@ -208,6 +208,7 @@ fn options(nodes: usize) -> JoinOptions {
         seed: 1,
         speed: 1.0,
         prefix: String::new(),
+        loopback: Loopback::default(),
     }
 }
 

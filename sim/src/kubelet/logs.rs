@@ -223,6 +223,7 @@ mod tests {
     use futures::StreamExt;
 
     use super::*;
+    use crate::clock::Wall;
     use crate::log::Stream;
 
     fn options(query: &str) -> Option<Options> {
@@ -244,7 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_chosen_as_asked() {
-        let log = Log::new();
+        let log = Log::new(Wall::default());
         log.print(Stream::Out, b"one\ntwo\n");
         log.print(Stream::Error, b"oh\n");
         log.end();
@@ -267,7 +268,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_lost_is_the_last_line_or_all() {
-        let log = Log::new();
+        let log = Log::new(Wall::default());
         log.print(Stream::Out, b"one\ntwo\nsix\n");
         log.end();
         for (query, cut) in [

@@ -13,7 +13,6 @@ use k8s_openapi::api::core::v1::Container;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NodeState};
-use crate::loopback::wall;
 use crate::node::DISK_KI;
 use crate::pods::book::State;
 use crate::pods::resources::amount;
@@ -39,7 +38,7 @@ impl Usage {
 
 /// The summary of a node and its pods, of which those are told that have a container that runs.
 pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
-    let (os, now, since) = (node.pool.os(), wall(), node.started());
+    let (os, now, since) = (node.pool.os(), node.wall.time(), node.started());
     let at = seconds(now);
     // What the system itself uses
     let (milli_cores, mebibytes) = match os {

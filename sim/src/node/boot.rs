@@ -11,7 +11,6 @@ use kube::api::PostParams;
 
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
-use crate::loopback::wall;
 use crate::pods::events;
 
 const BOOTING: Duration = Duration::from_mins(1);
@@ -60,7 +59,7 @@ pub(super) fn id(node: &NodeState) -> String {
 /// `pkg/kubelet/nodestatus/setters.go`: the event of a new boot ID.
 async fn tell(cluster: &Cluster, node: &NodeState) {
     let now = Time(node.time(&cluster.faults.current()));
-    let name = format!("{}.{:x}", node.name, wall().as_nanosecond());
+    let name = format!("{}.{:x}", node.name, node.wall.time().as_nanosecond());
     let about = ObjectReference {
         kind: Some("Node".to_owned()),
         name: Some(node.name.clone()),

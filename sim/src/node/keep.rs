@@ -18,7 +18,6 @@ use super::{LEASES, binder, boot, carried, mark, report, status, taints};
 use crate::clock;
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
-use crate::loopback::wall;
 
 /// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
 const RENEWAL: Duration = Duration::from_secs(10);
@@ -122,7 +121,7 @@ pub(crate) async fn renew(cluster: &Cluster, node: &NodeState) {
     }
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
     let wrong = node.suffers(FaultKind::ClockWrong, &cluster.faults.current());
-    let now = wall() + SignedDuration::from_hours(i64::from(wrong));
+    let now = node.wall.time() + SignedDuration::from_hours(i64::from(wrong));
     let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(now)}}));
     let params = PatchParams::default();
     let renewed = cluster.insist("lease", || leases.patch(&node.name, &params, &patch));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodCondition};
 
-use crate::clock;
+use crate::clock::Wall;
 use crate::log::Log;
 use crate::program::Place;
 
@@ -21,6 +21,7 @@ pub(crate) struct Book {
     pub(crate) refused: bool,
     /// Whether its containers were ended, and will not be started again whatever its policy.
     pub(crate) ended: bool,
+    pub(super) wall: Wall,
     pub(crate) started: Timestamp,
     pub(crate) address: Option<Ipv4Addr>,
     pub(crate) sandbox: bool,
@@ -120,21 +121,22 @@ pub(crate) struct Finished {
 const LOST: &str = "The container could not be located when the pod was terminated";
 
 impl Book {
-    pub(crate) fn new(pod: &Arc<Pod>) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>, wall: Wall) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let init = spec.init_containers.unwrap_or_default();
         let waiting = match init.is_empty() {
             true => "ContainerCreating",
             false => "PodInitializing",
         };
-        let book = |container: Container, role| ContainerBook::new(container, role, waiting);
+        let book = |container: Container, role| ContainerBook::new(container, role, waiting, wall);
         let ephemeral = spec.ephemeral_containers.unwrap_or_default();
         Self {
             pod: Arc::clone(pod),
             verdict: None,
             refused: false,
             ended: false,
-            started: clock::now(),
+            wall,
+            started: wall.now(),
             address: None,
             sandbox: false,
             sandboxes: 0,
@@ -198,7 +200,7 @@ impl Book {
                 continue;
             }
             let waiting = "ContainerCreating";
-            let book = ContainerBook::new(plain(container), Role::Ephemeral, waiting);
+            let book = ContainerBook::new(plain(container), Role::Ephemeral, waiting, self.wall);
             new.push((known.len(), Arc::clone(&book.spec)));
             known.push(book);
         }
@@ -337,7 +339,7 @@ fn plain(container: &EphemeralContainer) -> Container {
 }
 
 impl ContainerBook {
-    fn new(container: Container, role: Role, waiting: &'static str) -> Self {
+    fn new(container: Container, role: Role, waiting: &'static str, wall: Wall) -> Self {
         Self {
             name: container.name.clone(),
             role,
@@ -353,7 +355,7 @@ impl ContainerBook {
             restarts: 0,
             ready: false,
             past_startup: false,
-            log: Log::new(),
+            log: Log::new(wall),
             last_log: None,
             place: None,
             over: false,
@@ -362,7 +364,8 @@ impl ContainerBook {
 
     /// A new run begins, with a log of its own.
     pub(crate) fn begin_log(&mut self) {
-        let before = std::mem::replace(&mut self.log, Log::new());
+        let own = Log::new(self.log.wall);
+        let before = std::mem::replace(&mut self.log, own);
         before.end();
         if self.id.is_some() {
             self.last_log = Some(before);
@@ -408,7 +411,7 @@ pub(crate) mod tests {
     )]
     pub(crate) fn book_of(spec: Value) -> Book {
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
-        Book::new(&Arc::new(pod))
+        Book::new(&Arc::new(pod), Wall::default())
     }
 
     fn book(policy: &str) -> Book {

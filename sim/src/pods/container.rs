@@ -95,7 +95,10 @@ impl Slot<'_> {
     pub(super) fn log(self) -> Arc<Log> {
         let mut book = self.run.book();
         let own = book.of(self.role).get(self.index);
-        own.map_or_else(Log::new, |container| Arc::clone(&container.log))
+        own.map_or_else(
+            || Log::new(self.run.node.wall),
+            |container| Arc::clone(&container.log),
+        )
     }
 
     pub(super) fn os(self) -> Os {

@@ -16,7 +16,6 @@ use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::lock::locked;
-use crate::loopback::wall;
 
 /// What tells one event from another: the container's field path, the reason and the words.
 type Words = (String, String, String);
@@ -54,7 +53,7 @@ pub(crate) fn tell(
     let path = container
         .map(|(role, name)| format!("spec.{}{{{name}}}", role.field()))
         .unwrap_or_default();
-    let now = wall();
+    let now = run.node.wall.time();
     let key = (path.clone(), reason.to_owned(), message.clone());
     let (name, count) = {
         // The kubelet's names: the pod's, a dot, the time in hexadecimal digits

@@ -45,7 +45,7 @@ pub(crate) struct PodRun {
 
 impl PodRun {
     pub(crate) fn new(key: Key, uid: String, node: Arc<NodeState>, pod: Arc<Pod>) -> Self {
-        let book = Book::new(&pod);
+        let book = Book::new(&pod, node.wall);
         let containers = book.init.len() + book.containers.len();
         let book = Mutex::new(book);
         Self {

@@ -10,7 +10,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::book::{Book, ContainerBook, Role, State};
 use super::resources;
-use crate::clock;
 use crate::world::Node;
 
 impl Book {
@@ -116,11 +115,12 @@ impl Book {
         ];
         let generation = self.pod.metadata.generation;
         let mut all: Vec<PodCondition> = self.disruption.clone().into_iter().collect();
+        let now = self.wall.now();
         for (name, (holds, reason, message)) in own {
             let known = self.conditions.entry(name);
-            let since = known.or_insert_with(|| (holds, clock::now()));
+            let since = known.or_insert_with(|| (holds, now));
             if since.0 != holds {
-                *since = (holds, clock::now());
+                *since = (holds, now);
             }
             all.push(PodCondition {
                 type_: name.to_owned(),

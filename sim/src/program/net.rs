@@ -11,6 +11,7 @@ use crate::names::{Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
 use crate::world::Page;
+use jiff::Timestamp;
 
 /// A network as one program meets it.
 pub(crate) trait Net {
@@ -30,6 +31,8 @@ pub(crate) trait Net {
     fn source(&self, to: IpAddr) -> IpAddr {
         if to.is_loopback() { to } else { self.address() }
     }
+    /// The time of day.
+    fn now(&self) -> Timestamp;
     /// The system that the program runs on.
     fn os(&self) -> Os;
     /// The name servers that the system asks, and what it completes names with.

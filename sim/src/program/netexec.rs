@@ -11,7 +11,6 @@ use super::go;
 use super::http::{Answer, plain, query};
 use super::net::{Datagram, Net};
 use super::serve::Exchange;
-use crate::clock;
 
 /// Answers a request; whatever has no handler falls to that of `/`.
 pub(super) fn answer(path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answer {
@@ -26,7 +25,7 @@ pub(super) fn answer(path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answe
             let text = format!("hybrid-sim does not simulate `{other}` of netexec");
             Answer::error(501, &text)
         }
-        _ => Answer::new(200, format!("NOW: {}", clock::now())),
+        _ => Answer::new(200, format!("NOW: {}", net.now())),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
 use crate::topology::Os;
 use crate::world::{Key, Node, Page, Pod};
+use jiff::Timestamp;
 
 /// A place with what it sees.
 pub(crate) struct Seat<'a> {
@@ -224,6 +225,10 @@ impl Net for Seat<'_> {
     fn source(&self, to: IpAddr) -> IpAddr {
         let own = self.place.origin.like(self.view.world, to);
         own.unwrap_or_else(|| if to.is_loopback() { to } else { self.address() })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.view.world.wall.now()
     }
 
     fn os(&self) -> Os {

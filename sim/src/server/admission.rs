@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::clock;
+use jiff::Timestamp;
 
 /// What a version is known by here.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,7 @@ impl Recorded {
         path: &str,
         namespace: &str,
         body: &Value,
+        now: Timestamp,
     ) -> Option<(u16, Value)> {
         let answers = self
             .answers
@@ -94,7 +95,7 @@ impl Recorded {
         let text = answer.to_string().replace(NAMESPACE, namespace);
         let mut answer: Value = serde_json::from_str(&text).ok()?;
         if answer["metadata"]["name"].is_string() {
-            answer["metadata"]["creationTimestamp"] = json!(clock::now());
+            answer["metadata"]["creationTimestamp"] = json!(now);
         }
         Some((*code, answer))
     }
@@ -172,7 +173,8 @@ mod tests {
                 let line: Line = serde_json::from_str(line).expect("a line of the recording");
                 let (path, _) = line.path.split_once('?').expect("a dry run");
                 let path = path.replace(NAMESPACE, "mine");
-                let answer = recorded.answer(&line.verb, &path, "mine", &line.body);
+                let answer =
+                    recorded.answer(&line.verb, &path, "mine", &line.body, Timestamp::UNIX_EPOCH);
                 let (code, answer) = answer.unwrap_or_else(|| panic!("{path} {}", line.body));
                 assert_eq!(code, line.status);
                 assert_eq!(answer["message"].as_str().is_some(), code == 422);
@@ -181,7 +183,13 @@ mod tests {
             assert!(asked > 900, "{} has {asked}", version.git);
             let other = serde_json::json!({"spec": {}});
             assert_eq!(
-                recorded.answer("create", "/api/v1/namespaces/mine/pods", "mine", &other),
+                recorded.answer(
+                    "create",
+                    "/api/v1/namespaces/mine/pods",
+                    "mine",
+                    &other,
+                    Timestamp::UNIX_EPOCH
+                ),
                 None
             );
         }

@@ -11,7 +11,6 @@ use super::refusal::{Cause, Refusal};
 use super::state::State;
 use super::store::Object;
 use super::{admit, defaults, services, shape, valid};
-use crate::clock;
 use crate::world::Key;
 
 /// The longest name, and how much of a generated one is given (apimachinery, `names.go`).
@@ -42,7 +41,7 @@ impl State {
         let uid = self.uid();
         let meta = &mut body["metadata"];
         meta["uid"] = json!(uid);
-        meta["creationTimestamp"] = json!(clock::now());
+        meta["creationTimestamp"] = json!(self.wall.now());
         for foreign in [
             "resourceVersion",
             "deletionTimestamp",

@@ -9,7 +9,6 @@ use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
-use crate::clock;
 use crate::world::Key;
 
 /// What a client says of a deletion: `DeleteOptions`, from the body or the query.
@@ -82,7 +81,7 @@ impl State {
         if is_going(&live) && before.is_some_and(|before| grace >= before) {
             return Ok(Deleted::Goes(live));
         }
-        let at = clock::now() + SignedDuration::from_secs(grace);
+        let at = self.wall.now() + SignedDuration::from_secs(grace);
         value["metadata"]["deletionTimestamp"] = json!(at);
         value["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         if let Some(generation) = meta["generation"].as_i64() {

@@ -20,23 +20,34 @@ use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
 use crate::lock::locked;
-use crate::loopback::{client, is_in_memory};
+use crate::loopback::{Loopback, client};
 use crate::world::Key;
 
 /// The clients of all kubelets, by their addresses.
-#[derive(Default)]
-pub(super) struct Kubelets(Mutex<BTreeMap<String, Client>>);
+pub(super) struct Kubelets {
+    pub(super) loopback: Loopback,
+    clients: Mutex<BTreeMap<String, Client>>,
+}
 
 impl Kubelets {
+    pub(super) fn on(loopback: Loopback) -> Self {
+        Self {
+            loopback,
+            clients: Mutex::default(),
+        }
+    }
+
     /// That of a kubelet, whose certificate is not looked at, as by a real server without
     /// `--kubelet-certificate-authority`.
     fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
-        if is_in_memory() {
+        if self.loopback.is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
-            return Ok(client(address, move |connection| shared.spawn(connection)));
+            return Ok(client(&self.loopback, address, move |connection| {
+                shared.spawn(connection);
+            }));
         }
-        let mut clients = locked(&self.0);
+        let mut clients = locked(&self.clients);
         if let Some(client) = clients.get(address) {
             return Ok(client.clone());
         }

@@ -21,7 +21,6 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
 
 use super::admission::{Recorded, versions};
 use super::controllers;
@@ -32,7 +31,7 @@ use super::state::State;
 use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http, serve};
-use crate::loopback::{Listener, exchange};
+use crate::loopback::{Loopback, exchange};
 use crate::topology::IpFamilies;
 use crate::world::Key;
 
@@ -60,6 +59,8 @@ pub struct ServerOptions {
     pub seed: u64,
     /// The families of the addresses that Services are given, IPv4 first, as nodes join.
     pub ip_families: IpFamilies,
+    /// Where it is, as the nodes that join.
+    pub loopback: Loopback,
     /// What is there from the start beside what every cluster has, in an order in which it can be made.
     pub objects: Vec<Value>,
 }
@@ -70,6 +71,7 @@ impl Default for ServerOptions {
             version: versions().next().unwrap_or_default().to_owned(),
             seed: 1,
             ip_families: IpFamilies::default(),
+            loopback: Loopback::default(),
             objects: Vec::new(),
         }
     }
@@ -127,6 +129,7 @@ impl Server {
         let (tls, authority) = self_signed(&NAMES)?;
         let mut state = State::new(recorded, options.seed, authority.clone());
         state.families = options.ip_families;
+        state.wall = options.loopback.wall;
         begin(&mut state);
         for object in &options.objects {
             let refused =
@@ -135,7 +138,7 @@ impl Server {
             controllers::settle(&mut state);
         }
         let stop = CancellationToken::new();
-        let shared = Arc::new(Shared::new(state, stop.clone(), TaskTracker::new()));
+        let shared = Arc::new(Shared::new(state, options.loopback.clone(), stop.clone()));
         let kept = Arc::clone(&shared);
         shared.tasks.spawn(async move { kept.keep_time().await });
         Ok(Self {
@@ -180,9 +183,13 @@ impl Server {
     pub async fn listen(&self, port: u16) -> Result<SocketAddr, ServerError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let failed = |source| ServerError::Listen { address, source };
-        let listener = Listener::bind(Ipv4Addr::LOCALHOST, port)
-            .await
-            .map_err(failed)?;
+        let listening = self
+            .shared
+            .kubelets
+            .loopback
+            .listen(Ipv4Addr::LOCALHOST, port)
+            .await;
+        let listener = listening.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {

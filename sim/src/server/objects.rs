@@ -130,7 +130,10 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
             .ok()?;
     }
     let path = head.uri.path();
-    let (code, answer) = state.recorded.answer(verb, path, &ask.namespace, &body)?;
+    let now = state.wall.now();
+    let (code, answer) = state
+        .recorded
+        .answer(verb, path, &ask.namespace, &body, now)?;
     Some(told(StatusCode::from_u16(code).ok()?, answer.to_string()))
 }
 
@@ -151,7 +154,7 @@ fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refu
     let told_as = if ask.subresource == "scale" {
         scale_of(&found).to_string()
     } else if accepts(head, "Table") {
-        table::of(ask, &[found], state.store.version()).to_string()
+        table::of(state, ask, &[found]).to_string()
     } else {
         found.to_string()
     };
@@ -172,7 +175,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
     let items: Vec<Object> = taken.cloned().collect();
     let version = state.store.version();
     if accepts(head, "Table") {
-        let table = table::of(ask, &items, version);
+        let table = table::of(state, ask, &items);
         return Ok(told(StatusCode::OK, table.to_string()));
     }
     let (kind, api_version, items) = match accepts(head, "PartialObjectMetadataList") {

@@ -22,6 +22,7 @@ use super::state::State;
 use super::{controllers, kubelet, objects, other, watch};
 use crate::clock;
 use crate::lock::locked;
+use crate::loopback::Loopback;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -44,14 +45,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(state: State, stop: CancellationToken, tasks: TaskTracker) -> Self {
+    pub(super) fn new(state: State, loopback: Loopback, stop: CancellationToken) -> Self {
         Self {
             state: Mutex::new(state),
             due: Notify::new(),
-            kubelets: kubelet::Kubelets::default(),
+            kubelets: kubelet::Kubelets::on(loopback),
             unserved: Mutex::default(),
             stop,
-            tasks,
+            tasks: TaskTracker::new(),
         }
     }
 

@@ -15,7 +15,7 @@ use super::controllers::{self, Work};
 use super::fields::Fields;
 use super::kinds::Kind;
 use super::store::{Change, Object, Store};
-use crate::clock;
+use crate::clock::{self, Wall};
 use crate::given::Given;
 use crate::topology::IpFamilies;
 use crate::world::Key;
@@ -33,6 +33,7 @@ pub(super) struct State {
     pub(super) given: Given,
     /// The families of the addresses of Services.
     pub(super) families: IpFamilies,
+    pub(super) wall: Wall,
     pub(super) work: BTreeSet<Work>,
     /// What is to be looked at later.
     pub(super) due: BTreeSet<(Instant, Work)>,
@@ -62,6 +63,7 @@ impl State {
             applied: HashMap::new(),
             given: Given::default(),
             families: IpFamilies::default(),
+            wall: Wall::default(),
             work: BTreeSet::new(),
             due: BTreeSet::new(),
             awaited: HashMap::new(),
@@ -162,7 +164,7 @@ impl State {
     pub(super) fn tell(&mut self, component: &str, object: &Value, event: (&str, &str, &str)) {
         let (severity, reason, message) = event;
         let (meta, events) = (&object["metadata"], Kind::named("events"));
-        let now = json!(clock::now());
+        let now = json!(self.wall.now());
         let words = [meta["uid"].text(), reason, message].map(str::to_owned);
         let before = self.told.get(&words).cloned();
         if let Some(key) = before.filter(|key| self.store.get("events", key).is_some()) {
@@ -179,7 +181,7 @@ impl State {
             "namespace": own, "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
         });
         // The moment, as clients name their events, and the version, since moments are whole seconds
-        let moment = clock::now().as_nanosecond() + i128::from(self.store.version());
+        let moment = self.wall.now().as_nanosecond() + i128::from(self.store.version());
         let named = format!("{}.{moment:x}", meta["name"].text());
         let event = json!({
             "apiVersion": "v1", "kind": "Event",

@@ -11,8 +11,8 @@ use super::ask::Ask;
 use super::controllers::pods::{condition, is_going};
 use super::fields::Fields;
 use super::objects::metadata_of;
+use super::state::State;
 use super::store::Object;
-use crate::clock;
 
 /// What a cell shows.
 #[derive(Debug, Deserialize)]
@@ -41,7 +41,8 @@ static COLUMNS: LazyLock<BTreeMap<String, Columns>> = LazyLock::new(|| {
     serde_saphyr::from_str(include_str!("table.yaml")).expect("table.yaml is whole")
 });
 
-pub(super) fn of(ask: &Ask, objects: &[Object], version: u64) -> Value {
+pub(super) fn of(state: &State, ask: &Ask, objects: &[Object]) -> Value {
+    let (version, now) = (state.store.version(), state.wall.now());
     let own = COLUMNS.get(ask.kind.plural);
     let columns = || own.unwrap_or(&COLUMNS["others"]).iter().flatten();
     let definitions = columns().map(|(name, cell)| {
@@ -50,7 +51,7 @@ pub(super) fn of(ask: &Ask, objects: &[Object], version: u64) -> Value {
         json!({"name": name, "type": "string", "format": format, "description": "", "priority": i32::from(wide)})
     });
     let rows = objects.iter().map(|object| {
-        let cells: Vec<String> = columns().map(|(_, cell)| cell.of(object)).collect();
+        let cells: Vec<String> = columns().map(|(_, cell)| cell.of(object, now)).collect();
         json!({"cells": cells, "object": metadata_of(object)})
     });
     json!({
@@ -60,7 +61,7 @@ pub(super) fn of(ask: &Ask, objects: &[Object], version: u64) -> Value {
 }
 
 impl Cell {
-    fn of(&self, object: &Value) -> String {
+    fn of(&self, object: &Value, now: Timestamp) -> String {
         let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
         let at = |path: &str| object.pointer(path).unwrap_or(&Value::Null);
         match self {
@@ -69,7 +70,7 @@ impl Cell {
                 text => text.trim().to_owned(),
             },
             Self::Count(path) => at(path).number().to_string(),
-            Self::Age(path) => age(at(path).text()),
+            Self::Age(path) => age(at(path).text(), now),
             Self::ReadyContainers => {
                 let ready = status["containerStatuses"]
                     .items()
@@ -161,11 +162,11 @@ fn phase(pod: &Value) -> String {
 }
 
 /// How long ago something was, in its largest unit; kubectl has two in part.
-fn age(since: &str) -> String {
+fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return "<unknown>".to_owned();
     };
-    match clock::now().duration_since(since).as_secs().max(0) {
+    match now.duration_since(since).as_secs().max(0) {
         seconds @ 0..120 => format!("{seconds}s"),
         seconds @ 120..10_800 => format!("{}m", seconds / 60),
         seconds @ 10_800..172_800 => format!("{}h", seconds / 3600),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::stream::SelectAll;
 use futures::{StreamExt, stream};
 use http::Request;
-use hybrid_sim::{FaultPlan, JoinOptions, Joined, Topology, join};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, Loopback, Topology, join};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
@@ -68,6 +68,7 @@ impl World {
             seed: 7,
             speed: 20.0,
             prefix: "differential-".to_owned(),
+            loopback: Loopback::default(),
         };
         let joined = join(client.clone(), options).await.expect("the nodes join");
         Self { client, joined }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use hybrid_sim::{JoinOptions, Joined, TimedFault, Topology, join};
+use hybrid_sim::{JoinOptions, Joined, Loopback, TimedFault, Topology, join};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -174,6 +174,7 @@ pub(crate) fn options(topology: Topology, faults: &[&str], prefix: String) -> Jo
         seed: 7,
         speed: 20.0,
         prefix,
+        loopback: Loopback::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::join;
 use futures::{StreamExt, TryStreamExt, pin_mut};
-use hybrid_sim::{FaultPlan, JoinOptions, Joined, NodeSpec, Pool, Topology};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, Loopback, NodeSpec, Pool, Topology};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, ServiceAccount};
 use kube::api::{
     DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
@@ -77,6 +77,7 @@ impl World {
             seed: 7,
             speed: 1.0,
             prefix: format!("compared-{own}-"),
+            loopback: Loopback::default(),
         };
         let joined = hybrid_sim::join(client.clone(), options)
             .await

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hybrid_sim::server::{Server, ServerError};
-use hybrid_sim::{JoinError, JoinOptions, Joined, Traces};
+use hybrid_sim::{JoinError, JoinOptions, Joined, Loopback, Traces};
 use winconform_core::text::{counted, printable};
 
 use super::SETTLING;
@@ -41,6 +41,7 @@ pub(super) async fn run(
         seed: given.server.seed,
         speed: 1.0,
         prefix: String::new(),
+        loopback: Loopback::default(),
     };
     let traces = Traces::default();
     let joining = Box::pin(Joined::unless(&halt, &traces, server.client(), nodes));

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::pods::{condition, condition_mut, set_condition};
 use super::{Work, hash_of, made, owned_by, told};
-use crate::clock;
 use crate::server::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -201,7 +200,7 @@ fn tell(state: &mut State, key: &Key, newest: &Key) {
             "Deployment does not have minimum availability.",
         ),
     };
-    set_condition(&mut status, condition, message);
+    set_condition(&mut status, condition, message, state.wall.now());
     let done = updated == wanted && replicas == wanted && able >= wanted;
     progress(state, key, &deployment, &newest.name, &mut status, done);
     state.set_status("deployments", key, status);
@@ -224,7 +223,7 @@ fn progress(
     status: &mut Value,
     done: bool,
 ) {
-    let now = clock::now();
+    let now = state.wall.now();
     let known = condition(deployment, "Progressing").unwrap_or(&Value::Null);
     let moved = COUNTS
         .iter()
@@ -254,7 +253,7 @@ fn progress(
     if known["reason"] == reason && known["message"] == message && !moved {
         return;
     }
-    set_condition(status, ("Progressing", is, reason), &message);
+    set_condition(status, ("Progressing", is, reason), &message, now);
     if let Some(condition) = condition_mut(status, "Progressing") {
         condition["lastUpdateTime"] = json!(now);
     }

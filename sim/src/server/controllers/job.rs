@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::pods::{self, condition, is_active, is_going, is_over, is_ready, set_condition};
 use super::{counted, made, told};
-use crate::clock;
 use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
@@ -76,7 +75,7 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
     let own = made(&state.store, "pods", job);
     let count = |which: &dyn Fn(&Value) -> bool| own.iter().filter(|(_, pod)| which(pod)).count();
     let started = match &job["status"]["startTime"] {
-        Value::Null => json!(clock::now()),
+        Value::Null => json!(state.wall.now()),
         started => started.clone(),
     };
     let counts = json!({
@@ -88,10 +87,20 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
     });
     let mut status = told(counts, &["ready", "terminating"]);
     if let Some((before, how, reason, message)) = ending {
-        set_condition(&mut status, (before, "True", reason), message);
-        set_condition(&mut status, (how, "True", reason), message);
+        set_condition(
+            &mut status,
+            (before, "True", reason),
+            message,
+            state.wall.now(),
+        );
+        set_condition(
+            &mut status,
+            (how, "True", reason),
+            message,
+            state.wall.now(),
+        );
         if done {
-            status["completionTime"] = json!(clock::now());
+            status["completionTime"] = json!(state.wall.now());
         }
     }
     state.set_status("jobs", key, status);

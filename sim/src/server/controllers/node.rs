@@ -61,8 +61,9 @@ pub(super) fn look(state: &mut State, name: &str) {
     let key = Key::new("", name);
     greet(state, name);
     watch(state, name);
+    let now = state.wall.now();
     state.edit("nodes", &key, |node| {
-        let taints = wanted(node);
+        let taints = wanted(node, now);
         match taints.is_empty() {
             true => drop(node["spec"].remove("taints")),
             false => node["spec"]["taints"] = json!(taints),
@@ -104,17 +105,18 @@ fn watch(state: &mut State, name: &str) {
         state.later_once(left, Work::Node(name.to_owned()));
         return;
     }
+    let now = state.wall.now();
     state.edit("nodes", &Key::new("", name), |node| {
         for named in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
             let silent = (named, "Unknown", "NodeStatusUnknown");
             let message = "Kubelet stopped posting node status.";
-            set_condition(&mut node["status"], silent, message);
+            set_condition(&mut node["status"], silent, message, now);
         }
     });
 }
 
 /// The taints that a node is to have: its own and those of its conditions.
-fn wanted(node: &Value) -> Vec<Value> {
+fn wanted(node: &Value, now: Timestamp) -> Vec<Value> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     if node["spec"]["unschedulable"] == true {
         keys.push((UNSCHEDULABLE, "NoSchedule"));
@@ -134,15 +136,15 @@ fn wanted(node: &Value) -> Vec<Value> {
         let mut ours = BY_CONDITION.iter().map(|(_, _, key)| *key);
         key == UNREACHABLE || key == UNSCHEDULABLE || ours.any(|own| own == key)
     };
-    let now = || node["spec"]["taints"].items();
-    let mut all: Vec<Value> = now()
+    let known = || node["spec"]["taints"].items();
+    let mut all: Vec<Value> = known()
         .filter(|taint| !is_ours(taint["key"].text()))
         .cloned()
         .collect();
     for (key, effect) in keys {
-        let same = now().find(|taint| taint["key"] == key && taint["effect"] == effect);
+        let same = known().find(|taint| taint["key"] == key && taint["effect"] == effect);
         all.push(same.cloned().unwrap_or_else(|| match effect {
-            "NoExecute" => json!({"key": key, "effect": effect, "timeAdded": clock::now()}),
+            "NoExecute" => json!({"key": key, "effect": effect, "timeAdded": now}),
             _ => json!({"key": key, "effect": effect}),
         }));
     }
@@ -151,11 +153,12 @@ fn wanted(node: &Value) -> Vec<Value> {
 
 /// The pods of a node that is not ready are not ready.
 fn unready(state: &mut State, node: &str) {
+    let now = state.wall.now();
     for (key, _) in pods_of(state, node) {
         state.edit("pods", &key, |pod| {
             let status = &mut pod["status"];
             if condition_mut(status, "Ready").is_some_and(|ready| ready["status"] == "True") {
-                set_condition(status, ("Ready", "False", "NodeNotReady"), "");
+                set_condition(status, ("Ready", "False", "NodeNotReady"), "", now);
             }
         });
     }
@@ -163,10 +166,11 @@ fn unready(state: &mut State, node: &str) {
 
 /// `NoExecute`: pods that do not tolerate a taint go, those that do for a while later.
 fn evict(state: &mut State, name: &str, node: &Value) {
+    let now = state.wall.now();
     let taints = node["spec"]["taints"].items();
     let taints = taints.filter(|taint| taint["effect"] == "NoExecute");
     for (key, pod) in pods_of(state, name) {
-        let Some(left) = taints.clone().map(|taint| stays(&pod, taint)).min() else {
+        let Some(left) = taints.clone().map(|taint| stays(&pod, taint, now)).min() else {
             return;
         };
         if is_going(&pod) {
@@ -182,7 +186,7 @@ fn evict(state: &mut State, name: &str, node: &Value) {
 }
 
 /// How long a pod may stay in spite of a taint; the longest time is for ever.
-fn stays(pod: &Value, taint: &Value) -> SignedDuration {
+fn stays(pod: &Value, taint: &Value, now: Timestamp) -> SignedDuration {
     let tolerations = pod["spec"]["tolerations"].items();
     let mut tolerating = tolerations.filter(|one| tolerates(one, taint)).peekable();
     if tolerating.peek().is_none() {
@@ -195,7 +199,7 @@ fn stays(pod: &Value, taint: &Value) -> SignedDuration {
         return SignedDuration::MAX;
     };
     let since = taint["timeAdded"].text().parse::<Timestamp>();
-    let passed = since.map(|since| clock::now().duration_since(since));
+    let passed = since.map(|since| now.duration_since(since));
     SignedDuration::from_secs(least) - passed.unwrap_or_default()
 }
 
@@ -225,13 +229,14 @@ pub(super) fn orphans(state: &mut State, node: &str) {
         state.later(left, Work::Orphans(node.to_owned()));
         return;
     }
+    let now = state.wall.now();
     for (key, pod) in pods {
         if !is_over(&pod) {
             state.edit("pods", &key, |pod| {
                 let status = &mut pod["status"];
                 status["phase"] = json!("Failed");
                 let disrupted = ("DisruptionTarget", "True", "DeletionByPodGC");
-                set_condition(status, disrupted, "PodGC: node no longer exists");
+                set_condition(status, disrupted, "PodGC: node no longer exists", now);
             });
         }
         state.discard_now("pods", &key);

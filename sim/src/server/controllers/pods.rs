@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::owned_by;
-use crate::clock;
 use crate::server::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::refusal::Refusal;
@@ -116,8 +115,9 @@ pub(super) fn set_condition(
     status: &mut Value,
     (named, is, reason): (&str, &str, &str),
     message: &str,
+    now: Timestamp,
 ) {
-    let now = json!(clock::now());
+    let now = json!(now);
     match condition_mut(status, named) {
         Some(found) => {
             if found["status"] != is {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
-use crate::loopback::{InMemory, Stream, connect};
+use crate::loopback::{Loopback, Stream};
 use crate::server::{Server, ServerOptions};
 
 /// Longer than anything is borne with.
@@ -19,7 +19,11 @@ const LONG: Duration = Duration::from_mins(2);
 const VERSION: &str = "GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
 async fn served() -> (Server, SocketAddr) {
-    let server = Server::start(&ServerOptions::default()).expect("it starts");
+    let options = ServerOptions {
+        loopback: Loopback::in_memory(Timestamp::UNIX_EPOCH),
+        ..ServerOptions::default()
+    };
+    let server = Server::start(&options).expect("it starts");
     let address = server.listen(0).await.expect("there is a port");
     (server, address)
 }
@@ -29,7 +33,13 @@ async fn says((server, address): (&Server, SocketAddr), words: &str) -> Box<dyn 
     let token = server.shared.state().token.as_str().to_owned();
     let token = format!("\r\nauthorization: Bearer {token}\r\nhost: x\r\n");
     let words = words.replacen("\r\nhost: x\r\n", &token, 1);
-    let mut stream = connect(address).await.expect("it listens");
+    let mut stream = server
+        .shared
+        .kubelets
+        .loopback
+        .connect(address)
+        .await
+        .expect("it listens");
     stream.write_all(words.as_bytes()).await.expect("it reads");
     stream
 }
@@ -55,7 +65,6 @@ fn status(answer: &str) -> Option<u64> {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_never_finishes_is_cut_off() {
-    let _memory = InMemory::begin(Timestamp::UNIX_EPOCH);
     let (server, address) = served().await;
     for (words, code) in [
         ("", None),
@@ -72,7 +81,6 @@ async fn whoever_never_finishes_is_cut_off() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_http_is_answered_at_once() {
-    let _memory = InMemory::begin(Timestamp::UNIX_EPOCH);
     let (server, address) = served().await;
     for (words, begins) in [
         ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\r\n\r\n", "HTTP/1.1 400"),

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use self::room::Amounts;
 use self::score::Scores;
 use super::pods::{condition, condition_mut, is_going, is_over, set_condition};
-use crate::clock;
 use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::server::store::Object;
@@ -228,9 +227,15 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
     if condition(&pod, "PodScheduled").is_some_and(|known| known["message"] == message) {
         return;
     }
+    let now = state.wall.now();
     state.edit("pods", key, |pod| {
         let status = &mut pod["status"];
-        set_condition(status, ("PodScheduled", "False", "Unschedulable"), &message);
+        set_condition(
+            status,
+            ("PodScheduled", "False", "Unschedulable"),
+            &message,
+            now,
+        );
         if let Some(node) = nominated {
             status["nominatedNodeName"] = json!(node);
         }
@@ -262,10 +267,11 @@ fn none_of(all: usize, mut told: Vec<String>) -> String {
 
 /// Gives a pod its node.
 pub(in crate::server) fn bind(state: &mut State, key: &Key, node: &str) {
+    let now = state.wall.now();
     state.edit("pods", key, |pod| {
         pod["spec"]["nodeName"] = json!(node);
         let status = &mut pod["status"];
-        set_condition(status, ("PodScheduled", "True", ""), "");
+        set_condition(status, ("PodScheduled", "True", ""), "", now);
         if let Some(placed) = condition_mut(status, "PodScheduled") {
             placed.remove("reason");
             placed.remove("message");
@@ -276,7 +282,7 @@ pub(in crate::server) fn bind(state: &mut State, key: &Key, node: &str) {
             pod["metadata"]["generation"] = json!(generation - 1);
         }
     });
-    tracing::trace!(pod = %key, node, at = %clock::now(), "placed");
+    tracing::trace!(pod = %key, node, at = %now, "placed");
     if let Some(pod) = state.store.get("pods", key).cloned() {
         let message = format!("Successfully assigned {key} to {node}");
         state.tell(COMPONENT, &pod, ("Normal", "Scheduled", &message));

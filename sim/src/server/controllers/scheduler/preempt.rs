@@ -101,13 +101,14 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found 
 /// Has the victims go.
 pub(super) fn remove(state: &mut State, pod: &Value, node: &str, victims: &[Value]) {
     let uid = pod["metadata"]["uid"].text();
+    let now = state.wall.now();
     for victim in victims {
         let meta = &victim["metadata"];
         let key = Key::new(meta["namespace"].text(), meta["name"].text());
         state.edit("pods", &key, |victim| {
             let message = format!("{COMPONENT}: preempting to accommodate a higher priority pod");
             let disrupted = ("DisruptionTarget", "True", "PreemptionByScheduler");
-            set_condition(&mut victim["status"], disrupted, &message);
+            set_condition(&mut victim["status"], disrupted, &message, now);
         });
         state.discard("pods", &key);
         let message = format!("Preempted by pod {uid} on node {node}");
