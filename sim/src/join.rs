@@ -3,7 +3,6 @@
 pub(crate) mod balancer;
 mod bind;
 mod error;
-mod faults;
 mod leave;
 mod reach;
 mod register;
@@ -161,7 +160,7 @@ impl Joined {
         let all = Arc::clone(&joined.cluster);
         joined
             .cluster
-            .spawn(async move { faults::go_by(&all, &faults).await });
+            .spawn(async move { go_by(&all, &faults).await });
         Ok(joined)
     }
 
@@ -268,6 +267,19 @@ impl Joined {
 impl Drop for Joined {
     fn drop(&mut self) {
         self.cluster.stop.cancel();
+    }
+}
+
+/// Sets and lifts faults at their moments.
+async fn go_by(cluster: &Cluster, plan: &FaultPlan) {
+    let mut passed = Duration::ZERO;
+    for (moment, fault, sets) in plan.later() {
+        cluster.clock.pass(moment.saturating_sub(passed)).await;
+        passed = moment;
+        match sets {
+            true => cluster.faults.set(fault),
+            false => cluster.faults.lift(&fault),
+        }
     }
 }
 

@@ -84,21 +84,16 @@ impl State {
                 None => Ok(name),
             };
         }
-        let base: String = meta["generateName"]
-            .text()
-            .chars()
-            .take(LONGEST_BASE)
-            .collect();
+        let base = meta["generateName"].text().chars();
+        let base: String = base.take(LONGEST_BASE).collect();
         if base.is_empty() {
             let why = "name or generateName is required";
             return invalid("", Cause::required("metadata.name", why));
         }
         let name = format!("{base}{}", self.letters(5));
         if let Some(why) = not_a_name(kind, &name) {
-            return invalid(
-                "",
-                Cause::invalid("metadata.generateName", &json!(base), &why),
-            );
+            let cause = Cause::invalid("metadata.generateName", &json!(base), &why);
+            return invalid("", cause);
         }
         meta["name"] = json!(name);
         Ok(name)
