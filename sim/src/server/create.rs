@@ -76,7 +76,7 @@ impl State {
     /// The name that an object has, or gets.
     fn name(&mut self, kind: &Kind, body: &mut Value) -> Result<String, Refusal> {
         let meta = &mut body["metadata"];
-        let invalid = |name: &str, cause: Cause| Err(Refusal::invalid(kind, name, vec![cause]));
+        let invalid = |name: &str, cause: Cause| Err(Refusal::invalid(kind, name, &[cause]));
         let name = meta["name"].text().to_owned();
         if !name.is_empty() {
             return match not_a_name(kind, &name) {

@@ -101,7 +101,7 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
             let cause = Cause::invalid("patch", &json!(body.to_string()), &why);
-            Err(Refusal::invalid_of("", "", "", vec![cause]))
+            Err(Refusal::invalid_of("", "", "", &[cause]))
         }
         _ => Err(Refusal::undecodable(ask.kind, &why)),
     }

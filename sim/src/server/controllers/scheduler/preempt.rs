@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{COMPONENT, Fit, Place, Scene, Wanted, filter, none_of, priority};
+use super::{COMPONENT, Fit, Scene, Wanted, filter, none_of, priority};
 use crate::server::controllers::pods::{is_going, set_condition};
 use crate::server::fields::Fields;
 use crate::server::state::State;
@@ -31,7 +31,7 @@ pub(super) fn find(
             return not("a terminating pod on the nominated node");
         }
     }
-    let mut best: Option<((Option<i64>, usize), &Place, Vec<&Value>)> = None;
+    let mut candidates = Vec::new();
     let (mut unhelpful, mut in_vain) = (0, 0);
     for (place, rejection) in scene.places.iter().zip(looked) {
         if !rejection.as_ref().is_err_and(|why| why.resolvable) {
@@ -57,11 +57,10 @@ pub(super) fn find(
             }
         }
         let highest = gone.iter().map(|other| priority(other)).max();
-        let cost = (highest, gone.len());
-        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-            best = Some((cost, place, gone));
-        }
+        candidates.push(((highest, gone.len()), place, gone));
     }
+    // Of several, the first in the order of their names
+    let best = candidates.into_iter().min_by_key(|(cost, ..)| *cost);
     if let Some((_, place, gone)) = best {
         let (node, count) = (place.name.clone(), gone.len());
         let words = format!(
