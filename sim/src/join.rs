@@ -3,7 +3,6 @@
 pub(crate) mod balancer;
 mod bind;
 mod error;
-mod faults;
 mod leave;
 mod reach;
 mod register;
@@ -38,7 +37,7 @@ use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
 use crate::traces::Traces;
-use leave::{gone, made, remove};
+use leave::{gone, made, refused, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
@@ -165,7 +164,7 @@ impl Joined {
         let all = Arc::clone(&joined.cluster);
         joined
             .cluster
-            .spawn(async move { faults::go_by(&all, &faults).await });
+            .spawn(async move { go_by(&all, &faults).await });
         Ok(joined)
     }
 
@@ -211,13 +210,11 @@ impl Joined {
         let mut changes = self.cluster.faults.changes();
         loop {
             let faults = changes.borrow_and_update().clone();
+            let is_shown = |shown: &Option<_>| shown.as_ref() == Some(&faults);
             let all = async {
                 for node in self.cluster.nodes.values() {
-                    let mut shown = node.shown.subscribe();
                     // The sender lives in the node
-                    let _ = shown
-                        .wait_for(|shown| shown.as_ref() == Some(&faults))
-                        .await;
+                    let _ = node.shown.subscribe().wait_for(is_shown).await;
                 }
             };
             // What is replaced before it is shown never is
@@ -253,16 +250,13 @@ impl Joined {
             let made = made(&self.cluster).await?;
             remove(&self.cluster, &made).await?;
             let names: Vec<String> = made.into_keys().collect();
-            let what = "the objects of the cluster's DNS";
-            let gone = dns::remove(&self.cluster, &names).await;
-            gone.map_err(|source| LeaveError::Refused { what, source })?;
-            let what = "the Services of the load balancer";
-            match self.balancer {
-                true => balancer::remove(&self.cluster)
-                    .await
-                    .map_err(|source| LeaveError::Refused { what, source }),
-                false => Ok(()),
+            let removed = dns::remove(&self.cluster, &names).await;
+            removed.map_err(refused("the objects of the cluster's DNS"))?;
+            if self.balancer {
+                let removed = balancer::remove(&self.cluster).await;
+                removed.map_err(refused("the Services of the load balancer"))?;
             }
+            Ok(())
         };
         let left = timeout(LEAVING, leaving).await;
         left.unwrap_or(Err(LeaveError::TimedOut))
@@ -275,15 +269,23 @@ impl Drop for Joined {
     }
 }
 
+/// Sets and lifts faults at their moments.
+async fn go_by(cluster: &Cluster, plan: &FaultPlan) {
+    let mut passed = Duration::ZERO;
+    for (moment, fault, sets) in plan.later() {
+        cluster.clock.pass(moment.saturating_sub(passed)).await;
+        passed = moment;
+        match sets {
+            true => cluster.faults.set(fault),
+            false => cluster.faults.lift(&fault),
+        }
+    }
+}
+
 /// Joins simulated nodes to a cluster; returns once they are registered, Ready and serving.
 pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinError> {
-    Joined::unless(
-        &CancellationToken::new(),
-        &Traces::default(),
-        client,
-        options,
-    )
-    .await
+    let (halt, traces) = (CancellationToken::new(), Traces::default());
+    Joined::unless(&halt, &traces, client, options).await
 }
 
 /// Lets end by itself what could leave something behind, though not for ever once told to stop: the
@@ -298,10 +300,8 @@ async fn unbroken<T>(halt: &CancellationToken, work: impl Future<Output = T>) ->
 }
 
 async fn version(client: &Client) -> Result<String, JoinError> {
-    let info = client
-        .apiserver_version()
-        .await
-        .map_err(JoinError::Version)?;
+    let info = client.apiserver_version().await;
+    let info = info.map_err(JoinError::Version)?;
     let number = |text: &str| -> u32 {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().unwrap_or(0)
@@ -319,18 +319,14 @@ async fn settle(cluster: &Cluster) {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     // One list tells of most nodes that there is nothing to wait for
     let listed = nodes.list(&ListParams::default()).await;
-    let done: BTreeSet<String> = listed
+    let listed = listed
         .map(|list| list.items)
         .unwrap_or_default()
-        .into_iter()
-        .filter(|node| untainted(Some(node)))
-        .filter_map(|node| node.metadata.name)
-        .collect();
+        .into_iter();
+    let done = listed.filter(|node| untainted(Some(node)));
+    let done: BTreeSet<String> = done.filter_map(|node| node.metadata.name).collect();
     for (name, node) in &cluster.nodes {
-        if done.contains(name) {
-            continue;
-        }
-        if node.suffers(FaultKind::NodeNotReady, &faults) {
+        if done.contains(name) || node.suffers(FaultKind::NodeNotReady, &faults) {
             continue;
         }
         if !await_node(cluster, name, SETTLING, untainted).await {

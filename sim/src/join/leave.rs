@@ -55,7 +55,7 @@ pub(super) async fn made(cluster: &Cluster) -> Result<Made, LeaveError> {
     Ok(all.into_iter().flatten().collect())
 }
 
-fn refused(what: &'static str) -> impl Fn(kube::Error) -> LeaveError + Copy {
+pub(super) fn refused(what: &'static str) -> impl Fn(kube::Error) -> LeaveError + Copy {
     move |source| LeaveError::Refused { what, source }
 }
 

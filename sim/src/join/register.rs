@@ -33,22 +33,16 @@ fn refused(node: &str, source: kube::Error) -> JoinError {
 /// of them.
 pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), JoinError> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let all = ListParams::default();
-    let found = nodes
-        .list_metadata(&all)
-        .await
-        .map_err(|source| refused("any", source))?;
+    let found = nodes.list_metadata(&ListParams::default()).await;
+    let found = found.map_err(|source| refused("any", source))?;
     let mut left = Made::new();
     for found in found {
         let name = found.metadata.name.unwrap_or_default();
         if !cluster.nodes.contains_key(&name) {
             continue;
         }
-        let label = found
-            .metadata
-            .labels
-            .and_then(|labels| labels.get(MANAGED.0).cloned());
-        if label.as_deref() != Some(MANAGED.1) {
+        let labels = found.metadata.labels.unwrap_or_default();
+        if labels.get(MANAGED.0).map(String::as_str) != Some(MANAGED.1) {
             return Err(JoinError::Taken(name));
         }
         if let Some(ago) = alive(loopback, &cluster.client, &name).await {
@@ -90,16 +84,12 @@ pub(super) async fn register(
         .await;
     registered.into_iter().collect::<Result<(), _>>()?;
     node::keep(cluster, version);
-    let linux = cluster
-        .nodes
-        .iter()
-        .find(|(_, node)| node.view.pool.build().is_none());
-    if let Some((name, node)) = linux {
-        dns::add(cluster, name, node.view.pod_network)
-            .await
-            .map_err(|source| refused(name, source))?;
-    }
-    Ok(())
+    let mut nodes = cluster.nodes.iter();
+    let Some((name, linux)) = nodes.find(|(_, node)| node.view.pool.build().is_none()) else {
+        return Ok(());
+    };
+    let added = dns::add(cluster, name, linux.view.pod_network).await;
+    added.map_err(|source| refused(name, source))
 }
 
 /// Whether a node of a simulator is kept alive: its lease holds, and its kubelet accepts

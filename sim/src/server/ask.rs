@@ -32,14 +32,6 @@ pub(super) struct Ask {
     pub(super) query: Query,
 }
 
-/// Where a path leads.
-#[derive(Debug)]
-pub(super) enum Asked {
-    Objects(Ask),
-    /// Discovery, versions, health, reviews: by the parts of the path.
-    Other(Vec<String>),
-}
-
 impl Ask {
     pub(super) fn dry_run(&self) -> bool {
         self.query.first("dryRun") == Some("All")
@@ -50,16 +42,20 @@ impl Ask {
     }
 }
 
-/// Reads a request's line.
-pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<Asked, Refusal> {
+/// Reads a request's line; nothing where it is of no object: discovery, versions, health, reviews.
+pub(super) fn read(
+    method: &Method,
+    path: &str,
+    query: Option<&str>,
+) -> Result<Option<Ask>, Refusal> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, version, rest) = match parts.as_slice() {
         ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
         ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-        _ => return Ok(other(&parts)),
+        _ => return Ok(None),
     };
     if group == "authorization.k8s.io" {
-        return Ok(other(&parts));
+        return Ok(None);
     }
     let (namespace, rest) = match rest {
         ["namespaces", _] | ["namespaces", _, "status"] => ("", rest),
@@ -83,9 +79,8 @@ pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<A
         _ => return Err(Refusal::unserved(format_args!("`{path}`"))),
     };
     if !subresource.is_empty() && !kind.subresources.contains(&subresource) {
-        return Err(Refusal::unserved(format_args!(
-            "`{subresource}` of {plural}"
-        )));
+        let what = format!("`{subresource}` of {plural}");
+        return Err(Refusal::unserved(what));
     }
     if kind.namespaced == namespace.is_empty() && !(name.is_empty() && kind.namespaced) {
         return Err(Refusal::no_such_resource());
@@ -101,7 +96,7 @@ pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<A
         Method::DELETE if !name.is_empty() => Verb::Delete,
         _ => return Err(Refusal::unserved(format_args!("{method} of {plural}"))),
     };
-    Ok(Asked::Objects(Ask {
+    Ok(Some(Ask {
         verb,
         kind,
         namespace: namespace.to_owned(),
@@ -109,8 +104,4 @@ pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<A
         subresource: subresource.to_owned(),
         query,
     }))
-}
-
-fn other(parts: &[&str]) -> Asked {
-    Asked::Other(parts.iter().map(|part| (*part).to_owned()).collect())
 }

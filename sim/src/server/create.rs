@@ -75,7 +75,7 @@ impl State {
     /// The name that an object has, or gets.
     fn name(&mut self, kind: &Kind, body: &mut Value) -> Result<String, Refusal> {
         let meta = &mut body["metadata"];
-        let invalid = |name: &str, cause: Cause| Err(Refusal::invalid(kind, name, vec![cause]));
+        let invalid = |name: &str, cause: Cause| Err(Refusal::invalid(kind, name, &[cause]));
         let name = meta["name"].text().to_owned();
         if !name.is_empty() {
             return match not_a_name(kind, &name) {
@@ -83,21 +83,16 @@ impl State {
                 None => Ok(name),
             };
         }
-        let base: String = meta["generateName"]
-            .text()
-            .chars()
-            .take(LONGEST_BASE)
-            .collect();
+        let base = meta["generateName"].text().chars();
+        let base: String = base.take(LONGEST_BASE).collect();
         if base.is_empty() {
             let why = "name or generateName is required";
             return invalid("", Cause::required("metadata.name", why));
         }
         let name = format!("{base}{}", self.letters(5));
         if let Some(why) = not_a_name(kind, &name) {
-            return invalid(
-                "",
-                Cause::invalid("metadata.generateName", &json!(base), &why),
-            );
+            let cause = Cause::invalid("metadata.generateName", &json!(base), &why);
+            return invalid("", cause);
         }
         meta["name"] = json!(name);
         Ok(name)

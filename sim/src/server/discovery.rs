@@ -1,71 +1,92 @@
-//! Which groups, versions and kinds there are: for clients that look before they ask.
+//! What is asked for that is no object: which kinds there are, as much of `OpenAPI` as kubectl asks for before it
+//! writes, health, the version, reviews. There are no schemas, so `kubectl explain` explains nothing.
 
-use serde_json::{Value, json};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
 
 use super::kinds::{KINDS, Kind};
 use super::refusal::Refusal;
+use super::serve::{Answer, Shared, json, text, told};
 
 /// What is served of this group beside objects.
 const REVIEWS: (&str, &str) = ("authorization.k8s.io", "v1");
 
-pub(super) fn versions() -> Value {
-    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
-}
-
-/// Groups with the one version that is served of each.
-pub(super) fn served() -> Vec<(&'static str, &'static str)> {
-    let mut served: Vec<_> = KINDS
-        .iter()
-        .map(|kind| (kind.group, kind.version))
-        .collect();
-    served.push(REVIEWS);
-    served.sort_unstable();
-    served.dedup();
-    served
-}
-
-fn told(group: &str, version: &str) -> Value {
-    let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
-    json!({"name": group, "versions": [version], "preferredVersion": version})
-}
-
-pub(super) fn groups() -> Value {
-    let groups = served().into_iter().filter(|(group, _)| !group.is_empty());
-    let groups: Vec<Value> = groups
-        .map(|(group, version)| told(group, version))
-        .collect();
-    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
-}
-
-pub(super) fn group(named: &str) -> Result<Value, Refusal> {
-    let found = served().into_iter().find(|(group, _)| *group == named);
-    let (group, version) = found.ok_or_else(Refusal::no_such_resource)?;
-    let mut group = told(group, version);
-    group["kind"] = json!("APIGroup");
-    group["apiVersion"] = json!("v1");
-    Ok(group)
-}
-
-/// What is in the category `all`.
-const ALL: [&str; 10] = [
-    "Pod",
-    "ReplicationController",
-    "Service",
-    "DaemonSet",
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "HorizontalPodAutoscaler",
-    "CronJob",
-    "Job",
-];
+/// The media type of a document of version 2.
+const V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 const VERBS: [&str; 7] = [
     "create", "delete", "get", "list", "patch", "update", "watch",
 ];
 
+pub(super) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answer, Refusal> {
+    let path = head.uri.path().split('/').filter(|part| !part.is_empty());
+    let parts: Vec<&str> = path.collect();
+    if let (&Method::POST, ["apis", "authorization.k8s.io", "v1", review]) = (&head.method, &*parts)
+    {
+        let review = reviewed(review, json(body)?)?;
+        return Ok(told(StatusCode::CREATED, review.to_string()));
+    }
+    let found = match (head.method == Method::GET, &*parts) {
+        (true, ["healthz" | "livez" | "readyz", ..]) => {
+            return Ok(text(StatusCode::OK, "text/plain", "ok"));
+        }
+        (true, ["metrics"]) => {
+            let metrics = shared.state().recorded.metrics();
+            return Ok(text(StatusCode::OK, "text/plain; version=0.0.4", metrics));
+        }
+        // For lists kubectl asks here, in protobuf: a document without anything has no bytes
+        (true, ["openapi", "v2"]) => return Ok(text(StatusCode::OK, V2, "")),
+        (true, ["version"]) => version(shared.state().recorded.git_version()),
+        (true, ["api"]) => {
+            json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+        }
+        (true, ["apis"]) => groups(),
+        (true, ["apis", group]) => self::group(group)?,
+        (true, ["api", version]) => resources("", version)?,
+        (true, ["apis", group, version]) => resources(group, version)?,
+        (true, ["openapi", "v3"]) => index(),
+        (true, ["openapi", "v3", "api", version]) => document("", version)?,
+        (true, ["openapi", "v3", "apis", group, version]) => document(group, version)?,
+        _ => return Err(Refusal::unserved(format_args!("`/{}`", parts.join("/")))),
+    };
+    Ok(told(StatusCode::OK, found.to_string()))
+}
+
+fn version(git: &str) -> Value {
+    let mut numbers = git.trim_start_matches('v').split('.');
+    json!({
+        "major": numbers.next(), "minor": numbers.next(), "gitVersion": git, "gitCommit": "", "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
+    })
+}
+
+/// What the administrator may, which is everything.
+fn reviewed(review: &str, mut asked: Value) -> Result<Value, Refusal> {
+    if review != "selfsubjectaccessreviews" {
+        return Err(Refusal::unserved(review));
+    }
+    if !asked.is_object() {
+        return Err(Refusal::bad("a review is an object"));
+    }
+    asked["apiVersion"] = json!("authorization.k8s.io/v1");
+    asked["kind"] = json!("SelfSubjectAccessReview");
+    asked["status"] = json!({"allowed": true});
+    Ok(asked)
+}
+
+/// Groups with the one version that is served of each.
+fn served() -> Vec<(&'static str, &'static str)> {
+    let served = KINDS.iter().map(|kind| (kind.group, kind.version));
+    let mut served: Vec<_> = served.chain([REVIEWS]).collect();
+    served.sort_unstable();
+    served.dedup();
+    served
+}
+
 /// The kinds of a group and version that is served.
-pub(super) fn kinds_of<'a>(
+fn kinds_of<'a>(
     group: &'a str,
     version: &'a str,
 ) -> Result<impl Iterator<Item = &'static Kind> + use<'a>, Refusal> {
@@ -76,14 +97,33 @@ pub(super) fn kinds_of<'a>(
     }
 }
 
-pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
+fn of_version(group: &str, version: &str) -> Value {
+    let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    json!({"name": group, "versions": [version], "preferredVersion": version})
+}
+
+fn groups() -> Value {
+    let groups = served().into_iter().filter(|(group, _)| !group.is_empty());
+    let groups = groups.map(|(group, version)| of_version(group, version));
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups.collect::<Vec<_>>()})
+}
+
+fn group(named: &str) -> Result<Value, Refusal> {
+    let found = served().into_iter().find(|(group, _)| *group == named);
+    let (group, version) = found.ok_or_else(Refusal::no_such_resource)?;
+    let mut group = of_version(group, version);
+    group["kind"] = json!("APIGroup");
+    group["apiVersion"] = json!("v1");
+    Ok(group)
+}
+
+fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
     let mut all: Vec<Value> = kinds_of(group, version)?.flat_map(entries).collect();
     if (group, version) == REVIEWS {
-        let kind = "SelfSubjectAccessReview";
-        let name = kind.to_lowercase();
+        let name = "selfsubjectaccessreview";
         all.push(
             json!({"name": format!("{name}s"), "singularName": name, "namespaced": false,
-                "kind": kind, "verbs": ["create"]}),
+            "kind": "SelfSubjectAccessReview", "verbs": ["create"]}),
         );
     }
     let named = format!("{group}/{version}");
@@ -100,7 +140,16 @@ fn entries(kind: &Kind) -> Vec<Value> {
     if !kind.short.is_empty() {
         own["shortNames"] = json!([kind.short]);
     }
-    if ALL.contains(&kind.name) {
+    let in_all = [
+        "Pod",
+        "Service",
+        "DaemonSet",
+        "HorizontalPodAutoscaler",
+        "CronJob",
+        "Job",
+    ];
+    // And all that can be scaled
+    if in_all.contains(&kind.name) || kind.subresources.contains(&"scale") {
         own["categories"] = json!(["all"]);
     }
     let below = kind.subresources.iter().map(|below| {
@@ -115,4 +164,33 @@ fn entries(kind: &Kind) -> Vec<Value> {
             "kind": is, "verbs": verbs})
     });
     std::iter::once(own).chain(below).collect()
+}
+
+fn index() -> Value {
+    let paths = served().into_iter().map(|(group, version)| {
+        let path = match group {
+            "" => format!("api/{version}"),
+            group => format!("apis/{group}/{version}"),
+        };
+        let at = json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
+        (path, at)
+    });
+    json!({"paths": paths.collect::<Map<_, _>>()})
+}
+
+/// Whether patches are validated by the server.
+fn document(group: &str, version: &str) -> Result<Value, Refusal> {
+    let parameters = ["dryRun", "fieldManager", "fieldValidation", "force"]
+        .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string"}}));
+    let paths = kinds_of(group, version)?.map(|kind| {
+        let named = json!({"group": group, "version": version, "kind": kind.name});
+        let operation = json!({"parameters": parameters, "x-kubernetes-group-version-kind": named,
+            "responses": {"200": {"description": "OK"}}});
+        let path = format!("{}/{{name}}", kind.path("{namespace}"));
+        (path, json!({"patch": operation}))
+    });
+    Ok(json!({
+        "openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "embedded"},
+        "paths": paths.collect::<Map<_, _>>(), "components": {"schemas": {}},
+    }))
 }

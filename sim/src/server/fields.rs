@@ -42,7 +42,7 @@ impl Fields for Value {
         self.as_array().map_or(&[][..], Vec::as_slice).iter()
     }
 
-    fn fields(&self) -> impl Iterator<Item = (&String, &Value)> {
+    fn fields(&self) -> impl Iterator<Item = (&String, &Self)> {
         self.as_object().into_iter().flatten()
     }
 

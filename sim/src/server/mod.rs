@@ -9,8 +9,8 @@
 //! |---|---|
 //! | `kinds.rs` | the kinds that are served |
 //! | `ask.rs`, `selector.rs` | what a request asks for |
-//! | `serve.rs`, `objects.rs`, `other.rs` | from a request to its answer |
-//! | `discovery.rs`, `openapi.rs`, `table.rs` | what kubectl wants to know, and shows |
+//! | `serve.rs`, `objects.rs` | from a request to its answer |
+//! | `discovery.rs`, `table.rs` | what kubectl wants to know, and shows |
 //! | `fields.rs`, `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
 //! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
 //! | `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
@@ -44,8 +44,6 @@ mod kinds;
 mod kubelet;
 mod listen;
 mod objects;
-mod openapi;
-mod other;
 mod patch;
 mod refusal;
 mod selector;

@@ -38,6 +38,7 @@ pub(super) fn answer(
     }
     is_known(ask, head, body)?;
     let (dry, part) = (ask.dry_run(), part(ask));
+    let (found, created) = (StatusCode::OK, StatusCode::CREATED);
     let (code, value) = shared.step(|state| match (ask.verb, ask.subresource.as_str()) {
         (Verb::Create, "binding") => {
             let target = json(body)?;
@@ -45,31 +46,26 @@ pub(super) fn answer(
         }
         (Verb::Create, "") if ask.name.is_empty() => {
             let made = state.create(ask.kind, &ask.namespace, json(body)?, dry)?;
-            Ok((StatusCode::CREATED, made))
+            Ok((created, made))
         }
         (Verb::Patch, "scale") => {
             let scale = scale_of(&*state.live(ask.kind, &key)?);
             let scale = patched(form_of(head)?, &scale, json(body)?)?;
             let changed = scaled(state, ask, &key, &scale)?;
-            Ok((StatusCode::OK, scale_of(&changed).into()))
+            Ok((found, scale_of(&changed).into()))
         }
         (Verb::Patch, _) => {
             let with = (form_of(head)?, json(body)?);
             let (object, made) = state.patch(ask.kind, &key, part, with, dry)?;
-            let code = if made {
-                StatusCode::CREATED
-            } else {
-                StatusCode::OK
-            };
-            Ok((code, object))
+            Ok((if made { created } else { found }, object))
         }
         (Verb::Update, below) if below != "scale" => {
             let changed = state.replace(ask.kind, &key, part, json(body)?, dry)?;
-            Ok((StatusCode::OK, changed))
+            Ok((found, changed))
         }
         (Verb::Delete, _) => {
             let deleted = state.delete(ask.kind, &key, &deletion(ask, body)?)?;
-            Ok((StatusCode::OK, deletion_told(ask, deleted)))
+            Ok((found, deletion_told(ask, deleted)))
         }
         (_, below) => Err(Refusal::unserved(format_args!("this verb of `{below}`"))),
     })?;
@@ -96,16 +92,16 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let Some(first) = unknown.first() else {
         return Ok(());
     };
-    let all = unknown
-        .iter()
-        .map(|field| format!("unknown field {field:?}"));
-    let all = all.collect::<Vec<_>>().join(", ");
-    let why = format!("strict decoding error: {all}");
+    let all = unknown.iter();
+    let all: Vec<String> = all
+        .map(|field| format!("unknown field {field:?}"))
+        .collect();
+    let why = format!("strict decoding error: {}", all.join(", "));
     match ask.verb {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
             let cause = Cause::invalid("patch", &json!(body.to_string()), &why);
-            Err(Refusal::invalid_of("", "", "", vec![cause]))
+            Err(Refusal::invalid_of("", "", "", &[cause]))
         }
         _ => Err(Refusal::undecodable(ask.kind, &why)),
     }

@@ -205,11 +205,11 @@ impl Refusal {
     }
 
     /// An object with something wrong in it.
-    pub(super) fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
+    pub(super) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
         Self::invalid_of(kind.group, kind.name, name, causes)
     }
 
-    pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
+    pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let of = of_group(kind, group);
         let all = causes.iter();
         let all = all.map(|cause| format!("{}: {}", cause.field, cause.message));

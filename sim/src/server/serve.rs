@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ask::{self, Asked, Verb};
+use super::ask::{self, Verb};
 use super::refusal::Refusal;
 use super::state::State;
-use super::{controllers, kubelet, objects, other, watch};
+use super::{controllers, discovery, kubelet, objects, watch};
 use crate::clock;
 use crate::lock::locked;
 use crate::loopback::Loopback;
@@ -136,27 +136,23 @@ async fn found(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answ
     let uri = request.uri();
     shared.state().token.check(request.headers())?;
     let asked = ask::read(request.method(), uri.path(), uri.query())?;
-    match asked {
-        Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
-            kubelet::answer(shared, &ask, request).await
+    let asked = match asked {
+        Some(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
+            return kubelet::answer(shared, &ask, request).await;
         }
-        Asked::Objects(ask) if ask.verb == Verb::Watch => watch::answer(shared, ask),
+        Some(ask) if ask.verb == Verb::Watch => return watch::answer(shared, ask),
         // What only reads has no body, whatever is sent
-        Asked::Objects(ask) if matches!(ask.verb, Verb::Get | Verb::List) => {
-            objects::answer(shared, &ask, &request.into_parts().0, &Bytes::new())
+        Some(ask) if matches!(ask.verb, Verb::Get | Verb::List) => {
+            return objects::answer(shared, &ask, &request.into_parts().0, &Bytes::new());
         }
-        asked => {
-            let (head, body) = request.into_parts();
-            let body = whole(body).await?;
-            is_readable(&head, &body)?;
-            match asked {
-                Asked::Objects(ask) => objects::answer(shared, &ask, &head, &body),
-                Asked::Other(parts) => {
-                    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-                    other::answer(shared, &parts, &head, &body)
-                }
-            }
-        }
+        asked => asked,
+    };
+    let (head, body) = request.into_parts();
+    let body = whole(body).await?;
+    is_readable(&head, &body)?;
+    match asked {
+        Some(ask) => objects::answer(shared, &ask, &head, &body),
+        None => discovery::answer(shared, &head, &body),
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     }
     let invalid = |field: &str, value: &Value, why: &str| {
         let cause = Cause::invalid(field, value, why);
-        Refusal::invalid(Kind::named("services"), &key.name, vec![cause])
+        Refusal::invalid(Kind::named("services"), &key.name, &[cause])
     };
     let mut typed = ServiceSpec::deserialize(&*spec).map_err(Refusal::bad)?;
     families::complete(&mut typed, state.families)

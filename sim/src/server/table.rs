@@ -142,7 +142,7 @@ fn phase(pod: &Value) -> String {
     if is_going(pod) {
         return "Terminating".to_owned();
     }
-    let reasons = status["containerStatuses"].items().filter_map(|container| {
+    let mut reasons = status["containerStatuses"].items().filter_map(|container| {
         let (waiting, ended) = (
             &container["state"]["waiting"],
             &container["state"]["terminated"],
@@ -154,7 +154,7 @@ fn phase(pod: &Value) -> String {
         }
     });
     reasons
-        .last()
+        .next_back()
         .unwrap_or_else(|| match status["reason"].text() {
             "" => status["phase"].text().to_owned(),
             own => own.to_owned(),

@@ -72,7 +72,7 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
         false => Err(Refusal::invalid(
             kind,
             body["metadata"]["name"].text(),
-            causes,
+            &causes,
         )),
     }
 }

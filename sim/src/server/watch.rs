@@ -47,10 +47,8 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
     let selection = Selection::of(ask.kind, query)?;
     let seconds = query.first("timeoutSeconds");
     let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    let version = query
-        .first("resourceVersion")
-        .unwrap_or_default()
-        .to_owned();
+    let version = query.first("resourceVersion").unwrap_or_default();
+    let version = version.to_owned();
     let initial = query.is_set("sendInitialEvents");
     let bookmarks = query.is_set("allowWatchBookmarks");
     let state = shared.state();
@@ -68,9 +66,8 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
     match version.parse() {
         Ok(from) if from > 0 && !initial => watch.at = from,
         Err(_) if !version.is_empty() => {
-            return Err(Refusal::bad(format_args!(
-                "resourceVersion: Invalid value: {version:?}"
-            )));
+            let why = format!("resourceVersion: Invalid value: {version:?}");
+            return Err(Refusal::bad(why));
         }
         _ => {
             let all = state.store.all(watch.ask.kind.plural, &watch.ask.namespace);

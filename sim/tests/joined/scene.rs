@@ -207,7 +207,7 @@ pub(crate) fn is_ready(pod: Option<&Pod>) -> bool {
 /// A condition on a pod's status as JSON: at this pointer stands this text.
 pub(crate) fn says(pointer: &'static str, text: &'static str) -> impl Condition<Pod> {
     move |pod: Option<&Pod>| {
-        let status = pod.map(|pod| status(pod)).unwrap_or_default();
+        let status = pod.map(status).unwrap_or_default();
         let found = status.pointer(pointer).and_then(Value::as_str);
         found.is_some_and(|found| found.contains(text))
     }

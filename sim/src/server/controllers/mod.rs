@@ -44,8 +44,11 @@ pub(super) enum Work {
     Schedule,
 }
 
+/// Looks at an object that is there.
+type Controller = fn(&mut State, &Key, &Value);
+
 /// What has pods made for it, in the order in which it is looked at.
-const WORKLOADS: [(&str, fn(&mut State, &Key, &Value)); 5] = [
+const WORKLOADS: [(&str, Controller); 5] = [
     ("deployments", deployment::look),
     ("replicasets", replicaset::look),
     ("statefulsets", statefulset::look),

@@ -211,18 +211,16 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
         return;
     }
     let why = refusals(&looked);
-    let found = preempt::find(scene, &wanted, &looked);
+    let (words, victims) = preempt::find(scene, &wanted, &looked);
     // The plugin DynamicResources has its say before, up to 1.36 (1.36.4 said so, 1.37.0 does not)
     let before = match state.recorded.git_version() {
         "v1.36.4" => "no new claims to deallocate, ",
         _ => "",
     };
-    let message = format!("{why} {before}preemption: {}", found.words());
-    let mut nominated = None;
-    if let preempt::Found::Victims { node, victims } = found {
-        preempt::remove(state, &pod, &node, &victims);
+    let message = format!("{why} {before}preemption: {words}");
+    if let Some((node, victims)) = &victims {
+        preempt::remove(state, &pod, node, victims);
         *scene = Scene::of(state);
-        nominated = Some(node);
     }
     if condition(&pod, "PodScheduled").is_some_and(|known| known["message"] == message) {
         return;
@@ -236,7 +234,7 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
             &message,
             now,
         );
-        if let Some(node) = nominated {
+        if let Some((node, _)) = victims {
             status["nominatedNodeName"] = json!(node);
         }
     });

@@ -3,62 +3,35 @@
 
 use serde_json::Value;
 
-use super::{COMPONENT, Fit, Place, Scene, Wanted, filter, none_of, priority};
+use super::{COMPONENT, Fit, Scene, Wanted, filter, none_of, priority};
 use crate::server::controllers::pods::{is_going, set_condition};
 use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 
-/// What preemption comes to.
-pub(super) enum Found {
-    /// The pod may not preempt.
-    Not(&'static str),
-    /// Of so many nodes, none gets better: by its words, how many.
-    Nowhere {
-        unhelpful: usize,
-        in_vain: usize,
-    },
-    Victims {
-        node: String,
-        victims: Vec<Value>,
-    },
-}
+/// The pods that go, from the node that they leave.
+pub(super) type Victims = (String, Vec<Value>);
 
-impl Found {
-    pub(super) fn words(&self) -> String {
-        match self {
-            Self::Not(why) => format!("not eligible due to {why}."),
-            Self::Nowhere { unhelpful, in_vain } => {
-                let all = [
-                    (in_vain, "No preemption victims found for incoming pod"),
-                    (unhelpful, "Preemption is not helpful for scheduling"),
-                ];
-                let told = all.iter().filter(|(count, _)| **count > 0);
-                let told = told.map(|(count, words)| format!("{count} {words}"));
-                none_of(unhelpful + in_vain, told.collect())
-            }
-            Self::Victims { node, victims } => format!(
-                "found a potential placement for pod on node {node}, preempting {} victims",
-                victims.len()
-            ),
-        }
-    }
-}
-
-pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found {
+/// What preemption comes to: the scheduler's words, and who goes.
+pub(super) fn find(
+    scene: &Scene,
+    wanted: &Wanted<'_>,
+    looked: &[Fit],
+) -> (String, Option<Victims>) {
     let pod = wanted.pod;
+    let not = |why: &str| (format!("not eligible due to {why}."), None);
     if pod["spec"]["preemptionPolicy"] == "Never" {
-        return Found::Not("preemptionPolicy=Never");
+        return not("preemptionPolicy=Never");
     }
     let lower = |other: &&Value| priority(other) < priority(pod);
     if let Some(node) = pod["status"]["nominatedNodeName"].as_str() {
         let own = scene.at(node).map(|at| &scene.places[at].pods);
         let own = own.into_iter().flatten().map(AsRef::as_ref);
         if own.filter(lower).any(is_going) {
-            return Found::Not("a terminating pod on the nominated node");
+            return not("a terminating pod on the nominated node");
         }
     }
-    let mut best: Option<((Option<i64>, usize), &Place, Vec<&Value>)> = None;
+    let mut candidates = Vec::new();
     let (mut unhelpful, mut in_vain) = (0, 0);
     for (place, rejection) in scene.places.iter().zip(looked) {
         if !rejection.as_ref().is_err_and(|why| why.resolvable) {
@@ -84,18 +57,24 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found 
             }
         }
         let highest = gone.iter().map(|other| priority(other)).max();
-        let cost = (highest, gone.len());
-        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-            best = Some((cost, place, gone));
-        }
+        candidates.push(((highest, gone.len()), place, gone));
     }
-    match best {
-        Some((_, place, gone)) => Found::Victims {
-            node: place.name.clone(),
-            victims: gone.into_iter().cloned().collect(),
-        },
-        None => Found::Nowhere { unhelpful, in_vain },
+    // Of several, the first in the order of their names
+    let best = candidates.into_iter().min_by_key(|(cost, ..)| *cost);
+    if let Some((_, place, gone)) = best {
+        let (node, count) = (place.name.clone(), gone.len());
+        let words = format!(
+            "found a potential placement for pod on node {node}, preempting {count} victims"
+        );
+        return (words, Some((node, gone.into_iter().cloned().collect())));
     }
+    let all = [
+        (in_vain, "No preemption victims found for incoming pod"),
+        (unhelpful, "Preemption is not helpful for scheduling"),
+    ];
+    let told = all.iter().filter(|(count, _)| *count > 0);
+    let told = told.map(|(count, words)| format!("{count} {words}"));
+    (none_of(unhelpful + in_vain, told.collect()), None)
 }
 
 /// Has the victims go.
