@@ -145,6 +145,11 @@ impl Pods {
             .map(Arc::make_mut)
     }
 
+    /// The same, if it is still that one.
+    pub(crate) fn own_mut(&mut self, key: &Key, uid: &str) -> Option<&mut Pod> {
+        self.get_mut(key).filter(|pod| pod.uid == uid)
+    }
+
     /// The pod that has an address for itself.
     pub(crate) fn at(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
         self.get_key_value(self.maps.by_address.get(&address)?)
