@@ -23,7 +23,7 @@ pub(crate) fn settle(cluster: &Arc<Cluster>, key: &Key, uid: &str) {
     cluster.spawn(async move {
         all.clock.pass(lag).await;
         all.change(|world| {
-            if let Some(pod) = world.pods.get_mut(&key).filter(|pod| pod.uid == uid) {
+            if let Some(pod) = world.pods.own_mut(&key, &uid) {
                 pod.dns_ready = true;
             }
         });

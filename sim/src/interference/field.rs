@@ -171,12 +171,8 @@ fn take(steps: &[Step], value: &mut Value) -> bool {
             taken
         }
         // A list's element itself is emptied, not removed: the others keep their places
-        [step] => {
-            elements(step, value).fold(false, |any, element| !element.take().is_null() || any)
-        }
-        [step, rest @ ..] => {
-            elements(step, value).fold(false, |any, element| take(rest, element) || any)
-        }
+        [step] => each(step, value, |element| !element.take().is_null()),
+        [step, rest @ ..] => each(step, value, |element| take(rest, element)),
     }
 }
 
@@ -222,17 +218,18 @@ fn set(steps: &[Step], value: &mut Value, to: &Value) -> bool {
         [Step::Key(key), rest @ ..] => {
             entry(value, key.clone()).is_some_and(|inner| set(rest, inner, to))
         }
-        [step, rest @ ..] => {
-            elements(step, value).fold(false, |any, element| set(rest, element, to) || any)
-        }
+        [step, rest @ ..] => each(step, value, |element| set(rest, element, to)),
     }
 }
 
-/// The elements of a list that a step names.
-fn elements<'a>(step: &Step, value: &'a mut Value) -> impl Iterator<Item = &'a mut Value> {
+/// Does something with each element of a list that a step names; whether it did with any.
+fn each(step: &Step, value: &mut Value, mut work: impl FnMut(&mut Value) -> bool) -> bool {
     let list = value.as_array_mut().map(Vec::as_mut_slice);
-    let all = list.unwrap_or_default().iter_mut().enumerate();
-    all.filter_map(|(index, element)| step.names(index).then_some(element))
+    let mut any = false;
+    for (index, element) in list.unwrap_or_default().iter_mut().enumerate() {
+        any |= step.names(index) && work(element);
+    }
+    any
 }
 
 impl Step {

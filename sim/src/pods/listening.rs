@@ -24,11 +24,7 @@ impl<'a> Listening<'a> {
             udp: udp.keys().copied().collect(),
         };
         slot.cluster.change(|world| {
-            if let Some(pod) = world
-                .pods
-                .get_mut(&slot.run.key)
-                .filter(|pod| pod.uid == slot.run.uid)
-            {
+            if let Some(pod) = world.pods.own_mut(&slot.run.key, &slot.run.uid) {
                 pod.listening.extend(listening);
                 pod.listening_udp.extend(udp);
             }
@@ -41,11 +37,7 @@ impl Drop for Listening<'_> {
     fn drop(&mut self) {
         let Slot { cluster, run, .. } = self.slot;
         cluster.change(|world| {
-            if let Some(pod) = world
-                .pods
-                .get_mut(&run.key)
-                .filter(|pod| pod.uid == run.uid)
-            {
+            if let Some(pod) = world.pods.own_mut(&run.key, &run.uid) {
                 pod.listening.retain(|port, _| !self.ports.contains(port));
                 pod.listening_udp.retain(|port, _| !self.udp.contains(port));
             }

@@ -206,7 +206,7 @@ mod tests {
         own: Option<&Container>,
         selector: &ResourceFieldSelector,
     ) -> Result<String, String> {
-        resource(spec, own, selector, |_| Some(4000)).map_err(|missing| missing)
+        resource(spec, own, selector, |_| Some(4000))
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod, WindowsSecurityContextOptions};
 use ordered_watch as watch;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -79,27 +79,25 @@ impl PodRun {
         self.changed.notify_one();
     }
 
-    /// Whether the container is a `HostProcess` one: its own word, else the pod's.
+    /// What the container's own words for Windows say of it, or else the pod's.
+    fn windows_option<T>(
+        &self,
+        container: Option<&Container>,
+        of: impl Fn(&WindowsSecurityContextOptions) -> Option<T>,
+    ) -> Option<T> {
+        let own = container.and_then(|container| container.security_context.as_ref());
+        let own = own.and_then(|own| of(own.windows_options.as_ref()?));
+        let pods = self.pod.spec.as_ref();
+        let pods = pods.and_then(|spec| spec.security_context.as_ref());
+        let pods = || pods.and_then(|pods| of(pods.windows_options.as_ref()?));
+        let windows = self.node.pool.os() == Os::Windows;
+        own.or_else(pods).filter(|_| windows)
+    }
+
+    /// Whether the container is a `HostProcess` one.
     pub(crate) fn host_process(&self, container: Option<&Container>) -> bool {
-        let own = container.and_then(|container| {
-            container
-                .security_context
-                .as_ref()?
-                .windows_options
-                .as_ref()?
-                .host_process
-        });
-        let pods = || {
-            self.pod
-                .spec
-                .as_ref()?
-                .security_context
-                .as_ref()?
-                .windows_options
-                .as_ref()?
-                .host_process
-        };
-        self.node.pool.os() == Os::Windows && own.or_else(pods).unwrap_or(false)
+        let said = self.windows_option(container, |options| options.host_process);
+        said.unwrap_or(false)
     }
 
     /// Whether the pod uses the node's network. On Windows only `HostProcess` pods do: the gate
@@ -134,19 +132,9 @@ impl PodRun {
         }
     }
 
-    /// `runAsUserName`: the container's own word, else the pod's.
+    /// `runAsUserName`.
     pub(crate) fn user(&self, container: &Container) -> Option<String> {
-        let own = || {
-            let context = container.security_context.as_ref()?;
-            context.windows_options.as_ref()?.run_as_user_name.clone()
-        };
-        let pods = || {
-            let context = self.pod.spec.as_ref()?.security_context.as_ref()?;
-            context.windows_options.as_ref()?.run_as_user_name.clone()
-        };
-        (self.node.pool.os() == Os::Windows)
-            .then(|| own().or_else(pods))
-            .flatten()
+        self.windows_option(Some(container), |options| options.run_as_user_name.clone())
     }
 
     /// How the kubelet writes a pod in its messages: `format.Pod`.

@@ -44,11 +44,7 @@ fn time(run: &PodRun) -> Duration {
 /// Takes the sandbox away: its address is free again, and nothing in it listens.
 pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
     cluster.change(|world| {
-        if world
-            .pods
-            .get(&run.key)
-            .is_some_and(|pod| pod.uid == run.uid)
-        {
+        if world.pods.own_mut(&run.key, &run.uid).is_some() {
             world.pods.remove(&run.key);
         }
     });

@@ -5,7 +5,8 @@ use super::{
     Place, Ran, Refusal, Started, agnhost, curl, file, ipconfig, ping, powershell, shell, system,
 };
 use crate::image::Family;
-use crate::topology::{Build, Os, Pool};
+use crate::topology::Os::{self, Linux, Windows};
+use crate::topology::{Build, Pool};
 
 /// A command line with what it reads and where it runs.
 #[derive(Clone, Copy)]
@@ -45,26 +46,14 @@ struct Form {
     run: fn(&Call<'_>) -> Option<Started>,
 }
 
-const fn linux(
+const fn on(
+    os: Os,
     program: &'static str,
     has: fn(&Place) -> Has,
     run: fn(&Call<'_>) -> Option<Started>,
 ) -> Form {
     Form {
-        os: Os::Linux,
-        program,
-        has,
-        run,
-    }
-}
-
-const fn windows(
-    program: &'static str,
-    has: fn(&Place) -> Has,
-    run: fn(&Call<'_>) -> Option<Started>,
-) -> Form {
-    Form {
-        os: Os::Windows,
+        os,
         program,
         has,
         run,
@@ -72,68 +61,74 @@ const fn windows(
 }
 
 const FORMS: &[Form] = &[
-    linux("agnhost", agnhosts, agnhost::run),
+    on(Linux, "agnhost", agnhosts, agnhost::run),
     // Alpine 3.22, on which agnhost's image is built
-    linux("curl", agnhosts, |call| {
+    on(Linux, "curl", agnhosts, |call| {
         curl::run(&curl::Build::ALPINE, call)
     }),
-    linux("pause", pauses, |call| {
+    on(Linux, "pause", pauses, |call| {
         call.words::<0>().map(|[]| Started::stays())
     }),
-    linux("sh", busyboxes, shell::linux),
-    linux("ping", busyboxes, |call| ping::linux(call.args, call.seat)),
-    linux("true", busyboxes, |_| Some(Started::Ended(Ran::default()))),
-    linux("false", busyboxes, |_| Some(Started::Ended(Ran::code(1)))),
-    linux("sleep", busyboxes, system::sleep),
-    linux("echo", busyboxes, |call| Some(system::echo(call))),
-    linux("hostname", busyboxes, system::hostname),
-    linux("id", busyboxes, system::id),
-    linux("grep", busyboxes, system::filter),
-    linux("cat", busyboxes, file::read),
-    linux("rm", busyboxes, file::delete),
-    linux("test", busyboxes, file::exists),
-    linux("sha256sum", busyboxes, file::hash),
-    linux("stat", busyboxes, file::access),
+    on(Linux, "sh", busyboxes, shell::linux),
+    on(Linux, "ping", busyboxes, |call| {
+        ping::linux(call.args, call.seat)
+    }),
+    on(Linux, "true", busyboxes, |_| {
+        Some(Started::Ended(Ran::default()))
+    }),
+    on(Linux, "false", busyboxes, |_| {
+        Some(Started::Ended(Ran::code(1)))
+    }),
+    on(Linux, "sleep", busyboxes, system::sleep),
+    on(Linux, "echo", busyboxes, |call| Some(system::echo(call))),
+    on(Linux, "hostname", busyboxes, system::hostname),
+    on(Linux, "id", busyboxes, system::id),
+    on(Linux, "grep", busyboxes, system::filter),
+    on(Linux, "cat", busyboxes, file::read),
+    on(Linux, "rm", busyboxes, file::delete),
+    on(Linux, "test", busyboxes, file::exists),
+    on(Linux, "sha256sum", busyboxes, file::hash),
+    on(Linux, "stat", busyboxes, file::access),
     // What is on no image
-    linux("nonesuch", nobody, |_| None),
-    windows("agnhost", agnhosts, agnhost::run),
-    windows("pause", pauses, |call| {
+    on(Linux, "nonesuch", nobody, |_| None),
+    on(Windows, "agnhost", agnhosts, agnhost::run),
+    on(Windows, "pause", pauses, |call| {
         call.words::<0>().map(|[]| Started::stays())
     }),
-    windows("servicemonitor", iis, |_| Some(system::iis())),
+    on(Windows, "servicemonitor", iis, |_| Some(system::iis())),
     // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
-    windows("c:\\curl\\amd64\\curl", agnhosts, |call| {
+    on(Windows, "c:\\curl\\amd64\\curl", agnhosts, |call| {
         curl::run(&curl::Build::AGNHOST_WINDOWS, call)
     }),
-    windows("curl", everybody, |call| {
+    on(Windows, "curl", everybody, |call| {
         curl::run(system_curl(call.seat), call)
     }),
-    windows("cmd", everybody, shell::windows),
-    windows("powershell", whole, powershell::run),
-    windows("ping", everybody, |call| {
+    on(Windows, "cmd", everybody, shell::windows),
+    on(Windows, "powershell", whole, powershell::run),
+    on(Windows, "ping", everybody, |call| {
         ping::windows(call.args, call.seat, call.seat.language())
     }),
-    windows("hostname", everybody, system::hostname),
-    windows("ipconfig", everybody, ipconfig::run),
-    windows("findstr", everybody, system::filter),
-    windows("whoami", perhaps, system::who_am_i),
-    windows("tasklist", perhaps, system::processes),
-    windows("net", perhaps, system::user),
-    windows("eventcreate", perhaps, system::log_event),
-    windows("nltest", perhaps, system::domain),
-    windows("sc", perhaps, system::service),
+    on(Windows, "hostname", everybody, system::hostname),
+    on(Windows, "ipconfig", everybody, ipconfig::run),
+    on(Windows, "findstr", everybody, system::filter),
+    on(Windows, "whoami", perhaps, system::who_am_i),
+    on(Windows, "tasklist", perhaps, system::processes),
+    on(Windows, "net", perhaps, system::user),
+    on(Windows, "eventcreate", perhaps, system::log_event),
+    on(Windows, "nltest", perhaps, system::domain),
+    on(Windows, "sc", perhaps, system::service),
     // Of hosts, and these have it not: it comes with the source of Windows' containers (microsoft/hcsshim)
-    windows("hnsdiag", hosts, |call| {
+    on(Windows, "hnsdiag", hosts, |call| {
         let ["list", "loadbalancers"] = call.words()? else {
             return None;
         };
         let file = "C:\\Windows\\System32\\hnsdiag.exe";
-        Some(Started::Ended(shell::not_found(Os::Windows, file)))
+        Some(Started::Ended(shell::not_found(Windows, file)))
     }),
-    windows("certutil", perhaps, file::hash),
-    windows("icacls", perhaps, file::access),
-    windows("fsutil", perhaps, file::space),
-    windows("nonesuch", nobody, |_| None),
+    on(Windows, "certutil", perhaps, file::hash),
+    on(Windows, "icacls", perhaps, file::access),
+    on(Windows, "fsutil", perhaps, file::space),
+    on(Windows, "nonesuch", nobody, |_| None),
 ];
 
 fn has(there: bool) -> Has {
@@ -209,7 +204,7 @@ const SYSTEM32: &str = "c:\\windows\\system32\\";
 
 /// By what name a program is in the table.
 fn name(os: Os, file: &str) -> String {
-    if os == Os::Linux {
+    if os == Linux {
         return file.rsplit('/').next().unwrap_or_default().to_owned();
     }
     let path = file.replace('/', "\\").to_ascii_lowercase();
@@ -234,7 +229,7 @@ pub(super) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some(form) = form else {
         return match seat.place.family {
             // Its image has one program alone
-            Family::Pause if seat.place.os == Os::Linux => missing(),
+            Family::Pause if seat.place.os == Linux => missing(),
             // An image of the other system: its programs are none here
             _ if FORMS.iter().any(|form| named(&form)) => missing(),
             _ => Refusal::not_simulated(&words.join(" ")),

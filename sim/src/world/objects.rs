@@ -89,7 +89,7 @@ pub(crate) struct Pods {
 
 #[derive(Clone, Debug, Default)]
 struct PodMaps {
-    by_key: BTreeMap<Key, Arc<Pod>>,
+    all: BTreeMap<Key, Arc<Pod>>,
     /// Of those that have addresses of their own.
     by_address: HashMap<IpAddr, Key>,
     by_node: HashMap<String, BTreeSet<Key>>,
@@ -104,15 +104,15 @@ impl Pods {
         for address in pod.addresses().filter(|_| !pod.host_network) {
             maps.by_address.insert(address, key.clone());
         }
-        maps.by_key.insert(key, Arc::new(pod));
+        maps.all.insert(key, Arc::new(pod));
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {
-        if !self.maps.by_key.contains_key(key) {
+        if !self.maps.all.contains_key(key) {
             return;
         }
         let maps = Arc::make_mut(&mut self.maps);
-        let Some(pod) = maps.by_key.remove(key) else {
+        let Some(pod) = maps.all.remove(key) else {
             return;
         };
         if let Some(on_node) = maps.by_node.get_mut(&pod.node) {
@@ -126,23 +126,28 @@ impl Pods {
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Pod> {
-        self.maps.by_key.get(key).map(AsRef::as_ref)
+        self.maps.all.get(key).map(AsRef::as_ref)
     }
 
     pub(crate) fn get_key_value(&self, key: &Key) -> Option<(&Key, &Pod)> {
-        let (key, pod) = self.maps.by_key.get_key_value(key)?;
+        let (key, pod) = self.maps.all.get_key_value(key)?;
         Some((key, pod))
     }
 
     /// Its node and addresses must stay as they are.
     pub(crate) fn get_mut(&mut self, key: &Key) -> Option<&mut Pod> {
-        if !self.maps.by_key.contains_key(key) {
+        if !self.maps.all.contains_key(key) {
             return None;
         }
         Arc::make_mut(&mut self.maps)
-            .by_key
+            .all
             .get_mut(key)
             .map(Arc::make_mut)
+    }
+
+    /// The same, if it is still that one.
+    pub(crate) fn own_mut(&mut self, key: &Key, uid: &str) -> Option<&mut Pod> {
+        self.get_mut(key).filter(|pod| pod.uid == uid)
     }
 
     /// The pod that has an address for itself.

@@ -59,7 +59,7 @@ fn cluster(mode: NetworkMode, build: Build) -> World {
     });
     world.pods.insert(key("linux"), friend);
     change_service(&mut world, "web", |web| {
-        web.external = vec![BALANCER.into()]
+        web.external = vec![BALANCER.into()];
     });
     let both = vec![on("win-a", [10, 244, 2, 5]), on("linux", [10, 244, 1, 5])];
     let left = vec![on("linux", [10, 244, 1, 5])];
@@ -211,7 +211,7 @@ fn variants() -> Vec<(&'static str, World)> {
         (
             "internalTrafficPolicy: Local",
             service(nodes(Ws2022, |_| ()), "web", |web| {
-                web.internal_local = true
+                web.internal_local = true;
             }),
         ),
         (
@@ -273,6 +273,7 @@ fn word(outcome: &Outcome) -> String {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table: a line for each way")]
 fn observe(world: &World) -> Observed {
     // As in the usual cluster, whether anybody has it here
     let at = |text: &str| -> IpAddr { text.parse().expect("an address") };
@@ -402,9 +403,9 @@ fn outcomes_are_as_they_are_listed() {
     let faulty = ProductFault::catalogue().flat_map(|info| places(info.kind));
     let faulty = faulty.map(|fault| {
         let name = fault.to_string();
-        let faults = [fault].into_iter().collect();
+        let held = [fault].into_iter().collect();
         let world = World {
-            faults,
+            faults: held,
             ..healthy.clone()
         };
         (name, world)

@@ -130,7 +130,7 @@ async fn a_fault_of_a_namespace_is_of_its_pods_alone_and_heals() {
         create(&scene, "other", "after");
         scene.pass(90).await;
         let after = seen(&scene, &[("other", "after")]).await;
-        assert_eq!(after, [healthy.clone()], "{fault}");
+        assert_eq!(after, std::slice::from_ref(&healthy), "{fault}");
         scene.end().await;
     }
 }
