@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn paths_are_read_as_the_server_reads_them() {
         for (path, expected) in rows::<(String, [String; 5])>(TABLES, "paths") {
-            let expected = expected.map(|part| (part != "-").then(|| part.to_owned()));
+            let expected = expected.map(|part| (part != "-").then_some(part));
             assert_eq!(resource(&path), expected, "{path}");
         }
     }
