@@ -341,6 +341,9 @@ fn everything(own: &Standing, check: &Check) -> Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
+
+    const TABLES: &str = include_str!("access.yaml");
 
     fn of(verb: Verb, path: &str) -> String {
         let request = ApiRequest {
@@ -353,47 +356,7 @@ mod tests {
 
     #[test]
     fn requests_are_what_authorisers_see() {
-        let in_host = "/api/v1/namespaces/winconform-host-*";
-        for (verb, path, access) in [
-            (Verb::Get, "/version".to_owned(), "get /version"),
-            (Verb::Get, "/api/v1/nodes?limit=5".to_owned(), "list nodes"),
-            (Verb::Get, "/api/v1/nodes/a".to_owned(), "get nodes a"),
-            (
-                Verb::Get,
-                "/api/v1/pods?watch=true".to_owned(),
-                "watch pods",
-            ),
-            (
-                Verb::Get,
-                "/api/v1/namespaces/kube-system".to_owned(),
-                "get namespaces kube-system",
-            ),
-            (
-                Verb::Get,
-                "/api/v1/namespaces/a/configmaps/b".to_owned(),
-                "get configmaps b in namespace a",
-            ),
-            (
-                Verb::Create,
-                format!("{in_host}/pods?dryRun=All"),
-                "create pods in the run's namespaces",
-            ),
-            (
-                Verb::Apply,
-                format!("{in_host}/pods/x/resize"),
-                "patch pods/resize in the run's namespaces",
-            ),
-            (
-                Verb::Replace,
-                "/apis/apps/v1/namespaces/a/deployments/b/scale".to_owned(),
-                "update deployments.apps/scale b in namespace a",
-            ),
-            (
-                Verb::Delete,
-                "/apis/scheduling.k8s.io/v1/priorityclasses/a".to_owned(),
-                "delete priorityclasses.scheduling.k8s.io a",
-            ),
-        ] {
+        for (verb, path, access) in rows::<(Verb, String, String)>(TABLES, "access") {
             assert_eq!(of(verb, &path), access, "{path}");
         }
     }

@@ -389,6 +389,7 @@ mod tests {
     }
 
     /// Facts of a server, which say nothing of pods, and of nodes that are written so.
+    #[expect(clippy::needless_pass_by_value, reason = "they are made in place")]
     fn facts(server: &str, nodes: Json) -> Facts {
         let all = json!({"server": server, "cluster": "uid", "nodes": nodes, "dns": null,
             "workloads": {}});

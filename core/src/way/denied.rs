@@ -88,6 +88,9 @@ fn after_quoted(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
+
+    const TABLES: &str = include_str!("denied.yaml");
     use serde_json::json;
 
     fn of(message: &str) -> Option<String> {
@@ -97,34 +100,12 @@ mod tests {
     #[test]
     fn what_is_denied_is_read_of_real_answers() {
         // Kubernetes 1.37.0
-        for (message, denied) in [
-            (
-                r#"nodes is forbidden: User "system:serviceaccount:default:probe" cannot list resource "nodes" in API group "" at the cluster scope"#,
-                "list nodes",
-            ),
-            (
-                r#"forbidden: User "system:serviceaccount:default:probe" cannot get path "/metrics""#,
-                "get /metrics",
-            ),
-            (
-                r#"namespaces "x" is forbidden: User "a" cannot create resource "namespaces" in API group "" in the namespace "x""#,
-                "create namespaces",
-            ),
-            (
-                r#"pods "x" is forbidden: User "a" cannot patch resource "pods/resize" in API group "" in the namespace "default""#,
-                "patch pods/resize",
-            ),
-            // An authoriser with a reason of its own, and a user with a name of its own
-            (
-                r#"jobs.batch is forbidden: User "a \"b\" cannot get" cannot create resource "jobs" in API group "batch" in the namespace "x": no opinion"#,
-                "create jobs",
-            ),
-        ] {
-            assert_eq!(of(message).as_deref(), Some(denied), "{message}");
+        for (message, denied) in rows::<(String, String)>(TABLES, "denied") {
+            assert_eq!(of(&message).as_deref(), Some(&*denied), "{message}");
             let quoted = Denied::quoted(&format!("/api/v1/x: status 403: {message}"));
             assert_eq!(
                 quoted.map(|quoted| quoted.to_string()).as_deref(),
-                Some(denied)
+                Some(&*denied)
             );
         }
     }

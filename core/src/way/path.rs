@@ -78,6 +78,9 @@ impl fmt::Display for ApiPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
+
+    const TABLES: &str = include_str!("path.yaml");
 
     fn resource(path: &str) -> [Option<String>; 5] {
         match ApiPath::parse(path) {
@@ -94,34 +97,9 @@ mod tests {
 
     #[test]
     fn paths_are_read_as_the_server_reads_them() {
-        for (path, expected) in [
-            ("/api/v1/nodes?limit=5", ["", "nodes", "-", "-", "-"]),
-            ("/api/v1/nodes/a", ["", "nodes", "-", "-", "a"]),
-            ("/api/v1/namespaces", ["", "namespaces", "-", "-", "-"]),
-            ("/api/v1/namespaces/a", ["", "namespaces", "-", "a", "a"]),
-            (
-                "/api/v1/namespaces/a/finalize",
-                ["", "namespaces", "finalize", "a", "a"],
-            ),
-            (
-                "/api/v1/namespaces/a/pods?dryRun=All",
-                ["", "pods", "-", "a", "-"],
-            ),
-            (
-                "/api/v1/namespaces/a/pods/b/resize",
-                ["", "pods", "resize", "a", "b"],
-            ),
-            (
-                "/apis/apps/v1/namespaces/a/deployments/b",
-                ["apps", "deployments", "-", "a", "b"],
-            ),
-            (
-                "/apis/coordination.k8s.io/v1/leases",
-                ["coordination.k8s.io", "leases", "-", "-", "-"],
-            ),
-        ] {
-            let expected = expected.map(|part| (part != "-").then(|| part.to_owned()));
-            assert_eq!(resource(path), expected, "{path}");
+        for (path, expected) in rows::<(String, [String; 5])>(TABLES, "paths") {
+            let expected = expected.map(|part| (part != "-").then_some(part));
+            assert_eq!(resource(&path), expected, "{path}");
         }
     }
 

@@ -34,7 +34,8 @@ fn a_run_is_folded_from_its_lines() {
         match line.event {
             Event::Facts(facts) => assert_eq!(view.facts, Some(*facts)),
             Event::Plan(plan) => {
-                assert!(view.checks.values().map(|check| &check.planned).eq(&plan))
+                let planned = view.checks.values().map(|check| &check.planned);
+                assert!(planned.eq(&plan));
             }
             _ => {}
         }

@@ -46,7 +46,10 @@ impl Recorder {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/records");
         let text = std::fs::read_to_string(format!("{folder}/{name}.jsonl")).expect("a record");
         let lines = text.lines().map(serde_json::from_str::<Line>);
-        let last = lines.filter_map(Result::ok).last().expect("it has begun");
+        let last = lines
+            .filter_map(Result::ok)
+            .next_back()
+            .expect("it has begun");
         Self {
             text,
             seq: last.seq + 1,

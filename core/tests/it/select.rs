@@ -1,9 +1,11 @@
 //! What is selected of a plan, and of the claims.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use winconform_core::config::{Config, Waiver};
 use winconform_core::document::{Diagnostic, Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
@@ -14,6 +16,15 @@ use winconform_core::way::FixtureName;
 
 use crate::claims;
 use crate::runs;
+
+/// Tables of terms, each with what comes of it.
+const TABLES: &str = include_str!("select.yaml");
+
+fn rows<T: DeserializeOwned>(tables: &str, name: &str) -> Vec<T> {
+    let mut tables: BTreeMap<String, Json> = serde_saphyr::from_str(tables).expect("tables");
+    let rows = tables.remove(name).expect("a table of that name");
+    serde_json::from_value(rows).expect("rows")
+}
 
 /// Read once: properties ask for them often.
 static SUITES: LazyLock<Suites> = LazyLock::new(claims::suites);
@@ -27,22 +38,22 @@ fn facts() -> Facts {
     facts
 }
 
-fn written(terms: &[&str]) -> Vec<Placed<String>> {
+fn written(terms: &[impl AsRef<str>]) -> Vec<Placed<String>> {
     let at = Place::argument("--select");
-    let placed = |term: &&str| Placed {
-        value: (*term).to_owned(),
+    let placed = |term| Placed {
+        value: AsRef::<str>::as_ref(term).to_owned(),
         at: at.clone(),
     };
     terms.iter().map(placed).collect()
 }
 
-fn read(terms: &[&str]) -> (Selection, Vec<Diagnostic>) {
+fn read(terms: &[impl AsRef<str>]) -> (Selection, Vec<Diagnostic>) {
     let mut found = Vec::new();
     let selection = Selection::read(&written(terms), &SUITES, &mut found);
     (selection, found)
 }
 
-fn selection(terms: &[&str]) -> Selection {
+fn selection(terms: &[impl AsRef<str>]) -> Selection {
     let (selection, found) = read(terms);
     assert_eq!(found, Vec::new());
     selection
@@ -59,7 +70,7 @@ fn ids(plan: &Plan) -> BTreeSet<String> {
         .collect()
 }
 
-fn selected_of(terms: &[&str], facts: &Facts) -> BTreeSet<String> {
+fn selected_of(terms: &[impl AsRef<str>], facts: &Facts) -> BTreeSet<String> {
     let selected = selection(terms)
         .apply(planned(facts), facts)
         .expect("known");
@@ -71,101 +82,28 @@ fn selected_of(terms: &[&str], facts: &Facts) -> BTreeSet<String> {
     ids(&selected.plan)
 }
 
-fn selected(terms: &[&str]) -> BTreeSet<String> {
+fn selected(terms: &[impl AsRef<str>]) -> BTreeSet<String> {
     selected_of(terms, &facts())
 }
 
 /// How many checks each of these selects, of sixteen: three of net on two pools, and ten rejections.
 #[test]
 fn each_kind_of_term_selects() {
-    for (terms, count) in [
-        (&[][..], 16),
-        (&["area=net"], 6),
-        (&["area=*"], 16),
-        (&["kind=rejection"], 10),
-        (&["pool=windows-2019"], 3),
-        (&["pool=windows-20*"], 6),
-        (&["source=linux-pod"], 2),
-        (&["reject.hostPID"], 10),
-        (&["reject.hostPID/privileged"], 6),
-        (&["reject.hostPID[*"], 4),
-        (&["workload=job"], 1),
-        (&["container=init"], 2),
-        (&["value=true"], 3),
-        (&["net.service-ip-from-pod"], 4),
-        (&["net.*[pool=windows-2022*"], 3),
-        (
-            &["net.service-ip-from-pod[pool=windows-2022,source=linux-pod]"],
-            1,
-        ),
-        (&["kind=limitation", "reject.*"], 12),
-        (&["!pool=windows-2019"], 13),
-        (&["area=net", "!source=windows-*"], 2),
-        (&["!*"], 0),
-        (&["kind=limitation", "!area=net"], 0),
-        (&["env.taint"], 0),
-    ] {
-        assert_eq!(selected(terms).len(), count, "{terms:?}");
+    for (terms, count) in rows::<(Vec<String>, usize)>(TABLES, "selects") {
+        assert_eq!(selected(&terms).len(), count, "{terms:?}");
     }
 }
 
 #[test]
 fn what_is_unknown_is_refused_with_the_nearest() {
-    for (term, nearest) in [
-        (
-            "net.service-ip-from-pods",
-            "did you mean `net.service-ip-from-pod`?",
-        ),
-        ("net", "did you mean `net.*` or `area=net`?"),
-        (
-            "area=nett",
-            "did you mean `net`? known are: env, net, reject",
-        ),
-        ("kind=reject", "did you mean `rejection`?"),
-        ("kind=x*", "known are: advice, capability"),
-        ("source=linux-nod", "did you mean `linux-node`?"),
-        (
-            "pol=windows-2022",
-            "did you mean `pool`? known are: area, kind, pool, source, to, node, workload, container, value",
-        ),
-        ("reject.*[pool=windows-2022*", ""),
-        (
-            "reject.*/privilegd",
-            "no case of `reject.*` is called `privilegd`\n  hint: did you mean `privileged`?",
-        ),
-        (
-            "net.*/ring[*node=1]",
-            "no case of `net.*` has a name\n  hint: `net.*` is all there is of it",
-        ),
-        (
-            "net.service-ip-from-pod[pool=windows-2022",
-            "no check can be called `net.service-ip-from-pod[pool=windows-2022`",
-        ),
-        ("node=0", "no node is `0` in the id of a check"),
-        (
-            "node=win-a",
-            "from 1 in the order of the names, such as `node=2`",
-        ),
-        ("node=100000", "no node is `100000`"),
-        ("net.*[*node=win*", "no node is `win`"),
-        ("net.*[node=?-a,family=ipv6]", "no node is `?-a`"),
-        ("node=*", ""),
-        ("node=1?", ""),
-        ("net.*[*node=1*family=ipv6]", ""),
-        ("net.*[*node=*]", ""),
-        ("", "1 to 200 characters"),
-        ("net.{a,b}", "holds letters"),
-        ("!", "1 to 200 characters"),
-        ("!!area=net", "holds letters"),
-        ("\u{1b}[31m", "holds letters"),
-    ] {
-        let (_, found) = read(&[term, "area=net"]);
-        match nearest {
+    for (term, nearest) in rows::<(String, String)>(TABLES, "unknown") {
+        let (_, found) = read(&[&term, "area=net"]);
+        match &*nearest {
             "" => assert_eq!(found, Vec::new(), "{term}"),
             _ => {
                 assert_eq!(found.len(), 1, "{term}");
                 let said = found[0].to_string();
-                assert!(said.contains(nearest), "{term}: {said}");
+                assert!(said.contains(&nearest), "{term}: {said}");
                 assert!(said.starts_with("--select: "), "{said}");
             }
         }
@@ -174,25 +112,8 @@ fn what_is_unknown_is_refused_with_the_nearest() {
 
 #[test]
 fn pools_and_points_are_known_with_the_cluster() {
-    for (term, said) in [
-        (
-            "pool=windows-2025",
-            "--select: there is no pool `windows-2025`\n  \
-             hint: did you mean `windows-2022`? known are: windows-2019, windows-2022",
-        ),
-        (
-            "net.node-to-service-ip[pool=windows-2025,source=windows-node]",
-            "--select: no check of this cluster is called \
-             `net.node-to-service-ip[pool=windows-2025,source=windows-node]`\n  \
-             hint: did you mean `net.node-to-service-ip[pool=windows-2022,source=windows-node]`?",
-        ),
-        (
-            "reject.*[pool=windows-2022*",
-            "--select: no check of this cluster is called `reject.*[pool=windows-2022*`\n  \
-             hint: `winconform plan` lists the checks of this cluster",
-        ),
-    ] {
-        let refused = selection(&[term]).apply(planned(&facts()), &facts());
+    for (term, said) in rows::<(String, String)>(TABLES, "unknown-in-the-cluster") {
+        let refused = selection(&[&term]).apply(planned(&facts()), &facts());
         let found = refused.expect_err("refused");
         assert_eq!(found.all().len(), 1);
         let near = found.all()[0].to_string();
@@ -264,7 +185,7 @@ fn fixtures_of_what_is_left_out_are_not_deployed() {
 
 #[test]
 fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
-    let listed = |terms: &[&str]| -> Vec<String> {
+    let listed = |terms: &[String]| -> Vec<String> {
         let selection = selection(terms);
         let wanted = SUITES
             .claims
@@ -272,27 +193,8 @@ fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
             .filter(|claim| selection.may_want(claim, &SUITES));
         wanted.map(|claim| claim.id.to_string()).collect()
     };
-    for (terms, expected) in [
-        (
-            &["pool=windows-2099"][..],
-            &["net.node-to-service-ip", "net.service-ip-from-pod"][..],
-        ),
-        (&["source=windows-node"], &["net.node-to-service-ip"]),
-        (
-            &["net.*[pool=windows-2022*", "!kind=limitation"],
-            &["net.service-ip-from-pod"],
-        ),
-        (
-            &["!pool=windows-2022", "!area=env"],
-            &[
-                "net.node-to-service-ip",
-                "net.service-ip-from-pod",
-                "reject.hostPID",
-            ],
-        ),
-        (&["area=env"], &["env.taint"]),
-    ] {
-        assert_eq!(listed(terms), expected, "{terms:?}");
+    for (terms, expected) in rows::<(Vec<String>, Vec<String>)>(TABLES, "listed") {
+        assert_eq!(listed(&terms), expected, "{terms:?}");
     }
 }
 
@@ -300,29 +202,8 @@ fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
 #[test]
 fn the_nearest_check_is_at_the_same_points() {
     let facts = facts();
-    for (term, near) in [
-        (
-            "net.service-ip-from-pod[pool=windows-2019,source=windows-node]",
-            "net.service-ip-from-pod[pool=windows-2019,source=windows-pod]",
-        ),
-        (
-            "net.service-ip-from-pod[pool=windows-2022,source=windows-node]",
-            "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
-        ),
-        (
-            "net.service-ip-from-pod[to=windows-2019,pool=windows-2022,source=linux-pod]",
-            "net.service-ip-from-pod[pool=windows-2022,source=linux-pod]",
-        ),
-        (
-            "net.service-ip-from-pod[pool=windows-2019*node=3]",
-            "net.service-ip-from-pod[pool=windows-2019,source=linux-pod]",
-        ),
-        (
-            "net.service-ip-from-pod[pool=windows-2025,source=linux-pod]",
-            "net.service-ip-from-pod[pool=windows-2022,source=linux-pod]",
-        ),
-    ] {
-        let refused = selection(&[term]).apply(planned(&facts), &facts);
+    for (term, near) in rows::<(String, String)>(TABLES, "nearest") {
+        let refused = selection(&[&term]).apply(planned(&facts), &facts);
         let said = refused.expect_err("refused").to_string();
         assert!(said.contains(&format!("did you mean `{near}`?")), "{said}");
     }
@@ -330,22 +211,10 @@ fn the_nearest_check_is_at_the_same_points() {
 
 #[test]
 fn cases_are_counted_that_may_be_wanted() {
-    for (terms, line, of_pools) in [
-        (&[][..], "reject.hostPID rejection 2 cases", false),
-        (
-            &["reject.*/privileged"],
-            "reject.hostPID rejection 1 case",
-            false,
-        ),
-        (
-            &["net.*[pool=windows-2022*"],
-            "net.service-ip-from-pod capability 1 case",
-            true,
-        ),
-    ] {
-        let text = list_text(&SUITES, &selection(terms));
+    for (terms, line, of_pools) in rows::<(Vec<String>, String, bool)>(TABLES, "counted") {
+        let text = list_text(&SUITES, &selection(&terms));
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains(line), "{terms:?}:\n{text}");
+        assert!(words.contains(&line), "{terms:?}:\n{text}");
         assert_eq!(text.contains("`winconform plan`"), of_pools, "{text}");
     }
     let json = list_json(&SUITES, &selection(&["reject.*/privileged"]));

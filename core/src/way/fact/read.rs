@@ -450,37 +450,14 @@ fn lacking(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
+
+    const TABLES: &str = include_str!("read.yaml");
 
     #[test]
     fn images_are_known_by_whole_segments_of_their_path() {
-        for (image, name, is) in [
-            (
-                "mcr.microsoft.com/windows/servercore:ltsc2022",
-                "windows/servercore",
-                true,
-            ),
-            (
-                "mcr.microsoft.com/windows/servercore/iis@sha256:0",
-                "windows/servercore",
-                true,
-            ),
-            (
-                "mirror:5000/ms/windows/servercore",
-                "windows/servercore",
-                true,
-            ),
-            (
-                "mcr.microsoft.com/windows/servercore-insider:1",
-                "windows/servercore",
-                false,
-            ),
-            ("registry.k8s.io/pause:3.10", "pause", true),
-            ("rancher/mirrored-pause:3.6", "pause", false),
-            ("example.com/app:pause", "pause", false),
-            ("pause", "pause", true),
-            ("", "pause", false),
-        ] {
-            assert_eq!(is_of(image, name), is, "{image}");
+        for (image, name, is) in rows::<(String, String, bool)>(TABLES, "images") {
+            assert_eq!(is_of(&image, &name), is, "{image}");
         }
     }
 

@@ -142,6 +142,9 @@ fn parts(reasons: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::rows;
+
+    const TABLES: &str = include_str!("said.yaml");
 
     fn read(message: &str) -> Option<(usize, Vec<(usize, Hindrance)>)> {
         let said = Said::parse(message)?;
@@ -151,39 +154,10 @@ mod tests {
 
     #[test]
     fn the_schedulers_words_are_read_by_their_parts() {
-        use Hindrance::{InsufficientCpu, InsufficientMemory, Other, Selector, UntoleratedTaint};
-        for (message, expected) in [
-            // kube-scheduler 1.37.0
-            (
-                "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 node(s) \
-                 had untolerated taint(s). preemption: 0/3 nodes are available: 3 Preemption is not \
-                 helpful for scheduling.",
-                (3, vec![(1, Selector), (2, UntoleratedTaint)]),
-            ),
-            (
-                "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 2 node(s) didn't \
-                 satisfy plugin(s) [NodeAffinity]. preemption: 0/3 nodes are available: 1 No preemption \
-                 victims found for incoming pod, 2 Preemption is not helpful for scheduling.",
-                (
-                    3,
-                    vec![(1, InsufficientCpu), (1, InsufficientMemory), (2, Selector)],
-                ),
-            ),
-            // 1.24 to 1.34
-            (
-                "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) \
-                 had untolerated taint {os: windows}. preemption: not eligible due to \
-                 preemptionPolicy=Never.",
-                (2, vec![(1, Selector), (1, UntoleratedTaint)]),
-            ),
-            // 1.23
-            (
-                "0/2 nodes are available: 1 node(s) had taint {os: windows}, that the pod didn't \
-                 tolerate, 1 node(s) were unschedulable.",
-                (2, vec![(1, UntoleratedTaint), (1, Other)]),
-            ),
-        ] {
-            assert_eq!(read(message), Some(expected), "{message}");
+        for (message, expected) in
+            rows::<(String, (usize, Vec<(usize, Hindrance)>))>(TABLES, "said")
+        {
+            assert_eq!(read(&message), Some(expected), "{message}");
         }
     }
 
