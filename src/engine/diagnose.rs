@@ -340,13 +340,12 @@ fn logs_of(pod: &Json) -> Vec<Log> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::tests::of_run;
     use super::*;
     use crate::cluster::fake::Fake;
-    use crate::transport::Env;
     use serde_json::json;
     use tokio::time::Instant;
     use winconform_core::facts::PoolName;
-    use winconform_core::record::Started;
     use winconform_core::way::{Trouble, TroubleKind};
 
     const POD: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux";
@@ -358,22 +357,7 @@ mod tests {
 
     /// A journal of a run, in which the fixture failed or not.
     fn journal(failed: bool) -> Journal {
-        let journal =
-            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
-        let started = Started {
-            schema: winconform_core::record::SCHEMA,
-            version: String::new(),
-            run: "r1".to_owned(),
-            context: String::new(),
-            unverified: false,
-            suites: String::new(),
-            profile: winconform_core::config::Profile::default(),
-            config: None,
-            selection: Vec::new(),
-            unchecked: Vec::new(),
-            waivers: Vec::new(),
-        };
-        journal.write(Event::RunStarted(started)).expect("written");
+        let journal = of_run();
         if failed {
             let trouble = Trouble::new(TroubleKind::FixtureFailed, "CrashLoopBackOff");
             let outcome = FixtureOutcome::Failed(trouble);

@@ -362,7 +362,6 @@ pub(super) mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use crate::cluster::labels;
-    use crate::transport::Env;
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
@@ -390,8 +389,7 @@ pub(super) mod tests {
             most: 16,
             images: Arc::new(Images::default()),
             second: None,
-            journal: Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
-                .expect("in memory"),
+            journal: super::super::journal::tests::in_memory(),
             domain: Arc::default(),
             copied: Arc::default(),
             pods: watch::channel(Watched::default()).1,

@@ -311,11 +311,11 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use winconform_core::record::{FixtureOutcome, SCHEMA, Started, read};
+    use winconform_core::record::{FixtureOutcome, SCHEMA, read};
     use winconform_core::way::{FixtureName, Trouble, TroubleKind};
 
     #[test]
@@ -335,19 +335,22 @@ mod tests {
     }
 
     fn started() -> Event {
-        Event::RunStarted(Started {
-            schema: SCHEMA,
-            version: "0".to_owned(),
-            run: "r".to_owned(),
-            context: "c".to_owned(),
-            unverified: false,
-            profile: winconform_core::config::Profile::default(),
-            config: None,
-            selection: Vec::new(),
-            unchecked: Vec::new(),
-            waivers: Vec::new(),
-            suites: "d".to_owned(),
-        })
+        let started = serde_json::json!({"schema": SCHEMA, "version": "0", "run": "r1",
+            "context": "c", "suites": "d"});
+        Event::RunStarted(serde_json::from_value(started).expect("a start"))
+    }
+
+    /// One in memory.
+    pub(in super::super) fn in_memory() -> Journal {
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}));
+        journal.expect("in memory")
+    }
+
+    /// One in memory, of a run that has started.
+    pub(in super::super) fn of_run() -> Journal {
+        let journal = in_memory();
+        journal.write(started()).expect("written");
+        journal
     }
 
     #[test]

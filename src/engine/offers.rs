@@ -86,22 +86,12 @@ async fn offers_within(
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::tests::of_run;
     use super::*;
     use crate::transport::registry;
-    use serde_json::json;
     use winconform_core::facts::WindowsBuild;
-    use winconform_core::record::{RunView, SCHEMA, Started, read};
+    use winconform_core::record::{RunView, read};
     use winconform_core::way::FixtureName;
-
-    fn journal() -> Journal {
-        let journal =
-            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
-        let started = json!({"schema": SCHEMA, "version": "", "run": "r1", "context": "",
-            "suites": ""});
-        let started: Started = serde_json::from_value(started).expect("a start");
-        journal.write(Event::RunStarted(started)).expect("written");
-        journal
-    }
 
     /// What is on record once these images were asked for, each in a pool.
     async fn noted(wanted: &[(Option<WindowsBuild>, &str, FixtureName)]) -> RunView {
@@ -133,7 +123,7 @@ mod tests {
                 .or_default()
                 .insert(*fixture);
         }
-        let journal = journal();
+        let journal = of_run();
         note_unoffered(Env::system(), journal.clone(), profile, pulls, pools).await;
         read(&journal.text()).expect("a record")
     }

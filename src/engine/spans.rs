@@ -223,29 +223,21 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use crate::transport::Env;
     use winconform_core::claims::{ClaimId, Kind};
     use winconform_core::plan::{CheckId, Fate, Point};
     use winconform_core::record::read;
     use winconform_core::verdict::{Role, Scope};
     use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};
 
+    use super::super::journal::tests::of_run;
     use super::*;
     use crate::cluster::fake::Fake;
 
     /// Between two rounds that look from nowhere.
     const PAUSE: Duration = Duration::from_secs(5);
 
-    fn started() -> Event {
-        let started = serde_json::json!({"schema": 4, "version": "0", "run": "r", "context": "c",
-            "suites": "s"});
-        Event::RunStarted(serde_json::from_value(started).expect("a start"))
-    }
-
     fn spans() -> (Spans, Journal) {
-        let journal =
-            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
-        journal.write(started()).expect("written");
+        let journal = of_run();
         let spans = Spans::new(journal.clone(), Instant::now(), &Fake::default().api());
         (spans, journal)
     }
