@@ -392,6 +392,7 @@ mod tests {
 
     /// A row of `pods.yaml`.
     #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Row {
         waits: Option<[String; 2]>,
         #[serde(default)]

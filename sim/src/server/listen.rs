@@ -211,8 +211,8 @@ impl Server {
         let authority = json!(ByteString(self.authority.clone().into_bytes()));
         include_str!("kubeconfig.yaml")
             .replace("ADDRESS", &address.to_string())
-            .replace("AUTHORITY", authority.text())
             .replace("TOKEN", self.shared.state().token.as_str())
+            .replace("AUTHORITY", authority.text())
     }
 
     /// Every object as it is now, by its kind's plural, its namespace and its name.

@@ -337,7 +337,7 @@ mod tests {
         pods.insert(key("new"), pod());
         let at = |pods: &Pods| pods.host_port("n", Protocol::Tcp, 8080).is_some();
         pods.remove(&key("old"));
-        assert!(at(&pods), "the newer has it");
+        assert!(at(&pods), "the other has it");
         pods.remove(&key("new"));
         assert!(!at(&pods));
     }

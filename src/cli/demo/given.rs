@@ -46,7 +46,7 @@ pub(super) fn read(args: &DemoArgs) -> Result<Given, CliError> {
 }
 
 /// Clusters that are served are told apart, as by those who go on with a run.
-pub(super) fn seed(args: &DemoArgs) -> u64 {
+fn seed(args: &DemoArgs) -> u64 {
     let usual = || {
         if args.serve.is_some() {
             rand::random()
