@@ -327,21 +327,25 @@ impl<'a> Removal<'a> {
             namespace: metadata["namespace"].as_str().map(str::to_owned),
             name: metadata["name"].as_str()?.to_owned(),
         };
-        let (deleting, why) = match metadata["deletionTimestamp"].as_str() {
+        let (deleting, mut why) = match metadata["deletionTimestamp"].as_str() {
             None => (Deleting::No, "it was not deleted".to_owned()),
-            Some(since) if metadata["deletionGracePeriodSeconds"] == 0 => (
-                Deleting::Forced,
-                format!("it is being deleted since {}", printable(since)),
-            ),
-            Some(since) => (
-                Deleting::Gracefully,
-                format!("it is being deleted since {}", printable(since)),
-            ),
+            Some(since) => {
+                let how = match metadata["deletionGracePeriodSeconds"] == 0 {
+                    true => Deleting::Forced,
+                    false => Deleting::Gracefully,
+                };
+                (
+                    how,
+                    format!("it is being deleted since {}", printable(since)),
+                )
+            }
         };
-        let why = match finalizers(item) {
-            Some(finalizers) => format!("{why}, held by {finalizers}"),
-            None => why,
-        };
+        let finalizers = [&metadata["finalizers"], &item["spec"]["finalizers"]];
+        let finalizers = finalizers.into_iter().filter_map(Json::as_array).flatten();
+        let finalizers: Vec<_> = finalizers.filter_map(Json::as_str).map(printable).collect();
+        if !finalizers.is_empty() {
+            why = format!("{why}, held by {}", finalizers.join(", "));
+        }
         let owners = metadata["ownerReferences"].as_array();
         let standing = Standing {
             uid: metadata["uid"].as_str()?.to_owned(),
@@ -404,18 +408,6 @@ impl<'a> Removal<'a> {
         removed.unlisted = self.unlisted.into_iter().collect();
         Ok(removed)
     }
-}
-
-fn finalizers(item: &Json) -> Option<String> {
-    let metadata = item["metadata"]["finalizers"].as_array();
-    let spec = item["spec"]["finalizers"].as_array();
-    let names: Vec<_> = [metadata, spec].into_iter().flatten().flatten().collect();
-    let names: Vec<_> = names
-        .iter()
-        .filter_map(|name| name.as_str())
-        .map(printable)
-        .collect();
-    (!names.is_empty()).then(|| names.join(", "))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::{Sink, SinkExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+use winconform_core::text::printable;
 use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
 
 use super::api::Api;
@@ -193,12 +194,8 @@ fn broken(error: &SocketError) -> Trouble {
             TroubleKind::OutputTruncated,
             "a message larger than any is kept",
         ),
-        other => Trouble::new(TroubleKind::ExecTransport, words_of(other)),
+        other => Trouble::new(TroubleKind::ExecTransport, printable(&other.to_string())),
     }
-}
-
-fn words_of(error: &SocketError) -> String {
-    winconform_core::text::printable(&error.to_string())
 }
 
 /// What a refused upgrade means.
