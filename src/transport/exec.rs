@@ -3,7 +3,6 @@
 //! kube's `AttachedProcess` can wait for ever when the stream dies without a status. Here every
 //! end of a stream ends the exec, and one without an exit status is trouble, never success.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -260,18 +259,16 @@ fn path(pod: &PodRef, request: &ExecRequest) -> String {
         encode(&pod.container),
     );
     for argument in request.argv() {
-        write!(path, "&command={}", encode_argument(argument))
-            .expect("writing to a String does not fail");
+        path.push_str(&format!("&command={}", encode_argument(argument)));
     }
     path
 }
 
 /// An argument as a query value; there dots are no steps.
 fn encode_argument(argument: &str) -> String {
-    if argument.bytes().all(|byte| byte == b'.') {
-        argument.to_owned()
-    } else {
-        encode(argument)
+    match argument.bytes().all(|byte| byte == b'.') {
+        true => argument.to_owned(),
+        false => encode(argument),
     }
 }
 
