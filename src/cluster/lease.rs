@@ -346,23 +346,15 @@ mod tests {
     const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
     async fn take(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
-        acquire(
-            &fake.api(),
-            "winconform",
-            "r1",
-            holder,
-            &Durations::default(),
-        )
-        .await
+        let (api, durations) = (fake.api(), Durations::default());
+        acquire(&api, "winconform", "r1", holder, &durations).await
     }
 
     fn anothers(fake: &Fake, holder: &str) {
         let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 20});
         let labels = json!({labels::MANAGED_BY: labels::WINCONFORM});
-        fake.put(
-            PATH,
-            json!({"metadata": {"name": "winconform", "labels": labels}, "spec": spec}),
-        );
+        let metadata = json!({"name": "winconform", "labels": labels});
+        fake.put(PATH, json!({"metadata": metadata, "spec": spec}));
     }
 
     #[tokio::test(start_paused = true)]

@@ -433,15 +433,10 @@ mod tests {
         let build = WindowsBuild::SERVER_2019;
         let key = name.at(Some(&PoolName::windows(build)));
         let placed = key.pool.is_some().then(pool);
-        objects(
-            &key,
-            "r1",
-            placed.as_ref(),
-            &Images::default(),
-            &Durations::default(),
-            Some("cluster.local"),
-        )
-        .expect("the manifests built in are valid")
+        let (images, durations) = (Images::default(), Durations::default());
+        let domain = Some("cluster.local");
+        let made = objects(&key, "r1", placed.as_ref(), &images, &durations, domain);
+        made.expect("the manifests built in are valid")
     }
 
     #[test]
@@ -453,10 +448,8 @@ mod tests {
                 assert_eq!(labels[labels::MANAGED_BY], labels::WINCONFORM, "{object}");
                 let metadata = &object["metadata"];
                 let scope = metadata["namespace"].as_str().or(metadata["name"].as_str());
-                assert!(
-                    scope.is_some_and(|scope| scope.ends_with("-r1")),
-                    "{object}"
-                );
+                let is_own = scope.is_some_and(|scope| scope.ends_with("-r1"));
+                assert!(is_own, "{object}");
             }
         }
     }
@@ -570,19 +563,10 @@ mod tests {
                 runtimes: runtimes.into_iter().map(str::to_owned).collect(),
                 ..pool()
             };
-            let images = Images::default();
-            let made = objects(
-                &key,
-                "r1",
-                Some(&pool),
-                &images,
-                &Durations::default(),
-                None,
-            );
-            assert!(
-                matches!(made, Err(ManifestError::NoHandler { .. })),
-                "{made:?}"
-            );
+            let (images, durations) = (Images::default(), Durations::default());
+            let made = objects(&key, "r1", Some(&pool), &images, &durations, None);
+            let refused = matches!(made, Err(ManifestError::NoHandler { .. }));
+            assert!(refused, "{made:?}");
         }
     }
 
@@ -686,14 +670,11 @@ mod tests {
     #[test]
     fn no_pod_of_ours_preempts_anyone() {
         let namespaces = objects_of(FixtureName::Namespaces);
-        let class = namespaces
-            .iter()
-            .find(|object| object["kind"] == "PriorityClass");
+        let mut classes = namespaces.iter();
+        let class = classes.find(|object| object["kind"] == "PriorityClass");
         let class = class.expect("a class of our own");
-        assert!(
-            class["value"].as_i64().is_some_and(|value| value < -10),
-            "{class}"
-        );
+        let is_low = class["value"].as_i64().is_some_and(|value| value < -10);
+        assert!(is_low, "{class}");
         assert_eq!(class["preemptionPolicy"], "Never");
         for name in FixtureName::ALL {
             for mut object in objects_of(name) {
