@@ -15,12 +15,12 @@ pub(super) fn run(command: ConfigCommand, screen: &Screen) -> Result<u8, CliErro
     match command {
         ConfigCommand::Example => screen.say(EXAMPLE),
         ConfigCommand::Schema => screen.say(&schema()),
-        ConfigCommand::Check(args) => check(args, screen)?,
+        ConfigCommand::Check(args) => check(&args, screen)?,
     }
     Ok(0)
 }
 
-fn check(args: ConfigCheckArgs, screen: &Screen) -> Result<(), CliError> {
+fn check(args: &ConfigCheckArgs, screen: &Screen) -> Result<(), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let shown = printable(&args.file.display().to_string());
     let select = SelectArgs { select: Vec::new() };
