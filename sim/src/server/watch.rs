@@ -45,10 +45,13 @@ struct Watch {
 pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> {
     let query = &ask.query;
     let selection = Selection::of(ask.kind, query)?;
-    let seconds = query.first("timeoutSeconds");
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    let version = query.first("resourceVersion").unwrap_or_default();
-    let version = version.to_owned();
+    let seconds = query
+        .first("timeoutSeconds")
+        .and_then(|text| text.parse().ok());
+    let version = query
+        .first("resourceVersion")
+        .unwrap_or_default()
+        .to_owned();
     let initial = query.is_set("sendInitialEvents");
     let bookmarks = query.is_set("allowWatchBookmarks");
     let state = shared.state();
@@ -70,11 +73,8 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
             return Err(Refusal::bad(why));
         }
         _ => {
-            let all = state.store.all(watch.ask.kind.plural, &watch.ask.namespace);
-            let taken = all.filter(|(_, object)| watch.selection.takes(object));
-            let taken: Vec<Object> = taken.map(|(_, object)| Arc::clone(object)).collect();
-            for object in &taken {
-                watch.tell("ADDED", object);
+            for object in watch.selection.all(&state.store, &watch.ask) {
+                watch.tell("ADDED", &object);
             }
             if initial {
                 watch.bookmark(true);
