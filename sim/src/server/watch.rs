@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt, stream};
 use http::StatusCode;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
@@ -83,15 +83,11 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
     }
     drop(state);
     let stop = shared.stop.clone();
-    let lines = stream::unfold((watch, stop), |(mut watch, stop)| async move {
-        let line = tokio::select! {
-            biased;
-            () = stop.cancelled() => return None,
-            line = watch.next() => line?,
-        };
-        Some((Ok::<_, Infallible>(Frame::data(line)), (watch, stop)))
+    let lines = stream::unfold(watch, |mut watch| async move {
+        let line = watch.next().await?;
+        Some((Ok::<_, Infallible>(Frame::data(line)), watch))
     });
-    let body = StreamBody::new(lines).boxed_unsync();
+    let body = StreamBody::new(lines.take_until(stop.cancelled_owned())).boxed_unsync();
     Ok(answered(StatusCode::OK, "application/json", body))
 }
 
