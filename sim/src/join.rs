@@ -99,42 +99,31 @@ impl Joined {
         client: Client,
         options: JoinOptions,
     ) -> Result<Self, JoinError> {
-        let JoinOptions {
-            topology,
-            faults,
-            seed,
-            speed,
-            prefix,
-            loopback,
-        } = options;
+        let (topology, loopback) = (&options.topology, &options.loopback);
+        let (speed, prefix) = (options.speed, &options.prefix);
         if !(speed.is_finite() && speed > 0.0) {
             return Err(JoinError::Speed(speed));
         }
-        let misfits = faults.misfits(&topology, &prefix);
+        let misfits = options.faults.misfits(topology, prefix);
         if !misfits.is_empty() {
             return Err(JoinError::Faults(misfits));
         }
         let version = halt.run_until_cancelled(version(&client)).await;
         let version = version.ok_or(JoinError::Interrupted)??;
-        let (nodes, listeners) = bind::bind(&loopback, &topology, &prefix).await?;
-        let outside = proxy::listen(&loopback).await.map_err(JoinError::Proxy)?;
+        let (nodes, listeners) = bind::bind(loopback, topology, prefix).await?;
+        let outside = proxy::listen(loopback).await.map_err(JoinError::Proxy)?;
         let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
         let tls = kubelet::listen_tls()?;
-        let switch = FaultSwitch::new(faults.at_start());
-        let mut cluster = Cluster::new(client, Clock::new(speed), seed, switch, nodes);
+        let switch = FaultSwitch::new(options.faults.at_start());
+        let mut cluster = Cluster::new(client, Clock::new(speed), options.seed, switch, nodes);
         cluster.traces = traces.clone();
         let cluster = Arc::new(cluster);
         if !topology.outside {
             cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
         }
         for (name, listener) in listeners {
-            let node = Arc::clone(&cluster.nodes[&name]);
-            cluster.spawn(kubelet::serve(
-                Arc::clone(&cluster),
-                node,
-                listener,
-                tls.clone(),
-            ));
+            let (all, node) = (Arc::clone(&cluster), Arc::clone(&cluster.nodes[&name]));
+            cluster.spawn(kubelet::serve(all, node, listener, tls.clone()));
         }
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
         network::begin(&cluster);
@@ -144,9 +133,8 @@ impl Joined {
             balancer: topology.load_balancer,
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
-        let claimed = halt
-            .run_until_cancelled(Box::pin(register::claim(&joined.cluster, &loopback)))
-            .await;
+        let claiming = Box::pin(register::claim(&joined.cluster, loopback));
+        let claimed = halt.run_until_cancelled(claiming).await;
         claimed.ok_or(JoinError::Interrupted)??;
         // Nor are pods of such nodes ours to run
         pods::watch::begin(&joined.cluster);
@@ -162,24 +150,20 @@ impl Joined {
             return Err(error);
         }
         let all = Arc::clone(&joined.cluster);
-        joined
-            .cluster
-            .spawn(async move { go_by(&all, &faults).await });
+        let going = async move { go_by(&all, &options.faults).await };
+        joined.cluster.spawn(going);
         Ok(joined)
     }
 
     /// Makes the nodes known.
     async fn arrive(&self, halt: &CancellationToken, version: &str) -> Result<(), JoinError> {
-        let interrupted = || JoinError::Interrupted;
         let registering = Box::pin(register::register(&self.cluster, version, halt));
-        unbroken(halt, registering)
-            .await
-            .ok_or_else(interrupted)??;
+        unbroken(halt, registering).await??;
         let settled = halt.run_until_cancelled(settle(&self.cluster)).await;
-        settled.ok_or_else(interrupted)?;
+        settled.ok_or(JoinError::Interrupted)?;
         if self.balancer {
             let beginning = Box::pin(balancer::begin(&self.cluster));
-            let begun = unbroken(halt, beginning).await.ok_or_else(interrupted)?;
+            let begun = unbroken(halt, beginning).await?;
             begun.map_err(JoinError::Balancer)?;
         }
         match halt.is_cancelled() {
@@ -290,12 +274,15 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
 
 /// Lets end by itself what could leave something behind, though not for ever once told to stop: the
 /// API server may do what a request says of which nobody awaits the answer any more.
-async fn unbroken<T>(halt: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
+async fn unbroken<T>(
+    halt: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> Result<T, JoinError> {
     let mut work = pin!(work);
     tokio::select! {
         biased;
-        done = &mut work => Some(done),
-        () = halt.cancelled() => timeout(HALTING, work).await.ok(),
+        done = &mut work => Ok(done),
+        () = halt.cancelled() => timeout(HALTING, work).await.map_err(|_| JoinError::Interrupted),
     }
 }
 
@@ -319,21 +306,16 @@ async fn settle(cluster: &Cluster) {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     // One list tells of most nodes that there is nothing to wait for
     let listed = nodes.list(&ListParams::default()).await;
-    let listed = listed
-        .map(|list| list.items)
-        .unwrap_or_default()
-        .into_iter();
-    let done = listed.filter(|node| untainted(Some(node)));
+    let listed = listed.map(|list| list.items).unwrap_or_default();
+    let done = listed.into_iter().filter(|node| untainted(Some(node)));
     let done: BTreeSet<String> = done.filter_map(|node| node.metadata.name).collect();
     for (name, node) in &cluster.nodes {
         if done.contains(name) || node.suffers(FaultKind::NodeNotReady, &faults) {
             continue;
         }
         if !await_node(cluster, name, SETTLING, untainted).await {
-            tracing::warn!(
-                node = name,
-                "the node keeps its not-ready taint: are there controllers?"
-            );
+            let why = "the node keeps its not-ready taint: are there controllers?";
+            tracing::warn!(node = name, "{why}");
             return;
         }
     }

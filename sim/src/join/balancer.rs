@@ -149,15 +149,13 @@ async fn tend(
     let deleted = service.metadata.deletion_timestamp.is_some();
     if deleted && held {
         cluster.clock.pass(TAKES).await;
-        return release(cluster, service).await;
+        return hold(cluster, service, false).await;
     }
     if deleted || !is_balanced(service) {
         return Ok(());
     }
     if !held {
-        let mut names = service.finalizers().to_vec();
-        names.push(FINALIZER.to_owned());
-        return hold(cluster, service, names).await;
+        return hold(cluster, service, true).await;
     }
     let Some(address) = address.filter(|_| !has_address(service)) else {
         return Ok(());
@@ -166,28 +164,22 @@ async fn tend(
     let ingress = json!([{"ip": address.to_string(), "ipMode": "VIP"}]);
     let patch = Patch::Merge(json!({"status": {"loadBalancer": {"ingress": ingress}}}));
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), &key.namespace);
-    let params = PatchParams::default();
-    let patched = cluster.insist("service", || {
-        services.patch_status(&key.name, &params, &patch)
-    });
+    let (name, params) = (&key.name, PatchParams::default());
+    let patched = cluster.insist("service", || services.patch_status(name, &params, &patch));
     gone(patched.await)
 }
 
-/// Takes the finalizer off.
-async fn release(cluster: &Cluster, service: &Service) -> kube::Result<()> {
+/// Puts the finalizer on a Service or takes it off, unless it has changed meanwhile.
+async fn hold(cluster: &Cluster, service: &Service, held: bool) -> kube::Result<()> {
     let mut names = service.finalizers().to_vec();
     names.retain(|name| name != FINALIZER);
-    hold(cluster, service, names).await
-}
-
-/// Gives a Service these finalizers, unless it has changed meanwhile.
-async fn hold(cluster: &Cluster, service: &Service, names: Vec<String>) -> kube::Result<()> {
+    names.extend(held.then(|| FINALIZER.to_owned()));
     let namespace = service.namespace().unwrap_or_default();
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), &namespace);
     let (name, params) = (service.name_any(), PatchParams::default());
     let version = service.resource_version();
-    let patch = json!({"metadata": {"resourceVersion": version, "finalizers": names}});
-    let patch = Patch::Merge(patch);
+    let meta = json!({"resourceVersion": version, "finalizers": names});
+    let patch = Patch::Merge(json!({"metadata": meta}));
     let patched = cluster.insist("service", || services.patch(&name, &params, &patch));
     gone(patched.await)
 }
@@ -202,7 +194,7 @@ pub(super) async fn remove(cluster: &Cluster) -> kube::Result<()> {
     let listed = cluster.insist("services", || all.list(&params)).await?;
     for service in listed.items {
         if is_ours(&service) {
-            release(cluster, &service).await?;
+            hold(cluster, &service, false).await?;
         }
     }
     cluster.traces.gone("service", OWN);

@@ -70,12 +70,11 @@ pub(super) async fn bind(
         false => Topology::MOST_NODES,
     };
     if many > most {
-        return Err(JoinError::TooManyNodes { nodes: many, most });
+        return Err(JoinError::TooManyNodes(many, most));
     }
     let families = topology.ip_families;
     if families.first() != "IPv4" {
-        let families = families.names();
-        return Err(JoinError::Families { families });
+        return Err(JoinError::Families(families.names()));
     }
     let places = Places::somewhere(loopback);
     let mut nodes = Nodes::new();
@@ -105,12 +104,8 @@ pub(super) async fn bind(
 /// Why a node, one of so many, has no listener.
 fn failed(source: io::Error, node: &str, address: Ipv4Addr, nodes: usize) -> JoinError {
     match source.raw_os_error() {
-        Some(TOO_MANY_FILES) => JoinError::Descriptors { nodes },
-        _ => JoinError::Listen {
-            node: node.to_owned(),
-            address,
-            source,
-        },
+        Some(TOO_MANY_FILES) => JoinError::Descriptors(nodes),
+        _ => JoinError::Listen(node.to_owned(), address, source),
     }
 }
 
@@ -148,7 +143,7 @@ mod tests {
         let many = vec![doubled.nodes[0].clone(); Topology::MOST_NODES];
         doubled.nodes.extend(many);
         let refused = bind(&Loopback::default(), &doubled, "").await;
-        assert!(matches!(refused, Err(JoinError::TooManyNodes { .. })));
+        assert!(matches!(refused, Err(JoinError::TooManyNodes(..))));
     }
 
     #[tokio::test]

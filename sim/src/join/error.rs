@@ -15,23 +15,15 @@ pub enum JoinError {
     /// The speed divides by nothing, or backwards.
     #[error("the speed `{0}` is not a positive number")]
     Speed(f64),
-    /// More nodes than addresses.
-    #[error("{nodes} nodes are more than the {most} that one simulator can have")]
-    TooManyNodes {
-        /// How many there were to be.
-        nodes: usize,
-        /// How many there can be.
-        most: usize,
-    },
-    /// Nodes whose first address nobody could reach.
+    /// More nodes than addresses: how many there were to be, and how many there can be.
+    #[error("{0} nodes are more than the {1} that one simulator can have")]
+    TooManyNodes(usize, usize),
+    /// Nodes whose first address nobody could reach: the families, in their order.
     #[error(
-        "`ip-families` are {families:?}: nodes join an API server with IPv4 first alone, as it reaches them on \
+        "`ip-families` are {0:?}: nodes join an API server with IPv4 first alone, as it reaches them on \
          loopback, where IPv6 has one address"
     )]
-    Families {
-        /// The families, in their order.
-        families: &'static [&'static str],
-    },
+    Families(&'static [&'static str]),
     /// Two nodes of one name.
     #[error("two nodes are called `{0}`")]
     SameName(String),
@@ -47,25 +39,15 @@ pub enum JoinError {
          nodes do not speak: exec and all that looks through it would not work"
     )]
     TooOld(String),
-    /// No socket for a kubelet.
-    #[error("failed to listen on `{address}` for the kubelet of `{node}`")]
-    Listen {
-        /// The node.
-        node: String,
-        /// Its address.
-        address: Ipv4Addr,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// No more sockets for kubelets.
+    /// No socket for the kubelet of a node at its address.
+    #[error("failed to listen on `{1}` for the kubelet of `{0}`")]
+    Listen(String, Ipv4Addr, #[source] std::io::Error),
+    /// No more sockets for the kubelets of so many nodes.
     #[error(
-        "{nodes} nodes need a listener each, and this process may not have that many files open: raise the \
-         limit, say with `ulimit -n {}`", nodes * 2 + 1000
+        "{0} nodes need a listener each, and this process may not have that many files open: raise the \
+         limit, say with `ulimit -n {files}`", files = .0 * 2 + 1000
     )]
-    Descriptors {
-        /// How many nodes there were to be.
-        nodes: usize,
-    },
+    Descriptors(usize),
     /// No socket for the proxy of outside clients.
     #[error("failed to listen on loopback for outside clients")]
     Proxy(#[source] std::io::Error),
@@ -87,13 +69,8 @@ pub enum JoinError {
         ago: i64,
     },
     /// The API server does not take a node.
-    #[error("failed to register node `{node}`")]
-    Register {
-        /// The node.
-        node: String,
-        /// Why.
-        source: kube::Error,
-    },
+    #[error("failed to register node `{0}`")]
+    Register(String, #[source] kube::Error),
     /// The API server does not take the load balancer's Service.
     #[error("failed to make the load balancer's own Service")]
     Balancer(#[source] kube::Error),

@@ -19,14 +19,9 @@ use crate::node::{self, LEASES};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LeaveError {
-    /// The API server refused.
-    #[error("failed to delete {what} of the simulated nodes")]
-    Refused {
-        /// What may be left.
-        what: &'static str,
-        /// Why.
-        source: kube::Error,
-    },
+    /// The API server refused to delete what may be left.
+    #[error("failed to delete {0} of the simulated nodes")]
+    Refused(&'static str, #[source] kube::Error),
     /// The API server did not answer in time.
     #[error("failed to delete the simulated nodes within a minute")]
     TimedOut,
@@ -56,7 +51,7 @@ pub(super) async fn made(cluster: &Cluster) -> Result<Made, LeaveError> {
 }
 
 pub(super) fn refused(what: &'static str) -> impl Fn(kube::Error) -> LeaveError + Copy {
-    move |source| LeaveError::Refused { what, source }
+    move |source| LeaveError::Refused(what, source)
 }
 
 /// Removes nodes with their leases and pods, and nothing of others of the same names.
@@ -66,18 +61,15 @@ pub(super) async fn remove(cluster: &Cluster, made: &Made) -> Result<(), LeaveEr
         return Ok(());
     }
     let nodes: Api<Node> = Api::all(client.clone());
-    let named = made
-        .iter()
-        .map(|(name, uid)| (nodes.clone(), name.clone(), Some(uid.clone())));
+    let named = made.iter();
+    let named = named.map(|(name, uid)| (nodes.clone(), name.clone(), Some(uid.clone())));
     delete(cluster, "nodes", named, |name| traces.gone("node", name)).await?;
     // The garbage collector would come for them in time, where there is one
     let all = ListParams::default();
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
-    let found = cluster
-        .insist("leases", || leases.list_metadata(&all))
-        .await;
-    let owned = found.map_err(refused("leases"))?.items.into_iter();
-    let owned = owned
+    let found = cluster.insist("leases", || leases.list_metadata(&all));
+    let found = found.await.map_err(refused("leases"))?.items.into_iter();
+    let owned = found
         .map(|lease| lease.metadata)
         .filter(|lease| is_of(lease, made));
     let owned = owned.map(|lease| (leases.clone(), lease.name.unwrap_or_default(), lease.uid));
@@ -87,14 +79,11 @@ pub(super) async fn remove(cluster: &Cluster, made: &Made) -> Result<(), LeaveEr
     let pods: Api<Pod> = Api::all(client.clone());
     for _ in 0..2 {
         let found = cluster.insist("pods", || pods.list(&bound)).await;
-        let ours = found
-            .map_err(refused("pods"))?
-            .items
-            .into_iter()
-            .filter(|pod| {
-                let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-                node.is_some_and(|node| made.contains_key(node))
-            });
+        let found = found.map_err(refused("pods"))?.items.into_iter();
+        let ours = found.filter(|pod| {
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            node.is_some_and(|node| made.contains_key(node))
+        });
         let ours = ours.map(|pod| {
             let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
             (pods, pod.name_any(), pod.metadata.uid)
@@ -112,17 +101,18 @@ async fn delete<K: Clone + Debug + DeserializeOwned>(
     gone_too: impl Fn(&str),
 ) -> Result<(), LeaveError> {
     let gone_too = &gone_too;
-    let deleted =
-        stream::iter(all.map(Ok)).try_for_each_concurrent(AT_ONCE, |(api, name, uid)| async move {
-            let own = Preconditions {
-                uid,
-                resource_version: None,
-            };
-            let now = DeleteParams::default().grace_period(0).preconditions(own);
-            gone(cluster.insist(what, || api.delete(&name, &now)).await)?;
-            gone_too(&name);
-            Ok(())
-        });
+    let delete = |(api, name, uid): (Api<K>, String, Option<String>)| async move {
+        let resource_version = None;
+        let own = Preconditions {
+            resource_version,
+            uid,
+        };
+        let now = DeleteParams::default().grace_period(0).preconditions(own);
+        gone(cluster.insist(what, || api.delete(&name, &now)).await)?;
+        gone_too(&name);
+        Ok(())
+    };
+    let deleted = stream::iter(all.map(Ok)).try_for_each_concurrent(AT_ONCE, delete);
     deleted.await.map_err(refused(what))
 }
 

@@ -48,12 +48,11 @@ pub(super) async fn reached(cluster: &Cluster) -> Result<(), Unreached> {
             "tolerations": [{"operator": "Exists"}],
         },
     });
-    let made = serde_json::from_value(pod).map_err(kube::Error::SerdeError);
-    let made = match made {
-        Ok(pod) => pods.create(&PostParams::default(), &pod).await,
-        Err(error) => Err(error),
+    let made = async {
+        let pod = serde_json::from_value(pod).map_err(kube::Error::SerdeError)?;
+        pods.create(&PostParams::default(), &pod).await
     };
-    if let Err(error) = made {
+    if let Err(error) = made.await {
         tracing::debug!(%error, "whether kubelets are reached is not known");
         return Ok(());
     }

@@ -23,10 +23,7 @@ use crate::node::{self, LEASES, MANAGED};
 const ACCEPTING: Duration = Duration::from_secs(1);
 
 fn refused(node: &str, source: kube::Error) -> JoinError {
-    JoinError::Register {
-        node: node.to_owned(),
-        source,
-    }
+    JoinError::Register(node.to_owned(), source)
 }
 
 /// Makes sure that the names of all nodes are free, and removes what an earlier simulator has left
@@ -52,7 +49,7 @@ pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), 
     }
     let names: Vec<String> = left.keys().cloned().collect();
     // An earlier simulator was killed before it could leave
-    if let Err(LeaveError::Refused { source, .. }) = remove(cluster, &left).await {
+    if let Err(LeaveError::Refused(_, source)) = remove(cluster, &left).await {
         return Err(refused(&names.join(", "), source));
     }
     // Its address was one of the nodes that are gone

@@ -55,13 +55,9 @@ fn account(state: &mut State, namespace: &str, spec: &mut Value) -> Result<(), S
     };
     spec["serviceAccountName"] = json!(own);
     spec["serviceAccount"] = json!(own);
-    let account = state
-        .store
-        .get("serviceaccounts", &Key::new(namespace, &own));
-    let account = account.ok_or_else(|| {
-        format!(
-            "error looking up service account {namespace}/{own}: serviceaccount \"{own}\" not found"
-        )
+    let key = Key::new(namespace, &own);
+    let account = state.store.get("serviceaccounts", &key).ok_or_else(|| {
+        format!("error looking up service account {key}: serviceaccount \"{own}\" not found")
     })?;
     let mounts = [&*spec, &**account].map(|of| of["automountServiceAccountToken"].as_bool());
     if mounts.into_iter().flatten().next() == Some(false) {
@@ -72,10 +68,8 @@ fn account(state: &mut State, namespace: &str, spec: &mut Value) -> Result<(), S
     let mut mounted = false;
     for list in ["initContainers", "containers"] {
         for container in spec.items_mut(list) {
-            if !container["volumeMounts"]
-                .items()
-                .any(|mount| mount["mountPath"] == at)
-            {
+            let mut mounts = container["volumeMounts"].items();
+            if !mounts.any(|mount| mount["mountPath"] == at) {
                 let mount = json!({"name": volume, "readOnly": true, "mountPath": at});
                 container["volumeMounts"].push(mount);
                 mounted = true;
@@ -100,10 +94,11 @@ fn priority(state: &State, spec: &mut Value) -> Result<(), String> {
     let named = spec["priorityClassName"].text();
     let class = match named {
         "" => {
-            let mut classes = state.store.all("priorityclasses", "");
-            classes
-                .find(|(_, class)| class["globalDefault"] == true)
-                .map(|(_, class)| class)
+            let mut all = state
+                .store
+                .all("priorityclasses", "")
+                .map(|(_, class)| class);
+            all.find(|class| class["globalDefault"] == true)
         }
         named => {
             let class = state.store.global("priorityclasses", named);

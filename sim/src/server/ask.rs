@@ -2,6 +2,7 @@
 
 use http::Method;
 
+use super::change::Part;
 use super::kinds::{KINDS, Kind, UNSERVED};
 use super::refusal::Refusal;
 use crate::query::Query;
@@ -37,8 +38,11 @@ impl Ask {
         self.query.first("dryRun") == Some("All")
     }
 
-    pub(super) fn names_status(&self) -> bool {
-        self.subresource == "status"
+    pub(super) fn part(&self) -> Part {
+        match self.subresource == "status" {
+            true => Part::Status,
+            false => Part::Main,
+        }
     }
 }
 

@@ -42,16 +42,11 @@ impl State {
         let meta = &live["metadata"];
         let is_namespace = kind.plural == "namespaces";
         let (uid, version) = (&deletion.uid, &deletion.version);
-        for (what, given, is, happened) in [
-            ("UID", uid, &meta["uid"], "deleted and then recreated"),
-            (
-                "ResourceVersion",
-                version,
-                &meta["resourceVersion"],
-                "modified",
-            ),
+        for (what, given, field, happened) in [
+            ("UID", uid, "uid", "deleted and then recreated"),
+            ("ResourceVersion", version, "resourceVersion", "modified"),
         ] {
-            let is = is.text();
+            let is = meta[field].text();
             let Some(given) = given.as_deref().filter(|given| *given != is) else {
                 continue;
             };

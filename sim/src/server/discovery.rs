@@ -6,7 +6,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::kinds::{KINDS, Kind};
+use super::kinds::{KINDS, Kind, root};
 use super::refusal::Refusal;
 use super::serve::{Answer, Shared, json, text, told};
 
@@ -140,16 +140,12 @@ fn entries(kind: &Kind) -> Vec<Value> {
     if !kind.short.is_empty() {
         own["shortNames"] = json!([kind.short]);
     }
-    let in_all = [
-        "Pod",
-        "Service",
-        "DaemonSet",
-        "HorizontalPodAutoscaler",
-        "CronJob",
-        "Job",
-    ];
-    // And all that can be scaled
-    if in_all.contains(&kind.name) || kind.subresources.contains(&"scale") {
+    let is_work = matches!(
+        kind.name,
+        "Pod" | "Service" | "DaemonSet" | "CronJob" | "Job"
+    );
+    let scales = kind.name == "HorizontalPodAutoscaler" || kind.subresources.contains(&"scale");
+    if is_work || scales {
         own["categories"] = json!(["all"]);
     }
     let below = kind.subresources.iter().map(|below| {
@@ -168,10 +164,7 @@ fn entries(kind: &Kind) -> Vec<Value> {
 
 fn index() -> Value {
     let paths = served().into_iter().map(|(group, version)| {
-        let path = match group {
-            "" => format!("api/{version}"),
-            group => format!("apis/{group}/{version}"),
-        };
+        let path = root(group, version);
         let at = json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
         (path, at)
     });

@@ -83,17 +83,11 @@ impl Kind {
 
     /// Where the objects of a namespace are, or all of a kind that has none.
     pub(super) fn path(&self, namespace: &str) -> String {
-        let (root, plural) = (self.root(), self.plural);
+        let (root, plural) = (root(self.group, self.version), self.plural);
         match self.namespaced {
-            true => format!("{root}/namespaces/{namespace}/{plural}"),
-            false => format!("{root}/{plural}"),
+            true => format!("/{root}/namespaces/{namespace}/{plural}"),
+            false => format!("/{root}/{plural}"),
         }
-    }
-
-    /// Where all of its group and version is: `/api/v1`, `/apis/apps/v1`.
-    fn root(&self) -> String {
-        let below = if self.group.is_empty() { "api" } else { "apis" };
-        format!("/{below}/{}", self.api_version())
     }
 
     /// The one of this plural in this group, in the version that is served.
@@ -115,6 +109,14 @@ impl Kind {
     pub(super) fn named(plural: &str) -> &'static Self {
         let found = KINDS.iter().find(|kind| kind.plural == plural);
         found.expect("controllers name kinds of the table")
+    }
+}
+
+/// Where all of a group and version is: `api/v1`, `apis/apps/v1`.
+pub(super) fn root(group: &str, version: &str) -> String {
+    match group {
+        "" => format!("api/{version}"),
+        group => format!("apis/{group}/{version}"),
     }
 }
 

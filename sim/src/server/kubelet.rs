@@ -1,6 +1,7 @@
 //! Exec and logs: asked of the node's kubelet, whose answer is the client's.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -82,9 +83,6 @@ const OF_LOGS: [&str; 5] = [
     "limitBytes",
 ];
 
-/// What a real kubelet would heed.
-const OF_LOGS_UNSERVED: [&str; 2] = ["sinceSeconds", "sinceTime"];
-
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     ask: &Ask,
@@ -94,7 +92,8 @@ pub(super) async fn answer(
         let terminal = "a terminal: exec without `tty` needs none";
         return Err(Refusal::unserved(terminal));
     }
-    let mut unserved = OF_LOGS_UNSERVED.into_iter();
+    // What a real kubelet would heed
+    let mut unserved = ["sinceSeconds", "sinceTime"].into_iter();
     if let Some(option) = unserved.find(|one| ask.query.first(one).is_some()) {
         return Err(Refusal::unserved(format_args!("logs by `{option}`")));
     }
@@ -121,13 +120,9 @@ pub(super) async fn answer(
     }
     let near = hyper::upgrade::on(&mut request);
     let unreached = |error: kube::Error| {
-        let mut words = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(error) = cause {
-            words = format!("{words}: {error}");
-            cause = error.source();
-        }
-        Refusal::internal(format_args!("error dialing backend: {words}"))
+        let causes = std::iter::successors(Some(&error as &dyn Error), |error| (*error).source());
+        let words: Vec<String> = causes.map(ToString::to_string).collect();
+        Refusal::internal(format_args!("error dialing backend: {}", words.join(": ")))
     };
     let mut response = client.send(onward).await.map_err(unreached)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -161,7 +156,7 @@ async fn said(response: Response<Body>) -> Refusal {
     let body = response.into_body().collect().await;
     let body = body.map(Collected::to_bytes).unwrap_or_default();
     let words = String::from_utf8_lossy(&body).trim_end().to_owned();
-    Refusal::of_node(code, words)
+    Refusal::new(code, words)
 }
 
 /// The kubelet's address, and what is asked of it.
@@ -169,12 +164,12 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let state = shared.state();
     let key = Key::new(&ask.namespace, &ask.name);
     let pod = state.live(ask.kind, &key)?;
-    let named = pod["spec"]["nodeName"].text();
-    if named.is_empty() {
+    let host = pod["spec"]["nodeName"].text();
+    if host.is_empty() {
         let why = format!("pod {} does not have a host assigned", ask.name);
         return Err(Refusal::bad(why));
     }
-    let node = state.live(Kind::named("nodes"), &Key::new("", named))?;
+    let node = state.live(Kind::named("nodes"), &Key::new("", host))?;
     let addresses = &node["status"]["addresses"];
     let internal = addresses
         .items()
@@ -186,26 +181,20 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     };
     // `kubectl.kubernetes.io/default-container` is the client's affair
     let first = pod["spec"]["containers"][0]["name"].text();
-    let container = ask
-        .query
-        .first("container")
-        .filter(|named| !named.is_empty());
-    let container = container.unwrap_or(first);
+    let named = ask.query.first("container").unwrap_or_default();
+    let container = if named.is_empty() { first } else { named };
     let mut query = form_urlencoded::Serializer::new(String::new());
     let mut pass = |name: &str, named: &str| {
         for value in ask.query.all(name) {
             query.append_pair(named, &value);
         }
     };
-    match ask.subresource.as_str() {
-        "log" => OF_LOGS.into_iter().for_each(|name| pass(name, name)),
-        _ => OF_EXECS
-            .into_iter()
-            .for_each(|(name, named)| pass(name, named)),
-    }
-    let root = match ask.subresource.as_str() {
-        "log" => "containerLogs",
-        other => other,
+    let root = if ask.subresource == "log" {
+        OF_LOGS.iter().for_each(|name| pass(name, name));
+        "containerLogs"
+    } else {
+        OF_EXECS.iter().for_each(|(name, named)| pass(name, named));
+        &ask.subresource
     };
     let (namespace, name, query) = (&ask.namespace, &ask.name, query.finish());
     let path = format!("/{root}/{namespace}/{name}/{container}?{query}");

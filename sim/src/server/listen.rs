@@ -81,14 +81,9 @@ impl Default for ServerOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Nothing is recorded of the version.
-    #[error("nothing is recorded of Kubernetes {version}, but of {known}")]
-    Version {
-        /// The version asked for.
-        version: String,
-        /// Those that are known.
-        known: String,
-    },
+    /// Nothing is recorded of the version asked for, but of others.
+    #[error("nothing is recorded of Kubernetes {0}, but of {1}")]
+    Version(String, String),
     /// The address cannot be listened at.
     #[error("failed to listen at {address}")]
     Listen {
@@ -122,9 +117,9 @@ impl Server {
 
     /// Starts a server that nobody reaches yet but by [`Server::client`].
     pub fn start(options: &ServerOptions) -> Result<Self, ServerError> {
-        let recorded = Recorded::of(&options.version).ok_or_else(|| ServerError::Version {
-            version: options.version.clone(),
-            known: versions().collect::<Vec<_>>().join(", "),
+        let recorded = Recorded::of(&options.version).ok_or_else(|| {
+            let known = versions().collect::<Vec<_>>().join(", ");
+            ServerError::Version(options.version.clone(), known)
         })?;
         let (tls, authority) = self_signed(&NAMES)?;
         let mut state = State::new(recorded, options.seed, authority.clone());
@@ -132,8 +127,8 @@ impl Server {
         state.wall = options.loopback.wall;
         begin(&mut state);
         for object in &options.objects {
-            let refused =
-                |why| ServerError::Object(format!("{}: {why}", object["metadata"]["name"]));
+            let name = &object["metadata"]["name"];
+            let refused = |why| ServerError::Object(format!("{name}: {why}"));
             seed(&mut state, object.clone()).map_err(refused)?;
             controllers::settle(&mut state);
         }
@@ -183,13 +178,9 @@ impl Server {
     pub async fn listen(&self, port: u16) -> Result<SocketAddr, ServerError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let failed = |source| ServerError::Listen { address, source };
-        let listening = self
-            .shared
-            .kubelets
-            .loopback
-            .listen(Ipv4Addr::LOCALHOST, port)
-            .await;
-        let listener = listening.map_err(failed)?;
+        let loopback = &self.shared.kubelets.loopback;
+        let listener = loopback.listen(Ipv4Addr::LOCALHOST, port).await;
+        let listener = listener.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {
@@ -222,10 +213,8 @@ impl Server {
             let all = state.store.all(kind.plural, "");
             all.map(|(key, object)| {
                 let Key { namespace, name } = key.clone();
-                (
-                    (kind.plural.to_owned(), namespace, name),
-                    Value::clone(object),
-                )
+                let at = (kind.plural.to_owned(), namespace, name);
+                (at, Value::clone(object))
             })
         };
         KINDS.iter().flat_map(of).collect()

@@ -12,8 +12,9 @@ use super::controllers;
 use super::create::bare;
 use super::delete::{Deleted, Deletion};
 use super::fields::Fields;
+use super::kinds::Kind;
 use super::patch::{Form, patched};
-use super::refusal::{Cause, Refusal};
+use super::refusal::{Cause, Refusal, details};
 use super::selector::Selection;
 use super::serve::{Answer, Shared, accepts, json, media_type, told};
 use super::state::State;
@@ -37,7 +38,7 @@ pub(super) fn answer(
         return Ok(answer);
     }
     is_known(ask, head, body)?;
-    let (dry, part) = (ask.dry_run(), part(ask));
+    let (dry, part) = (ask.dry_run(), ask.part());
     let (found, created) = (StatusCode::OK, StatusCode::CREATED);
     let (code, value) = shared.step(|state| match (ask.verb, ask.subresource.as_str()) {
         (Verb::Create, "binding") => {
@@ -85,18 +86,18 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     // What a patch takes away has no type
     bare(&mut body);
     // A JSON patch is none of the kind
-    if !body.is_object() {
-        return Ok(());
-    }
-    let unknown = shape::unknown_fields(ask.kind, &body)?;
+    let unknown = match body.is_object() {
+        true => shape::unknown_fields(ask.kind, &body)?,
+        false => Vec::new(),
+    };
     let Some(first) = unknown.first() else {
         return Ok(());
     };
-    let all = unknown.iter();
-    let all: Vec<String> = all
-        .map(|field| format!("unknown field {field:?}"))
-        .collect();
-    let why = format!("strict decoding error: {}", all.join(", "));
+    let all = unknown
+        .iter()
+        .map(|field| format!("unknown field {field:?}"));
+    let all = all.collect::<Vec<_>>().join(", ");
+    let why = format!("strict decoding error: {all}");
     match ask.verb {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
@@ -121,23 +122,13 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
     let mut state = shared.state();
     if !ask.name.is_empty() {
         // Of an object that must be there
-        state
-            .live(ask.kind, &Key::new(&ask.namespace, &ask.name))
-            .ok()?;
+        let key = Key::new(&ask.namespace, &ask.name);
+        state.store.get(ask.kind.plural, &key)?;
     }
-    let path = head.uri.path();
-    let now = state.wall.now();
-    let (code, answer) = state
-        .recorded
-        .answer(verb, path, &ask.namespace, &body, now)?;
+    let (path, now) = (head.uri.path(), state.wall.now());
+    let recorded = &mut state.recorded;
+    let (code, answer) = recorded.answer(verb, path, &ask.namespace, &body, now)?;
     Some(told(StatusCode::from_u16(code).ok()?, answer.to_string()))
-}
-
-fn part(ask: &Ask) -> Part {
-    match ask.names_status() {
-        true => Part::Status,
-        false => Part::Main,
-    }
 }
 
 fn form_of(head: &Parts) -> Result<Form, Refusal> {
@@ -163,12 +154,7 @@ pub(super) fn metadata_of(value: &Value) -> Value {
 }
 
 fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
-    let selection = Selection::of(ask.kind, &ask.query)?;
-    let all = state.store.all(ask.kind.plural, &ask.namespace);
-    let taken = all
-        .map(|(_, object)| object)
-        .filter(|object| selection.takes(object));
-    let items: Vec<Object> = taken.cloned().collect();
+    let items = Selection::of(ask.kind, &ask.query)?.all(&state.store, ask);
     let version = state.store.version();
     if accepts(head, "Table") {
         let table = table::of(state, ask, &items);
@@ -224,27 +210,21 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     })
 }
 
-/// Whose deletion is answered with what is deleted (`ReturnDeletedObject` of the registries).
-const RETURNED: [&str; 6] = [
-    "pods",
-    "services",
-    "serviceaccounts",
-    "persistentvolumes",
-    "persistentvolumeclaims",
-    "podtemplates",
-];
+/// Whether a deletion is answered with what is deleted (`ReturnDeletedObject` of the registries).
+fn returns(kind: &Kind) -> bool {
+    let claims = ["persistentvolumes", "persistentvolumeclaims"];
+    let others = ["pods", "services", "serviceaccounts", "podtemplates"];
+    claims.contains(&kind.plural) || others.contains(&kind.plural)
+}
 
 fn deletion_told(ask: &Ask, deleted: Deleted) -> Object {
     match deleted {
         Deleted::Goes(object) => object,
-        Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object,
+        Deleted::Gone(object) if returns(ask.kind) => object,
         Deleted::Gone(object) => {
-            let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object["metadata"]["uid"]});
-            if !ask.kind.group.is_empty() {
-                details["group"] = json!(ask.kind.group);
-            }
             let mut status = success();
-            status["details"] = details;
+            status["details"] = details(ask.kind, &ask.name);
+            status["details"]["uid"] = object["metadata"]["uid"].clone();
             status.into()
         }
     }

@@ -61,7 +61,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    fn new(code: u16, message: impl Into<String>) -> Self {
+    pub(super) fn new(code: u16, message: impl Into<String>) -> Self {
         let reason = match code {
             400 => "BadRequest",
             401 => "Unauthorized",
@@ -88,11 +88,14 @@ impl Refusal {
         self
     }
 
-    fn of(mut self, kind: &Kind, name: &str) -> Self {
-        self.details = json!({"name": name, "kind": kind.plural});
-        if !kind.group.is_empty() {
-            self.details["group"] = json!(kind.group);
-        }
+    /// What is said of an object: `pods "x" …`.
+    fn of(code: u16, kind: &Kind, name: &str, words: &str) -> Self {
+        let message = format!("{} \"{name}\" {words}", kind.resource());
+        Self::new(code, message).with(kind, name)
+    }
+
+    fn with(mut self, kind: &Kind, name: &str) -> Self {
+        self.details = details(kind, name);
         self
     }
 
@@ -110,11 +113,13 @@ impl Refusal {
 
     /// What is applied and has a field that the kind has not (structured-merge-diff).
     pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
-        let Kind { version, name, .. } = kind;
-        let (group, meta) = (
-            kind.group,
-            [&meta["namespace"], &meta["name"]].map(Fields::text),
-        );
+        let Kind {
+            group,
+            version,
+            name,
+            ..
+        } = kind;
+        let meta = [&meta["namespace"], &meta["name"]].map(Fields::text);
         let message = format!(
             "failed to create typed patch object ({}; {group}/{version}, Kind={name}): .{field}: field not \
              declared in schema",
@@ -124,8 +129,7 @@ impl Refusal {
     }
 
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
-        Self::new(403, message).of(kind, name)
+        Self::of(403, kind, name, &format!("is forbidden: {why}"))
     }
 
     /// Of whom nobody knows who it is.
@@ -134,8 +138,7 @@ impl Refusal {
     }
 
     pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} \"{name}\" not found", kind.resource());
-        Self::new(404, message).of(kind, name)
+        Self::of(404, kind, name, "not found")
     }
 
     /// A path that leads to nothing that any server has.
@@ -144,16 +147,13 @@ impl Refusal {
     }
 
     pub(super) fn exists(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", kind.resource());
-        Self::new(409, message)
-            .because("AlreadyExists")
-            .of(kind, name)
+        Self::of(409, kind, name, "already exists").because("AlreadyExists")
     }
 
     pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
         let what = kind.resource();
         let message = format!("Operation cannot be fulfilled on {what} \"{name}\": {why}");
-        Self::new(409, message).of(kind, name)
+        Self::new(409, message).with(kind, name)
     }
 
     /// What was to be of some UID or version and is of another.
@@ -177,13 +177,13 @@ impl Refusal {
         (given, is): (&str, &str),
         happened: &str,
     ) -> Self {
-        let mut refusal = Self::new(409, "").of(kind, name);
-        refusal.details["kind"] = json!(kind.name);
         let of = of_group(kind.name, kind.group);
-        refusal.message = format!(
+        let message = format!(
             "Operation cannot be fulfilled on {of} \"{name}\": the {what} in the precondition ({given}) does \
              not match the {what} in record ({is}). The object might have been {happened}"
         );
+        let mut refusal = Self::new(409, message).with(kind, name);
+        refusal.details["kind"] = json!(kind.name);
         refusal
     }
 
@@ -211,8 +211,9 @@ impl Refusal {
 
     pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let of = of_group(kind, group);
-        let all = causes.iter();
-        let all = all.map(|cause| format!("{}: {}", cause.field, cause.message));
+        let all = causes
+            .iter()
+            .map(|one| format!("{}: {}", one.field, one.message));
         let all = match all.collect::<Vec<_>>().as_slice() {
             [one] => one.clone(),
             all => format!("[{}]", all.join(", ")),
@@ -243,11 +244,6 @@ impl Refusal {
         Self::new(500, message)
     }
 
-    /// What a kubelet answered with.
-    pub(super) fn of_node(code: u16, message: String) -> Self {
-        Self::new(code, message)
-    }
-
     /// What a real server does and this one does not.
     pub(super) fn unserved(what: impl fmt::Display) -> Self {
         let message = format!("the embedded API server of the simulation does not serve {what}");
@@ -267,6 +263,15 @@ impl Refusal {
         }
         status
     }
+}
+
+/// Of what object a status tells.
+pub(super) fn details(kind: &Kind, name: &str) -> Value {
+    let mut details = json!({"name": name, "kind": kind.plural});
+    if !kind.group.is_empty() {
+        details["group"] = json!(kind.group);
+    }
+    details
 }
 
 /// `pods`, `deployments.apps`.

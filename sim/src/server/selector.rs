@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use kube::core::{Expression, Selector, SelectorExt};
 use serde_json::Value;
 
+use super::ask::Ask;
 use super::kinds::Kind;
 use super::refusal::Refusal;
+use super::store::{Object, Store};
 use crate::placing;
 use crate::query::Query;
 
@@ -33,6 +35,13 @@ impl Selection {
         })
     }
 
+    /// What a request asks for of all that there is.
+    pub(super) fn all(&self, store: &Store, ask: &Ask) -> Vec<Object> {
+        let all = store.all(ask.kind.plural, &ask.namespace);
+        let taken = all.filter(|(_, object)| self.takes(object));
+        taken.map(|(_, object)| Object::clone(object)).collect()
+    }
+
     pub(super) fn takes(&self, object: &Value) -> bool {
         let is = |term: &Term| (field(term.field, object) == term.value) == term.is;
         let labels = || placing::labels(&object["metadata"]["labels"]);
@@ -44,27 +53,23 @@ impl Selection {
 /// `ToSelectableFields` in `pkg/registry/`).
 type Field = (&'static str, &'static str);
 
-/// What a kind can be selected by besides its name and namespace (kubernetes 1.37.0,
-/// `AddFieldLabelConversionFunc` in `pkg/apis/*/v1/conversion.go`), as far as anybody does.
-fn fields_of(kind: &Kind) -> &'static [Field] {
-    match kind.plural {
-        "pods" => &[("spec.nodeName", ""), ("status.phase", "")],
-        "nodes" => &[("spec.unschedulable", "false")],
-        "namespaces" => &[("status.phase", "")],
-        "events" => &[
-            ("involvedObject.kind", ""),
-            ("involvedObject.namespace", ""),
-            ("involvedObject.name", ""),
-            ("involvedObject.uid", ""),
-            ("reason", ""),
-            ("type", ""),
-        ],
-        _ => &[],
-    }
-}
-
 /// What every kind can be selected by.
 const ALWAYS: [Field; 2] = [("metadata.name", ""), ("metadata.namespace", "")];
+
+/// What a kind can be selected by besides (kubernetes 1.37.0, `AddFieldLabelConversionFunc` in
+/// `pkg/apis/*/v1/conversion.go`), as far as anybody does.
+const OF_KINDS: [(&str, Field); 10] = [
+    ("pods", ("spec.nodeName", "")),
+    ("pods", ("status.phase", "")),
+    ("nodes", ("spec.unschedulable", "false")),
+    ("namespaces", ("status.phase", "")),
+    ("events", ("involvedObject.kind", "")),
+    ("events", ("involvedObject.namespace", "")),
+    ("events", ("involvedObject.name", "")),
+    ("events", ("involvedObject.uid", "")),
+    ("events", ("reason", "")),
+    ("events", ("type", "")),
+];
 
 /// The value that an object is selected by.
 fn field((name, unset): Field, object: &Value) -> String {
@@ -88,21 +93,18 @@ fn fields(kind: &Kind, text: &str) -> Result<Vec<Term>, Refusal> {
             Some(key) => (false, key, value),
             None => (true, key, value.strip_prefix('=').unwrap_or(value)),
         };
-        let mut known = ALWAYS.iter().chain(fields_of(kind));
-        let Some(field) = known.find(|(known, _)| *known == key) else {
+        let of_kind = OF_KINDS.iter().filter(|(plural, _)| *plural == kind.plural);
+        let of_kind: Vec<&Field> = of_kind.map(|(_, field)| field).collect();
+        let mut known = ALWAYS.iter().chain(of_kind.iter().copied());
+        let Some(&field) = known.find(|(known, _)| *known == key) else {
             let always = ALWAYS.map(|(name, _)| format!("{name:?}")).join(", ");
-            return Err(match fields_of(kind) {
-                [] => Refusal::bad(format_args!(
-                    "{key:?} is not a known field selector: only {always}"
-                )),
-                _ => Refusal::bad(format_args!("field label not supported: {key}")),
-            });
+            return Err(Refusal::bad(match of_kind.is_empty() {
+                true => format!("{key:?} is not a known field selector: only {always}"),
+                false => format!("field label not supported: {key}"),
+            }));
         };
-        Ok(Term {
-            field: *field,
-            is,
-            value: value.to_owned(),
-        })
+        let value = value.to_owned();
+        Ok(Term { field, is, value })
     };
     terms.map(read).collect()
 }
@@ -141,14 +143,10 @@ fn expression(piece: &str) -> Option<Expression> {
     if key.is_empty() {
         return None;
     }
-    if rest.is_empty() {
-        return Some(match lacks {
-            true => Expression::DoesNotExist(key),
-            false => Expression::Exists(key),
-        });
-    }
     if lacks {
-        None
+        rest.is_empty().then_some(Expression::DoesNotExist(key))
+    } else if rest.is_empty() {
+        Some(Expression::Exists(key))
     } else if let Some(values) = rest.strip_prefix("notin") {
         Some(Expression::NotIn(key, set(values)?))
     } else if let Some(values) = rest.strip_prefix("in") {

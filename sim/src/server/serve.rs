@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Body as HttpBody;
@@ -176,14 +176,16 @@ pub(super) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
 
 /// The form of a body, without its parameters.
 pub(super) fn media_type(head: &Parts) -> &str {
-    let media = head.headers.get(CONTENT_TYPE);
-    let media = media.and_then(|media| media.to_str().ok());
-    media
+    let media = header(head, &CONTENT_TYPE);
+    media.split(';').next().unwrap_or_default().trim()
+}
+
+/// What a header says, if it says anything.
+fn header<'h>(head: &'h Parts, name: &HeaderName) -> &'h str {
+    let value = head.headers.get(name);
+    value
+        .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
 }
 
 /// Reads JSON, which is all that is sent here, also where YAML may be.
@@ -194,9 +196,7 @@ pub(super) fn json(body: &Bytes) -> Result<Value, Refusal> {
 
 /// Whether a client takes a form of an answer, such as `Table`.
 pub(super) fn accepts(head: &Parts, form: &str) -> bool {
-    let accepted = head.headers.get(ACCEPT);
-    let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
-    let first = accepted.unwrap_or_default().split(',').next();
+    let first = header(head, &ACCEPT).split(',').next();
     let wanted = format!("as={form}");
     first.is_some_and(|first| first.split(';').any(|part| part.trim() == wanted))
 }

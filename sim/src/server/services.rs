@@ -68,17 +68,11 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     if addresses.first().is_none_or(|first| first != "None") {
         let is_taken = |own: &&String| taken.contains(*own);
         let is_outside = |own: &&String| !own.parse().is_ok_and(given::is_in_range);
-        let wrong = match (
-            addresses.iter().find(is_taken),
-            addresses.iter().find(is_outside),
-        ) {
-            (Some(own), _) => Some((own, "provided IP is already allocated")),
-            (None, own) => own.map(|own| {
-                let why = "the provided network does not match the current range";
-                (own, why)
-            }),
-        };
-        if let Some((own, why)) = wrong {
+        let twice = addresses.iter().find(is_taken);
+        let twice = twice.map(|own| (own, "provided IP is already allocated"));
+        let why = "the provided network does not match the current range";
+        let outside = addresses.iter().find(is_outside).map(|own| (own, why));
+        if let Some((own, why)) = twice.or(outside) {
             let why = format!("failed to allocate IP {own}: {why}");
             return Err(invalid("spec.clusterIPs", &json!([own]), &why));
         }
@@ -128,16 +122,16 @@ fn allocated(
     taken: &BTreeSet<String>,
 ) -> Option<String> {
     let is_taken = |at: &dyn ToString| taken.contains(&at.to_string());
-    if family == families::IPV6 {
-        let given = state.given.address6(|at| is_taken(&at));
-        return given.map(|at| at.to_string());
-    }
     let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
-    if is_dns && !taken.contains(DNS) {
-        return Some(DNS.to_owned());
+    if family == families::IPV6 {
+        let given = state.given.address6(|at| is_taken(&at))?;
+        Some(given.to_string())
+    } else if is_dns && !taken.contains(DNS) {
+        Some(DNS.to_owned())
+    } else {
+        let given = state.given.address(|at| is_taken(&at))?;
+        Some(given.to_string())
     }
-    let given = state.given.address(|at| is_taken(&at));
-    given.map(|at| at.to_string())
 }
 
 /// The specs of all other Services.

@@ -32,7 +32,7 @@ pub(super) struct Change {
 }
 
 /// All objects.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Store {
     version: u64,
     objects: BTreeMap<&'static str, BTreeMap<Key, Object>>,
@@ -44,20 +44,6 @@ pub(super) struct Store {
     /// The last change of each kind that is remembered no more.
     forgotten: BTreeMap<&'static str, u64>,
     told: watch::Sender<u64>,
-}
-
-impl Default for Store {
-    fn default() -> Self {
-        Self {
-            version: 0,
-            objects: BTreeMap::new(),
-            owned: HashMap::new(),
-            bound: HashMap::new(),
-            changes: BTreeMap::new(),
-            forgotten: BTreeMap::new(),
-            told: watch::channel(0).0,
-        }
-    }
 }
 
 impl Store {

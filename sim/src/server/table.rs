@@ -72,17 +72,15 @@ impl Cell {
             Self::Count(path) => at(path).number().to_string(),
             Self::Age(path) => age(at(path).text(), now),
             Self::ReadyContainers => {
-                let ready = status["containerStatuses"]
-                    .items()
-                    .filter(|one| one["ready"] == true);
+                let all = status["containerStatuses"].items();
+                let ready = all.filter(|one| one["ready"] == true);
                 format!("{}/{}", ready.count(), spec["containers"].items().len())
             }
             Self::Phase => phase(object),
             Self::Restarts => {
                 let each = status["containerStatuses"].items();
-                each.map(|one| one["restartCount"].number())
-                    .sum::<i64>()
-                    .to_string()
+                let all: i64 = each.map(|one| one["restartCount"].number()).sum();
+                all.to_string()
             }
             Self::ReadyPods => {
                 let (ready, wanted) = (&status["readyReplicas"], &spec["replicas"]);
@@ -121,13 +119,15 @@ impl Cell {
             }
             Self::Roles => {
                 let labels = meta["labels"].fields();
-                let role =
-                    |name: &str| Some(name.strip_prefix("node-role.kubernetes.io/")?.to_owned());
-                or_none(labels.filter_map(|(name, _)| role(name)))
+                let roles = labels.filter_map(|(name, _)| name.strip_prefix(ROLE));
+                or_none(roles.map(str::to_owned))
             }
         }
     }
 }
+
+/// What stands before a node's role in the label that names it.
+const ROLE: &str = "node-role.kubernetes.io/";
 
 fn or_none(texts: impl Iterator<Item = String>) -> String {
     match texts.collect::<Vec<_>>().join(",") {
@@ -143,22 +143,19 @@ fn phase(pod: &Value) -> String {
         return "Terminating".to_owned();
     }
     let mut reasons = status["containerStatuses"].items().filter_map(|container| {
-        let (waiting, ended) = (
-            &container["state"]["waiting"],
-            &container["state"]["terminated"],
-        );
+        let state = &container["state"];
+        let (waiting, ended) = (&state["waiting"], &state["terminated"]);
         match (waiting["reason"].text(), ended["reason"].text()) {
             ("", "") if ended.is_object() => Some(format!("ExitCode:{}", ended["exitCode"])),
             ("", "") => None,
             ("", reason) | (reason, _) => Some(reason.to_owned()),
         }
     });
-    reasons
-        .next_back()
-        .unwrap_or_else(|| match status["reason"].text() {
-            "" => status["phase"].text().to_owned(),
-            own => own.to_owned(),
-        })
+    let own = match status["reason"].text() {
+        "" => &status["phase"],
+        _ => &status["reason"],
+    };
+    reasons.next_back().unwrap_or_else(|| own.text().to_owned())
 }
 
 /// How long ago something was, in its largest unit; kubectl has two in part.

@@ -1,6 +1,7 @@
 //! What no server of Kubernetes takes: kubernetes 1.37.0, `pkg/apis/*/validation/`, as far as clients get
 //! it wrong by hand. Not all that is invalid is refused here.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -12,18 +13,38 @@ use super::refusal::{Cause, Refusal};
 use crate::placing;
 use crate::pods::resources::amount;
 
-/// The lists of `valid.yaml`.
+/// The rules of `valid.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Lists {
-    not_of_windows: Vec<String>,
-    not_of_windows_pods: Vec<String>,
-    not_of_windows_containers: Vec<String>,
+struct Rules {
+    pod_specs: BTreeMap<String, String>,
+    foreign: Vec<Foreign>,
     changes_of_containers: Vec<String>,
     changes_of_pods: Vec<String>,
+    only_these_changes: String,
+    label_names: String,
+    label_values: String,
 }
 
-static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+/// What cannot be set where pods are of an operating system.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Foreign {
+    os: String,
+    of: Bearer,
+    fields: Vec<String>,
+    why: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Bearer {
+    Pod,
+    PodContext,
+    ContainerContexts,
+}
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
     serde_saphyr::from_str(include_str!("valid.yaml")).expect("valid.yaml is whole")
 });
 
@@ -32,30 +53,21 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
     let mut causes = Vec::new();
     labels("metadata.labels", &body["metadata"]["labels"], &mut causes);
     let (spec, was) = (&body["spec"], old.map(|old| &old["spec"]));
+    let workloads = ["deployments", "daemonsets", "replicasets", "statefulsets"];
+    if workloads.contains(&kind.plural) {
+        selecting(kind, spec, was, &mut causes);
+    }
+    if let Some(at) = RULES.pod_specs.get(kind.plural) {
+        let own = body.pointer(&format!("/{}", at.replace('.', "/")));
+        let own = own.unwrap_or(&Value::Null);
+        pod(at, own, &mut causes);
+        if let "jobs" | "cronjobs" = kind.plural {
+            causes.extend(restarts(at, own["restartPolicy"].text()));
+        }
+    }
     match kind.plural {
-        "pods" => {
-            pod("spec", spec, &mut causes);
-            if was.is_some_and(|was| fixed(was, was) != fixed(was, spec)) {
-                let why = "pod updates may not change fields other than `spec.containers[*].image`,\
-                           `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
-                           `spec.tolerations` (only additions to existing tolerations),\
-                           `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
-                           previously negative)";
-                causes.push(Cause::forbidden("spec", why));
-            }
-        }
-        "deployments" | "daemonsets" | "replicasets" | "statefulsets" => {
-            selecting(kind, spec, was, &mut causes);
-            pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
-        }
-        "jobs" => job("spec", spec, &mut causes),
-        "cronjobs" => {
-            let job_spec = &spec["jobTemplate"]["spec"];
-            job("spec.jobTemplate.spec", job_spec, &mut causes);
-        }
-        "podtemplates" => pod("template.spec", &body["template"]["spec"], &mut causes),
-        "replicationcontrollers" => {
-            pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
+        "pods" if was.is_some_and(|was| fixed(was, was) != fixed(was, spec)) => {
+            causes.push(Cause::forbidden("spec", &RULES.only_these_changes));
         }
         "services" => {
             let is_other = spec["type"] == "ExternalName" || spec["clusterIP"] == "None";
@@ -67,65 +79,48 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
         "clusterrolebindings" => role_of(body, &["ClusterRole"], old, &mut causes),
         _ => {}
     }
+    let name = body["metadata"]["name"].text();
     match causes.is_empty() {
         true => Ok(()),
-        false => Err(Refusal::invalid(
-            kind,
-            body["metadata"]["name"].text(),
-            &causes,
-        )),
+        false => Err(Refusal::invalid(kind, name, &causes)),
     }
 }
 
-/// The spec of a Job, or of the Jobs that a `CronJob` creates.
-fn job(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
-    let template = &spec["template"]["spec"];
-    pod(&format!("{at}.template.spec"), template, causes);
-    let field = format!("{at}.template.spec.restartPolicy");
-    causes.extend(match template["restartPolicy"].text() {
+/// What is wrong with how pods of a Job restart, which does not take the default of pods.
+fn restarts(at: &str, policy: &str) -> Option<Cause> {
+    let (field, known) = (format!("{at}.restartPolicy"), ["OnFailure", "Never"]);
+    match policy {
         "OnFailure" | "Never" => None,
-        // A Job does not take the default of pods
         "Always" | "" => {
             let why = "valid values: \"OnFailure\", \"Never\"";
             Some(Cause::required(&field, why))
         }
-        other => Some(Cause::unsupported(&field, other, &["OnFailure", "Never"])),
-    });
+        other => Some(Cause::unsupported(&field, other, &known)),
+    }
 }
 
 /// The longest value of a label, and name of its key.
 const LONGEST_LABEL: usize = 63;
 
 fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
-    let word = |text: &str| {
+    let is_word = |text: &str| {
         let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let end = |c: char| c.is_ascii_alphanumeric();
         text.chars().all(inner) && text.starts_with(end) && text.ends_with(end)
     };
     let long = format!("must be no more than {LONGEST_LABEL} bytes");
-    let mut invalid = |value: &Value, why: &str| causes.push(Cause::invalid(at, value, why));
+    let long_name = format!("name part {long}");
     for (key, value) in labels.fields() {
         let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
-        if name.len() > LONGEST_LABEL {
-            invalid(&json!(key), &format!("name part {long}"));
-        }
-        if !word(name) {
-            let why = "name part must consist of alphanumeric characters, '-', '_' or '.', and must \
-                       start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  \
-                       or '123-abc', regex used for validation is \
-                       '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-            invalid(&json!(key), why);
-        }
-        let text = value.text();
-        if text.len() > LONGEST_LABEL {
-            invalid(value, &long);
-        }
-        if !text.is_empty() && !word(text) {
-            let why = "a valid label must be an empty string or consist of alphanumeric characters, \
-                       '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
-                       'MyValue',  or 'my_value',  or '12345', regex used for validation is \
-                       '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-            invalid(value, why);
+        let (key, text) = (json!(key), value.text());
+        let is_odd = !text.is_empty() && !is_word(text);
+        for (is_wrong, what, why) in [
+            (name.len() > LONGEST_LABEL, &key, &long_name),
+            (!is_word(name), &key, &RULES.label_names),
+            (text.len() > LONGEST_LABEL, value, &long),
+            (is_odd, value, &RULES.label_values),
+        ] {
+            causes.extend(is_wrong.then(|| Cause::invalid(at, what, why)));
         }
     }
 }
@@ -185,15 +180,7 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
         causes.extend(lacking.map(|field| Cause::required(&format!("{at}.{field}"), "")));
     }
     match spec["os"]["name"].as_str() {
-        Some("windows") => windows(at, spec, &containers, causes),
-        Some("linux") => {
-            for (at, of) in contexts(at, spec, &containers) {
-                if is_set("windowsOptions", &of["windowsOptions"]) {
-                    let why = "windows options cannot be set for a linux pod";
-                    causes.push(Cause::forbidden(&format!("{at}.windowsOptions"), why));
-                }
-            }
-        }
+        Some(os @ ("windows" | "linux")) => foreign(os, at, spec, &containers, causes),
         Some("") => causes.push(Cause::required(&format!("{at}.os.name"), "")),
         Some(other) => {
             let at = format!("{at}.os");
@@ -204,39 +191,33 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     host_processes(at, spec, &containers, causes);
 }
 
-/// The security contexts, with where they stand: the pod's first.
-fn contexts<'a>(
+/// What a pod has that there is not on its operating system.
+fn foreign(
+    os: &str,
     at: &str,
-    spec: &'a Value,
-    containers: &[(String, &'a Value)],
-) -> Vec<(String, &'a Value)> {
-    let own = (at.to_owned(), spec);
-    let all = std::iter::once(&own).chain(containers);
-    all.map(|(at, of)| (format!("{at}.securityContext"), &of["securityContext"]))
-        .collect()
-}
-
-fn windows(pod: &str, spec: &Value, containers: &[(String, &Value)], causes: &mut Vec<Cause>) {
-    let mut refuse = |at: &str, of: &Value, fields: &[String]| {
-        for field in fields
-            .iter()
-            .filter(|field| is_set(field, &of[field.as_str()]))
-        {
-            let why = "cannot be set for a windows pod";
-            causes.push(Cause::forbidden(&format!("{at}.{field}"), why));
+    spec: &Value,
+    containers: &[(String, &Value)],
+    causes: &mut Vec<Cause>,
+) {
+    let pod = (at.to_owned(), spec);
+    for rule in RULES.foreign.iter().filter(|rule| rule.os == os) {
+        let (bearers, within) = match rule.of {
+            Bearer::Pod => (std::slice::from_ref(&pod), None),
+            Bearer::PodContext => (std::slice::from_ref(&pod), Some("securityContext")),
+            Bearer::ContainerContexts => (containers, Some("securityContext")),
+        };
+        for (at, of) in bearers {
+            let (at, of) = match within {
+                Some(field) => (format!("{at}.{field}"), &of[field]),
+                None => (at.clone(), *of),
+            };
+            let set = rule
+                .fields
+                .iter()
+                .filter(|field| is_set(field, &of[field.as_str()]));
+            let fields = set.map(|field| format!("{at}.{field}"));
+            causes.extend(fields.map(|field| Cause::forbidden(&field, &rule.why)));
         }
-    };
-    for (number, (at, of)) in contexts(pod, spec, containers).iter().enumerate() {
-        if number > 0 {
-            refuse(at, of, &LISTS.not_of_windows_containers);
-            continue;
-        }
-        refuse(at, of, &LISTS.not_of_windows);
-        refuse(pod, spec, &LISTS.not_of_windows_pods);
-    }
-    if is_set("resources", &spec["resources"]) {
-        let why = "may not be set for a windows pod";
-        causes.push(Cause::forbidden(&format!("{pod}.resources"), why));
     }
 }
 
@@ -269,10 +250,8 @@ fn host_processes(
             causes.push(Cause::invalid(&field, &json!(own), &why));
         }
     }
-    let are = containers.iter();
-    let are = are
-        .filter(|(_, one)| of(one).or(whole) == Some(true))
-        .count();
+    let is_one = |(_, one): &&(String, &Value)| of(one).or(whole) == Some(true);
+    let are = containers.iter().filter(is_one).count();
     if are > 0 && are < containers.len() {
         let why = "If pod contains any hostProcess containers then all containers must be HostProcess \
                    containers";
@@ -288,10 +267,10 @@ fn host_processes(
 /// What of a pod's spec stays as it was made: how it is written matters not.
 fn fixed(was: &Value, spec: &Value) -> Value {
     let mut spec = spec.clone();
-    LISTS
-        .changes_of_pods
-        .iter()
-        .for_each(|name| drop(spec.remove(name)));
+    let free = |of: &mut Value, names: &[String]| {
+        names.iter().for_each(|name| drop(of.remove(name)));
+    };
+    free(&mut spec, &RULES.changes_of_pods);
     // Where it goes may be said until it goes
     if was["schedulingGates"].items().len() > 0 {
         spec.remove("nodeSelector");
@@ -299,12 +278,8 @@ fn fixed(was: &Value, spec: &Value) -> Value {
             .map(|affinity| affinity.remove("nodeAffinity"));
     }
     for list in ["containers", "initContainers"] {
-        for container in spec.items_mut(list) {
-            LISTS
-                .changes_of_containers
-                .iter()
-                .for_each(|name| drop(container.remove(name)));
-        }
+        let containers = spec.items_mut(list);
+        containers.for_each(|container| free(container, &RULES.changes_of_containers));
     }
     plain(&mut spec);
     spec

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt, stream};
 use http::StatusCode;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
@@ -45,10 +45,13 @@ struct Watch {
 pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> {
     let query = &ask.query;
     let selection = Selection::of(ask.kind, query)?;
-    let seconds = query.first("timeoutSeconds");
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    let version = query.first("resourceVersion").unwrap_or_default();
-    let version = version.to_owned();
+    let seconds = query
+        .first("timeoutSeconds")
+        .and_then(|text| text.parse().ok());
+    let version = query
+        .first("resourceVersion")
+        .unwrap_or_default()
+        .to_owned();
     let initial = query.is_set("sendInitialEvents");
     let bookmarks = query.is_set("allowWatchBookmarks");
     let state = shared.state();
@@ -70,11 +73,8 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
             return Err(Refusal::bad(why));
         }
         _ => {
-            let all = state.store.all(watch.ask.kind.plural, &watch.ask.namespace);
-            let taken = all.filter(|(_, object)| watch.selection.takes(object));
-            let taken: Vec<Object> = taken.map(|(_, object)| Arc::clone(object)).collect();
-            for object in &taken {
-                watch.tell("ADDED", object);
+            for object in watch.selection.all(&state.store, &watch.ask) {
+                watch.tell("ADDED", &object);
             }
             if initial {
                 watch.bookmark(true);
@@ -83,15 +83,11 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
     }
     drop(state);
     let stop = shared.stop.clone();
-    let lines = stream::unfold((watch, stop), |(mut watch, stop)| async move {
-        let line = tokio::select! {
-            biased;
-            () = stop.cancelled() => return None,
-            line = watch.next() => line?,
-        };
-        Some((Ok::<_, Infallible>(Frame::data(line)), (watch, stop)))
+    let lines = stream::unfold(watch, |mut watch| async move {
+        let line = watch.next().await?;
+        Some((Ok::<_, Infallible>(Frame::data(line)), watch))
     });
-    let body = StreamBody::new(lines).boxed_unsync();
+    let body = StreamBody::new(lines.take_until(stop.cancelled_owned())).boxed_unsync();
     Ok(answered(StatusCode::OK, "application/json", body))
 }
 

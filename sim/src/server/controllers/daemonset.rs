@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::{Work, hash_of, made, scheduler, told};
+use super::{Work, count, hash_of, made, scheduler, told};
 use crate::clock;
 use crate::server::fields::Fields;
 use crate::server::state::State;
@@ -82,19 +82,14 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     let mut own = made(&state.store, "pods", set);
     own.retain(|(_, pod)| !is_going(pod));
     let wanted = nodes.iter().filter(|(_, takes)| *takes).count();
-    let count = |which: &dyn Fn(&Value) -> bool| own.iter().filter(|(_, pod)| which(pod)).count();
-    let ready = count(&is_ready);
+    let ready = count(&own, is_ready);
     let status = json!({
         "currentNumberScheduled": own.len(), "desiredNumberScheduled": wanted, "numberMisscheduled": 0,
         "numberReady": ready, "numberAvailable": ready, "numberUnavailable": wanted.saturating_sub(ready),
-        "updatedNumberScheduled": count(&is_new), "observedGeneration": set["metadata"]["generation"],
+        "updatedNumberScheduled": count(&own, is_new), "observedGeneration": set["metadata"]["generation"],
     });
-    let always = [
-        "currentNumberScheduled",
-        "desiredNumberScheduled",
-        "numberMisscheduled",
-        "numberReady",
-    ];
+    let [current, desired] = ["currentNumberScheduled", "desiredNumberScheduled"];
+    let always = [current, desired, "numberMisscheduled", "numberReady"];
     state.set_status("daemonsets", key, told(status, &always));
 }
 

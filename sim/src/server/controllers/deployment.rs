@@ -57,9 +57,8 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
     let template = &deployment["spec"]["template"];
     let hash = hash_of(template);
     let named = Key::new(&key.namespace, &format!("{}-{hash}", key.name));
-    let last = sets(state, deployment)
-        .last()
-        .map_or(0, |(_, set)| revision(set));
+    let known = sets(state, deployment);
+    let last = known.last().map_or(0, |(_, set)| revision(set));
     let found = state.store.get("replicasets", &named);
     let found = found.map(|set| revision(set));
     let number = found.filter(|own| *own == last).unwrap_or(last + 1);
@@ -118,29 +117,33 @@ fn bounds(deployment: &Value) -> (i64, i64) {
 
 fn roll(state: &mut State, deployment: &Value, newest: &Key) {
     let (most, least) = bounds(deployment);
-    let all = sets(state, deployment);
-    let Some((_, own)) = all.iter().find(|(key, _)| key == newest) else {
-        return;
+    let (own, room) = {
+        let all = sets(state, deployment);
+        let own = all.iter().find(|(key, _)| key == newest);
+        let own = own.map_or(0, |(_, set)| replicas(set));
+        (own, (most - sum(&all, replicas)).max(0))
     };
-    let room = (most - sum(&all, replicas)).max(0);
-    let grown = replicas(deployment).min(replicas(own) + room);
-    scale(state, deployment, newest, grown);
+    scale(
+        state,
+        deployment,
+        newest,
+        replicas(deployment).min(own + room),
+    );
     // Those that are not available go first, then as many as may
     let all = sets(state, deployment);
-    let fresh = all.iter().find(|(key, _)| key == newest);
-    let unfit = fresh.map_or(0, |(_, set)| replicas(set) - available(set));
-    let mut may_go = sum(&all, replicas) - least - unfit.max(0);
+    let (fresh, old): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|(key, _)| key == newest);
+    let unfit = |set: &Value| replicas(set) - available(set);
+    let mut may_go = sum(&all, replicas) - least - sum(&fresh, unfit).max(0);
     if may_go <= 0 {
         return;
     }
-    let old = || all.iter().filter(|(key, _)| key != newest);
-    for (key, set) in old() {
-        let sick = (replicas(set) - available(set)).min(may_go).max(0);
+    for (key, set) in &old {
+        let sick = unfit(set).min(may_go).max(0);
         scale(state, deployment, key, replicas(set) - sick);
         may_go -= sick;
     }
     let mut may_go = sum(&sets(state, deployment), available) - least;
-    for (key, _) in old() {
+    for (key, _) in &old {
         let left = state.store.get("replicasets", key);
         let left = left.map_or(0, |set| replicas(set));
         let goes = left.min(may_go).max(0);
@@ -150,13 +153,10 @@ fn roll(state: &mut State, deployment: &Value, newest: &Key) {
 }
 
 fn scale(state: &mut State, deployment: &Value, key: &Key, to: i64) {
-    let Some(set) = state.store.get("replicasets", key) else {
+    let from = state.store.get("replicasets", key).map(|set| replicas(set));
+    let Some(from) = from.filter(|from| *from != to) else {
         return;
     };
-    let from = replicas(set);
-    if from == to {
-        return;
-    }
     let (wanted, most) = (replicas(deployment), bounds(deployment).0);
     state.edit("replicasets", key, |set| {
         set["spec"]["replicas"] = json!(to);
@@ -166,53 +166,38 @@ fn scale(state: &mut State, deployment: &Value, key: &Key, to: i64) {
     });
     let way = if to > from { "up" } else { "down" };
     let message = format!("Scaled {way} replica set {} from {from} to {to}", key.name);
-    state.tell(
-        COMPONENT,
-        deployment,
-        ("Normal", "ScalingReplicaSet", &message),
-    );
+    let event = ("Normal", "ScalingReplicaSet", &*message);
+    state.tell(COMPONENT, deployment, event);
 }
 
 fn tell(state: &mut State, key: &Key, newest: &Key) {
     let Some(deployment) = state.store.get("deployments", key).cloned() else {
         return;
     };
-    let all = sets(state, &deployment);
-    let of = |field: &str| sum(&all, |set| set["status"][field].number());
-    let fresh = all.iter().find(|(key, _)| key == newest);
-    let updated = fresh.map_or(0, |(_, set)| set["status"]["replicas"].number());
-    let wanted = replicas(&deployment);
-    let (replicas, able) = (of("replicas"), of("availableReplicas"));
+    let mut all = sets(state, &deployment);
+    let of = |all: &[_], field: &str| sum(all, |set| set["status"][field].number());
+    let (replicas, able) = (of(&all, "replicas"), of(&all, "availableReplicas"));
+    let ready = of(&all, "readyReplicas");
+    all.retain(|(key, _)| key == newest);
+    let (updated, wanted) = (of(&all, "replicas"), self::replicas(&deployment));
     let counts = json!({
         "observedGeneration": deployment["metadata"]["generation"], "updatedReplicas": updated,
-        "readyReplicas": of("readyReplicas"), "unavailableReplicas": (wanted - able).max(0),
+        "readyReplicas": ready, "unavailableReplicas": (wanted - able).max(0),
         "replicas": replicas, "availableReplicas": able,
     });
     let mut status = told(counts, &[]);
     status["conditions"] = deployment["status"]["conditions"].clone();
-    let (condition, message) = match able >= bounds(&deployment).1 {
-        true => (
-            ("Available", "True", "MinimumReplicasAvailable"),
-            "Deployment has minimum availability.",
-        ),
-        false => (
-            ("Available", "False", "MinimumReplicasUnavailable"),
-            "Deployment does not have minimum availability.",
-        ),
+    let (is, reason, has) = match able >= bounds(&deployment).1 {
+        true => ("True", "MinimumReplicasAvailable", "has"),
+        false => ("False", "MinimumReplicasUnavailable", "does not have"),
     };
-    set_condition(&mut status, condition, message, state.wall.now());
+    let message = format!("Deployment {has} minimum availability.");
+    let is = ("Available", is, reason);
+    set_condition(&mut status, is, &message, state.wall.now());
     let done = updated == wanted && replicas == wanted && able >= wanted;
     progress(state, key, &deployment, &newest.name, &mut status, done);
     state.set_status("deployments", key, status);
 }
-
-/// What tells that a roll-out goes on.
-const COUNTS: [&str; 4] = [
-    "replicas",
-    "updatedReplicas",
-    "readyReplicas",
-    "availableReplicas",
-];
 
 /// The condition `Progressing`, which turns when nothing moves for longer than the deadline.
 fn progress(
@@ -225,9 +210,9 @@ fn progress(
 ) {
     let now = state.wall.now();
     let known = condition(deployment, "Progressing").unwrap_or(&Value::Null);
-    let moved = COUNTS
-        .iter()
-        .any(|count| status.get(count) != deployment["status"].get(count));
+    let counts = ["replicas", "updatedReplicas", "readyReplicas"].into_iter();
+    let mut counts = counts.chain(["availableReplicas"]);
+    let moved = counts.any(|count| status.get(count) != deployment["status"].get(count));
     let (is, reason, words) = if done {
         let words = "has successfully progressed";
         ("True", "NewReplicaSetAvailable", words)
@@ -243,11 +228,8 @@ fn progress(
             state.later_once(left, Work::workload("deployments", key));
             return;
         }
-        (
-            "False",
-            "ProgressDeadlineExceeded",
-            "has timed out progressing",
-        )
+        let words = "has timed out progressing";
+        ("False", "ProgressDeadlineExceeded", words)
     };
     let message = format!("ReplicaSet \"{set}\" {words}.");
     if known["reason"] == reason && known["message"] == message && !moved {

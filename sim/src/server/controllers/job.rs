@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, condition, is_active, is_going, is_over, is_ready, set_condition};
-use super::{counted, made, told};
+use super::{count, counted, made, told};
 use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
@@ -17,23 +17,12 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
         return;
     }
     let own = made(&state.store, "pods", job);
-    let with = |phase: &str| {
-        let all = own
-            .iter()
-            .filter(|(_, pod)| pod["status"]["phase"] == phase);
-        counted(all.count())
-    };
+    let with = |phase: &str| counted(count(&own, |pod| pod["status"]["phase"] == phase));
     let (succeeded, failed) = (with("Succeeded"), with("Failed"));
-    let active: Vec<&Key> = own
-        .iter()
-        .filter(|(_, pod)| is_active(pod))
-        .map(|(key, _)| key)
-        .collect();
-    let (completions, most) = (
-        &job["spec"]["completions"],
-        job["spec"]["parallelism"].number(),
-    );
-    let (done, needed) = match completions.as_i64() {
+    let active = own.iter().filter(|(_, pod)| is_active(pod));
+    let active: Vec<&Key> = active.map(|(key, _)| key).collect();
+    let most = job["spec"]["parallelism"].number();
+    let (done, needed) = match job["spec"]["completions"].as_i64() {
         Some(wanted) => (succeeded >= wanted, (wanted - succeeded).min(most)),
         None if succeeded > 0 => (active.is_empty(), 0),
         None => (false, most),
@@ -41,19 +30,18 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
     let ending = if done {
         let message = "Reached expected number of succeeded pods";
         Some((
-            "SuccessCriteriaMet",
-            "Complete",
+            ["SuccessCriteriaMet", "Complete"],
             "CompletionsReached",
             message,
         ))
     } else if failed > job["spec"]["backoffLimit"].number() {
         let message = "Job has reached the specified backoff limit";
-        Some(("FailureTarget", "Failed", "BackoffLimitExceeded", message))
+        Some((["FailureTarget", "Failed"], "BackoffLimitExceeded", message))
     } else {
         None
     };
     match ending {
-        Some((_, _, reason, message)) => {
+        Some((_, reason, message)) => {
             for key in active {
                 pods::delete(state, COMPONENT, job, key);
             }
@@ -64,43 +52,29 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
             state.tell(COMPONENT, job, event);
         }
         None => {
-            let template = &job["spec"]["template"];
-            for _ in counted(active.len())..needed {
-                if pods::create(state, COMPONENT, job, template, |_| {}).is_err() {
-                    break;
-                }
-            }
+            pods::create_some(state, COMPONENT, job, needed - counted(active.len()));
         }
     }
     let own = made(&state.store, "pods", job);
-    let count = |which: &dyn Fn(&Value) -> bool| own.iter().filter(|(_, pod)| which(pod)).count();
     let started = match &job["status"]["startTime"] {
         Value::Null => json!(state.wall.now()),
         started => started.clone(),
     };
     let counts = json!({
         "startTime": started, "uncountedTerminatedPods": {},
-        "ready": count(&|pod| is_ready(pod) && is_active(pod)),
-        "terminating": count(&|pod| is_going(pod) && !is_over(pod)),
+        "ready": count(&own, |pod| is_ready(pod) && is_active(pod)),
+        "terminating": count(&own, |pod| is_going(pod) && !is_over(pod)),
         "conditions": job["status"]["conditions"],
-        "active": count(&is_active), "succeeded": succeeded, "failed": failed,
+        "active": count(&own, is_active), "succeeded": succeeded, "failed": failed,
     });
     let mut status = told(counts, &["ready", "terminating"]);
-    if let Some((before, how, reason, message)) = ending {
-        set_condition(
-            &mut status,
-            (before, "True", reason),
-            message,
-            state.wall.now(),
-        );
-        set_condition(
-            &mut status,
-            (how, "True", reason),
-            message,
-            state.wall.now(),
-        );
+    if let Some((conditions, reason, message)) = ending {
+        let now = state.wall.now();
+        for named in conditions {
+            set_condition(&mut status, (named, "True", reason), message, now);
+        }
         if done {
-            status["completionTime"] = json!(state.wall.now());
+            status["completionTime"] = json!(now);
         }
     }
     state.set_status("jobs", key, status);

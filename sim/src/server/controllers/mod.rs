@@ -231,6 +231,11 @@ fn hash_of(template: &Value) -> String {
     (0..10).map(|_| next()).collect()
 }
 
+/// How many of several are so.
+fn count(all: &[(Key, Object)], is: impl Fn(&Value) -> bool) -> usize {
+    all.iter().filter(|(_, object)| is(object)).count()
+}
+
 fn counted(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -24,22 +24,18 @@ const QUARANTINE: Duration = Duration::from_secs(40);
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const MEMORY: &str = "node.kubernetes.io/memory-pressure";
+const DISK: &str = "node.kubernetes.io/disk-pressure";
+const PROCESSES: &str = "node.kubernetes.io/pid-pressure";
+const NETWORK: &str = "node.kubernetes.io/network-unavailable";
 
 /// The taints that the controller sets by conditions
 /// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
 const BY_CONDITION: [(&str, &str, &str); 5] = [
-    (
-        "MemoryPressure",
-        "True",
-        "node.kubernetes.io/memory-pressure",
-    ),
-    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
-    ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
-    (
-        "NetworkUnavailable",
-        "True",
-        "node.kubernetes.io/network-unavailable",
-    ),
+    ("MemoryPressure", "True", MEMORY),
+    ("DiskPressure", "True", DISK),
+    ("PIDPressure", "True", PROCESSES),
+    ("NetworkUnavailable", "True", NETWORK),
     ("Ready", "False", NOT_READY),
 ];
 
@@ -84,11 +80,8 @@ fn greet(state: &mut State, name: &str) {
     if let Some(node) = node.filter(|_| !state.renewed.contains_key(name)) {
         state.renewed.insert(name.to_owned(), clock::moment());
         let message = format!("Node {name} event: Registered Node {name} in Controller");
-        state.tell(
-            "node-controller",
-            &node,
-            ("Normal", "RegisteredNode", &message),
-        );
+        let event = ("Normal", "RegisteredNode", &*message);
+        state.tell("node-controller", &node, event);
     }
 }
 
@@ -100,8 +93,8 @@ fn watch(state: &mut State, name: &str) {
     }
     let heard = state.renewed.entry(name.to_owned());
     let silent = clock::moment().duration_since(*heard.or_insert_with(clock::moment));
-    if silent < PATIENCE {
-        let left = PATIENCE.saturating_sub(silent);
+    let left = PATIENCE.saturating_sub(silent);
+    if !left.is_zero() {
         state.later_once(left, Work::Node(name.to_owned()));
         return;
     }
@@ -132,15 +125,14 @@ fn wanted(node: &Value, now: Timestamp) -> Vec<Value> {
         Some("True") => {}
         Some(_) => keys.extend([(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")]),
     }
-    let is_ours = |key: &str| {
+    let is_ours = |taint: &Value| {
         let mut ours = BY_CONDITION.iter().map(|(_, _, key)| *key);
+        let key = taint["key"].text();
         key == UNREACHABLE || key == UNSCHEDULABLE || ours.any(|own| own == key)
     };
     let known = || node["spec"]["taints"].items();
-    let mut all: Vec<Value> = known()
-        .filter(|taint| !is_ours(taint["key"].text()))
-        .cloned()
-        .collect();
+    let others = known().filter(|taint| !is_ours(taint));
+    let mut all: Vec<Value> = others.cloned().collect();
     for (key, effect) in keys {
         let same = known().find(|taint| taint["key"] == key && taint["effect"] == effect);
         all.push(same.cloned().unwrap_or_else(|| match effect {
@@ -192,10 +184,8 @@ fn stays(pod: &Value, taint: &Value, now: Timestamp) -> SignedDuration {
     if tolerating.peek().is_none() {
         return SignedDuration::ZERO;
     }
-    let Some(least) = tolerating
-        .filter_map(|one| one["tolerationSeconds"].as_i64())
-        .min()
-    else {
+    let seconds = tolerating.filter_map(|one| one["tolerationSeconds"].as_i64());
+    let Some(least) = seconds.min() else {
         return SignedDuration::MAX;
     };
     let since = taint["timeAdded"].text().parse::<Timestamp>();
@@ -217,15 +207,14 @@ pub(super) fn orphans(state: &mut State, node: &str) {
     }
     let now = clock::moment();
     let since = *state.gone_nodes.entry(node.to_owned()).or_insert(now);
-    let passed = now.duration_since(since);
     let pods = pods_of(state, node);
     if pods.is_empty() {
         state.gone_nodes.remove(node);
         state.renewed.remove(node);
         return;
     }
-    if passed < QUARANTINE {
-        let left = QUARANTINE.saturating_sub(passed);
+    let left = QUARANTINE.saturating_sub(now.duration_since(since));
+    if !left.is_zero() {
         state.later(left, Work::Orphans(node.to_owned()));
         return;
     }

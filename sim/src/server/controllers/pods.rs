@@ -54,15 +54,13 @@ pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
         _ => 2,
     };
     let restarts = pod["status"]["containerStatuses"].items();
-    let restarts = restarts
-        .filter_map(|one| one["restartCount"].as_i64())
-        .max();
+    let restarts = restarts.filter_map(|one| one["restartCount"].as_i64());
     (
         is_bound(pod),
         phase,
         is_ready(pod),
         Reverse(ready_since(pod)),
-        Reverse(restarts),
+        Reverse(restarts.max()),
         Reverse(pod["metadata"]["creationTimestamp"].text().to_owned()),
         pod["metadata"]["name"].text().to_owned(),
     )
@@ -100,6 +98,13 @@ pub(super) fn create(
         }
     }
     created
+}
+
+/// Creates so many. What fails now is tried again with the next change: nothing else would make it possible.
+pub(super) fn create_some(state: &mut State, component: &str, owner: &Value, many: i64) {
+    let template = &owner["spec"]["template"];
+    let mut each = 0..many;
+    let _ = each.try_for_each(|_| create(state, component, owner, template, |_| {}).map(drop));
 }
 
 /// Deletes a pod for a controller.

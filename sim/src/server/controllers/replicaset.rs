@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_active, is_going, is_ready, rank};
-use super::{counted, made, told};
+use super::{count, counted, made, told};
 use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
@@ -11,17 +11,11 @@ use crate::world::Key;
 const COMPONENT: &str = "replicaset-controller";
 
 pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
-    let template = &set["spec"]["template"];
     if !is_going(set) {
         let mut active = made(&state.store, "pods", set);
         active.retain(|(_, pod)| is_active(pod));
         let more = counted(active.len()) - set["spec"]["replicas"].number();
-        for _ in more..0 {
-            // What fails now is tried again with the next change: nothing else would make it possible
-            if pods::create(state, COMPONENT, set, template, |_| {}).is_err() {
-                break;
-            }
-        }
+        pods::create_some(state, COMPONENT, set, -more);
         if more > 0 {
             active.sort_by_cached_key(|(_, pod)| rank(pod));
         }
@@ -31,12 +25,11 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     }
     let mut active = made(&state.store, "pods", set);
     active.retain(|(_, pod)| is_active(pod));
-    let labels = &template["metadata"]["labels"];
-    let with = |is: &dyn Fn(&Value) -> bool| active.iter().filter(|(_, pod)| is(pod)).count();
-    let ready = with(&is_ready);
+    let labels = &set["spec"]["template"]["metadata"]["labels"];
+    let ready = count(&active, is_ready);
     let status = json!({
         "replicas": active.len(),
-        "fullyLabeledReplicas": with(&|pod| pod["metadata"]["labels"].includes(labels)),
+        "fullyLabeledReplicas": count(&active, |pod| pod["metadata"]["labels"].includes(labels)),
         "readyReplicas": ready, "availableReplicas": ready,
         "observedGeneration": set["metadata"]["generation"],
     });

@@ -49,31 +49,21 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.get("services", key).cloned() else {
         return;
     };
-    let selector = &service["spec"]["selector"];
-    let selects = selector.fields().next().is_some();
-    if !selects || service["spec"]["type"] == "ExternalName" || is_going(&service) {
+    let has_selector = service["spec"]["selector"].fields().next().is_some();
+    if !has_selector || service["spec"]["type"] == "ExternalName" || is_going(&service) {
         return;
     }
-    let pods = state
-        .store
-        .all("pods", &key.namespace)
-        .map(|(_, pod)| &**pod);
-    let pods: Vec<&Value> = pods
-        .filter(|pod| pod["metadata"]["labels"].includes(selector))
-        .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
-        .collect();
+    let pods = state.store.all("pods", &key.namespace);
+    let has_address = |pod: &Value| !is_over(pod) && pod["status"]["podIP"].is_string();
+    let pods = pods.filter(|(_, pod)| selects(&service, pod) && has_address(pod));
+    let pods: Vec<Object> = pods.map(|(_, pod)| Object::clone(pod)).collect();
     let ports = json!(ports(&service, &pods));
-    let families = service["spec"]["ipFamilies"].items().map(Fields::text);
-    let of_families: Vec<(&str, Value)> = families
-        .map(|family| {
-            let of_pod = |pod: &&Value| {
-                let address = address(pod, family)?;
-                Some(endpoint(state, &service, pod, address))
-            };
-            (family, pods.iter().filter_map(of_pod).collect())
-        })
-        .collect();
-    for (family, endpoints) in of_families {
+    for family in service["spec"]["ipFamilies"].items().map(Fields::text) {
+        let of_pod = |pod: &Object| {
+            let address = address(pod, family)?;
+            Some(endpoint(state, &service, pod, address))
+        };
+        let endpoints = pods.iter().filter_map(of_pod).collect();
         keep(state, key, &service, family, (endpoints, ports.clone()));
     }
 }
@@ -165,7 +155,7 @@ fn endpoint(state: &State, service: &Value, pod: &Value, address: &str) -> Value
 }
 
 /// The ports of a Service as its pods have them; one whose name no pod knows is left out.
-fn ports(service: &Value, pods: &[&Value]) -> Vec<Value> {
+fn ports(service: &Value, pods: &[Object]) -> Vec<Value> {
     let own = || {
         pods.iter()
             .flat_map(|pod| pod["spec"]["containers"].items())
@@ -188,8 +178,6 @@ fn ports(service: &Value, pods: &[&Value]) -> Vec<Value> {
         }
         Some(told)
     };
-    service["spec"]["ports"]
-        .items()
-        .filter_map(as_pods_have_it)
-        .collect()
+    let all = service["spec"]["ports"].items();
+    all.filter_map(as_pods_have_it).collect()
 }

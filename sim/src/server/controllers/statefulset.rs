@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::{hash_of, made, told};
+use super::{count, hash_of, made, told};
 use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
@@ -73,17 +73,17 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         _ => {}
     }
     let own = made(&state.store, "pods", set);
-    let live = own.iter().filter(|(_, pod)| !is_going(pod));
-    let count = |which: &dyn Fn(&Value) -> bool| live.clone().filter(|(_, pod)| which(pod)).count();
-    let updated = count(&is_new);
-    let current = match live.clone().count() == updated {
+    let mut live = own.clone();
+    live.retain(|(_, pod)| !is_going(pod));
+    let (ready, updated) = (count(&live, is_ready), count(&live, is_new));
+    let current = match live.len() == updated {
         true => json!(hash),
         false => set["status"]["currentRevision"].clone(),
     };
     let status = json!({
         "observedGeneration": set["metadata"]["generation"], "replicas": own.len(),
-        "readyReplicas": count(&is_ready), "availableReplicas": count(&is_ready),
-        "currentReplicas": count(&|pod| pod["metadata"]["labels"][REVISION] == current),
+        "readyReplicas": ready, "availableReplicas": ready,
+        "currentReplicas": count(&live, |pod| pod["metadata"]["labels"][REVISION] == current),
         "updatedReplicas": updated, "currentRevision": current, "updateRevision": hash,
     });
     let always = ["replicas", "availableReplicas"];

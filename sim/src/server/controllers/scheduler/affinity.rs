@@ -56,9 +56,8 @@ pub(super) fn check(
         // The first of pods that want to be together may be anywhere
         let is_first = all.peek().is_none() && is_about(term, pod, pod);
         if !is_first && !all.any(|(_, there)| is_together(term, there, node)) {
-            return Err(Rejection::for_good(
-                "node(s) didn't match pod affinity rules",
-            ));
+            let reason = "node(s) didn't match pod affinity rules";
+            return Err(Rejection::for_good(reason));
         }
     }
     let against = |term: &Value, of: &Value, about: &Value, there: &Value| {

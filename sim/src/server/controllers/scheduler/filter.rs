@@ -79,12 +79,8 @@ fn named(pod: &Value, name: &str) -> bool {
     let is_by_name = |one: &&Value| one["key"] == "metadata.name" && one["operator"] == "In";
     let names = |term: &Value| -> Option<bool> {
         let by_name = term["matchFields"].items().find(is_by_name)?;
-        Some(
-            by_name["values"]
-                .as_array()?
-                .iter()
-                .any(|value| value == name),
-        )
+        let mut values = by_name["values"].as_array()?.iter();
+        Some(values.any(|value| value == name))
     };
     // One term that names none leaves all in question
     terms.iter().any(|term| names(term) != Some(false))

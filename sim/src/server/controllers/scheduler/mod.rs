@@ -8,7 +8,7 @@ mod room;
 mod score;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -89,12 +89,9 @@ struct Scene {
 impl Scene {
     fn of(state: &State) -> Self {
         let nodes = state.store.all("nodes", "");
-        let mut scene = Self {
-            places: nodes
-                .map(|(key, node)| Place::of(&key.name, node))
-                .collect(),
-            aloof: Vec::new(),
-        };
+        let places = nodes.map(|(key, node)| Place::of(&key.name, node));
+        let (places, aloof) = (places.collect(), Vec::new());
+        let mut scene = Self { places, aloof };
         for at in 0..scene.places.len() {
             for (_, pod) in state.store.pods_of(&scene.places[at].name) {
                 scene.put(at, pod);
@@ -117,10 +114,8 @@ impl Scene {
     }
 
     fn at(&self, name: &str) -> Option<usize> {
-        let places = &self.places;
-        places
-            .binary_search_by(|place| place.name.as_str().cmp(name))
-            .ok()
+        let by_name = |place: &Place| place.name.as_str().cmp(name);
+        self.places.binary_search_by(by_name).ok()
     }
 
     /// Every pod with the node that it is on.
@@ -146,13 +141,12 @@ pub(super) fn look(state: &mut State) {
             && !is_going(pod)
             && spec["schedulingGates"].items().len() == 0
     });
-    let mut waiting: Vec<(Reverse<i64>, String, Key)> = unplaced
+    let waiting: BTreeSet<(Reverse<i64>, String, Key)> = unplaced
         .map(|(key, pod)| {
             let since = pod["metadata"]["creationTimestamp"].text();
             (Reverse(priority(pod)), since.to_owned(), key.clone())
         })
         .collect();
-    waiting.sort();
     if waiting.is_empty() {
         return;
     }
@@ -171,11 +165,12 @@ fn priority(pod: &Value) -> i64 {
 fn is_like(one: &Value, other: &Value) -> bool {
     let spec = ["affinity", "nodeSelector", "tolerations", "overhead"];
     let meta = ["namespace", "labels", "ownerReferences"];
-    spec.iter()
-        .all(|name| one["spec"][name] == other["spec"][name])
-        && meta
-            .iter()
-            .all(|name| one["metadata"][name] == other["metadata"][name])
+    let same = |within: &str, names: &[&str]| {
+        let mut names = names.iter();
+        names.all(|name| one[within][name] == other[within][name])
+    };
+    same("spec", &spec)
+        && same("metadata", &meta)
         && room::requests(one) == room::requests(other)
         && room::ports(one).eq(room::ports(other))
 }
@@ -228,12 +223,8 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
     let now = state.wall.now();
     state.edit("pods", key, |pod| {
         let status = &mut pod["status"];
-        set_condition(
-            status,
-            ("PodScheduled", "False", "Unschedulable"),
-            &message,
-            now,
-        );
+        let is = ("PodScheduled", "False", "Unschedulable");
+        set_condition(status, is, &message, now);
         if let Some((node, _)) = victims {
             status["nominatedNodeName"] = json!(node);
         }
@@ -251,9 +242,8 @@ fn refusals(looked: &[Fit]) -> String {
     if looked.is_empty() {
         return "no nodes available to schedule pods".to_owned();
     }
-    let told = counts
-        .iter()
-        .map(|(reason, count)| format!("{count} {reason}"));
+    let told = counts.iter();
+    let told = told.map(|(reason, count)| format!("{count} {reason}"));
     none_of(looked.len(), told.collect())
 }
 

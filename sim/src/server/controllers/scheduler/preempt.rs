@@ -47,11 +47,8 @@ pub(super) fn find(
         // As many as can stay do, the most important ones first
         gone.sort_by_key(|other| std::cmp::Reverse(priority(other)));
         for other in gone.clone() {
-            let rest = gone
-                .iter()
-                .copied()
-                .filter(|one| !std::ptr::eq(*one, other));
-            let rest: Vec<&Value> = rest.collect();
+            let mut rest = gone.clone();
+            rest.retain(|one| !std::ptr::eq(*one, other));
             if filter::check(scene, wanted, place, &rest).is_ok() {
                 gone = rest;
             }

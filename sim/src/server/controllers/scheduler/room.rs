@@ -80,14 +80,11 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
 pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
     let containers = pod["spec"]["containers"].items();
     let ports = containers.flat_map(|one| one["ports"].items());
-    ports
-        .filter(|port| port["hostPort"].number() > 0)
-        .map(|port| {
-            (
-                &port["hostPort"],
-                port["protocol"].as_str().unwrap_or("TCP"),
-            )
-        })
+    let taken = ports.filter(|port| port["hostPort"].number() > 0);
+    taken.map(|port| {
+        let protocol = port["protocol"].as_str().unwrap_or("TCP");
+        (&port["hostPort"], protocol)
+    })
 }
 
 pub(super) fn ports_are_free<'a>(
