@@ -49,7 +49,7 @@ impl Chance {
         random.set_stream(self.requests.fetch_add(1, Ordering::Relaxed));
         let mut first = None;
         for fault in faults {
-            let Fault::Harness { trouble, share } = fault else {
+            let Fault::Harness(trouble, share) = fault else {
                 continue;
             };
             let drawn: f64 = random.random();
