@@ -46,7 +46,7 @@ impl Standing {
     pub(super) fn request(&self) -> (u64, Uptime) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.faults.iter().filter_map(|fault| match fault {
-            Fault::ServerRestarts { after } => number.checked_sub(after.saturating_add(1)),
+            Fault::ServerRestarts(after) => number.checked_sub(after.saturating_add(1)),
             _ => None,
         });
         let uptime = match since.min() {

@@ -241,6 +241,7 @@ impl Services {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.maps.all.keys()
     }
