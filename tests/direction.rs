@@ -229,6 +229,22 @@ fn everything_goes_in_one_direction() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// A seed gives the same run each time, since no arm is polled first by chance.
+#[test]
+fn every_select_is_biased() {
+    let files = FOLDERS.iter().flat_map(|folder| files(&root().join(folder)));
+    let mut count = 0;
+    for file in files {
+        let source = read(&file);
+        for rest in source.split("select! {").skip(1) {
+            count += 1;
+            let file = file.display();
+            assert!(rest.trim_start().starts_with("biased;"), "{file}");
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
 #[test]
 fn the_page_has_every_module_once() {
     for folder in ["core/src/", "src/"] {
