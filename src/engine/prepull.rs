@@ -168,7 +168,12 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
                     node: node.clone(),
                     image: image.clone(),
                 };
-                let (key, there) = (name.at(Some(pool)), false);
+                let key = FixtureKey {
+                    name,
+                    pool: Some(pool.clone()),
+                    node: None,
+                };
+                let there = false;
                 left.insert(format!("pull-{}", left.len()), Wanted { pull, key, there });
             }
         }
