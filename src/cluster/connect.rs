@@ -360,13 +360,8 @@ mod tests {
             Ok::<_, io::Error>(Response::new(body))
         });
         let client = kube::Client::new(service, "default");
-        let cluster = Cluster::behind(
-            Env::system(),
-            client,
-            "c",
-            Durations::default(),
-            Limits::default(),
-        );
+        let (durations, limits) = (Durations::default(), Limits::default());
+        let cluster = Cluster::behind(Env::system(), client, "c", durations, limits);
         let path = "/api/v1/namespaces/default/pods";
         let dry = ApiRequest::get(format!("{path}?dryRun=All"));
         let reply = cluster.api.send_once(&dry).await.expect("an answer");

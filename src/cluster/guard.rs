@@ -134,11 +134,9 @@ mod tests {
 
     fn annotated(value: &Json) -> Fake {
         let fake = Fake::default();
-        fake.put(
-            NAMESPACE,
-            json!({"apiVersion": "v1", "kind": "Namespace",
-                "metadata": {"name": "kube-system", "annotations": {PROTECTED: value}}}),
-        );
+        let metadata = json!({"name": "kube-system", "annotations": {PROTECTED: value}});
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+        fake.put(NAMESPACE, namespace);
         fake
     }
 
@@ -149,14 +147,12 @@ mod tests {
             let list = ["other".to_owned(), named.to_owned()];
             let refused = guard(&cluster(&fake), &list, None).await;
             let said = refused.expect_err("it is protected").to_string();
-            assert_eq!(
-                said,
-                format!(
-                    "the cluster of context `prod-admin` is protected: the configuration names \
-                     `{named}` under `protected`\n(to go on nevertheless, on this one alone: \
-                     --allow-protected 'prod-admin')"
-                )
+            let expected = format!(
+                "the cluster of context `prod-admin` is protected: the configuration names \
+                 `{named}` under `protected`\n(to go on nevertheless, on this one alone: \
+                 --allow-protected 'prod-admin')"
             );
+            assert_eq!(said, expected);
         }
         assert!(fake.log().is_empty());
         let list = ["prod-".to_owned(), "production".to_owned()];
@@ -189,10 +185,8 @@ mod tests {
         let list = ["prod".to_owned()];
         assert_eq!(guard(&cluster, &list, Some("prod-admin")).await, Ok(None));
         for other in ["prod", "staging", ""] {
-            assert!(
-                guard(&cluster, &list, Some(other)).await.is_err(),
-                "{other}"
-            );
+            let guarded = guard(&cluster, &list, Some(other)).await;
+            assert!(guarded.is_err(), "{other}");
         }
     }
 

@@ -129,12 +129,8 @@ mod tests {
         assert_eq!(pause.trouble.kind, TroubleKind::BuildMismatch);
         let network = of("Failed to create pod sandbox: plugin type=\"win-bridge\" failed (add)");
         assert!(!network.lasting);
-        assert!(
-            network
-                .trouble
-                .detail
-                .starts_with("pod p: Failed to create")
-        );
+        let detail = network.trouble.detail;
+        assert!(detail.starts_with("pod p: Failed to create"), "{detail}");
         let mut other = event("x");
         other["reason"] = json!("BackOff");
         assert_eq!(sandbox(&other), None);
@@ -144,9 +140,9 @@ mod tests {
     fn a_pod_awaits_its_sandbox_until_its_status_says_otherwise() {
         let pod = |phase: &str, made: Option<&str>| {
             let mut conditions = vec![json!({"type": "PodScheduled", "status": "True"})];
-            conditions.extend(
-                made.map(|made| json!({"type": "PodReadyToStartContainers", "status": made})),
-            );
+            let made =
+                made.map(|made| json!({"type": "PodReadyToStartContainers", "status": made}));
+            conditions.extend(made);
             json!({"status": {"phase": phase, "conditions": conditions}})
         };
         assert!(awaits_sandbox(&pod("Pending", None)));

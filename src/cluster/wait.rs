@@ -132,14 +132,9 @@ mod tests {
         let (_send, mut receive) = watch::channel(());
         let begun = Instant::now();
         let not_yet = |(): &()| Condition::<()>::NotYet("ContainerCreating".to_owned());
-        let trouble = wait_until(&mut receive, LIMIT, "sample", not_yet)
-            .await
-            .expect_err("ends");
-        assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
-        assert_eq!(
-            trouble.detail,
-            "sample: not within 60s; last: ContainerCreating"
-        );
+        let waited = wait_until(&mut receive, LIMIT, "sample", not_yet).await;
+        let said = "sample: not within 60s; last: ContainerCreating";
+        assert_eq!(waited, Err(Trouble::new(TroubleKind::FixtureFailed, said)));
         assert_eq!(begun.elapsed(), LIMIT);
     }
 
@@ -148,15 +143,12 @@ mod tests {
         let (send, mut receive) = watch::channel(());
         let why = Trouble::new(TroubleKind::BuildMismatch, "10.0.17763");
         let never = |(): &()| Condition::<()>::Never(why.clone());
-        assert_eq!(
-            wait_until(&mut receive, LIMIT, "x", never).await,
-            Err(why.clone())
-        );
+        let waited = wait_until(&mut receive, LIMIT, "x", never).await;
+        assert_eq!(waited, Err(why.clone()));
         drop(send);
         let not_yet = |(): &()| Condition::<()>::NotYet(String::new());
-        let trouble = wait_until(&mut receive, LIMIT, "x", not_yet)
-            .await
-            .expect_err("ends");
+        let waited = wait_until(&mut receive, LIMIT, "x", not_yet).await;
+        let trouble = waited.expect_err("ends");
         assert!(trouble.detail.contains("nothing watches"), "{trouble}");
     }
 
@@ -190,9 +182,8 @@ mod tests {
             Condition::<()>::NotYet("still there".to_owned())
         };
         let first = Duration::from_millis(100);
-        let trouble = poll_until(first, LIMIT, "gone", ask)
-            .await
-            .expect_err("ends");
+        let polled = poll_until(first, LIMIT, "gone", ask).await;
+        let trouble = polled.expect_err("ends");
         assert!(trouble.detail.ends_with("still there"), "{trouble}");
         assert!((20..40).contains(&asked.get()), "{}", asked.get());
     }

@@ -219,15 +219,11 @@ mod tests {
             taints,
         };
         let taint = json!({"key": "os", "value": "windows", "effect": "NoSchedule"});
+        let linux = pool(Os::Linux, None, ["lin-a", "lin-b"], Vec::new());
+        let windows = pool(Os::Windows, Some(build), ["win-a", "win-b"], vec![taint]);
         [
-            (
-                PoolName::linux(),
-                pool(Os::Linux, None, ["lin-a", "lin-b"], Vec::new()),
-            ),
-            (
-                PoolName::windows(build),
-                pool(Os::Windows, Some(build), ["win-a", "win-b"], vec![taint]),
-            ),
+            (PoolName::linux(), linux),
+            (PoolName::windows(build), windows),
         ]
         .into()
     }
@@ -341,10 +337,8 @@ mod tests {
         let build = WindowsBuild::SERVER_2022;
         let (pools, nodes) = (pools(build), nodes(build));
         let objects = aimed(SchedFixture::RuntimeClass, build, &pools, &nodes).expect("aimed");
-        assert_eq!(
-            objects[0]["metadata"]["name"],
-            "winconform-sched-windows-2022-r1"
-        );
+        let name = &objects[0]["metadata"]["name"];
+        assert_eq!(name, "winconform-sched-windows-2022-r1");
         assert_eq!(objects[0]["scheduling"]["tolerations"], taint);
     }
 
@@ -407,9 +401,7 @@ mod tests {
         let mut pools = pools(build);
         pools.remove(&PoolName::linux());
         let told = aimed(SchedFixture::OsAlone, build, &pools, &[]);
-        assert!(
-            matches!(told, Err(ManifestError::NotAimed { .. })),
-            "{told:?}"
-        );
+        let refused = matches!(told, Err(ManifestError::NotAimed { .. }));
+        assert!(refused, "{told:?}");
     }
 }

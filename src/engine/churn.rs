@@ -229,6 +229,13 @@ mod tests {
             "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     }
 
+    fn watched(pods: Objects) -> Watched {
+        Watched {
+            objects: Arc::new(pods),
+            refused: None,
+        }
+    }
+
     /// Makes of the Deployment what its controller would, a pod a second.
     async fn control(fake: &Fake, send: &watch::Sender<Watched>) {
         for number in 0.. {
@@ -246,10 +253,9 @@ mod tests {
             });
             let old = |pod: &Json| pod["metadata"]["annotations"][ROUND] != *round;
             let of_this = pods.values().filter(|pod| !old(pod)).count() as u64;
-            let surplus = pods
-                .iter()
-                .find(|(_, pod)| old(pod) && of_this == wanted || of_this > wanted)
-                .map(|(name, _)| name.clone());
+            let goes = |pod: &Json| old(pod) && of_this == wanted || of_this > wanted;
+            let surplus = pods.iter().find(|(_, pod)| goes(pod));
+            let surplus = surplus.map(|(name, _)| name.clone());
             if of_this < wanted {
                 let name = format!("churn-{number}");
                 fake.put(&path(&name), pod(&name, &round));
@@ -258,10 +264,7 @@ mod tests {
                 fake.remove(&path(&name));
                 pods.remove(&name);
             }
-            send.send_replace(Watched {
-                objects: Arc::new(pods),
-                refused: None,
-            });
+            send.send_replace(watched(pods));
             pause(Duration::from_secs(1)).await;
         }
     }
@@ -313,17 +316,12 @@ mod tests {
         stays["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         stays["spec"] = json!({"nodeName": "win-a"});
         let objects = Objects::from([("winconform-r1/churn-1".to_owned(), stays)]);
-        let (_send, pods) = watch::channel(Watched {
-            objects: Arc::new(objects),
-            refused: None,
-        });
+        let (_send, pods) = watch::channel(watched(objects));
         fixtures.pods = pods;
         let ended = fixtures.wait_for_these(&key(), 2, &BTreeSet::new()).await;
         let trouble = ended.expect_err("it stays");
-        assert_eq!(
-            trouble.detail,
-            "pod churn-1 is being deleted for 121 s, and its node win-a does not end it"
-        );
+        let said = "pod churn-1 is being deleted for 121 s, and its node win-a does not end it";
+        assert_eq!(trouble.detail, said);
     }
 
     #[tokio::test(start_paused = true)]
@@ -336,10 +334,7 @@ mod tests {
         another["spec"] = json!({"nodeName": "win-a"});
         another["status"]["phase"] = json!("Running");
         let objects = [evicted, another].map(|pod| (pod["metadata"]["name"].to_string(), pod));
-        let (_send, pods) = watch::channel(Watched {
-            objects: Arc::new(Objects::from(objects)),
-            refused: None,
-        });
+        let (_send, pods) = watch::channel(watched(objects.into()));
         fixtures.pods = pods;
         let stand = fixtures.wait_for_pods(&key(), &[], 1).await;
         assert_eq!(stand.map(drop), Ok(()));

@@ -354,12 +354,10 @@ mod tests {
         let journal = of_run();
         if failed {
             let trouble = Trouble::new(TroubleKind::FixtureFailed, "CrashLoopBackOff");
-            let outcome = FixtureOutcome::Failed(trouble);
-            let (key, took_ms) = (key(), 1);
             let event = Event::Fixture {
-                key,
-                outcome,
-                took_ms,
+                key: key(),
+                outcome: FixtureOutcome::Failed(trouble),
+                took_ms: 1,
             };
             journal.write(event).expect("written");
         }
@@ -403,14 +401,10 @@ mod tests {
         fake.script(&format!("GET {LOG}"), 200, log);
         let diagnoses = diagnosed(&fake, true).await;
         let evidence = &diagnoses[&key()].evidence;
-        let log = evidence
-            .iter()
-            .find(|one| one.kind == EvidenceKind::PreviousLog);
+        let of = |kind| evidence.iter().find(|one| one.kind == kind);
+        let log = of(EvidenceKind::PreviousLog);
         assert!(log.is_some(), "{evidence:?}");
-        let status = evidence
-            .iter()
-            .find(|one| one.kind == EvidenceKind::Status)
-            .expect("a status");
+        let status = of(EvidenceKind::Status).expect("a status");
         assert!(status.lines.concat().contains("2 restarts"), "{status:?}");
         let text = format!("{evidence:?}");
         assert!(!text.contains("hunter2"), "{text}");
@@ -435,11 +429,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_may_not_be_read_is_on_record_and_no_more() {
         let fake = Fake::default();
-        fake.script(
-            "GET",
-            403,
-            json!({"kind": "Status", "message": "pods is forbidden"}),
-        );
+        let forbidden = json!({"kind": "Status", "message": "pods is forbidden"});
+        fake.script("GET", 403, forbidden);
         let diagnoses = diagnosed(&fake, true).await;
         let evidence = &diagnoses[&key()].evidence;
         let said: Vec<_> = evidence.iter().map(|one| one.unknown.as_deref()).collect();

@@ -165,6 +165,13 @@ mod tests {
                 {"type": "PodReadyToStartContainers", "status": made}]}})
     }
 
+    /// A server with a Deployment that nothing is said of.
+    fn fake() -> Fake {
+        let fake = Fake::default();
+        fake.put(DEPLOYMENT, deployment(&json!([])));
+        fake
+    }
+
     /// What hinders within so long, and after how long.
     async fn within(fake: &Fake, pods: Vec<Json>, length: Duration) -> (Option<Trouble>, Duration) {
         let (begun, api) = (Instant::now(), fake.api());
@@ -194,13 +201,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_sandbox_that_is_late_is_given_time_and_one_that_cannot_be_is_not() {
         let event = |message: &str| json!({"items": [{"reason": "FailedCreatePodSandBox", "message": message}]});
-        let fake = Fake::default();
-        fake.put(DEPLOYMENT, deployment(&json!([])));
-        fake.script(
-            EVENTS,
-            200,
-            event("plugin type=\"win-bridge\" failed (add)"),
-        );
+        let fake = fake();
+        let late = event("plugin type=\"win-bridge\" failed (add)");
+        fake.script(EVENTS, 200, late);
         let patience = fake.api().durations().sandbox;
         let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
         let trouble = found.expect("it lasted");
@@ -214,8 +217,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_passed_is_forgotten_when_it_happens_again() {
-        let fake = Fake::default();
-        fake.put(DEPLOYMENT, deployment(&json!([])));
+        let fake = fake();
         let late = json!({"items": [{"reason": "FailedCreatePodSandBox", "message": "late"}]});
         fake.script(EVENTS, 200, late);
         let api = fake.api();
@@ -243,8 +245,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pod_without_a_sandbox_is_asked_about_at_the_second_look() {
-        let fake = Fake::default();
-        fake.put(DEPLOYMENT, deployment(&json!([])));
+        let fake = fake();
         let pause = fake.api().durations().look_again;
         for (length, asked) in [(pause / 2, 0), (pause + pause / 2, 1)] {
             let (found, _) = within(&fake, vec![pod("False")], length).await;
@@ -269,9 +270,8 @@ mod tests {
             })
         };
         for (name, hinders) in [("q", true), ("another", false)] {
-            let fake = Fake::default();
+            let fake = fake();
             let pause = fake.api().durations().look_again;
-            fake.put(DEPLOYMENT, deployment(&json!([])));
             fake.script(EVENTS, 200, of(name));
             let length = pause + pause / 2;
             let (found, _) = within(&fake, pods().to_vec(), length).await;

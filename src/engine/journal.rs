@@ -353,40 +353,32 @@ pub(super) mod tests {
         journal
     }
 
+    fn create_at(path: &Path, superseded: Vec<PathBuf>) -> Result<Journal, JournalError> {
+        Journal::create(Env::system(), Some(path), superseded, Box::new(|_| {}))
+    }
+
     #[test]
     fn an_earlier_record_stays_until_the_run_is_let_in() {
         let folder = tempfile::tempdir().expect("a folder");
         let (record, report) = (folder.path().join("record"), folder.path().join("report"));
         std::fs::write(&record, "earlier").expect("written");
         std::fs::write(&report, "earlier").expect("written");
-        let create = || {
-            Journal::create(
-                Env::system(),
-                Some(&record),
-                vec![report.clone()],
-                Box::new(|_| {}),
-            )
-        };
+        let create = || create_at(&record, vec![report.clone()]);
         let journal = create().expect("nobody else writes it");
         journal.write(started()).expect("kept");
         assert_eq!(std::fs::read_to_string(&record).expect("there"), "earlier");
         assert!(matches!(create(), Err(JournalError::InUse { .. })));
         journal.publish().expect("published");
         assert!(!report.exists());
-        assert_eq!(
-            std::fs::read_to_string(&record).expect("there"),
-            journal.text()
-        );
+        let published = std::fs::read_to_string(&record).expect("there");
+        assert_eq!(published, journal.text());
     }
 
     #[test]
     fn a_record_is_its_owners_and_follows_no_link() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (record, victim) = (
-            folder.path().join("record.jsonl"),
-            folder.path().join("victim"),
-        );
-        let create = || Journal::create(Env::system(), Some(&record), Vec::new(), Box::new(|_| {}));
+        let [record, victim] = ["record.jsonl", "victim"].map(|name| folder.path().join(name));
+        let create = || create_at(&record, Vec::new());
         std::fs::write(&victim, "precious").expect("written");
         std::os::unix::fs::symlink(&victim, &record).expect("linked");
         assert!(matches!(create(), Err(JournalError::Create { .. })));
@@ -397,11 +389,8 @@ pub(super) mod tests {
         journal.write(started()).expect("written");
         journal.publish().expect("published");
         assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");
-        let mode = std::fs::metadata(&record)
-            .expect("there")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
+        let metadata = std::fs::metadata(&record).expect("there");
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert!(matches!(create(), Err(JournalError::InUse { .. })));
     }
 
@@ -410,8 +399,7 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let record = folder.path().join("record.jsonl");
         std::fs::write(&record, "earlier").expect("written");
-        let journal = Journal::create(Env::system(), Some(&record), Vec::new(), Box::new(|_| {}));
-        let journal = journal.expect("it is created");
+        let journal = create_at(&record, Vec::new()).expect("it is created");
         journal.write(started()).expect("written");
         assert!(beside(&record).exists());
         drop(journal);
@@ -428,38 +416,25 @@ pub(super) mod tests {
         let trouble = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
         let key = FixtureName::Namespaces.at(None);
         let trouble = Trouble::new(TroubleKind::ImagePull, trouble);
-        let outcome = FixtureOutcome::Failed(trouble);
         let event = Event::Fixture {
             key,
-            outcome,
+            outcome: FixtureOutcome::Failed(trouble),
             took_ms: 0,
         };
         journal.write(event).expect("written");
         for text in [journal.text(), received.recv().expect("a line")] {
-            assert!(
-                text.contains("https://***@a.example/b?sig=***&token=***"),
-                "{text}"
-            );
-            assert!(
-                !text.contains("hunter2pw") && !text.contains("SECRET"),
-                "{text}"
-            );
+            let shown = "https://***@a.example/b?sig=***&token=***";
+            assert!(text.contains(shown), "{text}");
+            let is_hidden = |secret: &&str| !text.contains(secret);
+            assert!(["hunter2pw", "SECRET"].iter().all(is_hidden), "{text}");
         }
     }
 
     #[test]
     fn a_full_disk_is_told_and_the_record_in_memory_goes_on() {
-        let journal = Journal::create(
-            Env::system(),
-            Some(Path::new("/dev/full")),
-            Vec::new(),
-            Box::new(|_| {}),
-        )
-        .expect("the device is there");
-        assert!(matches!(
-            journal.write(started()),
-            Err(JournalError::Write { .. })
-        ));
+        let journal = create_at(Path::new("/dev/full"), Vec::new()).expect("the device is there");
+        let written = journal.write(started());
+        assert!(matches!(written, Err(JournalError::Write { .. })));
         let by = "test".to_owned();
         assert!(journal.write(Event::Interrupted { by }).is_err());
         let view = read(&journal.text()).expect("whole in memory");

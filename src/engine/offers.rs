@@ -118,10 +118,8 @@ mod tests {
             };
             pools.insert(name.clone(), pool);
             let images = &mut pulls.entry(name).or_default().images;
-            images
-                .entry((*image).to_owned())
-                .or_default()
-                .insert(*fixture);
+            let fixtures = images.entry((*image).to_owned()).or_default();
+            fixtures.insert(*fixture);
         }
         let journal = of_run();
         note_unoffered(Env::system(), journal.clone(), profile, pulls, pools).await;
@@ -135,10 +133,8 @@ mod tests {
         let (host, seen) = registry().await;
         // For Windows Server 2022 alone
         let core = format!("{host}/windows/servercore:ltsc2022");
-        let (private, agnhost) = (
-            format!("{host}/private:1"),
-            format!("{host}/e2e/agnhost:2.66.1"),
-        );
+        let images = ["private:1", "e2e/agnhost:2.66.1"];
+        let [private, agnhost] = images.map(|image| format!("{host}/{image}"));
         let view = noted(&[
             (OLD, &core, FixtureName::WinWebserver),
             (OLD, &core, FixtureName::Churn),
@@ -147,16 +143,14 @@ mod tests {
             (None, &agnhost, FixtureName::LinuxServer),
         ])
         .await;
-        assert_eq!(
-            view.unoffered,
-            [Unoffered {
-                image: core.clone(),
-                pool: PoolName::windows(WindowsBuild::SERVER_2019),
-                build: OLD,
-                fixtures: [FixtureName::WinWebserver, FixtureName::Churn].into(),
-                has: vec!["windows 10.0.20348".to_owned()],
-            }]
-        );
+        let unoffered = Unoffered {
+            image: core.clone(),
+            pool: PoolName::windows(WindowsBuild::SERVER_2019),
+            build: OLD,
+            fixtures: [FixtureName::WinWebserver, FixtureName::Churn].into(),
+            has: vec!["windows 10.0.20348".to_owned()],
+        };
+        assert_eq!(view.unoffered, [unoffered]);
         let seen = seen.lock().expect("not poisoned").clone();
         // Once for all pools, and for Windows alone
         let of = |part: &str| seen.iter().filter(|line| line.contains(part)).count();

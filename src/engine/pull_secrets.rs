@@ -197,26 +197,13 @@ mod tests {
         let empty = secret(TYPES[0].0, "other");
         let forbidden = json!({"kind": "Status", "message": "secrets \"regcred\" is forbidden"});
         let missing = json!({"kind": "Status", "message": "not found"});
+        let (ours, theirs) = (TroubleKind::NotApplied, TroubleKind::Forbidden);
+        let said = "status 403: secrets \"regcred\" is";
         for (status, body, kind, says) in [
-            (
-                200,
-                opaque,
-                TroubleKind::NotApplied,
-                "it is of type `Opaque`",
-            ),
-            (
-                200,
-                empty,
-                TroubleKind::NotApplied,
-                "it has no `.dockerconfigjson`",
-            ),
-            (
-                403,
-                forbidden,
-                TroubleKind::Forbidden,
-                "status 403: secrets \"regcred\" is",
-            ),
-            (404, missing, TroubleKind::NotApplied, "it is not there"),
+            (200, opaque, ours, "it is of type `Opaque`"),
+            (200, empty, ours, "it has no `.dockerconfigjson`"),
+            (403, forbidden, theirs, said),
+            (404, missing, ours, "it is not there"),
         ] {
             let fake = Fake::default();
             fake.script(&format!("GET {SOURCE} "), status, body);

@@ -285,17 +285,14 @@ mod tests {
     /// What each span waited for, with the pause, by its number.
     fn waited(journal: &Journal) -> Vec<(u32, Vec<(u32, u64)>)> {
         let view = read(&journal.text()).expect("a record");
-        let after = |span: &Span| {
-            span.after
-                .iter()
-                .map(|after| (after.id, after.pause_ms))
-                .collect()
-        };
-        let mut waited: Vec<_> = view
-            .spans
-            .iter()
-            .map(|span| (span.id, after(span)))
-            .collect();
+        let waited = view.spans.iter().map(|span| {
+            let after = span.after.iter();
+            (
+                span.id,
+                after.map(|after| (after.id, after.pause_ms)).collect(),
+            )
+        });
+        let mut waited: Vec<_> = waited.collect();
         waited.sort_unstable();
         waited
     }
@@ -305,10 +302,8 @@ mod tests {
         let (mut spans, journal) = spans();
         let plan = spans.stage(Activity::Plan);
         spans.passed(plan);
-        let (namespaces, sample) = (
-            FixtureName::Namespaces.at(None),
-            FixtureName::WinWebserver.at(None),
-        );
+        let both = [FixtureName::Namespaces, FixtureName::WinWebserver];
+        let [namespaces, sample] = both.map(|name| name.at(None));
         let prober = linux_pod().prober().expect("a pod is one");
         spans.applies(&namespaces);
         spans.stands(&namespaces);
@@ -349,12 +344,8 @@ mod tests {
         tokio::time::advance(Duration::from_millis(300)).await;
         spans.passed(plan);
         let view = read(&journal.text()).expect("a record");
-        let times: Vec<_> = view
-            .spans
-            .iter()
-            .map(|span| (span.began_ms, span.took_ms))
-            .collect();
-        assert_eq!(times, [(20, 300)]);
+        let times = view.spans.iter().map(|span| (span.began_ms, span.took_ms));
+        assert_eq!(times.collect::<Vec<_>>(), [(20, 300)]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -378,10 +369,8 @@ mod tests {
         for index in [most, most + 1] {
             spans.asked(look(index));
         }
-        let waited: Vec<_> = waited(&journal)
-            .into_iter()
-            .map(|(_, after)| after)
-            .collect();
+        let waited = waited(&journal).into_iter().map(|(_, after)| after);
+        let waited: Vec<_> = waited.collect();
         assert_eq!(waited, [vec![], vec![], vec![(3, 0)], vec![]]);
     }
 

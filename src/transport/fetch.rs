@@ -214,19 +214,13 @@ mod tests {
         let body = "hi".to_owned();
         let answered = HttpReply::Answered { status: 404, body };
         assert_eq!(got(page, None).await, Ok(answered));
-        assert!(
-            asked
-                .await
-                .expect("asked")
-                .starts_with("GET /page HTTP/1.1")
-        );
+        let head = asked.await.expect("asked");
+        assert!(head.starts_with("GET /page HTTP/1.1"), "{head}");
+        let half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
         for (says, expected) in [
             (&b"SSH-2.0-OpenSSH\r\n"[..], FailureClass::WrongAnswer),
             (b"", FailureClass::Reset),
-            (
-                b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
-                FailureClass::Reset,
-            ),
+            (half, FailureClass::Reset),
         ] {
             let (address, _asked) = server(says).await;
             let reply = got(address, None).await;
@@ -252,10 +246,8 @@ mod tests {
         let answered = HttpReply::Answered { status: 504, body };
         assert_eq!(got(node, Some(&proxy)).await, Ok(answered));
         let head = asked.await.expect("asked");
-        assert!(
-            head.starts_with("GET http://192.0.2.1:30080/page HTTP/1.1"),
-            "{head}"
-        );
+        let line = "GET http://192.0.2.1:30080/page HTTP/1.1";
+        assert!(head.starts_with(line), "{head}");
         assert!(head.contains("host: 192.0.2.1:30080"), "{head}");
         let trouble = got(node, Some(&proxy)).await.expect_err("it has gone");
         assert_eq!(trouble.kind, TroubleKind::NoView);

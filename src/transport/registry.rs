@@ -313,14 +313,11 @@ pub(super) mod tests {
         let is_let_in = token.is_some_and(|token| token == "Bearer everybody");
         let body = |text: String| Full::new(Bytes::from(text));
         let plain = |text: String| Response::new(body(text));
-        let status = |code: u16| {
-            let response = Response::builder().status(code);
+        let empty = |response: http::response::Builder| {
             response.body(body(String::new())).expect("a response")
         };
-        let elsewhere = |to: String| {
-            let response = Response::builder().status(307).header(LOCATION, to);
-            response.body(body(String::new())).expect("a response")
-        };
+        let status = |code: u16| empty(Response::builder().status(code));
+        let elsewhere = |to: String| empty(Response::builder().status(307).header(LOCATION, to));
         match request.uri().path() {
             "/v2/windows/servercore/manifests/ltsc2022" => plain(LIST.to_owned()),
             "/v2/windows/iis/manifests/one" => {
@@ -339,8 +336,7 @@ pub(super) mod tests {
                     "Bearer realm=\"http://{own}/token\",service=\"s\",scope=\"repository:e2e:pull\""
                 );
                 let response = Response::builder().status(401);
-                let response = response.header(WWW_AUTHENTICATE, bearer);
-                response.body(body(String::new())).expect("a response")
+                empty(response.header(WWW_AUTHENTICATE, bearer))
             }
             "/token" => plain(r#"{"token": "everybody"}"#.to_owned()),
             "/v2/private/manifests/1" => status(401),
@@ -379,10 +375,8 @@ pub(super) mod tests {
         assert_eq!(told.map(|all| all.len()), Ok(1));
         let tokens: Vec<_> = seen.iter().filter(|line| line.contains("/token")).collect();
         assert_eq!(tokens, ["/token?service=s&scope=repository%3Ae2e%3Apull "]);
-        assert!(
-            seen.last()
-                .is_some_and(|line| line.ends_with("Bearer everybody"))
-        );
+        let last = seen.last().expect("a request");
+        assert!(last.ends_with("Bearer everybody"), "{last}");
     }
 
     #[tokio::test]
@@ -405,12 +399,8 @@ pub(super) mod tests {
         let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let host = closed.local_addr().expect("an address");
         drop(closed);
-        let told = platforms(
-            &Env::system(),
-            &[format!("{host}/a:1"), "busybox:1".to_owned()],
-            LIMIT,
-        )
-        .await;
+        let images = [format!("{host}/a:1"), "busybox:1".to_owned()];
+        let told = platforms(&Env::system(), &images, LIMIT).await;
         let [Err(refused), Err(docker)] = told.as_slice() else {
             panic!("{told:?}")
         };

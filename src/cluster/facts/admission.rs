@@ -200,10 +200,8 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "they are made in place")]
     fn put(fake: &Fake, version: &str, resource: &str, object: Json) {
         let name = object["metadata"]["name"].as_str().expect("a name");
-        fake.put(
-            &format!("{GROUP}/{version}/{resource}/{name}"),
-            object.clone(),
-        );
+        let path = format!("{GROUP}/{version}/{resource}/{name}");
+        fake.put(&path, object.clone());
     }
 
     #[test]
@@ -212,10 +210,8 @@ mod tests {
         assert_eq!(of(rule(&[""], &["pods"], &["CREATE"])), ["pods"]);
         assert_eq!(of(rule(&["*"], &["*"], &["*"])).len(), 9);
         assert_eq!(of(rule(&["*"], &["*/*"], &["UPDATE"])).len(), 9);
-        assert_eq!(
-            of(rule(&["batch"], &["*"], &["CREATE"])),
-            ["cronjobs", "jobs"]
-        );
+        let batch = of(rule(&["batch"], &["*"], &["CREATE"]));
+        assert_eq!(batch, ["cronjobs", "jobs"]);
         for nothing in [
             rule(&[""], &["pods"], &["DELETE", "CONNECT"]),
             rule(&["apps"], &["pods"], &["CREATE"]),
@@ -227,10 +223,8 @@ mod tests {
         }
         let all = rule(&[""], &["*"], &["*"]);
         let except = rule(&[""], &["pods"], &["*"]);
-        assert_eq!(
-            matched(&all, &except),
-            ["podtemplates", "replicationcontrollers"]
-        );
+        let left = ["podtemplates", "replicationcontrollers"];
+        assert_eq!(matched(&all, &except), left);
     }
 
     #[tokio::test(start_paused = true)]
@@ -248,31 +242,18 @@ mod tests {
         put(&fake, "v1", VALIDATING_WEBHOOKS, object);
         let found = webhooks(&fake.api()).await.expect("read");
         assert_eq!(found.gmsa, ["gmsa"]);
-        let [inject, gmsa] = found.seeing.as_slice() else {
-            panic!("two: {:?}", found.seeing)
-        };
-        assert_eq!(
-            (
-                inject.mutates,
-                inject.dry_run,
-                inject.failure_policy.as_str()
-            ),
-            (true, false, "Ignore")
-        );
-        assert_eq!(
-            (gmsa.mutates, gmsa.dry_run, gmsa.failure_policy.as_str()),
-            (false, true, "Fail")
-        );
+        let seeing = found.seeing.iter();
+        let seeing = seeing.map(|one| (one.mutates, one.dry_run, one.failure_policy.as_str()));
+        let inject_and_gmsa = [(true, false, "Ignore"), (false, true, "Fail")];
+        assert_eq!(seeing.collect::<Vec<_>>(), inject_and_gmsa);
     }
 
     #[tokio::test(start_paused = true)]
     async fn policies_count_when_bound_in_whichever_version_is_served() {
         let fake = Fake::default();
         let absent = || json!({"message": "the server could not find the requested resource"});
-        for resource in [
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-        ] {
+        let bindings = "mutatingadmissionpolicybindings";
+        for resource in [MUTATING_POLICIES, bindings] {
             fake.script(&format!("GET {GROUP}/v1/{resource}"), 404, absent());
         }
         let policy = |name: &str| {
@@ -284,28 +265,19 @@ mod tests {
                 "validationActions": actions}})
         };
         put(&fake, "v1beta1", MUTATING_POLICIES, policy("inject"));
-        put(
-            &fake,
-            "v1beta1",
-            "mutatingadmissionpolicybindings",
-            binding("inject", &[]),
-        );
+        put(&fake, "v1beta1", bindings, binding("inject", &[]));
+        let bindings = "validatingadmissionpolicybindings";
         for (name, actions) in [("deny", ["Deny"]), ("warn", ["Warn"])] {
             put(&fake, "v1", VALIDATING_POLICIES, policy(name));
-            put(
-                &fake,
-                "v1",
-                "validatingadmissionpolicybindings",
-                binding(name, &actions),
-            );
+            put(&fake, "v1", bindings, binding(name, &actions));
         }
         put(&fake, "v1", VALIDATING_POLICIES, policy("unbound"));
         let found = policies(&fake.api()).await.expect("read");
-        let names: Vec<_> = found
-            .iter()
-            .map(|p| (p.configuration.as_str(), p.mutates))
-            .collect();
-        assert_eq!(names, [("inject", true), ("deny", false)]);
+        let names = found.iter().map(|p| (p.configuration.as_str(), p.mutates));
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [("inject", true), ("deny", false)]
+        );
         assert_eq!(found[0].resources, ["deployments"]);
     }
 
@@ -313,15 +285,10 @@ mod tests {
     async fn what_may_not_be_read_is_not_taken_for_none() {
         let fake = Fake::default();
         let forbidden = json!({"message": "forbidden"});
-        fake.script(
-            &format!("GET {GROUP}/v1/validatingadmissionpolicyb"),
-            403,
-            forbidden,
-        );
-        let unread = policies(&fake.api()).await.expect_err("unread");
-        assert!(
-            unread.because.ends_with("bindings: status 403: forbidden"),
-            "{unread:?}"
-        );
+        let bindings = format!("GET {GROUP}/v1/validatingadmissionpolicyb");
+        fake.script(&bindings, 403, forbidden);
+        let because = policies(&fake.api()).await.expect_err("unread").because;
+        let said = "bindings: status 403: forbidden";
+        assert!(because.ends_with(said), "{because}");
     }
 }
