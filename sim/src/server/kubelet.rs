@@ -184,18 +184,16 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let named = ask.query.first("container").unwrap_or_default();
     let container = if named.is_empty() { first } else { named };
     let mut query = form_urlencoded::Serializer::new(String::new());
-    let mut pass = |name: &str, named: &str| {
+    let logs = OF_LOGS.map(|name| (name, name));
+    let (root, passed) = match ask.subresource.as_str() {
+        "log" => ("containerLogs", &logs[..]),
+        other => (other, &OF_EXECS[..]),
+    };
+    for (name, named) in passed {
         for value in ask.query.all(name) {
             query.append_pair(named, &value);
         }
-    };
-    let root = if ask.subresource == "log" {
-        OF_LOGS.iter().for_each(|name| pass(name, name));
-        "containerLogs"
-    } else {
-        OF_EXECS.iter().for_each(|(name, named)| pass(name, named));
-        &ask.subresource
-    };
+    }
     let (namespace, name, query) = (&ask.namespace, &ask.name, query.finish());
     let path = format!("/{root}/{namespace}/{name}/{container}?{query}");
     Ok((format!("{address}:{port}"), path))
