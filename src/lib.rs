@@ -17,7 +17,8 @@
 //!
 //! One direction: `text` → `document` → `claims` → `facts` → `config` → `command` → `way` →
 //! `verdict` → `suite` → `plan` → `record` → `report` in the pure crate `winconform-core`, then
-//! [`transport`] → [`cluster`] → [`engine`] → [`cli`] here. `hybrid-sim` depends on neither. A test reads the
+//! [`transport`] → [`cluster`] → [`engine`] → [`cli`] here. `hybrid-sim` depends on neither; both
+//! wait on the channels of `ordered-watch`. A test reads the
 //! `use` lines.
 //!
 //! | to change | open |

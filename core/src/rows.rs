@@ -9,5 +9,7 @@ use serde_json::Value as Json;
 pub(crate) fn rows<T: DeserializeOwned>(tables: &str, name: &str) -> Vec<T> {
     let mut tables: BTreeMap<String, Json> = serde_saphyr::from_str(tables).expect("tables");
     let rows = tables.remove(name).expect("a table of that name");
-    serde_json::from_value(rows).expect("rows")
+    let rows: Vec<T> = serde_json::from_value(rows).expect("rows");
+    assert!(!rows.is_empty(), "{name} has no rows");
+    rows
 }

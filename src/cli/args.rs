@@ -96,14 +96,6 @@ pub(super) struct SuitesArgs {
     pub(super) suites: Option<PathBuf>,
 }
 
-/// What is set.
-#[derive(Args, Debug)]
-pub(super) struct ConfigArgs {
-    /// A config file (see `winconform config example`)
-    #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
-}
-
 /// What is checked.
 #[derive(Args, Debug)]
 pub(super) struct SelectArgs {
@@ -121,8 +113,9 @@ pub(super) struct OnClusterArgs {
     pub(super) cluster: ClusterArgs,
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
-    #[command(flatten)]
-    pub(super) config: ConfigArgs,
+    /// A config file (see `winconform config example`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
     #[command(flatten)]
     pub(super) select: SelectArgs,
 }

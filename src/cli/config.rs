@@ -6,7 +6,7 @@ use winconform_core::config::{EXAMPLE, schema};
 use winconform_core::text::printable;
 use winconform_core::verdict::has_expired;
 
-use super::args::{ConfigArgs, ConfigCheckArgs, ConfigCommand, SelectArgs};
+use super::args::{ConfigCheckArgs, ConfigCommand, SelectArgs};
 use super::error::CliError;
 use super::screen::Screen;
 use super::{settings, suites};
@@ -15,19 +15,16 @@ pub(super) fn run(command: ConfigCommand, screen: &Screen) -> Result<u8, CliErro
     match command {
         ConfigCommand::Example => screen.say(EXAMPLE),
         ConfigCommand::Schema => screen.say(&schema()),
-        ConfigCommand::Check(args) => check(args, screen)?,
+        ConfigCommand::Check(args) => check(&args, screen)?,
     }
     Ok(0)
 }
 
-fn check(args: ConfigCheckArgs, screen: &Screen) -> Result<(), CliError> {
+fn check(args: &ConfigCheckArgs, screen: &Screen) -> Result<(), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let shown = printable(&args.file.display().to_string());
-    let config = ConfigArgs {
-        config: Some(args.file),
-    };
     let select = SelectArgs { select: Vec::new() };
-    let settings = settings::load(&config, &select, &suites)?;
+    let settings = settings::load(Some(&args.file), &select, &suites)?;
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     for placed in &settings.config.waivers {
         if has_expired(&placed.value, today) {

@@ -152,10 +152,8 @@ impl CliError {
 
 /// Each line made printable, further lines indented.
 fn lines(text: &str) -> String {
-    text.lines()
-        .map(printable)
-        .collect::<Vec<_>>()
-        .join("\n    ")
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    lines.join("\n    ")
 }
 
 #[cfg(test)]

@@ -3,15 +3,14 @@
 use winconform_core::record::Exit;
 use winconform_core::report::claims;
 
-use super::args::{ConfigArgs, Format, ListArgs};
+use super::args::{Format, ListArgs};
 use super::error::CliError;
 use super::screen::Screen;
 use super::{settings, suites};
 
 pub(super) fn run(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let config = ConfigArgs { config: None };
-    let selection = settings::load(&config, &args.select, &suites)?.selection;
+    let selection = settings::load(None, &args.select, &suites)?.selection;
     match args.format {
         Format::Text => screen.say(&claims::list_text(&suites, &selection)),
         Format::Json => screen.say(&claims::list_json(&suites, &selection)),

@@ -14,17 +14,13 @@ const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
 
 /// Makes the folder and tells whether files can be made in it, before anything is begun.
 pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
-    let refuse = |error: std::io::Error| {
-        CliError::Usage(format!(
-            "cannot write into `--out {}`: {error}",
-            folder.display()
-        ))
-    };
-    if folder.exists() && !folder.is_dir() {
+    let refused = |why: &str| {
         let shown = folder.display();
-        return Err(CliError::Usage(format!(
-            "cannot write into `--out {shown}`: it is no folder"
-        )));
+        CliError::Usage(format!("cannot write into `--out {shown}`: {why}"))
+    };
+    let refuse = |error: std::io::Error| refused(&error.to_string());
+    if folder.exists() && !folder.is_dir() {
+        return Err(refused("it is no folder"));
     }
     let mut builder = std::fs::DirBuilder::new();
     // A record holds names, addresses and logs: a folder that is made for it is its owner's
@@ -44,10 +40,7 @@ pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
         Ok(kind) if kind.is_symlink() => "a symbolic link, which is not followed",
         Ok(_) | Err(_) => return Ok(record),
     };
-    Err(CliError::Usage(format!(
-        "cannot write into `--out {}`: its `record.jsonl` is {what}",
-        folder.display()
-    )))
+    Err(refused(&format!("its `record.jsonl` is {what}")))
 }
 
 /// The reports of an earlier run: whoever picks them up must never take them for this run's.

@@ -140,10 +140,7 @@ pub(super) fn reported(
         }
     }
     let finished = finished?;
-    match unwritten {
-        Some(error) => Err(error),
-        None => Ok(finished),
-    }
+    unwritten.map_or(Ok(finished), Err)
 }
 
 /// A run that came to nothing has no reports, and an earlier one's must not pass for them.
@@ -198,11 +195,9 @@ pub(super) fn new_id() -> String {
 /// Who holds the Lease: this machine, this process, this run.
 pub(super) fn holder(run: &str) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = host.trim();
-    let host = if host.is_empty() {
-        "unknown-host"
-    } else {
-        host
+    let host = match host.trim() {
+        "" => "unknown-host",
+        host => host,
     };
     format!("{host}/{}/{run}", std::process::id())
 }

@@ -7,7 +7,7 @@ use winconform_core::document::{Diagnostic, Diagnostics, Place, Placed};
 use winconform_core::plan::{Selection, check_waivers};
 use winconform_core::suite::Suites;
 
-use super::args::{ConfigArgs, OnClusterArgs, SelectArgs};
+use super::args::{OnClusterArgs, SelectArgs};
 use super::error::CliError;
 use super::suites;
 
@@ -24,18 +24,18 @@ pub(super) struct Settings {
 /// Reads the suites, and what is set and selected of them.
 pub(super) fn of(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let settings = load(&args.config, &args.select, &suites)?;
+    let settings = load(args.config.as_deref(), &args.select, &suites)?;
     Ok((suites, settings))
 }
 
 /// Reads the config file and the arguments; all their problems are told together.
 pub(super) fn load(
-    config: &ConfigArgs,
+    config: Option<&Path>,
     select: &SelectArgs,
     suites: &Suites,
 ) -> Result<Settings, CliError> {
     let mut found = Vec::new();
-    let config = match &config.config {
+    let config = match config {
         None => Config::default(),
         Some(path) => {
             let text = read(path)?;

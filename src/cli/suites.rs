@@ -1,6 +1,6 @@
 //! The suites: built in, or of a folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 use winconform_core::suite::{SuiteFile, Suites};
@@ -61,20 +61,14 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
                 "suites end in .yaml: rename `{shown}`"
             )));
         } else if ending == "yaml" {
+            let below = path.strip_prefix(root).unwrap_or(&path).iter();
+            let below: Vec<_> = below.map(|part| part.to_string_lossy()).collect();
             files.push(SuiteFile {
-                path: below(root, &path),
+                path: below.join("/"),
                 shown: path.display().to_string(),
                 text: read_bounded(&path, "suite", LARGEST)?,
             });
         }
     }
     Ok(())
-}
-
-fn below(root: &Path, path: &Path) -> String {
-    let rest: PathBuf = path.strip_prefix(root).unwrap_or(path).to_owned();
-    rest.iter()
-        .map(|part| part.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join("/")
 }

@@ -327,21 +327,25 @@ impl<'a> Removal<'a> {
             namespace: metadata["namespace"].as_str().map(str::to_owned),
             name: metadata["name"].as_str()?.to_owned(),
         };
-        let (deleting, why) = match metadata["deletionTimestamp"].as_str() {
+        let (deleting, mut why) = match metadata["deletionTimestamp"].as_str() {
             None => (Deleting::No, "it was not deleted".to_owned()),
-            Some(since) if metadata["deletionGracePeriodSeconds"] == 0 => (
-                Deleting::Forced,
-                format!("it is being deleted since {}", printable(since)),
-            ),
-            Some(since) => (
-                Deleting::Gracefully,
-                format!("it is being deleted since {}", printable(since)),
-            ),
+            Some(since) => {
+                let how = match metadata["deletionGracePeriodSeconds"] == 0 {
+                    true => Deleting::Forced,
+                    false => Deleting::Gracefully,
+                };
+                (
+                    how,
+                    format!("it is being deleted since {}", printable(since)),
+                )
+            }
         };
-        let why = match finalizers(item) {
-            Some(finalizers) => format!("{why}, held by {finalizers}"),
-            None => why,
-        };
+        let finalizers = [&metadata["finalizers"], &item["spec"]["finalizers"]];
+        let finalizers = finalizers.into_iter().filter_map(Json::as_array).flatten();
+        let finalizers: Vec<_> = finalizers.filter_map(Json::as_str).map(printable).collect();
+        if !finalizers.is_empty() {
+            why = format!("{why}, held by {}", finalizers.join(", "));
+        }
         let owners = metadata["ownerReferences"].as_array();
         let standing = Standing {
             uid: metadata["uid"].as_str()?.to_owned(),
@@ -406,18 +410,6 @@ impl<'a> Removal<'a> {
     }
 }
 
-fn finalizers(item: &Json) -> Option<String> {
-    let metadata = item["metadata"]["finalizers"].as_array();
-    let spec = item["spec"]["finalizers"].as_array();
-    let names: Vec<_> = [metadata, spec].into_iter().flatten().flatten().collect();
-    let names: Vec<_> = names
-        .iter()
-        .filter_map(|name| name.as_str())
-        .map(printable)
-        .collect();
-    (!names.is_empty()).then(|| names.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
@@ -446,15 +438,11 @@ mod tests {
         for run in ["r1", "r2"] {
             let namespace = format!("w-{run}");
             let inside = Some(namespace.as_str());
-            fake.put(
-                &format!("/api/v1/namespaces/{namespace}"),
-                object(&namespace, None, Some(run)),
-            );
+            let path = format!("/api/v1/namespaces/{namespace}");
+            fake.put(&path, object(&namespace, None, Some(run)));
             for (kind, name) in [(&PODS, "prober"), (&SERVICES, "web"), (&DEPLOYMENTS, "web")] {
-                fake.put(
-                    &kind.object_path(inside, name),
-                    object(name, inside, Some(run)),
-                );
+                let path = kind.object_path(inside, name);
+                fake.put(&path, object(name, inside, Some(run)));
             }
             let lease = format!("winconform-{run}");
             let path = LEASES.object_path(Some("default"), &lease);
@@ -463,6 +451,11 @@ mod tests {
         let users = PODS.object_path(Some("default"), "users");
         fake.put(&users, object("users", Some("default"), None));
         fake
+    }
+
+    async fn cleaned(fake: &Fake, run: Option<&str>) -> Removed {
+        let removed = remove_run(&fake.api(), run, BUDGET).await;
+        removed.expect("something was listed")
     }
 
     #[tokio::test(start_paused = true)]
@@ -483,26 +476,19 @@ mod tests {
     async fn one_run_is_removed_and_nothing_else() {
         let fake = fake();
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
-            .await
-            .expect("removed");
+        let removed = cleaned(&fake, Some("r1")).await;
         assert!(removed.is_clean());
         let names: Vec<_> = removed.removed.iter().map(ToString::to_string).collect();
         assert_eq!(names.len(), 5, "{names:?}");
         assert!(names.contains(&"Pod w-r1/prober".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(1));
         for (run, left) in [("r1", false), ("r2", true)] {
-            assert_eq!(
-                fake.get(&format!("/api/v1/namespaces/w-{run}")).is_some(),
-                left
-            );
+            let namespace = fake.get(&format!("/api/v1/namespaces/w-{run}"));
+            assert_eq!(namespace.is_some(), left);
         }
         assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
-        let deletions: Vec<_> = fake
-            .log()
-            .into_iter()
-            .filter(|l| l.starts_with("DELETE"))
-            .collect();
+        let mut deletions = fake.log();
+        deletions.retain(|line| line.starts_with("DELETE"));
         assert!(deletions[4].contains("/leases/") && deletions[3].contains("/namespaces/w-r1"));
     }
 
@@ -513,15 +499,11 @@ mod tests {
         let (path, lease) = (LEASES.object_path(Some("default"), "r2"), "winconform-r2");
         fake.remove(&path.replace("r2", lease));
         fake.put(&path, object("r2", Some("default"), Some(CLEANUP)));
-        let removed = remove_run(&fake.api(), None, BUDGET)
-            .await
-            .expect("removed");
+        let removed = cleaned(&fake, None).await;
         assert_eq!((removed.removed.len(), removed.is_clean()), (5, true));
         assert!(fake.get(POD).is_some(), "its run has a Lease");
         assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
-        let again = remove_run(&fake.api(), None, BUDGET)
-            .await
-            .expect("nothing to do");
+        let again = cleaned(&fake, None).await;
         assert_eq!(again, Removed::default());
     }
 
@@ -530,18 +512,13 @@ mod tests {
         let fake = fake();
         fake.stick(POD);
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
-            .await
-            .expect("removed");
+        let removed = cleaned(&fake, Some("r1")).await;
         assert!(removed.is_clean());
         let took = begun.elapsed();
         assert!((BUDGET / 2..BUDGET * 3 / 4).contains(&took), "{took:?}");
-        let tries = fake
-            .log()
-            .iter()
-            .filter(|line| **line == format!("DELETE {POD}"))
-            .count();
-        assert_eq!(tries, 2);
+        let mut tries = fake.log();
+        tries.retain(|line| *line == format!("DELETE {POD}"));
+        assert_eq!(tries.len(), 2);
     }
 
     /// A pod that a controller of run `r1` made.
@@ -609,15 +586,10 @@ mod tests {
         let mut namespace = object("w-r1", None, Some("r1"));
         namespace["spec"]["finalizers"] = json!(["kubernetes"]);
         fake.put("/api/v1/namespaces/w-r1", namespace);
-        fake.script(
-            "DELETE /api/v1/namespaces/w-r1/services",
-            403,
-            json!({"message": "rbac"}),
-        );
+        let rbac = json!({"message": "rbac"});
+        fake.script("DELETE /api/v1/namespaces/w-r1/services", 403, rbac);
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
-            .await
-            .expect("reported");
+        let removed = cleaned(&fake, Some("r1")).await;
         let left: Vec<_> = removed.left.iter().map(ToString::to_string).collect();
         assert_eq!(
             left,
@@ -632,29 +604,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_kind_that_cannot_be_listed_does_not_stop_the_others() {
         let fake = fake();
-        fake.script(
-            "GET /apis/apps/v1/deployments",
-            403,
-            json!({"message": "rbac"}),
-        );
+        let rbac = json!({"message": "rbac"});
+        fake.script("GET /apis/apps/v1/deployments", 403, rbac);
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
-            .await
-            .expect("reported");
+        let removed = cleaned(&fake, Some("r1")).await;
         assert_eq!(removed.removed.len(), 4);
         let [(kind, trouble)] = removed.unlisted.as_slice() else {
             panic!("{removed:?}")
         };
-        assert_eq!(
-            (kind.plural, trouble.kind),
-            ("deployments", TroubleKind::Forbidden)
-        );
+        let forbidden = TroubleKind::Forbidden;
+        assert_eq!((kind.plural, trouble.kind), ("deployments", forbidden));
         assert!(begun.elapsed() < Duration::from_secs(1));
         fake.script("GET", 403, json!({"message": "rbac"}));
-        let error = remove_run(&fake.api(), None, BUDGET)
-            .await
-            .expect_err("nothing");
-        assert!(matches!(error, CleanError::Unlistable(_)));
+        let removed = remove_run(&fake.api(), None, BUDGET).await;
+        assert!(matches!(removed, Err(CleanError::Unlistable(_))));
     }
 
     #[tokio::test(start_paused = true)]
@@ -671,8 +634,7 @@ mod tests {
         for answer in [json!({"error": "log in first"}), endless] {
             let fake = fake();
             fake.script("GET /api/v1/pods", 200, answer);
-            let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await;
-            let removed = removed.expect("reported");
+            let removed = cleaned(&fake, Some("r1")).await;
             let [(kind, trouble)] = removed.unlisted.as_slice() else {
                 panic!("{removed:?}")
             };
@@ -691,10 +653,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_run_that_would_widen_the_selector_is_refused() {
         for run in ["", "a,b", "a=b", "a b", "-a", "!"] {
-            let error = remove_run(&fake().api(), Some(run), BUDGET)
-                .await
-                .expect_err("refused");
-            assert!(matches!(error, CleanError::NotARun { .. }), "{run}");
+            let removed = remove_run(&fake().api(), Some(run), BUDGET).await;
+            assert!(matches!(removed, Err(CleanError::NotARun { .. })), "{run}");
         }
     }
 }

@@ -132,17 +132,10 @@ where
 
 /// The longest that anything waits for the head of an answer.
 pub(super) fn longest_head(durations: &Durations) -> Duration {
-    let Durations {
-        api_answer,
-        dry_run_answer,
-        write_answer,
-        exec_connect,
-        ..
-    } = durations;
-    *api_answer
-        .max(dry_run_answer)
-        .max(write_answer)
-        .max(exec_connect)
+    let asked = durations.api_answer.max(durations.dry_run_answer);
+    asked
+        .max(durations.write_answer)
+        .max(durations.exec_connect)
 }
 
 /// A time-out for the head of an answer; its body, a watch's above all, may take longer.

@@ -129,10 +129,8 @@ impl Credential {
     pub(super) async fn header(self: Arc<Self>) -> Result<HeaderValue, CredentialError> {
         let asked = tokio::spawn(async move {
             let mut held = self.held.lock().await;
-            if held
-                .until
-                .is_some_and(|until| self.env.now() + MARGIN >= until)
-            {
+            let is_due = |until| self.env.now() + MARGIN >= until;
+            if held.until.is_some_and(is_due) {
                 match &self.source {
                     Source::Kubeconfig => {}
                     // The last one that was read may still do
@@ -160,10 +158,8 @@ impl Credential {
 }
 
 fn read(env: &Env, path: &Path) -> Result<Held, CredentialError> {
-    let from = format!(
-        "the token file `{}`",
-        printable(&path.display().to_string())
-    );
+    let shown = printable(&path.display().to_string());
+    let from = format!("the token file `{shown}`");
     let token = std::fs::read_to_string(path).map_err(|error| {
         let why = format!("{from} cannot be read: {error}");
         refused(why, "check the `tokenFile` of the kubeconfig's user")
@@ -193,10 +189,8 @@ impl Answer {
 }
 
 fn name(plugin: &ExecConfig) -> String {
-    format!(
-        "`{}`",
-        printable(plugin.command.as_deref().unwrap_or_default())
-    )
+    let command = plugin.command.as_deref().unwrap_or_default();
+    format!("`{}`", printable(command))
 }
 
 async fn ask(plugin: &ExecConfig) -> Result<Answer, CredentialError> {
@@ -262,12 +256,10 @@ async fn ask(plugin: &ExecConfig) -> Result<Answer, CredentialError> {
 fn missing(plugin: &ExecConfig, error: &std::io::Error) -> CredentialError {
     let name = name(plugin);
     let hint = match (&plugin.install_hint, error.kind()) {
-        (Some(hint), _) => hint
-            .trim()
-            .lines()
-            .map(printable)
-            .collect::<Vec<_>>()
-            .join("\n"),
+        (Some(hint), _) => {
+            let lines: Vec<_> = hint.trim().lines().map(printable).collect();
+            lines.join("\n")
+        }
         (None, ErrorKind::NotFound) => "install it, or put it on the PATH".to_owned(),
         (None, _) => "check that it may be run".to_owned(),
     };

@@ -97,26 +97,16 @@ impl Kind {
     /// The path of all objects with these labels, in every namespace; `selector` is not yet
     /// encoded.
     pub fn list_path(&self, selector: &str) -> String {
-        format!(
-            "{}/{}?labelSelector={}",
-            self.root(),
-            self.plural,
-            encode(selector)
-        )
+        let all = self.collection_path(None);
+        format!("{all}?labelSelector={}", encode(selector))
     }
 
     /// The path at which objects are created; kinds of the cluster as a whole need no namespace.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
-        match (self.scope, namespace) {
-            (Scope::Namespaced, Some(namespace)) => {
-                format!(
-                    "{}/namespaces/{}/{}",
-                    self.root(),
-                    encode(namespace),
-                    self.plural
-                )
-            }
-            _ => format!("{}/{}", self.root(), self.plural),
+        let (root, plural) = (self.root(), self.plural);
+        match namespace.filter(|_| self.scope == Scope::Namespaced) {
+            Some(namespace) => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
+            None => format!("{root}/{plural}"),
         }
     }
 
@@ -143,11 +133,8 @@ impl Kind {
     }
 
     fn root(&self) -> String {
-        if self.group.is_empty() {
-            format!("/api/{}", self.version)
-        } else {
-            format!("/apis/{}/{}", self.group, self.version)
-        }
+        let prefix = if self.group.is_empty() { "api" } else { "apis" };
+        format!("/{prefix}/{}", self.api_version())
     }
 }
 

@@ -244,25 +244,20 @@ pub(super) async fn choose(
     // kube takes what holds no certificate for an authority that trusts none
     if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
         let why = "it holds no certificate".to_owned();
-        return Err(KubeconfigError::Credential {
-            context,
-            what: "certificate authority",
-            why,
-        });
+        return Err(credential(&context, "certificate authority", why));
     }
-    match Proxy::choose(written.as_deref(), &config.cluster_url) {
-        Ok(proxy) => Ok(Chosen {
-            context,
-            cluster,
-            config,
-            proxy,
-        }),
-        Err(why) => Err(KubeconfigError::Credential {
-            context,
-            what: "proxy",
-            why,
-        }),
-    }
+    let proxy = Proxy::choose(written.as_deref(), &config.cluster_url);
+    Ok(Chosen {
+        proxy: proxy.map_err(|why| credential(&context, "proxy", why))?,
+        context,
+        cluster,
+        config,
+    })
+}
+
+fn credential(context: &str, what: &'static str, why: String) -> KubeconfigError {
+    let context = context.to_owned();
+    KubeconfigError::Credential { context, what, why }
 }
 
 /// One file; `None` when it is not there, which `$KUBECONFIG` permits.
@@ -353,11 +348,10 @@ fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), Kubeco
         ("user", user, users),
     ] {
         if let Some(name) = name.filter(|name| !known.contains(name)) {
-            let (context, name) = (context.to_owned(), name.clone());
             return Err(KubeconfigError::Dangling {
-                context,
+                context: context.to_owned(),
                 what,
-                name,
+                name: name.clone(),
                 known,
             });
         }
@@ -378,11 +372,7 @@ pub(super) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
             };
         }
     };
-    KubeconfigError::Credential {
-        context: context.to_owned(),
-        what,
-        why,
-    }
+    credential(context, what, why)
 }
 
 fn load_words(error: &kube::config::LoadDataError) -> String {

@@ -161,10 +161,8 @@ impl LeaseHeld {
         if self.renewing.await.is_err() || self.lost.borrow().is_some() {
             return Ok(());
         }
-        let Keeper {
-            api, name, holder, ..
-        } = &self.keeper;
-        delete_lease(api, name, holder).await
+        let keeper = &self.keeper;
+        delete_lease(&keeper.api, &keeper.name, &keeper.holder).await
     }
 }
 
@@ -178,14 +176,14 @@ impl Keeper {
             match reply.status {
                 201 => return Ok((self.mark(&reply)?, asked)),
                 409 => {}
-                _ => return Err(self.refused(&reply)),
+                _ => return Err(refused(&self.name, &reply)),
             }
             let found = self.ask(Verb::Get, self.path(), None).await?;
             match found.status {
                 200 => {}
                 // Gone between the two
                 404 => continue,
-                _ => return Err(self.refused(&found)),
+                _ => return Err(refused(&self.name, &found)),
             }
             if !is_managed(&found.body) {
                 return Err(LeaseError::Foreign {
@@ -207,7 +205,7 @@ impl Keeper {
                 200 => return Ok((self.mark(&taken)?, asked)),
                 // Another was quicker, or its holder woke up
                 404 | 409 => {}
-                _ => return Err(self.refused(&taken)),
+                _ => return Err(refused(&self.name, &taken)),
             }
         }
         Err(LeaseError::Held {
@@ -234,7 +232,9 @@ impl Keeper {
             }
             match answer {
                 Ok(reply) if reply.status == 404 => Condition::Done(Ok(None)),
-                Ok(reply) if reply.status != 200 => Condition::Done(Err(self.refused(&reply))),
+                Ok(reply) if reply.status != 200 => {
+                    Condition::Done(Err(refused(&self.name, &reply)))
+                }
                 Ok(reply) => match self.mark(&reply) {
                     Ok(mark) if mark != first => {
                         let (name, holder) = (self.name.clone(), holder(&reply));
@@ -300,45 +300,32 @@ impl Keeper {
 
     fn mark(&self, reply: &ApiReply) -> Result<Mark, LeaseError> {
         let metadata = &reply.body["metadata"];
-        match (
-            metadata["uid"].as_str(),
-            metadata["resourceVersion"].as_str(),
-        ) {
-            (Some(uid), Some(version)) => Ok(Mark {
+        match ["uid", "resourceVersion"].map(|key| metadata[key].as_str()) {
+            [Some(uid), Some(version)] => Ok(Mark {
                 uid: uid.to_owned(),
                 version: version.to_owned(),
             }),
-            _ => Err(self.refused(reply)),
+            _ => Err(refused(&self.name, reply)),
         }
-    }
-
-    fn refused(&self, reply: &ApiReply) -> LeaseError {
-        refused(&self.name, reply)
     }
 }
 
 fn refused(name: &str, reply: &ApiReply) -> LeaseError {
-    let message = reply.message();
     LeaseError::Refused {
         name: name.to_owned(),
         status: reply.status,
-        message,
+        message: reply.message(),
     }
 }
 
 fn trouble(name: &str, source: Trouble) -> LeaseError {
-    LeaseError::Trouble {
-        name: name.to_owned(),
-        source,
-    }
+    let name = name.to_owned();
+    LeaseError::Trouble { name, source }
 }
 
 fn holder(reply: &ApiReply) -> String {
-    printable(
-        reply.body["spec"]["holderIdentity"]
-            .as_str()
-            .unwrap_or("nobody"),
-    )
+    let holder = reply.body["spec"]["holderIdentity"].as_str();
+    printable(holder.unwrap_or("nobody"))
 }
 
 /// Now, as a `MicroTime`: exactly six digits of a second.
@@ -359,23 +346,15 @@ mod tests {
     const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
     async fn take(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
-        acquire(
-            &fake.api(),
-            "winconform",
-            "r1",
-            holder,
-            &Durations::default(),
-        )
-        .await
+        let (api, durations) = (fake.api(), Durations::default());
+        acquire(&api, "winconform", "r1", holder, &durations).await
     }
 
     fn anothers(fake: &Fake, holder: &str) {
         let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 20});
         let labels = json!({labels::MANAGED_BY: labels::WINCONFORM});
-        fake.put(
-            PATH,
-            json!({"metadata": {"name": "winconform", "labels": labels}, "spec": spec}),
-        );
+        let metadata = json!({"name": "winconform", "labels": labels});
+        fake.put(PATH, json!({"metadata": metadata, "spec": spec}));
     }
 
     #[tokio::test(start_paused = true)]

@@ -22,7 +22,11 @@ pub fn readiness(pod: &Json) -> Condition<()> {
     }
     let status = &pod["status"];
     if is_over(pod) {
-        return never(kind_of_failure(status), ended(status));
+        let kind = match is_mismatch(text(&status["message"])) {
+            true => TroubleKind::BuildMismatch,
+            false => TroubleKind::FixtureFailed,
+        };
+        return never(kind, ended(status));
     }
     match failure(pod) {
         Some(failure) if failure.may_pass => Condition::NotYet(failure.trouble.detail),
@@ -155,13 +159,10 @@ fn settled(pod: &Json, starts: bool) -> Condition<()> {
         };
     }
     let ended = pod["status"]["phase"] == "Failed";
-    if !starts || ended {
-        return Condition::Done(());
+    match !starts || ended || have_begun(pod) {
+        true => Condition::Done(()),
+        false => Condition::NotYet(progress(pod)),
     }
-    if !have_begun(pod) {
-        return Condition::NotYet(progress(pod));
-    }
-    Condition::Done(())
 }
 
 /// Whether each of a pod's containers is past the preparations for it, however it fared since.
@@ -334,14 +335,6 @@ fn ended(status: &Json) -> String {
     format!("the pod ended as {phase}: {said}")
 }
 
-fn kind_of_failure(status: &Json) -> TroubleKind {
-    if is_mismatch(text(&status["message"])) {
-        TroubleKind::BuildMismatch
-    } else {
-        TroubleKind::FixtureFailed
-    }
-}
-
 fn progress(pod: &Json) -> String {
     if let Some(why) = unscheduled(pod) {
         return format!("no node yet: {why}");
@@ -392,6 +385,7 @@ mod tests {
 
     /// A row of `pods.yaml`.
     #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Row {
         waits: Option<[String; 2]>,
         #[serde(default)]

@@ -113,6 +113,7 @@ mod tests {
         assert_eq!(delete_lease(&api, "winconform", "a").await, Ok(()));
         assert_eq!(fake.get(PATH), None);
     }
+
     #[tokio::test(start_paused = true)]
     async fn one_that_goes_on_changing_is_read_again_and_given_up() {
         let fake = Fake::default();

@@ -277,12 +277,8 @@ mod tests {
             }
         });
         let client = kube::Client::new(service, "default");
-        Api::new(
-            Env::system(),
-            client,
-            Durations::default(),
-            Limits::default(),
-        )
+        let (durations, limits) = (Durations::default(), Limits::default());
+        Api::new(Env::system(), client, durations, limits)
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use winconform_core::config::{Image, Images};
 use winconform_core::facts::{NodeFact, Pool, PoolName, WindowsBuild};
 use winconform_core::way::{AIMED_AT, FixtureKey, SchedFixture};
 
-use super::manifest::{ManifestError, handler, name, pod_spec, tolerations as tolerating};
+use super::manifest::{ManifestError, handler, name, named, pod_spec, tolerations as tolerating};
 
 /// What pods are aimed by.
 pub(super) struct Ground<'g> {
@@ -157,12 +157,8 @@ impl Aim<'_> {
         if names.is_empty() {
             return Err(self.unknown("any node"));
         }
-        let term = |name| {
-            json!({"matchFields": [
-                {"key": "metadata.name", "operator": "In", "values": [name]}
-            ]})
-        };
-        *terms = json!(names.into_iter().map(term).collect::<Vec<_>>());
+        let names = names.into_iter().map(|name| named(name));
+        *terms = json!(names.collect::<Vec<_>>());
         Ok(())
     }
 

@@ -18,9 +18,7 @@ use winconform_core::record::{
 };
 use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
-use winconform_core::way::{
-    ApiRequest, ExecReply, FixtureKey, FixtureName, SourceKind, Trouble, VantageKey,
-};
+use winconform_core::way::{ApiRequest, FixtureKey, FixtureName, SourceKind, VantageKey};
 
 use super::evidence::{name_of, node_of, node_status, status, told};
 use super::hindered::belongs;
@@ -29,7 +27,7 @@ use super::manifest::{self, prober};
 use crate::cluster::kinds::PODS;
 use crate::cluster::labels;
 use crate::cluster::status::{containers, is, text};
-use crate::transport::{Api, PodRef, encode};
+use crate::transport::{Api, encode};
 
 /// Fixtures looked at; those that failed come first.
 const FIXTURES: usize = 12;
@@ -56,13 +54,10 @@ impl Rests {
 
     /// The fixtures to look at, with the failed checks that rest on each.
     fn subjects(&self, view: &RunView) -> Vec<(FixtureKey, Vec<CheckId>)> {
-        let mut subjects = BTreeMap::<FixtureKey, Vec<CheckId>>::new();
-        for (key, (outcome, _)) in &view.fixtures {
-            if matches!(outcome, FixtureOutcome::Failed(_)) {
-                subjects.insert(key.clone(), Vec::new());
-            }
-        }
-        let mut subjects: Vec<_> = subjects.into_iter().collect();
+        let failed = view.fixtures.iter();
+        let failed =
+            failed.filter(|(_, (outcome, _))| matches!(outcome, FixtureOutcome::Failed(_)));
+        let mut subjects: Vec<_> = failed.map(|(key, _)| (key.clone(), Vec::new())).collect();
         for check in view.checks.values() {
             if check.verdict() != Some(Verdict::Fail) {
                 continue;
@@ -212,7 +207,11 @@ async fn network(
         return Vec::new();
     };
     let of = from.to_string();
-    let hns = match balancers(api, &pod).await {
+    let balancers = async {
+        let request = Command::LoadBalancers.on(Os::Windows)?;
+        api.exec(&pod, &request).await
+    };
+    let hns = match balancers.await {
         Ok(reply) => {
             let text = format!("{}\n{}", reply.stdout, reply.stderr);
             Evidence::of(EvidenceKind::Hns, of, &text)
@@ -223,11 +222,6 @@ async fn network(
     let proxies = join_all(on.iter().map(|node| proxies_on(api, node))).await;
     evidence.extend(proxies.into_iter().flatten());
     evidence
-}
-
-async fn balancers(api: &Api, pod: &PodRef) -> Result<ExecReply, Trouble> {
-    let request = Command::LoadBalancers.on(Os::Windows)?;
-    api.exec(pod, &request).await
 }
 
 /// The logs of kube-proxy on a node.

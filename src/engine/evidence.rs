@@ -14,11 +14,7 @@ use crate::cluster::status::{conditions, containers, text};
 /// How a pod stands: what its status says, and nothing of what it is to run with.
 pub(super) fn status(pod: &Json) -> Evidence {
     let metadata = &pod["metadata"];
-    let of = format!(
-        "Pod {}/{}",
-        text(&metadata["namespace"]),
-        text(&metadata["name"])
-    );
+    let of = format!("Pod {}/{}", text(&metadata["namespace"]), name_of(pod));
     let status = &pod["status"];
     let mut lines = vec![format!(
         "{} on {} {} {}",
@@ -75,7 +71,10 @@ fn standing(object: &Json) -> impl Iterator<Item = String> {
 pub(super) fn told(events: &[Json], pods: &[&Json], key: &FixtureKey) -> String {
     let owners = pods.iter().flat_map(|pod| {
         let owners = pod["metadata"]["ownerReferences"].as_array();
-        owners.into_iter().flatten().map(name_of_owner)
+        owners
+            .into_iter()
+            .flatten()
+            .map(|owner| text(&owner["name"]))
     });
     let names: BTreeSet<_> = pods.iter().map(|pod| name_of(pod)).chain(owners).collect();
     let plain = manifest::name(key.name.as_str(), key);
@@ -109,10 +108,6 @@ pub(super) fn node_of(pod: &Json) -> Option<&str> {
 
 pub(super) fn name_of(object: &Json) -> &str {
     text(&object["metadata"]["name"])
-}
-
-fn name_of_owner(owner: &Json) -> &str {
-    text(&owner["name"])
 }
 
 #[cfg(test)]

@@ -137,25 +137,23 @@ impl Fixtures {
             pod_deadline: self.repeat.outlived_by(durations.pod_deadline),
             ..durations.clone()
         };
-        let FixtureName::Sched(_) = key.name else {
-            let pool = pool_of(key, &self.pools);
-            let looked_from = pool.filter(|_| key.name.is_on_each_node());
-            let looked_from = looked_from.map(|pool| manifest::looked_from(pool, self.most));
-            let pool = looked_from.as_ref().or(pool);
-            let mut objects = manifest::objects(key, run, pool, images, durations, domain)?;
-            if let Some(family) = self.second_of(key) {
-                second_family::add(&mut objects, family);
-            }
-            return Ok(objects);
-        };
         // Where they go is the question: they are aimed, and not placed
-        let mut objects = manifest::objects(key, run, None, images, durations, domain)?;
-        let ground = Ground {
-            pools: &self.pools,
-            nodes: &self.nodes,
-            images,
-        };
-        aim(&mut objects, key, run, &ground)?;
+        let aimed = matches!(key.name, FixtureName::Sched(_));
+        let pool = pool_of(key, &self.pools).filter(|_| !aimed);
+        let looked_from = pool.filter(|_| key.name.is_on_each_node());
+        let looked_from = looked_from.map(|pool| manifest::looked_from(pool, self.most));
+        let pool = looked_from.as_ref().or(pool);
+        let mut objects = manifest::objects(key, run, pool, images, durations, domain)?;
+        if aimed {
+            let ground = Ground {
+                pools: &self.pools,
+                nodes: &self.nodes,
+                images,
+            };
+            aim(&mut objects, key, run, &ground)?;
+        } else if let Some(family) = self.second_of(key) {
+            second_family::add(&mut objects, family);
+        }
         Ok(objects)
     }
 

@@ -323,19 +323,17 @@ mod tests {
         Test::State(Look { ask, expect })
     }
 
-    fn put(fake: &Fake, ready: &str) {
+    fn fake(ready: &str) -> Fake {
+        let fake = Fake::default();
         let pod = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "p", "namespace": "a"},
             "status": {"conditions": [{"type": "Ready", "status": ready}]}});
         fake.put(POD, pod);
+        fake
     }
 
     fn looker(fake: &Fake, test: Test, need: Need) -> Looker {
-        let key = FixtureKey {
-            name: FixtureName::LinuxPodProber,
-            pool: None,
-            node: None,
-        };
+        let key = FixtureName::LinuxPodProber.at(None);
         let made = Made::of(&key, &[fake.get(POD).expect("it was put")]);
         let rest = Rest {
             key,
@@ -367,8 +365,7 @@ mod tests {
 
     #[test]
     fn a_failure_may_be_of_who_looks_and_whom_it_asks() {
-        let fake = Fake::default();
-        put(&fake, "True");
+        let fake = fake("True");
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
         let pod = |name: &str, node: &str, last| StandingPod {
             name: name.to_owned(),
@@ -391,11 +388,9 @@ mod tests {
             pods,
             ..StandingFixture::default()
         };
+        let samples = vec![pod("one", "near", 1), pod("two", "far", 2)];
         let fixtures = [
-            (
-                sample.clone(),
-                stands(vec![pod("one", "near", 1), pod("two", "far", 2)]),
-            ),
+            (sample.clone(), stands(samples)),
             (prober.clone(), stands(vec![pod("prober", "near", 3)])),
         ];
         let standing = Arc::new(Standing {
@@ -448,8 +443,7 @@ mod tests {
 
     #[test]
     fn what_a_run_changes_is_told_by_what_it_began_with() {
-        let fake = Fake::default();
-        put(&fake, "True");
+        let fake = fake("True");
         let told = |topic| {
             let expect = FactExpect::Told;
             let test = Test::Fact(Look { ask: topic, expect });
@@ -472,13 +466,11 @@ mod tests {
 
     fn brought(comparison: Comparison) -> LookOutcome {
         let observation = json!(null);
-        LookOutcome {
-            reply: None,
-            taken: Ok(Taken {
-                observation,
-                comparison,
-            }),
-        }
+        let taken = Ok(Taken {
+            observation,
+            comparison,
+        });
+        LookOutcome { reply: None, taken }
     }
 
     /// The kind of trouble that became of an outcome, and how many changes were told.
@@ -502,33 +494,24 @@ mod tests {
             Comparison::Refuted(difference()),
             Comparison::Otherwise(difference()),
         ] {
-            let fake = Fake::default();
-            put(&fake, "True");
-            let (still, gone) = (
-                looker(&fake, http(), Need::Stands),
-                looker(&fake, http(), Need::Stands),
-            );
+            let fake = fake("True");
+            let [still, gone] = [(); 2].map(|()| looker(&fake, http(), Need::Stands));
             let outcome = brought(comparison);
             assert_eq!(confirmed(&fake, &still, outcome.clone()).await, (None, 0));
             fake.remove(POD);
-            assert_eq!(
-                confirmed(&fake, &gone, outcome).await,
-                (Some(TroubleKind::FixtureChanged), 1)
-            );
+            let changed = (Some(TroubleKind::FixtureChanged), 1);
+            assert_eq!(confirmed(&fake, &gone, outcome).await, changed);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_who_looks_from_each_node_is_asked_only_after_a_failure() {
+        let changed = (Some(TroubleKind::FixtureChanged), 1);
         for (comparison, told) in [
             (Comparison::Holds(difference()), (None, 0)),
-            (
-                Comparison::Refuted(difference()),
-                (Some(TroubleKind::FixtureChanged), 1),
-            ),
+            (Comparison::Refuted(difference()), changed),
         ] {
-            let fake = Fake::default();
-            put(&fake, "True");
+            let fake = fake("True");
             let mut gone = looker(&fake, http(), Need::Stands);
             gone.rests[0].key = FixtureName::Ring.at(None).on(Some(1));
             fake.remove(POD);
@@ -555,8 +538,7 @@ mod tests {
             // The round that follows will tell
             (fails, false, None),
         ] {
-            let fake = Fake::default();
-            put(&fake, "True");
+            let fake = fake("True");
             let mut gone = looker(&fake, ping(expect), Need::Stands);
             gone.settles = settles;
             let from = VantageKey {
@@ -574,12 +556,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn why_a_look_failed_is_that_its_vantage_is_gone() {
-        let fake = Fake::default();
-        put(&fake, "True");
-        let (still, gone) = (
-            looker(&fake, http(), Need::Stands),
-            looker(&fake, http(), Need::Stands),
-        );
+        let fake = fake("True");
+        let [still, gone] = [(); 2].map(|()| looker(&fake, http(), Need::Stands));
         let cut = || LookOutcome {
             reply: None,
             taken: Err(Trouble::new(TroubleKind::ExecTransport, "404")),
@@ -593,8 +571,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pods_that_are_not_ready_are_no_answer_but_may_be_the_question() {
-        let fake = Fake::default();
-        put(&fake, "False");
+        let fake = fake("False");
         let refuted = || brought(Comparison::Refuted(difference()));
         let rests = looker(&fake, http(), Need::Stands);
         let untold = (Some(TroubleKind::FixtureChanged), 0);
@@ -605,8 +582,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_can_tell_counts_for_nothing() {
-        let fake = Fake::default();
-        put(&fake, "True");
+        let fake = fake("True");
         let looker = looker(&fake, http(), Need::Stands);
         fake.script("GET", 403, json!({"message": "no"}));
         let holds = brought(Comparison::Holds(difference()));
@@ -617,8 +593,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_service_of_the_second_family_that_is_gone_counts_in_that_alone() {
         const SERVICE: &str = "/api/v1/namespaces/a/services/s-ipv6";
-        let fake = Fake::default();
-        put(&fake, "True");
+        let fake = fake("True");
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s-ipv6",
             "namespace": "a", "labels": {crate::cluster::labels::FAMILY: "ipv6"}}});
         fake.put(SERVICE, service);
@@ -641,8 +616,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_can_only_come_of_our_own_pods_needs_no_asking() {
-        let fake = Fake::default();
-        put(&fake, "True");
+        let fake = fake("True");
         let looker = looker(&fake, state(), Need::Settled);
         let holds = brought(Comparison::Holds(difference()));
         assert_eq!(confirmed(&fake, &looker, holds).await, (None, 0));

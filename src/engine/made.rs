@@ -174,17 +174,14 @@ impl Made {
             }
             _ => {
                 let began = Instant::now();
-                let footing = join_all(self.objects.iter().map(|object| object.footing(api)));
-                let footing: Footing =
-                    footing
-                        .await
-                        .into_iter()
-                        .fold(Footing::default(), |all, one| Footing {
-                            changed: all.changed.or(one.changed),
-                            restarted: all.restarted.or(one.restarted),
-                            unready: all.unready.or(one.unready),
-                            unknown: all.unknown.or(one.unknown),
-                        });
+                let each = join_all(self.objects.iter().map(|object| object.footing(api))).await;
+                let both = |all: Footing, one: Footing| Footing {
+                    changed: all.changed.or(one.changed),
+                    restarted: all.restarted.or(one.restarted),
+                    unready: all.unready.or(one.unready),
+                    unknown: all.unknown.or(one.unknown),
+                };
+                let footing = each.into_iter().fold(Footing::default(), both);
                 *last = Some((began, footing.clone()));
                 footing
             }

@@ -121,14 +121,10 @@ pub(super) fn objects(
             let alone = key.node.map(|node| among(pool, pool.node(node)));
             place(spec, alone.as_ref().unwrap_or(pool));
             beside(spec, key, run);
-            let role = key
-                .name
-                .image()
-                .and_then(|role| images.of(role, pool.build));
-            image(
-                spec,
-                &role.ok_or_else(|| ManifestError::NoImage(key.clone()))?,
-            );
+            let role = key.name.image();
+            let own = role.and_then(|role| images.of(role, pool.build));
+            let own = own.ok_or_else(|| ManifestError::NoImage(key.clone()))?;
+            image(spec, &own);
         }
         if key.name.image().is_some() {
             pull(spec, images);
@@ -243,10 +239,11 @@ fn parsed(name: FixtureName, text: &str) -> Result<Vec<Json>, ManifestError> {
 /// Makes an object the run's: its labels, its namespace, and a name per pool.
 fn own(object: &mut Json, key: &FixtureKey, run: &str) {
     let labels = labels_of(key, run);
-    add_labels(object, &labels);
+    add_to(&mut object["metadata"]["labels"], &labels);
     if !object["spec"]["template"].is_null() {
-        add_labels(&mut object["spec"]["template"], &labels);
-        add_to(&mut object["spec"]["selector"]["matchLabels"], &labels);
+        let spec = &mut object["spec"];
+        add_to(&mut spec["template"]["metadata"]["labels"], &labels);
+        add_to(&mut spec["selector"]["matchLabels"], &labels);
     } else if object["kind"] == "Service" && !object["spec"]["selector"].is_null() {
         let behind = match key.name {
             // It is another's pods that it stands before
@@ -258,12 +255,11 @@ fn own(object: &mut Json, key: &FixtureKey, run: &str) {
         add_to(&mut object["spec"]["podSelector"]["matchLabels"], &labels);
     }
     let metadata = &mut object["metadata"];
+    let plain = metadata["name"].as_str().unwrap_or_default().to_owned();
     if let Some(namespace) = metadata["namespace"].as_str() {
         metadata["namespace"] = json!(format!("{namespace}-{run}"));
-        let plain = metadata["name"].as_str().unwrap_or_default().to_owned();
         metadata["name"] = json!(name(&plain, key));
     } else {
-        let plain = metadata["name"].as_str().unwrap_or_default().to_owned();
         metadata["name"] = json!(cluster_name(&plain, key, run));
     }
 }
@@ -279,11 +275,8 @@ fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
         (labels::RUN, run.to_owned()),
         (labels::FIXTURE, key.name.as_str().to_owned()),
     ];
-    all.extend(
-        key.pool
-            .as_ref()
-            .map(|pool| (labels::POOL, pool.to_string())),
-    );
+    let pool = key.pool.as_ref();
+    all.extend(pool.map(|pool| (labels::POOL, pool.to_string())));
     all.extend(key.node.map(|node| (labels::NODE, node.to_string())));
     all
 }
@@ -300,10 +293,6 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         Some(node) => format!("n{node}-{name}"),
         None => name,
     }
-}
-
-fn add_labels(object: &mut Json, labels: &[(&'static str, String)]) {
-    add_to(&mut object["metadata"]["labels"], labels);
 }
 
 fn add_to(map: &mut Json, labels: &[(&'static str, String)]) {
@@ -323,12 +312,8 @@ pub(super) fn pod_spec(object: &mut Json) -> Option<&mut Json> {
 /// Puts pods on a pool's usable nodes, by name: labels are what is checked, not relied on. They
 /// tolerate whatever taints those nodes have (GKE's differ from the guide's).
 fn place(spec: &mut Json, pool: &Pool) {
-    let terms: Vec<_> = pool
-        .nodes
-        .iter()
-        .take(NODES)
-        .map(|node| named(node))
-        .collect();
+    let nodes = pool.nodes.iter().take(NODES);
+    let terms: Vec<_> = nodes.map(|node| named(node)).collect();
     let first = pool.nodes.iter().take(Pool::TOGETHER);
     let preferred: Vec<_> = first
         .map(|node| json!({"weight": 100, "preference": named(node)}))
@@ -345,7 +330,7 @@ fn place(spec: &mut Json, pool: &Pool) {
 }
 
 /// The term of a node; the API takes one value for a field.
-fn named(node: &str) -> Json {
+pub(super) fn named(node: &str) -> Json {
     json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]})
 }
 
@@ -448,15 +433,10 @@ mod tests {
         let build = WindowsBuild::SERVER_2019;
         let key = name.at(Some(&PoolName::windows(build)));
         let placed = key.pool.is_some().then(pool);
-        objects(
-            &key,
-            "r1",
-            placed.as_ref(),
-            &Images::default(),
-            &Durations::default(),
-            Some("cluster.local"),
-        )
-        .expect("the manifests built in are valid")
+        let (images, durations) = (Images::default(), Durations::default());
+        let domain = Some("cluster.local");
+        let made = objects(&key, "r1", placed.as_ref(), &images, &durations, domain);
+        made.expect("the manifests built in are valid")
     }
 
     #[test]
@@ -468,10 +448,8 @@ mod tests {
                 assert_eq!(labels[labels::MANAGED_BY], labels::WINCONFORM, "{object}");
                 let metadata = &object["metadata"];
                 let scope = metadata["namespace"].as_str().or(metadata["name"].as_str());
-                assert!(
-                    scope.is_some_and(|scope| scope.ends_with("-r1")),
-                    "{object}"
-                );
+                let is_own = scope.is_some_and(|scope| scope.ends_with("-r1"));
+                assert!(is_own, "{object}");
             }
         }
     }
@@ -585,19 +563,10 @@ mod tests {
                 runtimes: runtimes.into_iter().map(str::to_owned).collect(),
                 ..pool()
             };
-            let images = Images::default();
-            let made = objects(
-                &key,
-                "r1",
-                Some(&pool),
-                &images,
-                &Durations::default(),
-                None,
-            );
-            assert!(
-                matches!(made, Err(ManifestError::NoHandler { .. })),
-                "{made:?}"
-            );
+            let (images, durations) = (Images::default(), Durations::default());
+            let made = objects(&key, "r1", Some(&pool), &images, &durations, None);
+            let refused = matches!(made, Err(ManifestError::NoHandler { .. }));
+            assert!(refused, "{made:?}");
         }
     }
 
@@ -701,14 +670,11 @@ mod tests {
     #[test]
     fn no_pod_of_ours_preempts_anyone() {
         let namespaces = objects_of(FixtureName::Namespaces);
-        let class = namespaces
-            .iter()
-            .find(|object| object["kind"] == "PriorityClass");
+        let mut classes = namespaces.iter();
+        let class = classes.find(|object| object["kind"] == "PriorityClass");
         let class = class.expect("a class of our own");
-        assert!(
-            class["value"].as_i64().is_some_and(|value| value < -10),
-            "{class}"
-        );
+        let is_low = class["value"].as_i64().is_some_and(|value| value < -10);
+        assert!(is_low, "{class}");
         assert_eq!(class["preemptionPolicy"], "Never");
         for name in FixtureName::ALL {
             for mut object in objects_of(name) {

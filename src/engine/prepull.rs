@@ -168,12 +168,7 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
                     node: node.clone(),
                     image: image.clone(),
                 };
-                let key = FixtureKey {
-                    name,
-                    pool: Some(pool.clone()),
-                    node: None,
-                };
-                let there = false;
+                let (key, there) = (name.at(Some(pool)), false);
                 left.insert(format!("pull-{}", left.len()), Wanted { pull, key, there });
             }
         }
@@ -204,7 +199,9 @@ async fn pull_all(
         }
         return;
     }
-    let many = fixtures.api.limits().api_in_flight.max(1);
+    let api = fixtures.api.clone();
+    let (durations, limits) = (api.durations(), api.limits());
+    let many = limits.api_in_flight.max(1);
     let applying = left.iter().map(|(name, wanted)| {
         let fixtures = &fixtures;
         async move { (name.clone(), applied(fixtures, name, wanted, cancel).await) }
@@ -214,14 +211,10 @@ async fn pull_all(
         .collect()
         .await;
     let mut waits = BTreeMap::new();
-    let (durations, limits) = (
-        fixtures.api.durations().clone(),
-        fixtures.api.limits().clone(),
-    );
     for (name, applied) in applied {
         match applied {
             Ok(()) => {
-                waits.insert(name, PodWait::new(&durations, &limits));
+                waits.insert(name, PodWait::new(durations, limits));
             }
             Err(_) if cancel.is_cancelled() => return,
             Err(trouble) => tell(&left[&name].pull, Err(&trouble)),
@@ -257,20 +250,14 @@ async fn applied(
         return Err(ended());
     }
     let Wanted { pull, key, .. } = wanted;
+    let failed = |why: String| Trouble::new(TroubleKind::NotApplied, why);
     let pool = manifest::pool_of(key, &fixtures.pools);
-    let durations = fixtures.api.durations();
-    let images = &fixtures.images;
-    let pod =
-        pool.map(|pool| manifest::pulling(name, key, &fixtures.run, pool, pull, images, durations));
-    let pod = match pod {
-        Some(Ok(pod)) => pod,
-        Some(Err(error)) => return Err(Trouble::new(TroubleKind::NotApplied, error.to_string())),
-        None => return Err(Trouble::new(TroubleKind::NotApplied, "its pool is gone")),
-    };
-    match apply(&fixtures.api, &pod).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(as_trouble(error)),
-    }
+    let pool = pool.ok_or_else(|| failed("its pool is gone".to_owned()))?;
+    let (run, images, durations) = (&fixtures.run, &fixtures.images, fixtures.api.durations());
+    let pod = manifest::pulling(name, key, run, pool, pull, images, durations);
+    let pod = pod.map_err(|error| failed(error.to_string()))?;
+    let applied = apply(&fixtures.api, &pod).await;
+    applied.map(drop).map_err(as_trouble)
 }
 
 /// Tells of the pods about which something is known now; those are waited for no longer.

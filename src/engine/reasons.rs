@@ -26,7 +26,7 @@ pub(super) async fn watch_reasons(
     };
     let by = tokio::select! {
         biased;
-        () = signalled(&mut signals) => Stop::By(SIGNAL.to_owned()),
+        () = signalled(&mut signals, 1) => Stop::By(SIGNAL.to_owned()),
         why = lost(lease) => Stop::By(why),
         () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
         after = overdue => Stop::Deadline(after),
@@ -36,10 +36,11 @@ pub(super) async fn watch_reasons(
     std::future::pending().await
 }
 
-/// Returns when the user has signalled. It holds nothing then that would keep a second signal from
-/// being counted.
-pub(super) async fn signalled(signals: &mut watch::Receiver<u32>) {
-    if signals.wait_for(|count| *count >= 1).await.is_err() {
+/// Returns when the user has signalled so often. It holds nothing then that would keep a further signal
+/// from being counted.
+pub(super) async fn signalled(signals: &mut watch::Receiver<u32>, times: u32) {
+    // A closed channel never signals again
+    if signals.wait_for(|count| *count >= times).await.is_err() {
         std::future::pending::<()>().await;
     }
 }

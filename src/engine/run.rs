@@ -132,12 +132,7 @@ pub async fn run(
     signals: watch::Receiver<u32>,
 ) -> Result<Finished, RunError> {
     let mut abandon = signals.clone();
-    let second = async move {
-        // A closed channel never signals again
-        if abandon.wait_for(|count| *count >= 2).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
+    let second = signalled(&mut abandon, 2);
     let tasks = (TaskTracker::new(), CancellationToken::new());
     let life = Life {
         cluster,
@@ -217,7 +212,7 @@ async fn live(
     // Of a large cluster, or a slow one, it takes long
     let (facts, selected) = tokio::select! {
         biased;
-        () = signalled(&mut waiting) => {
+        () = signalled(&mut waiting, 1) => {
             return stopped(life, Stop::By(SIGNAL.to_owned())).await;
         }
         () = passed(deadline) => {
@@ -240,7 +235,7 @@ async fn live(
         true => tokio::select! {
             biased;
             // It begins nothing, and removes the Lease should it have come to be
-            () = signalled(&mut waiting) => None,
+            () = signalled(&mut waiting, 1) => None,
             () = passed(deadline) => None,
             taken = take_lease(life) => match taken {
                 Ok(lease) => Some(lease),

@@ -193,18 +193,12 @@ impl Spans {
         if self.over {
             return;
         }
-        let Begun {
-            id,
-            what,
-            at,
-            after,
-        } = begun;
         let span = Span {
-            id,
-            what,
-            began_ms: millis(at.duration_since(self.began)),
-            took_ms: millis(at.elapsed()),
-            after,
+            id: begun.id,
+            what: begun.what,
+            began_ms: millis(begun.at.duration_since(self.began)),
+            took_ms: millis(begun.at.elapsed()),
+            after: begun.after,
         };
         // That the record's file failed is asked of the journal by the run
         let _ = self.journal.write(Event::Span(span));

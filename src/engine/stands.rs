@@ -158,13 +158,10 @@ pub(super) fn addresses(pod: &Json) -> Option<Vec<IpAddr>> {
 
 /// How often a pod's containers were started again.
 pub(super) fn restarts(pod: &Json) -> u64 {
-    let statuses = pod["status"]["containerStatuses"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    statuses
-        .filter_map(|status| status["restartCount"].as_u64())
-        .sum()
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    let statuses = statuses.into_iter().flatten();
+    let counts = statuses.filter_map(|status| status["restartCount"].as_u64());
+    counts.sum()
 }
 
 fn service_address(service: &Json) -> Option<(IpAddr, u16)> {

@@ -87,12 +87,7 @@ pub(super) async fn tear_down(life: Life<'_>, lease: Option<LeaseHeld>) -> TornD
             let left = removed.left.iter().map(|left| name(&left.object)).collect();
             let unlisted = removed.unlisted.iter();
             troubles.extend(unlisted.map(|(kind, trouble)| format!("{}: {trouble}", kind.plural)));
-            troubles.extend(
-                removed
-                    .left
-                    .iter()
-                    .map(|left| format!("{}: {}", left.object, left.why)),
-            );
+            troubles.extend(removed.left.iter().map(ToString::to_string));
             let mut torn_down = TornDown {
                 unlisted: !removed.unlisted.is_empty(),
                 removed: removed.removed.iter().map(name).collect(),

@@ -364,27 +364,16 @@ mod tests {
             async move { act(answer).await }
         });
         let client = Client::new(service, "default");
-        (
-            Api::new(
-                Env::system(),
-                client,
-                Durations::default(),
-                Limits::default(),
-            ),
-            seen,
-        )
+        let (durations, limits) = (Durations::default(), Limits::default());
+        (Api::new(Env::system(), client, durations, limits), seen)
     }
 
     type Streamed = http_body_util::Either<
         http_body_util::Full<bytes::Bytes>,
         http_body_util::StreamBody<
-            futures::stream::Pending<Result<http_body_frame::Frame, Infallible>>,
+            futures::stream::Pending<Result<hyper::body::Frame<bytes::Bytes>, Infallible>>,
         >,
     >;
-
-    mod http_body_frame {
-        pub(super) type Frame = hyper::body::Frame<bytes::Bytes>;
-    }
 
     async fn act(mut answer: Answer) -> Result<Response<Streamed>, std::io::Error> {
         if let Until(at, meanwhile) = answer {
@@ -461,25 +450,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn patience_ends_with_the_right_trouble() {
         let all = Durations::default().api_in_all;
+        let (throttled, away) = (TroubleKind::Throttled, TroubleKind::ApiUnavailable);
+        let etcd = Status(500, r#"{"message":"etcd"}"#);
         for (answer, kind, words) in [
-            (
-                After(429, "1"),
-                TroubleKind::Throttled,
-                "get pods: status 429",
-            ),
-            (
-                Status(500, r#"{"message":"etcd"}"#),
-                TroubleKind::ApiUnavailable,
-                "status 500: etcd",
-            ),
-            (
-                Status(502, "<html>"),
-                TroubleKind::ApiUnavailable,
-                "status 502: <html>",
-            ),
-            (Broken, TroubleKind::ApiUnavailable, "connection reset"),
-            (Silence, TroubleKind::ApiUnavailable, "no answer within"),
-            (SilentBody, TroubleKind::ApiUnavailable, "within"),
+            (After(429, "1"), throttled, "get pods: status 429"),
+            (etcd, away, "status 500: etcd"),
+            (Status(502, "<html>"), away, "status 502: <html>"),
+            (Broken, away, "connection reset"),
+            (Silence, away, "no answer within"),
+            (SilentBody, away, "within"),
         ] {
             let (sent, _, took) = get(&[answer]).await;
             let trouble = sent.expect_err("trouble");
@@ -519,10 +498,8 @@ mod tests {
                 let away = Until(Instant::now() + lasts, Box::new(meanwhile));
                 let (sent, _, took) = get(&[away]).await;
                 assert!(sent.is_ok(), "{lasts:?}: {sent:?}");
-                assert!(
-                    took < lasts + Duration::from_secs(24),
-                    "{lasts:?}: {took:?}"
-                );
+                let most = lasts + Duration::from_secs(24);
+                assert!(took < most, "{lasts:?}: {took:?}");
             }
         }
     }
@@ -567,13 +544,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_creation_sent_twice_shows_its_conflict() {
         let (api, _) = api(&[Broken, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
-        assert_eq!(
-            api.send(&request(Verb::Create))
-                .await
-                .expect("a reply")
-                .status,
-            409
-        );
+        let sent = api.send(&request(Verb::Create)).await;
+        assert_eq!(sent.expect("a reply").status, 409);
     }
 
     #[tokio::test(start_paused = true)]
@@ -595,10 +567,8 @@ mod tests {
         let (api, _) = api(&[Broken, metrics]);
         let reply = api.text("/metrics").await.expect("a reply");
         assert_eq!((reply.status, reply.body), (200, json!("# HELP x\nx 1\n")));
-        assert_eq!(
-            api.counts(),
-            counts(&[("get metrics", 1), ("resent get metrics", 1)])
-        );
+        let sent = counts(&[("get metrics", 1), ("resent get metrics", 1)]);
+        assert_eq!(api.counts(), sent);
         assert!(api.send(&ApiRequest::get("/metrics")).await.is_err());
         let (api, _) = self::api(&[Status(403, r#"{"message":"no"}"#)]);
         let reply = api.text("/metrics").await.expect("a reply");

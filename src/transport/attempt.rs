@@ -191,14 +191,8 @@ pub(super) fn connection(error: kube::Error, answer: Duration) -> Failure {
 
 /// `Retry-After` in seconds; the API server never sends a date.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds))
+    let after = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    Some(Duration::from_secs(after.trim().parse().ok()?))
 }
 
 fn on_the_wire(request: &ApiRequest) -> Result<Request<Body>, Failure> {
@@ -232,16 +226,10 @@ fn with_manager(request: &ApiRequest) -> String {
     }
     for (key, value) in [("fieldManager", FIELD_MANAGER), ("force", "true")] {
         let query = path.split_once('?').map_or("", |(_, query)| query);
-        if !query
-            .split('&')
-            .any(|pair| pair.split('=').next() == Some(key))
-        {
-            path.push(if query.is_empty() && !path.contains('?') {
-                '?'
-            } else {
-                '&'
-            });
-            path.extend([key, "=", value]);
+        let mut keys = query.split('&').map(|pair| pair.split('=').next());
+        if !keys.any(|known| known == Some(key)) {
+            let mark = if path.contains('?') { "&" } else { "?" };
+            path.extend([mark, key, "=", value]);
         }
     }
     path

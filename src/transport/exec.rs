@@ -3,13 +3,13 @@
 //! kube's `AttachedProcess` can wait for ever when the stream dies without a status. Here every
 //! end of a stream ends the exec, and one without an exit status is trouble, never success.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Sink, SinkExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+use winconform_core::text::printable;
 use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
 
 use super::api::Api;
@@ -193,12 +193,8 @@ fn broken(error: &SocketError) -> Trouble {
             TroubleKind::OutputTruncated,
             "a message larger than any is kept",
         ),
-        other => Trouble::new(TroubleKind::ExecTransport, words_of(other)),
+        other => Trouble::new(TroubleKind::ExecTransport, printable(&other.to_string())),
     }
-}
-
-fn words_of(error: &SocketError) -> String {
-    winconform_core::text::printable(&error.to_string())
 }
 
 /// What a refused upgrade means.
@@ -263,18 +259,16 @@ fn path(pod: &PodRef, request: &ExecRequest) -> String {
         encode(&pod.container),
     );
     for argument in request.argv() {
-        write!(path, "&command={}", encode_argument(argument))
-            .expect("writing to a String does not fail");
+        path.push_str(&format!("&command={}", encode_argument(argument)));
     }
     path
 }
 
 /// An argument as a query value; there dots are no steps.
 fn encode_argument(argument: &str) -> String {
-    if argument.bytes().all(|byte| byte == b'.') {
-        argument.to_owned()
-    } else {
-        encode(argument)
+    match argument.bytes().all(|byte| byte == b'.') {
+        true => argument.to_owned(),
+        false => encode(argument),
     }
 }
 
@@ -322,6 +316,12 @@ mod tests {
         [&[channel], text.as_bytes()].concat()
     }
 
+    /// Answers with this status and body.
+    fn says(status: &str, body: &str) -> Script {
+        let length = body.len();
+        Says(format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}").leak())
+    }
+
     async fn serve(mut io: DuplexStream, script: Script) {
         let (protocol, messages, end) = match script {
             Says(bytes) => {
@@ -346,10 +346,8 @@ mod tests {
         };
         let mut socket = accept_hdr_async(io, choose).await.expect("a handshake");
         for message in messages {
-            socket
-                .send(Message::Binary(message.into()))
-                .await
-                .expect("sent");
+            let message = Message::Binary(message.into());
+            socket.send(message).await.expect("sent");
         }
         match end {
             End::Close => {
@@ -367,12 +365,10 @@ mod tests {
                         other => panic!("{other:?}"),
                     }
                 }
-                socket
-                    .send(Message::Binary(read.into()))
-                    .await
-                    .expect("sent");
-                let status = Message::Binary(message(3, SUCCESS).into());
-                socket.send(status).await.expect("sent");
+                for message in [read, message(3, SUCCESS)] {
+                    let message = Message::Binary(message.into());
+                    socket.send(message).await.expect("sent");
+                }
                 std::future::pending::<()>().await;
             }
         }
@@ -412,12 +408,8 @@ mod tests {
             exec_output: 1000,
             ..Limits::default()
         };
-        let api = Api::new(
-            Env::system(),
-            Client::new(service, "default"),
-            Durations::default(),
-            limits,
-        );
+        let (client, durations) = (Client::new(service, "default"), Durations::default());
+        let api = Api::new(Env::system(), client, durations, limits);
         let pod = PodRef {
             namespace: "a".into(),
             name: "b".into(),
@@ -433,21 +425,15 @@ mod tests {
         let request = command.on(Os::Linux).expect("of Linux");
         let reply = api.exec_read(&pod, &request, read).await;
         let tried = begun.load(Ordering::Relaxed);
-        let resent = api
-            .counts()
-            .iter()
-            .find(|(name, _)| name.starts_with("resent"))
-            .cloned();
+        let mut counts = api.counts().into_iter();
+        let resent = counts.find(|(name, _)| name.starts_with("resent"));
         assert_eq!(resent.map_or(0, |(_, count)| count), tried as u64 - 1);
         (reply, tried)
     }
 
     fn done(end: End) -> Script {
-        Speaks(
-            V5,
-            vec![message(1, "out"), message(2, "err"), message(3, SUCCESS)],
-            end,
-        )
+        let messages = vec![message(1, "out"), message(2, "err"), message(3, SUCCESS)];
+        Speaks(V5, messages, end)
     }
 
     #[tokio::test(start_paused = true)]
@@ -455,10 +441,7 @@ mod tests {
         for end in [End::Close, End::Reset, End::Silence] {
             let (reply, tried) = run(vec![done(end)], None).await;
             let reply = reply.expect("a reply");
-            assert_eq!(
-                (reply.stdout.as_str(), reply.stderr.as_str()),
-                ("out", "err")
-            );
+            assert_eq!([&*reply.stdout, &*reply.stderr], ["out", "err"]);
             assert_eq!((reply.exit, tried), (ExitStatus::Code(0), 1));
         }
     }
@@ -512,61 +495,32 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_broken_try_is_begun_again() {
-        let busy =
-            "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}";
+        let busy = says("429 Too Many Requests\r\nRetry-After: 1", "{}");
         let cut = Speaks(V5, vec![message(1, "half")], End::Reset);
-        let (reply, tried) = run(vec![cut, Says(busy), done(End::Close)], None).await;
+        let (reply, tried) = run(vec![cut, busy, done(End::Close)], None).await;
         assert_eq!((reply.expect("a reply").stdout.as_str(), tried), ("out", 3));
     }
 
     #[tokio::test(start_paused = true)]
     async fn refusals_are_told_apart() {
+        use TroubleKind::{ApiUnavailable, ExecTransport, Forbidden, Throttled};
         for (said, kind, tries) in [
-            (
-                "HTTP/1.1 403 Forbidden\r\nContent-Length: 17\r\n\r\n{\"message\":\"rbac\"}",
-                TroubleKind::Forbidden,
-                1,
-            ),
-            (
-                "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}",
-                TroubleKind::ExecTransport,
-                4,
-            ),
-            (
-                "HTTP/1.1 429 Slow\r\nContent-Length: 2\r\n\r\n{}",
-                TroubleKind::Throttled,
-                4,
-            ),
-            (
-                "HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>",
-                TroubleKind::ApiUnavailable,
-                4,
-            ),
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK",
-                TroubleKind::ExecTransport,
-                4,
-            ),
-            ("nonsense", TroubleKind::ExecTransport, 4),
+            (says("403 Forbidden", r#"{"message":"rbac"}"#), Forbidden, 1),
+            (says("404 Not Found", "{}"), ExecTransport, 4),
+            (says("429 Slow", "{}"), Throttled, 4),
+            (says("502 Bad", "<html>"), ApiUnavailable, 4),
+            (says("200 OK", "OK"), ExecTransport, 4),
+            (Says("nonsense"), ExecTransport, 4),
         ] {
-            let (reply, tried) = run(vec![Says(said)], None).await;
-            assert_eq!(
-                (reply.expect_err("trouble").kind, tried),
-                (kind, tries),
-                "{said}"
-            );
+            let (reply, tried) = run(vec![said], None).await;
+            let trouble = reply.expect_err("trouble");
+            assert_eq!((trouble.kind, tried), (kind, tries), "{trouble}");
         }
         let body =
             r#"{"message":"failed to exec in container: executable file not found in $PATH"}"#;
-        let head = format!(
-            "HTTP/1.1 500 Error\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let (reply, tried) = run(vec![Says(head.leak())], None).await;
-        assert!(matches!(
-            reply.expect("a reply").exit,
-            ExitStatus::NotStarted(_)
-        ));
+        let (reply, tried) = run(vec![says("500 Error", body)], None).await;
+        let exit = reply.expect("a reply").exit;
+        assert!(matches!(exit, ExitStatus::NotStarted(_)), "{exit:?}");
         assert_eq!(tried, 1);
     }
 
@@ -588,11 +542,7 @@ mod tests {
             (get, false, false),
             (r#"{"message":"forbidden"}"#, true, false),
         ] {
-            let head = format!(
-                "HTTP/1.1 403 Forbidden\r\nContent-Length: {}\r\n\r\n{said}",
-                said.len()
-            );
-            let (reply, _) = run(vec![Says(head.leak())], None).await;
+            let (reply, _) = run(vec![says("403 Forbidden", said)], None).await;
             let detail = reply.expect_err("trouble").detail;
             let told = (
                 detail.contains("the account cannot"),

@@ -60,10 +60,8 @@ pub(crate) async fn platforms(
         }
     });
     let each: Vec<_> = each.collect();
-    futures::stream::iter(each)
-        .buffered(AT_ONCE)
-        .collect()
-        .await
+    let told = futures::stream::iter(each).buffered(AT_ONCE);
+    told.collect().await
 }
 
 fn client(env: &Env) -> Result<Http, String> {
@@ -172,12 +170,8 @@ async fn anonymous(http: &Http, refused: &Uri, headers: &HeaderMap) -> Result<St
     let bearer = challenges.find_map(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let bearer = bearer.ok_or(CREDENTIALS)?;
     let realm = parameter(bearer, "realm").ok_or(CREDENTIALS)?;
-    let mut query = Vec::new();
-    for key in ["service", "scope"] {
-        if let Some(value) = parameter(bearer, key) {
-            query.push(format!("{key}={}", super::encode(value)));
-        }
-    }
+    let own = |key| Some(format!("{key}={}", super::encode(parameter(bearer, key)?)));
+    let query: Vec<_> = ["service", "scope"].into_iter().filter_map(own).collect();
     let mark = if realm.contains('?') { '&' } else { '?' };
     let uri = format!("{realm}{mark}{}", query.join("&"));
     let uri: Uri = uri.parse().map_err(|_| CREDENTIALS.to_owned())?;

@@ -95,12 +95,12 @@ pub(super) async fn connect(
             protocol,
         ))
     };
-    match timeout(limit, connecting).await {
-        Ok(connected) => connected,
-        Err(_) => Err(UpgradeError::Failed(format!(
+    let late = |_| {
+        Err(UpgradeError::Failed(format!(
             "no WebSocket within {limit:?}"
-        ))),
-    }
+        )))
+    };
+    timeout(limit, connecting).await.unwrap_or_else(late)
 }
 
 async fn refusal(response: Response<Body>) -> UpgradeError {

@@ -14,11 +14,11 @@ use tokio::sync::Notify;
 
 struct Shared<T> {
     state: RwLock<State<T>>,
-    /// Apart, for who drops the last sender may hold the value.
+    /// Not behind the lock: whoever drops the last sender may be reading the value.
     closed: AtomicBool,
     changed: Notify,
     receivers: AtomicUsize,
-    /// Of the last receiver.
+    /// Told when the last receiver is dropped.
     dropped: Notify,
 }
 
@@ -46,7 +46,7 @@ impl<T> Shared<T> {
         result
     }
 
-    /// No value comes any more after those that are there when this says so.
+    /// Once true, no later value comes.
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }

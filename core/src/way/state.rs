@@ -428,6 +428,7 @@ mod tests {
 
     /// A row of `state.yaml`.
     #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Row {
         expect: String,
         items: Json,

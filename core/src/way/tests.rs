@@ -26,6 +26,7 @@ fn pod(name: &str, node: &str, address: &str) -> StandingPod {
 
 /// What `tests.yaml` holds.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 #[serde(rename_all = "kebab-case")]
 struct Tables {
     standing: BTreeMap<FixtureName, StandingFixture>,
@@ -36,6 +37,7 @@ struct Tables {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct TargetRow {
     target: String,
     urls: Vec<String>,
@@ -44,6 +46,7 @@ struct TargetRow {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AbsentRow {
     target: String,
     without: String,
@@ -51,6 +54,7 @@ struct AbsentRow {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct TestRow {
     test: String,
     traits: BTreeSet<String>,

@@ -12,96 +12,40 @@ use serde::de::DeserializeOwned;
 use super::Cluster;
 use crate::pods::watch::{Change, follow};
 use crate::world::policy::Policy;
-use crate::world::{self, Endpoint, Key, Protocol, ServicePort, World};
+use crate::world::{self, Endpoint, Protocol, ServicePort, World};
 
 /// Starts the watches.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
-    keep::<Service, _>(cluster, service);
-    keep::<EndpointSlice, _>(cluster, slice);
-    keep::<NetworkPolicy, _>(cluster, Policy::by);
+    keep(cluster, |world, change| match change {
+        Change::Is(key, object) => world.services.insert(key, service(&object)),
+        Change::Gone(key) => {
+            world.services.remove(&key);
+            world.slices.forget(&key);
+        }
+    });
+    keep(cluster, |world, change| match change {
+        Change::Is(key, object) => world.slices.insert(key, slice(&object)),
+        Change::Gone(key) => world.slices.remove(&key),
+    });
+    keep::<NetworkPolicy>(cluster, |world, change| {
+        let policies = Arc::make_mut(&mut world.policies);
+        match change {
+            Change::Is(key, object) => policies.insert(key, Policy::by(&object)),
+            Change::Gone(key) => policies.remove(&key),
+        };
+    });
 }
 
 /// Has the world keep what is read of the objects of a kind.
-fn keep<K, V>(cluster: &Arc<Cluster>, read: impl Fn(&K) -> V + Send + Sync + 'static)
+fn keep<K>(cluster: &Arc<Cluster>, take: impl Fn(&mut World, Change<K>) + Send + Sync + 'static)
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-    World: Kept<V>,
 {
     let all = Arc::clone(cluster);
     cluster.spawn(async move {
         let api = Api::<K>::all(all.client.clone());
-        follow(api, |change| {
-            all.change(|world| apply(world, change, &read));
-        })
-        .await;
+        follow(api, |change| all.change(|world| take(world, change))).await;
     });
-}
-
-/// What the world keeps of one kind of object.
-trait Kept<V> {
-    fn set(&mut self, key: Key, value: V);
-    fn unset(&mut self, key: &Key);
-    fn known(&self) -> Vec<Key>;
-}
-
-impl Kept<world::Service> for World {
-    fn set(&mut self, key: Key, value: world::Service) {
-        self.services.insert(key, value);
-    }
-
-    fn unset(&mut self, key: &Key) {
-        self.services.remove(key);
-        self.slices.forget(key);
-    }
-
-    fn known(&self) -> Vec<Key> {
-        self.services.keys().cloned().collect()
-    }
-}
-
-impl Kept<world::Slice> for World {
-    fn set(&mut self, key: Key, value: world::Slice) {
-        self.slices.insert(key, value);
-    }
-
-    fn unset(&mut self, key: &Key) {
-        self.slices.remove(key);
-    }
-
-    fn known(&self) -> Vec<Key> {
-        self.slices.keys().cloned().collect()
-    }
-}
-
-impl Kept<Policy> for World {
-    fn set(&mut self, key: Key, value: Policy) {
-        Arc::make_mut(&mut self.policies).insert(key, value);
-    }
-
-    fn unset(&mut self, key: &Key) {
-        Arc::make_mut(&mut self.policies).remove(key);
-    }
-
-    fn known(&self) -> Vec<Key> {
-        self.policies.keys().cloned().collect()
-    }
-}
-
-fn apply<K, V>(world: &mut World, change: Change<K>, read: impl Fn(&K) -> V)
-where
-    World: Kept<V>,
-{
-    match change {
-        Change::Is(key, object) => world.set(key, read(&object)),
-        Change::Gone(key) => world.unset(&key),
-        Change::OnlyThese(keys) => {
-            for key in Kept::<V>::known(world) {
-                if !keys.contains(&key) {
-                    Kept::<V>::unset(world, &key);
-                }
-            }
-        }
-    }
 }
 
 pub(crate) fn service(service: &Service) -> world::Service {
@@ -251,19 +195,5 @@ mod tests {
         assert_eq!(told, expected);
         assert_eq!(read.endpoints[2].node.as_deref(), Some("linux"));
         assert_eq!(read.endpoints[2].hostname.as_deref(), Some("web-0"));
-    }
-
-    #[test]
-    fn a_new_list_replaces_what_was_known() {
-        let mut world = World::default();
-        let headless = |_: &Service| world::Service::default();
-        let is = Change::Is(Key::new("a", "old"), Box::default());
-        apply(&mut world, is, headless);
-        let is = Change::Is(Key::new("a", "new"), Box::default());
-        apply(&mut world, is, headless);
-        let only = Change::<Service>::OnlyThese([Key::new("a", "new")].into());
-        apply(&mut world, only, headless);
-        let known: Vec<_> = world.services.keys().collect();
-        assert_eq!(known, [&Key::new("a", "new")]);
     }
 }

@@ -40,19 +40,11 @@ pub(super) struct Review<'a> {
 struct Holder {
     /// As a JSON pointer.
     template: &'static str,
-    /// The same as a server writes it in interference of a field.
-    prefix: &'static str,
-    change: Change,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// Something is created.
-    Create,
-    /// The containers of a pod are replaced, by a whole pod.
-    Replace { resize: bool },
-    /// The containers of a pod are changed, by a part of a pod.
-    Patch { resize: bool },
+    /// Whether something is created; else the containers of a pod are changed.
+    created: bool,
+    /// Whether they are changed by a part of a pod, not by a whole one.
+    is_part: bool,
+    resize: bool,
 }
 
 /// What becomes of a refusal.
@@ -93,8 +85,8 @@ impl<'a> Review<'a> {
             return None;
         }
         for fault in faults {
-            if let Fault::AdmissionInjects { field, value } = fault
-                && (holder.change == Change::Create || field.is_inside_a_list())
+            if let Fault::AdmissionInjects(field, value) = fault
+                && (holder.created || field.is_inside_a_list())
             {
                 field.set(pod, value);
             }
@@ -149,32 +141,22 @@ impl<'a> Review<'a> {
     fn take(&mut self, causes: &[Value]) -> bool {
         let mut any = false;
         for (fault, done) in self.faults.iter().zip(&mut self.taken) {
-            let (Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field }) = fault else {
+            let (Fault::AdmissionAllows(field) | Fault::AdmissionDrops(field)) = fault else {
                 continue;
             };
-            let refused = causes.iter().any(|cause| {
-                place(self.holder, cause)
-                    .is_some_and(|(place, message)| field.concerns(place, message))
-            });
-            if *done || !refused {
+            let refused = causes
+                .iter()
+                .any(|cause| self.holder.concerns(field, cause));
+            let pod = self.object.pointer_mut(self.holder.template);
+            if *done || !refused || !pod.is_some_and(|pod| field.take(pod)) {
                 continue;
             }
-            let Some(pod) = self.object.pointer_mut(self.holder.template) else {
-                continue;
-            };
-            if !field.take(pod) {
-                continue;
-            }
-            *done = true;
-            any = true;
-            match fault {
-                Fault::AdmissionAllows { .. } => self.restore.push(field),
-                _ => {
-                    // What comes back has to be without it, whoever makes the answer
-                    if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
-                        field.take(pod);
-                    }
-                }
+            (*done, any) = (true, true);
+            if let Fault::AdmissionAllows(_) = fault {
+                self.restore.push(field);
+            } else if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
+                // What comes back has to be without it, whoever makes the answer
+                field.take(pod);
             }
         }
         any
@@ -183,22 +165,21 @@ impl<'a> Review<'a> {
     /// Whether a fault makes a server forget a cause which taking a field does not cure.
     fn forgives(&self, cause: &Value) -> bool {
         self.faults.iter().any(|fault| match fault {
-            Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field } => {
-                place(self.holder, cause)
-                    .is_some_and(|(place, message)| field.concerns(place, message))
+            Fault::AdmissionAllows(field) | Fault::AdmissionDrops(field) => {
+                self.holder.concerns(field, cause)
             }
             Fault::AdmissionAllowsResize => {
-                self.holder.change.is_resize()
-                    && cause["message"]
-                        .as_str()
-                        .is_some_and(|message| message.contains(NO_RESIZE))
+                let message = cause["message"].as_str().unwrap_or_default();
+                self.holder.resize && message.contains(NO_RESIZE)
             }
             _ => false,
         })
     }
 
     fn pretence(&self) -> Pretence {
-        let created = self.holder.change == Change::Create;
+        let Holder {
+            created, is_part, ..
+        } = self.holder;
         let mut object = self.whole.clone();
         if created && let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.insert("uid".into(), "00000000-0000-4000-8000-000000000000".into());
@@ -206,7 +187,7 @@ impl<'a> Review<'a> {
         }
         Pretence {
             object,
-            is_part: matches!(self.holder.change, Change::Patch { .. }),
+            is_part,
             created,
         }
     }
@@ -224,50 +205,39 @@ impl Pretence {
     }
 }
 
-impl Change {
-    fn is_resize(self) -> bool {
-        matches!(
-            self,
-            Self::Replace { resize: true } | Self::Patch { resize: true }
-        )
+impl Holder {
+    /// Whether a cause is one of a field: by where it is, as seen from the pod, and by what it says.
+    fn concerns(self, field: &FieldPath, cause: &Value) -> bool {
+        // A server writes `spec.template.` for `/spec/template`
+        let template = self.template.split('/').skip(1);
+        let prefix: String = template.map(|part| format!("{part}.")).collect();
+        let place = cause["field"].as_str();
+        let place = place.and_then(|place| place.strip_prefix(&prefix));
+        let message = cause["message"].as_str().unwrap_or_default();
+        place.is_some_and(|place| field.concerns(place, message))
     }
 }
 
 fn is_of_admission(fault: &Fault) -> bool {
     matches!(
         fault,
-        Fault::AdmissionAllows { .. }
-            | Fault::AdmissionDrops { .. }
-            | Fault::AdmissionInjects { .. }
+        Fault::AdmissionAllows(_)
+            | Fault::AdmissionDrops(_)
+            | Fault::AdmissionInjects(..)
             | Fault::AdmissionAllowsResize
     )
 }
 
-/// Where a cause is, as seen from the pod, and what it says.
-fn place(holder: Holder, cause: &Value) -> Option<(&str, &str)> {
-    let place = cause["field"].as_str()?.strip_prefix(holder.prefix)?;
-    Some((place, cause["message"].as_str().unwrap_or_default()))
-}
-
 /// Where a request holds its pod; none if it holds none or is none of these faults' business.
 fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
-    let of = |template, prefix, change| Holder {
-        template,
-        prefix,
-        change,
-    };
     let resource = asked.resource.as_str();
-    let kind = head
-        .headers
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
+    let kind = head.headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let merges = kind.starts_with("application/strategic-merge-patch+json")
         || kind.starts_with("application/merge-patch+json");
-    let resize = resource == "pods/resize";
-    Some(match (asked.verb, resource) {
-        ("create", "pods") => of("", "", Change::Create),
-        ("create", "podtemplates") => of("/template", "template.", Change::Create),
+    let template = match (asked.verb, resource) {
+        ("create", "pods") => "",
+        ("create", "podtemplates") => "/template",
         (
             "create",
             "daemonsets"
@@ -276,19 +246,17 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
             | "replicasets"
             | "replicationcontrollers"
             | "statefulsets",
-        ) => of("/spec/template", "spec.template.", Change::Create),
-        ("create", "cronjobs") => of(
-            "/spec/jobTemplate/spec/template",
-            "spec.jobTemplate.spec.template.",
-            Change::Create,
-        ),
-        ("update", "pods/ephemeralcontainers" | "pods/resize") => {
-            of("", "", Change::Replace { resize })
-        }
-        ("patch", "pods/ephemeralcontainers" | "pods/resize") if merges => {
-            of("", "", Change::Patch { resize })
-        }
+        ) => "/spec/template",
+        ("create", "cronjobs") => "/spec/jobTemplate/spec/template",
+        ("update", "pods/ephemeralcontainers" | "pods/resize") => "",
+        ("patch", "pods/ephemeralcontainers" | "pods/resize") if merges => "",
         _ => return None,
+    };
+    Some(Holder {
+        template,
+        created: asked.verb == "create",
+        is_part: asked.verb == "patch",
+        resize: resource == "pods/resize",
     })
 }
 

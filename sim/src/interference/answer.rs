@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::asked::Expiry;
 use super::chance::Form;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: &str = "application/json";
 
 const EXPIRED_WATCH: &str = "too old resource version: 1 (2)";
 const EXPIRED_LIST: &str = "The resourceVersion for the provided list is too old.";
@@ -22,38 +22,28 @@ const BAD_GATEWAY: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>
 
 /// 429: a server that is not ready sends a Status, Priority and Fairness sends plain text.
 pub(super) fn too_many_requests(form: Form) -> Response<Body> {
+    let code = StatusCode::TOO_MANY_REQUESTS;
     let mut response = match form {
         Form::Early => status(
-            StatusCode::TOO_MANY_REQUESTS,
+            code,
             "TooManyRequests",
             "storage is (re)initializing",
             &json!({ "retryAfterSeconds": 1 }),
         ),
         Form::Late => {
-            let text = "Too many requests, please try again later.\n";
-            let mut response = plain(
-                StatusCode::TOO_MANY_REQUESTS,
-                "text/plain; charset=utf-8",
-                text,
-            );
-            let headers = response.headers_mut();
-            headers.insert(
-                "x-content-type-options",
-                HeaderValue::from_static("nosniff"),
-            );
+            let mut response = go_error(code, "Too many requests, please try again later.\n");
             for name in [
                 "x-kubernetes-pf-flowschema-uid",
                 "x-kubernetes-pf-prioritylevel-uid",
             ] {
                 let uid = HeaderValue::from_static("4b1f8b2e-6a51-4f0e-9d0f-0f6b3a6f7a11");
-                headers.insert(name, uid);
+                response.headers_mut().insert(name, uid);
             }
             response
         }
     };
-    response
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    let second = HeaderValue::from_static("1");
+    response.headers_mut().insert(RETRY_AFTER, second);
     response
 }
 
@@ -82,31 +72,20 @@ pub(super) fn gone(expiry: Expiry) -> Response<Body> {
     }
     let object = status_object(StatusCode::GONE, "Expired", message, &Value::Null);
     let event = format!("{}\n", json!({ "type": "ERROR", "object": object }));
-    let mut response = Response::new(Body::from(event.into_bytes()));
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
-        .headers_mut()
-        .insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    let mut response = answer(StatusCode::OK, JSON, event);
+    let chunked = HeaderValue::from_static("chunked");
+    response.headers_mut().insert(TRANSFER_ENCODING, chunked);
     response
 }
 
 /// 502 with a page of HTML.
 pub(super) fn html_502() -> Response<Body> {
-    plain(StatusCode::BAD_GATEWAY, "text/html", BAD_GATEWAY)
+    answer(StatusCode::BAD_GATEWAY, "text/html", BAD_GATEWAY)
 }
 
 /// 503 with plain text, as the aggregator answers for a server that is not there.
 pub(super) fn service_unavailable() -> Response<Body> {
-    let mut response = plain(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "text/plain; charset=utf-8",
-        "service unavailable\n",
-    );
-    let nosniff = HeaderValue::from_static("nosniff");
-    response
-        .headers_mut()
-        .insert("x-content-type-options", nosniff);
-    response
+    go_error(StatusCode::SERVICE_UNAVAILABLE, "service unavailable\n")
 }
 
 /// 503 with a Status, as a server answers that has just started (k8s.io/apiserver 0.37.0,
@@ -119,20 +98,18 @@ pub(super) fn starting() -> Response<Body> {
          again",
         &json!({ "retryAfterSeconds": 5 }),
     );
-    response
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    let seconds = HeaderValue::from_static("5");
+    response.headers_mut().insert(RETRY_AFTER, seconds);
     response
 }
 
 /// An object that the server has not sent but would have.
 pub(super) fn accepted(object: Bytes, created: bool) -> Response<Body> {
-    let mut response = Response::new(Body::from(object));
-    if created {
-        *response.status_mut() = StatusCode::CREATED;
-    }
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
+    let code = match created {
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
+    };
+    answer(code, JSON, object)
 }
 
 /// 400 with a Status, as a webhook's.
@@ -148,10 +125,7 @@ pub(super) fn status(
     details: &Value,
 ) -> Response<Body> {
     let object = status_object(code, reason, message, details);
-    let mut response = Response::new(Body::from(format!("{object}\n").into_bytes()));
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
+    answer(code, JSON, format!("{object}\n"))
 }
 
 fn status_object(code: StatusCode, reason: &str, message: &str, details: &Value) -> Value {
@@ -172,11 +146,19 @@ fn status_object(code: StatusCode, reason: &str, message: &str, details: &Value)
     object
 }
 
-fn plain(code: StatusCode, kind: &'static str, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text.as_bytes().to_vec()));
-    *response.status_mut() = code;
+/// net/http's `http.Error`.
+fn go_error(code: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = answer(code, "text/plain; charset=utf-8", text);
+    let nosniff = HeaderValue::from_static("nosniff");
+    let headers = response.headers_mut();
+    headers.insert("x-content-type-options", nosniff);
     response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+}
+
+fn answer(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.into()));
+    *response.status_mut() = code;
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }

@@ -14,7 +14,10 @@ pub(super) struct Asked {
     /// With its subresource, such as `pods/exec`; the first segment of a path that is no resource,
     /// such as `/healthz`.
     pub(super) resource: String,
-    pub(super) target: Target,
+    /// Of what is asked for, empty for the core group and for a path that is no resource.
+    pub(super) group: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
     /// Whether nothing is to be stored.
     pub(super) dry_run: bool,
     /// Whether a 410 can be the answer, and in which form.
@@ -23,15 +26,6 @@ pub(super) struct Asked {
     pub(super) upgrades: bool,
     /// Whether it does so for an exec.
     pub(super) is_exec: bool,
-}
-
-/// Which object or collection a request is about; all empty if its path is no resource.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Target {
-    /// Empty for the core group.
-    pub(super) group: String,
-    pub(super) namespace: Option<String>,
-    pub(super) name: Option<String>,
 }
 
 /// How a server says that a version is too old.
@@ -45,82 +39,15 @@ pub(super) enum Expiry {
 
 impl Asked {
     pub(super) fn read(head: &Parts) -> Self {
-        let path = Path::read(head.uri.path());
-        let query = Query::parse(head.uri.query());
-        let watch = path.watch || query.is_set("watch");
-        let collection = path.name.is_none();
-        let verb = match head.method {
-            Method::GET | Method::HEAD if path.resource.is_none() => "get",
-            Method::GET if watch => "watch",
-            Method::GET | Method::HEAD if collection => "list",
-            Method::GET | Method::HEAD => "get",
-            Method::POST => "create",
-            Method::PUT => "update",
-            Method::PATCH => "patch",
-            Method::DELETE if collection => "deletecollection",
-            Method::DELETE => "delete",
-            _ => "other",
-        };
-        let expiry = match verb {
-            "watch" => Expiry::Watch,
-            "list"
-                if query
-                    .first("continue")
-                    .is_some_and(|token| !token.is_empty()) =>
-            {
-                Expiry::ContinuedList
-            }
-            "list"
-                if query
-                    .first("resourceVersion")
-                    .is_some_and(|version| !matches!(version, "" | "0")) =>
-            {
-                Expiry::List
-            }
-            _ => Expiry::Never,
-        };
-        let upgrades = head.headers.contains_key(UPGRADE);
-        Self {
-            verb,
-            resource: path.kind(),
-            target: Target {
-                group: path.group.to_owned(),
-                namespace: path.namespace.map(str::to_owned),
-                name: path.name.map(str::to_owned),
-            },
-            dry_run: query.first("dryRun").is_some_and(|value| !value.is_empty()),
-            expiry,
-            upgrades,
-            is_exec: upgrades && path.subresource == Some("exec"),
-        }
-    }
-}
-
-/// The parts of a path; what is no resource (`/healthz`, `/openapi/v3`) has only a first segment.
-#[derive(Debug, Default)]
-struct Path<'a> {
-    first: &'a str,
-    group: &'a str,
-    namespace: Option<&'a str>,
-    resource: Option<&'a str>,
-    name: Option<&'a str>,
-    subresource: Option<&'a str>,
-    watch: bool,
-}
-
-impl<'a> Path<'a> {
-    fn read(path: &'a str) -> Self {
-        let segments: Vec<&str> = path
-            .split('/')
-            .filter(|segment| !segment.is_empty())
-            .collect();
-        let first = segments.first().copied().unwrap_or_default();
+        let path = head.uri.path().split('/');
+        let segments: Vec<&str> = path.filter(|segment| !segment.is_empty()).collect();
+        // What is no resource (`/healthz`, `/openapi/v3`) has only a first segment
         let (group, rest) = match segments.as_slice() {
             ["api", _version, rest @ ..] => ("", rest),
             ["apis", group, _version, rest @ ..] => (*group, rest),
             _ => ("", &[][..]),
         };
-        let (watch, rest) = match rest {
+        let (watched, rest) = match rest {
             ["watch", rest @ ..] => (true, rest),
             rest => (false, rest),
         };
@@ -132,22 +59,45 @@ impl<'a> Path<'a> {
             ["namespaces", name, inside @ ..] => (Some(*name), inside),
             rest => (None, rest),
         };
-        Self {
-            first,
-            group,
-            namespace,
-            resource: rest.first().copied(),
-            name: rest.get(1).copied(),
-            subresource: rest.get(2).copied(),
-            watch,
-        }
-    }
-
-    fn kind(&self) -> String {
-        match (self.resource, self.subresource) {
+        let (name, subresource) = (rest.get(1).copied(), rest.get(2).copied());
+        let resource = match (rest.first(), subresource) {
             (Some(resource), Some(subresource)) => format!("{resource}/{subresource}"),
-            (Some(resource), None) => resource.to_owned(),
-            (None, _) => format!("/{}", self.first),
+            (Some(resource), None) => (*resource).to_owned(),
+            (None, _) => format!("/{}", segments.first().copied().unwrap_or_default()),
+        };
+        let query = Query::parse(head.uri.query());
+        let watch = watched || query.is_set("watch");
+        let collection = name.is_none();
+        let verb = match head.method {
+            Method::GET | Method::HEAD if rest.is_empty() => "get",
+            Method::GET if watch => "watch",
+            Method::GET | Method::HEAD if collection => "list",
+            Method::GET | Method::HEAD => "get",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if collection => "deletecollection",
+            Method::DELETE => "delete",
+            _ => "other",
+        };
+        let said = |name: &str| query.first(name).unwrap_or_default();
+        let expiry = match verb {
+            "watch" => Expiry::Watch,
+            "list" if !said("continue").is_empty() => Expiry::ContinuedList,
+            "list" if !matches!(said("resourceVersion"), "" | "0") => Expiry::List,
+            _ => Expiry::Never,
+        };
+        let upgrades = head.headers.contains_key(UPGRADE);
+        Self {
+            verb,
+            resource,
+            group: group.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            dry_run: !said("dryRun").is_empty(),
+            expiry,
+            upgrades,
+            is_exec: upgrades && subresource == Some("exec"),
         }
     }
 }
@@ -236,9 +186,9 @@ mod tests {
             ("/metrics", "", None, None, false),
         ] {
             let asked = asked("GET", uri);
-            assert_eq!(asked.target.group, group, "{uri}");
-            assert_eq!(asked.target.namespace.as_deref(), namespace, "{uri}");
-            assert_eq!(asked.target.name.as_deref(), name, "{uri}");
+            assert_eq!(asked.group, group, "{uri}");
+            assert_eq!(asked.namespace.as_deref(), namespace, "{uri}");
+            assert_eq!(asked.name.as_deref(), name, "{uri}");
             assert_eq!(asked.dry_run, dry_run, "{uri}");
         }
     }

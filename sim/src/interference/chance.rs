@@ -18,11 +18,7 @@ pub(super) struct Chance {
 }
 
 /// A harness fault that hits a request, and in which of its two forms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hit {
-    pub(super) trouble: Trouble,
-    pub(super) form: Form,
-}
+pub(super) type Hit = (Trouble, Form);
 
 /// Which form a trouble of two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,20 +45,16 @@ impl Chance {
         random.set_stream(self.requests.fetch_add(1, Ordering::Relaxed));
         let mut first = None;
         for fault in faults {
-            let Fault::Harness { trouble, share } = fault else {
+            let Fault::Harness(trouble, share) = fault else {
                 continue;
             };
             let drawn: f64 = random.random();
-            let form = if random.random() {
-                Form::Early
-            } else {
-                Form::Late
+            let form = match random.random() {
+                true => Form::Early,
+                false => Form::Late,
             };
             if first.is_none() && drawn < *share && applies(*trouble, asked) {
-                first = Some(Hit {
-                    trouble: *trouble,
-                    form,
-                });
+                first = Some((*trouble, form));
             }
         }
         first

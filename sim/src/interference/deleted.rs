@@ -33,7 +33,7 @@ pub(super) fn can_be(asked: &Asked) -> bool {
 pub(super) fn request(path: &str, asked: &Asked, created: &[u8]) -> Option<Request<Body>> {
     let object: Value = serde_json::from_slice(created).ok()?;
     let name = object["metadata"]["name"].as_str()?;
-    let path = match asked.target.name {
+    let path = match asked.name {
         Some(_) => path.to_owned(),
         None => format!("{}/{name}", path.trim_end_matches('/')),
     };

@@ -10,73 +10,35 @@ use super::trouble::Trouble;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Trouble between harness and server, which says nothing about the cluster.
-    Harness {
-        /// What happens.
-        trouble: Trouble,
-        /// The share of the requests it applies to that it hits, from 0 to 1.
-        share: f64,
-    },
+    /// Trouble between harness and server, which says nothing about the cluster; and the share of the
+    /// requests it applies to that it hits, from 0 to 1.
+    Harness(Trouble, f64),
     /// Validation forgets a field of pods: what is refused for it is accepted and returned.
-    AdmissionAllows {
-        /// The field, as seen from a pod.
-        field: FieldPath,
-    },
+    AdmissionAllows(FieldPath),
     /// A field of pods is dropped without a word: what is refused for it is accepted, and the
     /// field is not returned.
-    AdmissionDrops {
-        /// The field, as seen from a pod.
-        field: FieldPath,
-    },
-    /// A mutating webhook sets a field in pods before they are validated.
-    AdmissionInjects {
-        /// The field, as seen from a pod.
-        field: FieldPath,
-        /// What it is set to.
-        value: serde_json::Value,
-    },
+    AdmissionDrops(FieldPath),
+    /// A mutating webhook sets a field in pods to a value before they are validated.
+    AdmissionInjects(FieldPath, serde_json::Value),
     /// Validation forgets that a Windows pod cannot be resized.
     AdmissionAllowsResize,
-    /// A `ValidatingAdmissionPolicy` refuses whatever is created or changed.
-    PolicyRefuses {
-        /// Of which resource.
-        resource: Resources,
-        /// Whether the policy's validation gives `Forbidden` as its reason, which makes 403, or none, which
-        /// makes 422 and `Invalid` (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
-        forbidden: bool,
-    },
-    /// A validating webhook refuses whatever is created or changed.
-    WebhookRefuses {
-        /// Of which resource.
-        resource: Resources,
-        /// Whether the webhook states 403, as those of controller-runtime do, or no code, which becomes 400.
-        forbidden: bool,
-    },
-    /// A mutating webhook does not answer in time.
-    WebhookTimesOut {
-        /// For which resource it is called.
-        resource: Resources,
-    },
-    /// A mutating webhook has side effects, and so no dry run gets past it.
-    WebhookNoDryRun {
-        /// For which resource it is called.
-        resource: Resources,
-    },
-    /// RBAC allows nothing.
-    Answers403 {
-        /// On which resource.
-        resource: Resources,
-    },
-    /// The client's token expires.
-    TokenExpires {
-        /// How many requests it is good for.
-        after: u64,
-    },
-    /// The server goes away and comes back, once.
-    ServerRestarts {
-        /// How many requests come before.
-        after: u64,
-    },
+    /// A `ValidatingAdmissionPolicy` refuses whatever is created or changed of a resource; and whether its
+    /// validation gives `Forbidden` as its reason, which makes 403, or none, which makes 422 and `Invalid`
+    /// (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
+    PolicyRefuses(Resources, bool),
+    /// A validating webhook refuses whatever is created or changed of a resource; and whether it states
+    /// 403, as those of controller-runtime do, or no code, which becomes 400.
+    WebhookRefuses(Resources, bool),
+    /// A mutating webhook that is called for a resource does not answer in time.
+    WebhookTimesOut(Resources),
+    /// A mutating webhook that is called for a resource has side effects, and so no dry run gets past it.
+    WebhookNoDryRun(Resources),
+    /// RBAC allows nothing on a resource.
+    Answers403(Resources),
+    /// The client's token expires after so many requests.
+    TokenExpires(u64),
+    /// The server goes away after so many requests and comes back, once.
+    ServerRestarts(u64),
     /// The server behind `metrics.k8s.io` is down.
     AggregatedDown,
     /// Texts that objects and messages may hold are made hostile.
@@ -86,18 +48,12 @@ pub enum Fault {
 impl Fault {
     /// Whether answers to lists have to be remembered for it.
     pub(super) fn remembers_lists(&self) -> bool {
-        matches!(
-            self,
-            Self::Harness {
-                trouble: Trouble::StaleList,
-                ..
-            }
-        )
+        matches!(self, Self::Harness(Trouble::StaleList, _))
     }
 
     /// Whether sessions may have to end with the server.
     pub(super) fn ends_sessions(&self) -> bool {
-        matches!(self, Self::ServerRestarts { .. })
+        matches!(self, Self::ServerRestarts(_))
     }
 }
 
@@ -150,62 +106,43 @@ impl FromStr for Fault {
         };
         let needed = || parameter.filter(|text| !text.is_empty()).ok_or_else(wrong);
         let number = || needed()?.parse().map_err(|_| wrong());
-        let resource = || Ok::<_, FaultError>(Resources(needed()?.to_owned()));
         let resource_or_pods = || Resources(parameter.unwrap_or("pods").to_owned());
         // `RESOURCE` or `RESOURCE:WORD`
         let resource_and = |word: &str| {
-            let (resource, forbidden) = match needed()?.split_once(':') {
-                Some((resource, said)) if said == word => (resource, true),
-                Some(_) => return Err(wrong()),
+            let (resource, said) = match needed()?.split_once(':') {
+                Some((_, said)) if said != word => return Err(wrong()),
+                Some((resource, _)) => (resource, true),
                 None => (needed()?, false),
             };
-            Ok((Resources(resource.to_owned()), forbidden))
+            Ok((Resources(resource.to_owned()), said))
         };
         if let Ok(trouble) = name.parse() {
             let share = parameter.map_or(Ok(1.0), |text| text.parse().map_err(|_| wrong()))?;
             let is_share = (0.0..=1.0).contains(&share);
-            let fault = Self::Harness { trouble, share };
+            let fault = Self::Harness(trouble, share);
             return is_share.then_some(fault).ok_or_else(wrong);
         }
         Ok(match name {
-            "admission-allows" => Self::AdmissionAllows {
-                field: needed()?.parse()?,
-            },
-            "admission-drops" => Self::AdmissionDrops {
-                field: needed()?.parse()?,
-            },
+            "admission-allows" => Self::AdmissionAllows(needed()?.parse()?),
+            "admission-drops" => Self::AdmissionDrops(needed()?.parse()?),
             "admission-injects" => {
                 let (field, value) = needed()?.split_once(':').ok_or_else(wrong)?;
-                Self::AdmissionInjects {
-                    field: field.parse()?,
-                    value: serde_json::from_str(value).map_err(|_| wrong())?,
-                }
+                let value = serde_json::from_str(value).map_err(|_| wrong())?;
+                Self::AdmissionInjects(field.parse()?, value)
             }
             "admission-refuses" => {
                 let (resource, forbidden) = resource_and("Forbidden")?;
-                Self::PolicyRefuses {
-                    resource,
-                    forbidden,
-                }
+                Self::PolicyRefuses(resource, forbidden)
             }
             "webhook-refuses" => {
                 let (resource, forbidden) = resource_and("403")?;
-                Self::WebhookRefuses {
-                    resource,
-                    forbidden,
-                }
+                Self::WebhookRefuses(resource, forbidden)
             }
-            "webhook-times-out" => Self::WebhookTimesOut {
-                resource: resource_or_pods(),
-            },
-            "webhook-no-dry-run" => Self::WebhookNoDryRun {
-                resource: resource_or_pods(),
-            },
-            "answers-403" => Self::Answers403 {
-                resource: resource()?,
-            },
-            "token-expires" => Self::TokenExpires { after: number()? },
-            "server-restarts" => Self::ServerRestarts { after: number()? },
+            "webhook-times-out" => Self::WebhookTimesOut(resource_or_pods()),
+            "webhook-no-dry-run" => Self::WebhookNoDryRun(resource_or_pods()),
+            "answers-403" => Self::Answers403(Resources(needed()?.to_owned())),
+            "token-expires" => Self::TokenExpires(number()?),
+            "server-restarts" => Self::ServerRestarts(number()?),
             "admission-allows-resize" | "aggregated-down" | "hostile-texts"
                 if parameter.is_some() =>
             {

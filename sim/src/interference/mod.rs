@@ -79,7 +79,7 @@ impl Interference {
         self.shared.set(faults);
     }
 
-    /// How many requests have met trouble between client and server, or a refusal of who asks.
+    /// How many requests have been refused before the server saw them, or met trouble on the way.
     pub fn hits(&self) -> u64 {
         self.shared.hits()
     }

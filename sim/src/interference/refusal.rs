@@ -31,8 +31,8 @@ pub(super) fn before(
         .filter_map(|fault| Some((fault, refused(fault, asked, head, number)?)));
     // In the order of a server: who, whether he may, whose it is, what changes it
     let first = refused.min_by_key(|(fault, _)| match fault {
-        Fault::TokenExpires { .. } => 0,
-        Fault::Answers403 { .. } => 1,
+        Fault::TokenExpires(_) => 0,
+        Fault::Answers403(_) => 1,
         Fault::AggregatedDown => 2,
         _ => 3,
     });
@@ -47,23 +47,23 @@ pub(super) fn before(
 fn refused(fault: &Fault, asked: &Asked, head: &Parts, number: u64) -> Option<Response<Body>> {
     let is_called = |of: &Resources| writes(asked) && of.hold(&asked.resource);
     match fault {
-        Fault::TokenExpires { after } if number > *after => Some(answer::status(
+        Fault::TokenExpires(after) if number > *after => Some(answer::status(
             StatusCode::UNAUTHORIZED,
             "Unauthorized",
             "Unauthorized",
             &Value::Null,
         )),
-        Fault::Answers403 { resource } if resource.hold(&asked.resource) => {
+        Fault::Answers403(resource) if resource.hold(&asked.resource) => {
             Some(unauthorised(asked, head))
         }
         Fault::AggregatedDown => aggregated::down(head.uri.path()),
-        Fault::WebhookTimesOut { resource } if is_called(resource) => {
+        Fault::WebhookTimesOut(resource) if is_called(resource) => {
             Some(answer::internal_error(&format!(
                 "failed calling webhook {WEBHOOK:?}: failed to call webhook: Post \
                  \"https://hook.example.svc:443/mutate?timeout=10s\": context deadline exceeded"
             )))
         }
-        Fault::WebhookNoDryRun { resource } if asked.dry_run && is_called(resource) => {
+        Fault::WebhookNoDryRun(resource) if asked.dry_run && is_called(resource) => {
             Some(answer::bad_request(&format!(
                 "admission webhook {WEBHOOK:?} does not support dry run"
             )))
@@ -78,7 +78,7 @@ pub(super) fn validating<'a>(faults: &'a [Fault], asked: &Asked) -> Option<&'a F
         return None;
     }
     faults.iter().find(|fault| match fault {
-        Fault::PolicyRefuses { resource, .. } | Fault::WebhookRefuses { resource, .. } => {
+        Fault::PolicyRefuses(resource, _) | Fault::WebhookRefuses(resource, _) => {
             resource.hold(&asked.resource)
         }
         _ => false,
@@ -88,8 +88,8 @@ pub(super) fn validating<'a>(faults: &'a [Fault], asked: &Asked) -> Option<&'a F
 /// How that policy or webhook refuses an object.
 pub(super) fn invalid(fault: &Fault, asked: &Asked, object: &[u8]) -> Response<Body> {
     match fault {
-        Fault::WebhookRefuses { forbidden, .. } => webhook_refuses(*forbidden),
-        Fault::PolicyRefuses { forbidden, .. } => policy_refuses(*forbidden, asked, object),
+        Fault::WebhookRefuses(_, forbidden) => webhook_refuses(*forbidden),
+        Fault::PolicyRefuses(_, forbidden) => policy_refuses(*forbidden, asked, object),
         _ => answer::bad_request("no policy refuses this"),
     }
 }
@@ -97,20 +97,20 @@ pub(super) fn invalid(fault: &Fault, asked: &Asked, object: &[u8]) -> Response<B
 /// k8s.io/apiserver 0.37.0, pkg/endpoints/handlers/responsewriters/errors.go, `forbiddenMessage`;
 /// k8s.io/apimachinery 0.37.0, pkg/api/errors/errors.go, `NewForbidden`.
 fn unauthorised(asked: &Asked, head: &Parts) -> Response<Body> {
-    let (full, verb, target) = (&asked.resource, asked.verb, &asked.target);
+    let (full, verb) = (&asked.resource, asked.verb);
     if full.starts_with('/') {
         let path = head.uri.path();
         let message = format!("forbidden: User {USER:?} cannot {verb} path {path:?}");
         return answer::status(StatusCode::FORBIDDEN, "Forbidden", &message, &json!({}));
     }
-    let scope = match &target.namespace {
+    let scope = match &asked.namespace {
         Some(namespace) => format!("in the namespace {namespace:?}"),
         None => "at the cluster scope".to_owned(),
     };
-    let group = &target.group;
+    let group = &asked.group;
     let why =
         format!("User {USER:?} cannot {verb} resource {full:?} in API group {group:?} {scope}");
-    let (message, details) = about(asked, target.name.as_deref(), &why);
+    let (message, details) = about(asked, asked.name.as_deref(), &why);
     answer::status(StatusCode::FORBIDDEN, "Forbidden", &message, &details)
 }
 
@@ -134,7 +134,6 @@ fn policy_refuses(forbidden: bool, asked: &Asked, object: &[u8]) -> Response<Bod
             .filter(|name| !name.is_empty())
     };
     let name = asked
-        .target
         .name
         .as_deref()
         .or_else(|| named("name"))
@@ -155,7 +154,7 @@ fn policy_refuses(forbidden: bool, asked: &Asked, object: &[u8]) -> Response<Bod
 /// The message and the details of a refusal: what is refused, then why.
 fn about(asked: &Asked, name: Option<&str>, why: &str) -> (String, Value) {
     let kind = asked.resource.split('/').next().unwrap_or_default();
-    let group = &asked.target.group;
+    let group = &asked.group;
     let mut details = json!({ "kind": kind });
     let mut what = kind.to_owned();
     if !group.is_empty() {

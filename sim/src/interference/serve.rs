@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::Client;
 use kube::client::Body;
+use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 use super::asked::Asked;
@@ -130,7 +131,7 @@ pub(super) async fn answer(
 
 impl Way<'_> {
     fn is_hit_by(&self, trouble: Trouble) -> bool {
-        self.hit.is_some_and(|hit| hit.trouble == trouble)
+        self.hit.is_some_and(|(hit, _)| hit == trouble)
     }
 
     /// Answers it, and then does to the answer what the faults do to answers.
@@ -138,43 +139,39 @@ impl Way<'_> {
         &self,
         head: Parts,
         body: Body,
-        life: &tokio_util::sync::CancellationToken,
+        life: &CancellationToken,
     ) -> Result<Answer, BoxError> {
-        let path_is_discovery = aggregated::is_discovery(head.uri.path());
-        let response = self.remembered(head, body, life).await?;
+        let is_discovery = aggregated::is_discovery(head.uri.path());
+        let mut response = self.remembered(head, body, life).await?;
         let (asked, faults) = (&self.asked, self.faults);
-        let response = match faults.contains(&Fault::AggregatedDown) {
-            true if path_is_discovery => edited(response, aggregated::discovery).await?,
-            _ => response,
-        };
-        let hostile = faults.contains(&Fault::HostileTexts);
-        let logged = hostile && asked.resource == "pods/log" && response.status().is_success();
-        let hostile = hostile && !logged && is_json(&response);
-        if logged {
-            let log = edited(response, |log| Some(hostile::log(log))).await?;
-            return Ok(log.map(BodyExt::boxed_unsync));
+        if is_discovery && faults.contains(&Fault::AggregatedDown) {
+            response = edited(response, aggregated::discovery).await?;
         }
-        if hostile && asked.verb == "watch" && response.status().is_success() {
-            return Ok(response.map(hostile::events));
-        }
-        let response = match hostile {
-            true => edited(response, |body| hostile::whole(asked, body)).await?,
-            false => response,
-        };
-        let Some(Hit { trouble, form }) = self.hit else {
-            return Ok(response.map(BodyExt::boxed_unsync));
-        };
-        Ok(match (trouble, form) {
-            (Trouble::Slow, Form::Early) => response.map(slow::trickle),
-            (Trouble::Slow, Form::Late) => {
-                slow::late().await;
-                response.map(BodyExt::boxed_unsync)
+        let succeeds = response.status().is_success();
+        if faults.contains(&Fault::HostileTexts) {
+            if asked.resource == "pods/log" && succeeds {
+                let log = edited(response, |log| Some(hostile::log(log))).await?;
+                return Ok(log.map(BodyExt::boxed_unsync));
             }
-            (Trouble::TruncateBody, _) => response.map(cut::truncated),
-            (Trouble::SilentWatch, form) if response.status().is_success() => {
+            if is_json(&response) && asked.verb == "watch" && succeeds {
+                return Ok(response.map(hostile::events));
+            }
+            if is_json(&response) {
+                response = edited(response, |body| hostile::whole(asked, body)).await?;
+            }
+        }
+        Ok(match self.hit {
+            Some((Trouble::Slow, Form::Early)) => response.map(slow::trickle),
+            Some((Trouble::TruncateBody, _)) => response.map(cut::truncated),
+            Some((Trouble::SilentWatch, form)) if succeeds => {
                 response.map(|body| cut::silent(body, usize::from(form == Form::Late)))
             }
-            _ => response.map(BodyExt::boxed_unsync),
+            hit => {
+                if hit == Some((Trouble::Slow, Form::Late)) {
+                    slow::late().await;
+                }
+                response.map(BodyExt::boxed_unsync)
+            }
         })
     }
 
@@ -183,7 +180,7 @@ impl Way<'_> {
         &self,
         head: Parts,
         body: Body,
-        life: &tokio_util::sync::CancellationToken,
+        life: &CancellationToken,
     ) -> Result<Response<Body>, BoxError> {
         let path = head.uri.path().to_owned();
         let remembers = self.faults.iter().any(Fault::remembers_lists);
@@ -224,11 +221,11 @@ impl Way<'_> {
         &self,
         head: Parts,
         body: Body,
-        life: &tokio_util::sync::CancellationToken,
+        life: &CancellationToken,
     ) -> Result<Response<Body>, BoxError> {
         let mut exec = None;
         let mut reset_late = false;
-        if let Some(Hit { trouble, form }) = self.hit {
+        if let Some((trouble, form)) = self.hit {
             match (trouble, form) {
                 (Trouble::TooManyRequests, form) => return Ok(answer::too_many_requests(form)),
                 (Trouble::InternalError, _) => {
@@ -243,14 +240,8 @@ impl Way<'_> {
                 (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
                 (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
                 // The answer itself is what it would be
-                (
-                    Trouble::Slow
-                    | Trouble::TruncateBody
-                    | Trouble::StaleList
-                    | Trouble::SilentWatch
-                    | Trouble::DeleteCreated,
-                    _,
-                ) => {}
+                (Trouble::Slow | Trouble::TruncateBody | Trouble::SilentWatch, _)
+                | (Trouble::StaleList | Trouble::DeleteCreated, _) => {}
             }
         }
         let refused = refusal::before(self.faults, &self.asked, &head, self.number);

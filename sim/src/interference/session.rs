@@ -97,6 +97,7 @@ async fn carry(trouble: Option<ExecTrouble>, near: Request<Incoming>, far: Respo
     let (mut from_client, mut to_client) = split(near);
     let (mut from_server, mut to_server) = split(far);
     tokio::select! {
+        biased;
         _ = copy(&mut from_client, &mut to_server) => {}
         _ = troubled(&mut from_server, &mut to_client, trouble) => {}
     }

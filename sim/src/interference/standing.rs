@@ -45,11 +45,11 @@ impl Standing {
     /// Counts a request: which it is, from 1, and whether there is a server to serve it.
     pub(super) fn request(&self) -> (u64, Uptime) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let since = self.faults.iter().find_map(|fault| match fault {
-            Fault::ServerRestarts { after } => number.checked_sub(after.saturating_add(1)),
+        let since = self.faults.iter().filter_map(|fault| match fault {
+            Fault::ServerRestarts(after) => number.checked_sub(after.saturating_add(1)),
             _ => None,
         });
-        let uptime = match since {
+        let uptime = match since.min() {
             Some(0) => Uptime::Goes,
             Some(since) if since <= REFUSED => Uptime::Away,
             Some(since) if since <= REFUSED + STARTING => Uptime::Starting,

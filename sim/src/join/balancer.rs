@@ -78,7 +78,6 @@ fn take(known: &mut Known, change: Change<Service>) {
     match change {
         Change::Is(key, service) => drop(known.insert(key, Arc::from(service))),
         Change::Gone(key) => drop(known.remove(&key)),
-        Change::OnlyThese(keys) => known.retain(|key, _| keys.contains(key)),
     }
 }
 

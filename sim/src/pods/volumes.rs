@@ -53,6 +53,11 @@ const SYNC: Duration = Duration::from_secs(75);
 /// Every namespace has it from the controller manager: it is not asked for again for each pod.
 const ROOT_CA: &str = "kube-root-ca.crt";
 
+/// Whether it is that which an account's token comes with.
+fn is_root_ca(map: &ConfigMapProjection) -> bool {
+    map.name == ROOT_CA && map.items.is_some()
+}
+
 /// Mounts all volumes of a pod; ends when all are mounted.
 pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
     let mut mounted = Volumes::new();
@@ -137,7 +142,7 @@ fn sources(volume: &Spec) -> Option<Vec<VolumeProjection>> {
 fn is_filled(volume: &Spec) -> bool {
     let changes = |source: &VolumeProjection| {
         let map = source.config_map.as_ref();
-        let map = map.is_some_and(|map| map.name != ROOT_CA);
+        let map = map.is_some_and(|map| !is_root_ca(map));
         map || source.secret.is_some() || source.downward_api.is_some()
     };
     sources(volume).is_some_and(|sources| sources.iter().any(changes))
@@ -237,7 +242,7 @@ async fn projection(
     source: &VolumeProjection,
 ) -> Result<Data, String> {
     if let Some(map) = &source.config_map {
-        if map.name == ROOT_CA {
+        if is_root_ca(map) {
             let text = b"the certificate of the cluster's API server\n".to_vec();
             return Ok(Data::from([("ca.crt".to_owned(), text)]));
         }

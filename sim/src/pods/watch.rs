@@ -3,7 +3,7 @@
 //! Watches never end: errors are waited out with a growing pause, and a restarted list replaces
 //! what was known.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -36,11 +36,10 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
 }
 
 /// A change of one kind of object.
+#[derive(Debug)]
 pub(crate) enum Change<K> {
     Is(Key, Box<K>),
     Gone(Key),
-    /// Whatever is not among these has gone.
-    OnlyThese(HashSet<Key>),
 }
 
 /// Tells every change of one kind of object, for ever.
@@ -55,20 +54,51 @@ async fn follow_some<K>(api: Api<K>, which: watcher::Config, mut take: impl FnMu
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let mut listed = HashSet::new();
+    let mut known = Known::default();
     let mut stream = watcher::watcher(api, which).default_backoff().boxed();
     while let Some(event) = stream.next().await {
         match event {
-            Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(object)) => {
+            Ok(event) => known.tell(event, &mut take),
+            Err(error) => tracing::debug!(%error, "watch is restarted"),
+        }
+    }
+}
+
+/// The names of the objects there are, and of those that a new list has so far.
+#[derive(Default)]
+struct Known {
+    all: BTreeSet<Key>,
+    listed: BTreeSet<Key>,
+}
+
+impl Known {
+    /// Tells what an event changes; whatever is not in a new list has gone.
+    fn tell<K: Resource>(&mut self, event: Event<K>, mut take: impl FnMut(Change<K>)) {
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
                 let key = key(&object);
-                listed.insert(key.clone());
+                self.all.insert(key.clone());
+                self.listed.insert(key.clone());
                 take(Change::Is(key, Box::new(object)));
             }
-            Ok(Event::InitDone) => take(Change::OnlyThese(std::mem::take(&mut listed))),
-            Ok(Event::Apply(object)) => take(Change::Is(key(&object), Box::new(object))),
-            Ok(Event::Delete(object)) => take(Change::Gone(key(&object))),
-            Err(error) => tracing::debug!(%error, "watch is restarted"),
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let before = std::mem::replace(&mut self.all, listed);
+                for key in before.difference(&self.all) {
+                    take(Change::Gone(key.clone()));
+                }
+            }
+            Event::Apply(object) => {
+                let key = key(&object);
+                self.all.insert(key.clone());
+                take(Change::Is(key, Box::new(object)));
+            }
+            Event::Delete(object) => {
+                let key = key(&object);
+                self.all.remove(&key);
+                take(Change::Gone(key));
+            }
         }
     }
 }
@@ -104,17 +134,6 @@ impl Pods {
                 self.is(key, Arc::new(Pod::clone(&pod)));
             }
             Change::Gone(key) => self.forget(&key),
-            Change::OnlyThese(keys) => {
-                let gone: Vec<Key> = self
-                    .tasks
-                    .keys()
-                    .filter(|key| !keys.contains(key))
-                    .cloned()
-                    .collect();
-                for key in &gone {
-                    self.forget(key);
-                }
-            }
         }
     }
 
@@ -162,5 +181,43 @@ impl Pods {
         if let Some(task) = self.tasks.remove(key) {
             task.gone.cancel();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_list_replaces_what_was_known() {
+        let pod = |name: &str| {
+            let mut pod = Pod::default();
+            pod.metadata.name = Some(name.to_owned());
+            pod
+        };
+        let (mut known, mut told) = (Known::default(), Vec::new());
+        for event in [
+            Event::Init,
+            Event::InitApply(pod("old")),
+            Event::InitApply(pod("both")),
+            Event::InitDone,
+            Event::Apply(pod("new")),
+            Event::Apply(pod("late")),
+            Event::Delete(pod("late")),
+            Event::Init,
+            Event::InitApply(pod("both")),
+            Event::InitDone,
+        ] {
+            known.tell(event, |change| {
+                told.push(match change {
+                    Change::Is(key, _) => format!("+{}", key.name),
+                    Change::Gone(key) => format!("-{}", key.name),
+                });
+            });
+        }
+        let expected = [
+            "+old", "+both", "+new", "+late", "-late", "+both", "-new", "-old",
+        ];
+        assert_eq!(told, expected);
     }
 }

@@ -200,8 +200,8 @@ impl Server {
         let authority = json!(ByteString(state.authority.clone().into_bytes()));
         include_str!("kubeconfig.yaml")
             .replace("ADDRESS", &address.to_string())
-            .replace("AUTHORITY", authority.text())
             .replace("TOKEN", state.token.as_str())
+            .replace("AUTHORITY", authority.text())
     }
 
     /// Every object as it is now, by its kind's plural, its namespace and its name.

@@ -241,6 +241,7 @@ impl Services {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.maps.all.keys()
     }
@@ -337,7 +338,7 @@ mod tests {
         pods.insert(key("new"), pod());
         let at = |pods: &Pods| pods.host_port("n", Protocol::Tcp, 8080).is_some();
         pods.remove(&key("old"));
-        assert!(at(&pods), "the newer has it");
+        assert!(at(&pods), "the other has it");
         pods.remove(&key("new"));
         assert!(!at(&pods));
     }

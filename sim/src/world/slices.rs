@@ -51,10 +51,6 @@ impl Slices {
         }
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.maps.by_key.keys()
-    }
-
     /// The slices of a Service.
     pub(crate) fn of(&self, service: &Key) -> impl Iterator<Item = &Slice> {
         let known = self.maps.by_service.get(service).into_iter();

@@ -46,15 +46,12 @@ pub(super) fn read(args: &DemoArgs) -> Result<Given, CliError> {
 }
 
 /// Clusters that are served are told apart, as by those who go on with a run.
-pub(super) fn seed(args: &DemoArgs) -> u64 {
-    let usual = || {
-        if args.serve.is_some() {
-            rand::random()
-        } else {
-            1
-        }
-    };
-    args.seed.unwrap_or_else(usual)
+fn seed(args: &DemoArgs) -> u64 {
+    match (args.seed, args.serve) {
+        (Some(seed), _) => seed,
+        (None, Some(_)) => rand::random(),
+        (None, None) => 1,
+    }
 }
 
 fn server(args: &DemoArgs, found: &mut Vec<Diagnostic>) -> ServerOptions {

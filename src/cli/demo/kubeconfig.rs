@@ -32,27 +32,21 @@ pub(super) struct Kubeconfig {
 impl Kubeconfig {
     /// Makes it, empty and for this user alone. One that is there already is not touched.
     pub(super) fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
-        match path {
-            Some(path) => match new_file(&path) {
-                Ok(file) => Ok(Self {
-                    path,
-                    folder: None,
-                    file,
-                }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    Err(CliError::Usage(format!(
-                        "`{}` is there already, and it would be removed at the end\n\
-                         (give `--kubeconfig` another name, or remove it)",
-                        path.display()
-                    )))
-                }
-                Err(error) => Err(CliError::Usage(format!(
-                    "cannot write `--kubeconfig {}`: {error}",
-                    path.display()
-                ))),
-            },
-            None => Self::in_own_folder(&std::env::temp_dir()),
-        }
+        let Some(path) = path else {
+            return Self::in_own_folder(&std::env::temp_dir());
+        };
+        let (created, shown) = (new_file(&path), path.display());
+        let file = created.map_err(|error| {
+            CliError::Usage(match error.kind() {
+                io::ErrorKind::AlreadyExists => format!(
+                    "`{shown}` is there already, and it would be removed at the end\n\
+                     (give `--kubeconfig` another name, or remove it)"
+                ),
+                _ => format!("cannot write `--kubeconfig {shown}`: {error}"),
+            })
+        })?;
+        let folder = None;
+        Ok(Self { path, folder, file })
     }
 
     fn in_own_folder(among: &Path) -> Result<Self, CliError> {

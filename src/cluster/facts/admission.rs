@@ -45,16 +45,14 @@ pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
         configurations(api, MUTATING_WEBHOOKS, "MutatingWebhookConfiguration"),
         configurations(api, VALIDATING_WEBHOOKS, "ValidatingWebhookConfiguration"),
     );
-    let mut found = Webhooks {
-        seeing: Vec::new(),
-        gmsa: Vec::new(),
-    };
-    for (seeing, gmsa) in mutating?.into_iter().chain(validating?) {
-        found.seeing.extend(seeing);
-        found.gmsa.extend(gmsa);
-    }
-    found.gmsa.dedup();
-    Ok(found)
+    let found = mutating?.into_iter().chain(validating?);
+    let (seeing, gmsa): (Vec<_>, Vec<_>) = found.unzip();
+    let mut gmsa: Vec<_> = gmsa.into_iter().flatten().collect();
+    gmsa.dedup();
+    Ok(Webhooks {
+        seeing: seeing.concat(),
+        gmsa,
+    })
 }
 
 /// The policies that a binding puts into force.

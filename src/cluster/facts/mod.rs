@@ -15,10 +15,8 @@ mod workloads;
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
-use winconform_core::facts::products::{ConfigMapSign, DaemonSetSign, Rules, Signs, kube_proxy};
-use winconform_core::facts::{
-    ClusterDns, Facts, GmsaFact, Known, LoadBalancerFact, Os, PullFact, WorkloadsFact,
-};
+use winconform_core::facts::products::{Rules, Signs, kube_proxy};
+use winconform_core::facts::{Facts, GmsaFact, Known, LoadBalancerFact, Os};
 
 use crate::transport::Api;
 use read::{Unread, known};
@@ -37,96 +35,68 @@ pub(crate) async fn fold<T: Default>(
 
 /// Asks for all facts at once.
 pub async fn collect(api: &Api) -> Facts {
-    // Boxed: together they are too large for a stack
-    let (server, running, mut facts, parts) = tokio::join!(
-        read::get(api, server::VERSION),
-        Box::pin(running(api)),
-        Box::pin(apart(api)),
-        Box::pin(parts(api)),
-    );
-    let at = |place| server::at(&server, server::VERSION, place);
-    facts.server = known(at("/gitVersion"), server::VERSION);
-    facts.platform = known(at("/platform"), server::VERSION);
-    let nodes = running.nodes.as_ref().map(|nodes| nodes.signs.clone());
-    let signs = Signs {
-        version: at("/gitVersion").map_err(|unread| unread.because),
-        groups: parts.groups.map_err(|unread| unread.because),
-        daemon_sets: parts.daemon_sets.map_err(|unread| unread.because),
-        nodes: nodes.map_err(|unread| unread.because.clone()),
-        config_maps: parts.config_maps,
+    // The nodes, and what is read once it is known which run Windows
+    let running = async {
+        let nodes = nodes::nodes(api).await;
+        let windows: Result<BTreeSet<_>, _> = nodes.as_ref().map(|nodes| {
+            let windows = nodes.told.values().filter(|node| node.os == Os::Windows);
+            windows.map(|node| node.name.clone()).collect()
+        });
+        let (workloads, pulls) = match &windows {
+            Err(unread) => (Err((*unread).clone()), Err((*unread).clone())),
+            Ok(windows) => tokio::join!(
+                workloads::workloads(api, windows),
+                workloads::pulls(api, windows)
+            ),
+        };
+        (nodes, workloads, pulls)
     };
-    recognise(&mut facts, &signs, &parts.services);
-    facts.dns = match parts.dns {
-        Ok((dns, source)) => known(Ok(dns), &source),
-        Err(unread) => known(Err(unread), network::SERVICES),
-    };
-    let silent = running.nodes.as_ref().map(|nodes| nodes.silent.iter());
-    let silent = silent.map(|names| names.cloned().collect());
-    facts.silent_nodes = known(silent.map_err(Clone::clone), nodes::NODES);
-    let told = running
-        .nodes
-        .map(|nodes| nodes.told.into_values().collect());
-    facts.nodes = known(told, nodes::NODES);
-    facts.workloads = known(running.workloads, workloads::PODS);
-    facts.pulls = known(running.pulls, workloads::EVENTS);
-    facts
-}
-
-/// What several facts are made of.
-struct Parts {
-    groups: Result<BTreeSet<String>, Unread>,
-    daemon_sets: Result<Vec<DaemonSetSign>, Unread>,
-    config_maps: Vec<ConfigMapSign>,
-    services: Result<network::Services, Unread>,
-    dns: Result<(Option<ClusterDns>, String), Unread>,
-}
-
-async fn parts(api: &Api) -> Parts {
     let services_and_dns = async {
         let services = network::services(api).await;
         let dns = network::dns(api, &services).await;
         (services, dns)
     };
-    let (groups, daemon_sets, config_maps, (services, dns)) = tokio::join!(
-        server::groups(api),
-        network::daemon_sets(api),
-        network::config_maps(api),
-        services_and_dns,
-    );
-    Parts {
-        groups,
-        daemon_sets,
-        config_maps,
-        services,
-        dns,
-    }
-}
-
-/// The nodes, and what is read once it is known which run Windows.
-struct Running {
-    nodes: Result<nodes::Nodes, Unread>,
-    workloads: Result<WorkloadsFact, Unread>,
-    pulls: Result<Vec<PullFact>, Unread>,
-}
-
-async fn running(api: &Api) -> Running {
-    let nodes = nodes::nodes(api).await;
-    let windows: Result<BTreeSet<_>, _> = nodes.as_ref().map(|nodes| {
-        let windows = nodes.told.values().filter(|node| node.os == Os::Windows);
-        windows.map(|node| node.name.clone()).collect()
-    });
-    let (workloads, pulls) = match &windows {
-        Err(unread) => (Err((*unread).clone()), Err((*unread).clone())),
-        Ok(windows) => tokio::join!(
-            workloads::workloads(api, windows),
-            workloads::pulls(api, windows)
-        ),
+    // What several facts are made of
+    let parts = async {
+        tokio::join!(
+            server::groups(api),
+            network::daemon_sets(api),
+            network::config_maps(api),
+            services_and_dns,
+        )
     };
-    Running {
-        nodes,
-        workloads,
-        pulls,
-    }
+    // Boxed: together they are too large for a stack
+    let (server, (nodes, workloads, pulls), mut facts, parts) = tokio::join!(
+        read::get(api, server::VERSION),
+        Box::pin(running),
+        Box::pin(apart(api)),
+        Box::pin(parts),
+    );
+    let (groups, daemon_sets, config_maps, (services, dns)) = parts;
+    let at = |place| server::at(&server, server::VERSION, place);
+    facts.server = known(at("/gitVersion"), server::VERSION);
+    facts.platform = known(at("/platform"), server::VERSION);
+    let of_nodes = nodes.as_ref().map(|nodes| nodes.signs.clone());
+    let signs = Signs {
+        version: at("/gitVersion").map_err(|unread| unread.because),
+        groups: groups.map_err(|unread| unread.because),
+        daemon_sets: daemon_sets.map_err(|unread| unread.because),
+        nodes: of_nodes.map_err(|unread| unread.because.clone()),
+        config_maps,
+    };
+    recognise(&mut facts, &signs, &services);
+    facts.dns = match dns {
+        Ok((dns, source)) => known(Ok(dns), &source),
+        Err(unread) => known(Err(unread), network::SERVICES),
+    };
+    let silent = nodes.as_ref().map(|nodes| nodes.silent.iter());
+    let silent = silent.map(|names| names.cloned().collect());
+    facts.silent_nodes = known(silent.map_err(Clone::clone), nodes::NODES);
+    let told = nodes.map(|nodes| nodes.told.into_values().collect());
+    facts.nodes = known(told, nodes::NODES);
+    facts.workloads = known(workloads, workloads::PODS);
+    facts.pulls = known(pulls, workloads::EVENTS);
+    facts
 }
 
 /// The facts that stand alone.

@@ -7,7 +7,7 @@ use winconform_core::facts::products::{NodeSigns, Rules, texts};
 use winconform_core::facts::{ConditionFact, NodeDetails, NodeFact, Os, WindowsBuild};
 
 use super::read::{Unread, fold, items, path_of};
-use crate::cluster::status::word;
+use crate::cluster::status::{is, word};
 use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";
@@ -58,33 +58,25 @@ fn read(node: &Json) -> Option<NodeFact> {
     let info = &node["status"]["nodeInfo"];
     let (os, build) = match info["operatingSystem"].as_str()? {
         "linux" => (Os::Linux, None),
-        "windows" => (
-            Os::Windows,
-            info["kernelVersion"]
-                .as_str()
-                .and_then(WindowsBuild::parse_kernel),
-        ),
+        "windows" => {
+            let kernel = info["kernelVersion"].as_str();
+            (Os::Windows, kernel.and_then(WindowsBuild::parse_kernel))
+        }
         _ => return None,
     };
     let details = details(node, os);
-    let ready = details
-        .condition("Ready")
-        .is_some_and(|ready| ready.status == "True");
     let keeps_away =
         |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
     let taints = details.all_taints.iter().filter(keeps_away);
     // Tolerating these would put pods where the cluster wants none for now; of all there are
-    let mut all = items(&node["spec"]["taints"]).filter(keeps_away);
-    let leaving = all.any(|taint| {
-        taint["key"]
-            .as_str()
-            .is_some_and(|key| UNUSABLE.contains(&key))
-    });
+    let all = items(&node["spec"]["taints"]).filter(keeps_away);
+    let mut keys = all.filter_map(|taint| taint["key"].as_str());
+    let leaving = keys.any(|key| UNUSABLE.contains(&key));
     Some(NodeFact {
         name: node["metadata"]["name"].as_str()?.to_owned(),
         os,
         build,
-        usable: ready && !leaving && !details.unschedulable,
+        usable: is(node, "Ready") && !leaving && !details.unschedulable,
         taints: taints.cloned().collect(),
         details,
     })

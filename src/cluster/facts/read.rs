@@ -58,10 +58,8 @@ pub(super) fn known<T>(read: Result<T, Unread>, source: &str) -> Known<T> {
 }
 
 pub(super) async fn get(api: &Api, path: &str) -> Result<Json, Unread> {
-    let reply = api
-        .send(&ApiRequest::get(path))
-        .await
-        .map_err(|trouble| Unread::trouble(path, &trouble))?;
+    let sent = api.send(&ApiRequest::get(path)).await;
+    let reply = sent.map_err(|trouble| Unread::trouble(path, &trouble))?;
     match reply.status {
         200 => Ok(reply.body),
         _ => Err(Unread::refused(path, &reply)),
@@ -78,10 +76,8 @@ pub(super) async fn find(api: &Api, path: &str) -> Result<Option<Json>, Unread> 
 }
 
 pub(super) async fn text(api: &Api, path: &str) -> Result<String, Unread> {
-    let reply = api
-        .text(path)
-        .await
-        .map_err(|trouble| Unread::trouble(path, &trouble))?;
+    let sent = api.text(path).await;
+    let reply = sent.map_err(|trouble| Unread::trouble(path, &trouble))?;
     match reply.body {
         Json::String(text) if reply.status == 200 => Ok(text),
         _ => Err(Unread::refused(path, &reply)),
@@ -131,10 +127,8 @@ async fn fold_once<T: Default>(
         if !continuation.is_empty() {
             asked.push_str(&format!("&continue={}", encode(&continuation)));
         }
-        let reply = api
-            .send(&ApiRequest::get(asked))
-            .await
-            .map_err(|trouble| Unread::trouble(path, &trouble))?;
+        let sent = api.send(&ApiRequest::get(asked)).await;
+        let reply = sent.map_err(|trouble| Unread::trouble(path, &trouble))?;
         match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => items.iter().for_each(|item| add(&mut folded, item)),
             // An empty list is null with some servers
@@ -155,9 +149,8 @@ async fn fold_once<T: Default>(
 }
 
 fn is_list(body: &Json) -> bool {
-    body["kind"]
-        .as_str()
-        .is_some_and(|kind| kind.ends_with("List"))
+    let kind = body["kind"].as_str();
+    kind.is_some_and(|kind| kind.ends_with("List"))
 }
 
 /// The items of a list within an object; none of anything else.
@@ -168,13 +161,10 @@ pub(super) fn items(list: &Json) -> impl Iterator<Item = &Json> + Clone {
 /// `namespace/name`, or the name of what is in no namespace.
 pub(super) fn path_of(object: &Json) -> String {
     let metadata = &object["metadata"];
-    match metadata["namespace"].as_str() {
-        Some(_) => format!(
-            "{}/{}",
-            word(&metadata["namespace"]),
-            word(&metadata["name"])
-        ),
-        None => word(&metadata["name"]),
+    let (namespace, name) = (&metadata["namespace"], word(&metadata["name"]));
+    match namespace.is_string() {
+        true => format!("{}/{name}", word(namespace)),
+        false => name,
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::{Keeper, Mark, holder};
+use super::{Keeper, Mark, holder, refused};
 use crate::transport::{Hold, pause};
 
 impl Keeper {
@@ -117,7 +117,10 @@ impl Keeper {
     }
 
     fn not(&self, reply: &ApiReply) -> Trouble {
-        Trouble::new(TroubleKind::Forbidden, self.refused(reply).to_string())
+        Trouble::new(
+            TroubleKind::Forbidden,
+            refused(&self.name, reply).to_string(),
+        )
     }
 
     /// After a conflict: another's change, or our own renewal that was sent twice.

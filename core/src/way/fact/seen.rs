@@ -388,6 +388,7 @@ mod tests {
     #[test]
     fn what_a_fact_shows_has_words() {
         #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
         struct Row {
             saw: Saw,
             words: String,

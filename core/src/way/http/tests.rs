@@ -10,6 +10,7 @@ use crate::way::{
 
 /// What `tests.yaml` holds.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Tables {
     texts: Vec<(u16, String, Option<FailureClass>)>,
     compared: Vec<Row>,
@@ -17,6 +18,7 @@ struct Tables {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Row {
     expect: Json,
     each: Vec<String>,
@@ -38,6 +40,7 @@ struct Row {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Words {
     expect: Json,
     words: String,

@@ -35,7 +35,7 @@ fn every_fault_is_read_as_it_is_written() {
         ("html-502=0", Trouble::Html502, 0.0),
     ] {
         let fault: Fault = written.parse().expect(written);
-        assert_eq!(fault, Fault::Harness { trouble, share }, "{written}");
+        assert_eq!(fault, Fault::Harness(trouble, share), "{written}");
     }
 }
 

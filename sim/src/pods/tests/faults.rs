@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::scene::Scene;
 use super::stub::path;
+use crate::fault::ProductFault;
 
 /// A node of Windows, where each of these faults can be.
 const NODE: &str = "ws2022-a";
@@ -133,6 +134,36 @@ async fn a_fault_of_a_namespace_is_of_its_pods_alone_and_heals() {
         assert_eq!(after, std::slice::from_ref(&healthy), "{fault}");
         scene.end().await;
     }
+}
+
+/// One in each of its pods, and whatever else can be wrong with it.
+#[tokio::test(start_paused = true)]
+async fn every_fault_of_a_node_heals() {
+    let scene = Scene::begin().await;
+    create(&scene, "test", "healthy");
+    scene.pass(90).await;
+    let healthy = seen(&scene, &[("test", "healthy")]).await;
+    scene.end().await;
+    let mut tried = 0;
+    for info in ProductFault::catalogue() {
+        let fault = format!("{}=node/{NODE}", info.name);
+        if fault.parse::<ProductFault>().is_err() {
+            continue;
+        }
+        tried += 1;
+        let scene = Scene::begin().await;
+        scene.set(&fault);
+        create(&scene, "test", "under");
+        scene.pass(90).await;
+        scene.lift(&fault);
+        scene.pass(600).await;
+        create(&scene, "test", "after");
+        scene.pass(90).await;
+        let after = seen(&scene, &[("test", "after")]).await;
+        assert_eq!(after, healthy, "{fault}");
+        scene.end().await;
+    }
+    assert!(tried > 40, "{tried}");
 }
 
 /// Boots and clocks turn no check of the tool.

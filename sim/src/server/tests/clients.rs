@@ -19,8 +19,12 @@ const LONG: Duration = Duration::from_mins(2);
 const VERSION: &str = "GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
 async fn served() -> (Server, SocketAddr) {
+    served_on(Loopback::in_memory(Timestamp::UNIX_EPOCH)).await
+}
+
+async fn served_on(loopback: Loopback) -> (Server, SocketAddr) {
     let options = ServerOptions {
-        loopback: Loopback::in_memory(Timestamp::UNIX_EPOCH),
+        loopback,
         ..ServerOptions::default()
     };
     let server = Server::start(&options).expect("it starts");
@@ -115,7 +119,7 @@ async fn what_is_no_http_is_answered_at_once() {
 #[tokio::test]
 async fn clients_that_speak_no_tls_do_not_disturb_the_others() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (server, address) = served().await;
+    let (server, address) = served_on(Loopback::default()).await;
     let mut crowd = Vec::new();
     for _ in 0..100 {
         crowd.push(says((&server, address), "").await);
