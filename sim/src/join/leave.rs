@@ -102,10 +102,9 @@ async fn delete<K: Clone + Debug + DeserializeOwned>(
 ) -> Result<(), LeaveError> {
     let gone_too = &gone_too;
     let delete = |(api, name, uid): (Api<K>, String, Option<String>)| async move {
-        let resource_version = None;
         let own = Preconditions {
-            resource_version,
             uid,
+            resource_version: None,
         };
         let now = DeleteParams::default().grace_period(0).preconditions(own);
         gone(cluster.insist(what, || api.delete(&name, &now)).await)?;

@@ -38,15 +38,11 @@ pub(super) async fn reached(cluster: &Cluster) -> Result<(), Unreached> {
     };
     let name = format!("hybrid-sim-reach-{node}");
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let containers = json!([{"name": "reach", "image": "registry.k8s.io/pause:3.10"}]);
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-        "spec": {
-            "nodeName": node,
-            "containers": [{"name": "reach", "image": "registry.k8s.io/pause:3.10"}],
-            "automountServiceAccountToken": false,
-            "restartPolicy": "Never",
-            "tolerations": [{"operator": "Exists"}],
-        },
+        "spec": {"nodeName": node, "containers": containers, "restartPolicy": "Never",
+            "automountServiceAccountToken": false, "tolerations": [{"operator": "Exists"}]},
     });
     let made = async {
         let pod = serde_json::from_value(pod).map_err(kube::Error::SerdeError)?;

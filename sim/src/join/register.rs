@@ -48,13 +48,13 @@ pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), 
         left.insert(name, found.metadata.uid.unwrap_or_default());
     }
     let names: Vec<String> = left.keys().cloned().collect();
+    let refused = |source| refused(&names.join(", "), source);
     // An earlier simulator was killed before it could leave
     if let Err(LeaveError::Refused(_, source)) = remove(cluster, &left).await {
-        return Err(refused(&names.join(", "), source));
+        return Err(refused(source));
     }
     // Its address was one of the nodes that are gone
-    let removed = dns::remove(cluster, &names).await;
-    removed.map_err(|source| refused(&names.join(", "), source))
+    dns::remove(cluster, &names).await.map_err(refused)
 }
 
 /// Registers all nodes, or those that are under way when it is told to stop.

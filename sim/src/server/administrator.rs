@@ -31,7 +31,7 @@ impl Token {
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         match headers.get(AUTHORIZATION) == Some(&self.header()) {
             true => Ok(()),
-            false => Err(Refusal::unauthorized()),
+            false => Err(Refusal::new(401, "Unauthorized")),
         }
     }
 }

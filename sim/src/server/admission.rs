@@ -82,15 +82,12 @@ impl Recorded {
     /// `path` has no query.
     pub(super) fn answer(
         &mut self,
-        verb: &str,
-        path: &str,
+        (verb, path, body): (&str, &str, &Value),
         namespace: &str,
-        body: &Value,
         now: Timestamp,
     ) -> Option<(u16, Value)> {
-        let answers = self
-            .answers
-            .get_or_insert_with(|| read(self.version.answers));
+        let recorded = self.version.answers;
+        let answers = self.answers.get_or_insert_with(|| read(recorded));
         let (code, answer) = answers.get(&key(verb, &path.replace(namespace, ""), body))?;
         let text = answer.to_string().replace(NAMESPACE, namespace);
         let mut answer: Value = serde_json::from_str(&text).ok()?;
@@ -173,8 +170,8 @@ mod tests {
                 let line: Line = serde_json::from_str(line).expect("a line of the recording");
                 let (path, _) = line.path.split_once('?').expect("a dry run");
                 let path = path.replace(NAMESPACE, "mine");
-                let answer =
-                    recorded.answer(&line.verb, &path, "mine", &line.body, Timestamp::UNIX_EPOCH);
+                let asked_for = (&*line.verb, &*path, &line.body);
+                let answer = recorded.answer(asked_for, "mine", Timestamp::UNIX_EPOCH);
                 let (code, answer) = answer.unwrap_or_else(|| panic!("{path} {}", line.body));
                 assert_eq!(code, line.status);
                 assert_eq!(answer["message"].as_str().is_some(), code == 422);
@@ -182,16 +179,8 @@ mod tests {
             }
             assert!(asked > 900, "{} has {asked}", version.git);
             let other = serde_json::json!({"spec": {}});
-            assert_eq!(
-                recorded.answer(
-                    "create",
-                    "/api/v1/namespaces/mine/pods",
-                    "mine",
-                    &other,
-                    Timestamp::UNIX_EPOCH
-                ),
-                None
-            );
+            let other = ("create", "/api/v1/namespaces/mine/pods", &other);
+            assert_eq!(recorded.answer(other, "mine", Timestamp::UNIX_EPOCH), None);
         }
         assert!(Recorded::of("1.2.3").is_none());
     }

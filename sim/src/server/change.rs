@@ -59,9 +59,10 @@ impl State {
                        and try again";
             return Err(Refusal::conflict(kind, &key.name, why));
         }
+        let name = &key.name;
         let is = old["metadata"]["uid"].text();
         if !uid.is_empty() && uid != is {
-            return Err(Refusal::precondition(kind, &key.name, "UID", (uid, is)));
+            return Err(Refusal::precondition(kind, name, "UID", (uid, is), None));
         }
         for field in KEPT {
             take(&mut body["metadata"], &old["metadata"], field);

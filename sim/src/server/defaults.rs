@@ -19,7 +19,7 @@ use crate::pods::resources::qos_class;
 #[serde(deny_unknown_fields)]
 struct Rule {
     of: Vec<String>,
-    at: String,
+    at: Vec<String>,
     #[serde(default)]
     when: BTreeMap<String, Vec<String>>,
     set: Value,
@@ -76,14 +76,12 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
 
 /// Follows the rules of a kind, or of a part.
 fn apply(what: &str, value: &mut Value) {
-    for rule in RULES
-        .iter()
-        .filter(|rule| rule.of.iter().any(|of| of == what))
-    {
-        let path = rule.at.trim_end_matches('?');
-        let path: Vec<&str> = path.split('.').filter(|name| !name.is_empty()).collect();
-        let made = !rule.at.contains(['*', '?']);
-        for place in places(value, &path, made) {
+    let is_of = |rule: &&Rule| rule.of.iter().any(|of| of == what);
+    let rules = RULES.iter().filter(is_of);
+    for (rule, at) in rules.flat_map(|rule| rule.at.iter().map(move |at| (rule, at))) {
+        let path = at.trim_end_matches('?').split('.');
+        let path: Vec<&str> = path.filter(|name| !name.is_empty()).collect();
+        for place in places(value, &path, !at.contains(['*', '?'])) {
             let is = |field: &str| place[field].text();
             let mut when = rule.when.iter();
             if when.all(|(field, any)| any.iter().any(|one| one == is(field))) {
@@ -161,22 +159,6 @@ fn container(container: &mut Value, host: bool) {
     for port in container.items_mut("ports").filter(|_| host) {
         let own = port["containerPort"].clone();
         or(port, json!({"hostPort": own}));
-    }
-    for (part, names) in [
-        (
-            "probe",
-            ["/livenessProbe", "/readinessProbe", "/startupProbe"].as_slice(),
-        ),
-        ("hook", &["/lifecycle/postStart", "/lifecycle/preStop"]),
-    ] {
-        for name in names {
-            if let Some(value) = container
-                .pointer_mut(name)
-                .filter(|value| value.is_object())
-            {
-                apply(part, value);
-            }
-        }
     }
 }
 

@@ -15,8 +15,8 @@ use crate::world::Key;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deletion {
     pub(super) grace: Option<i64>,
-    pub(super) uid: Option<String>,
-    pub(super) version: Option<String>,
+    /// Of what `uid` and `resourceVersion` it must be, if that is said.
+    pub(super) preconditions: Value,
     pub(super) dry: bool,
 }
 
@@ -41,20 +41,16 @@ impl State {
         let live = self.live(kind, key)?;
         let meta = &live["metadata"];
         let is_namespace = kind.plural == "namespaces";
-        let (uid, version) = (&deletion.uid, &deletion.version);
-        for (what, given, field, happened) in [
-            ("UID", uid, "uid", "deleted and then recreated"),
-            ("ResourceVersion", version, "resourceVersion", "modified"),
+        for (what, field, happened) in [
+            ("UID", "uid", "deleted and then recreated"),
+            ("ResourceVersion", "resourceVersion", "modified"),
         ] {
-            let is = meta[field].text();
-            let Some(given) = given.as_deref().filter(|given| *given != is) else {
+            let (given, is) = (deletion.preconditions[field].as_str(), meta[field].text());
+            let Some(given) = given.filter(|given| *given != is) else {
                 continue;
             };
-            let versions = (given, is);
-            return Err(match is_namespace {
-                true => Refusal::precondition(kind, &key.name, what, versions),
-                false => Refusal::unmatched(kind, &key.name, what, versions, happened),
-            });
+            let (is, happened) = ((given, is), (!is_namespace).then_some(happened));
+            return Err(Refusal::precondition(kind, &key.name, what, is, happened));
         }
         if is_namespace && PERMANENT.contains(&key.name.as_str()) {
             let why = "this namespace may not be deleted";

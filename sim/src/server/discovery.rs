@@ -120,16 +120,14 @@ fn group(named: &str) -> Result<Value, Refusal> {
 fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
     let mut all: Vec<Value> = kinds_of(group, version)?.flat_map(entries).collect();
     if (group, version) == REVIEWS {
-        let name = "selfsubjectaccessreview";
         all.push(
-            json!({"name": format!("{name}s"), "singularName": name, "namespaced": false,
-            "kind": "SelfSubjectAccessReview", "verbs": ["create"]}),
+            json!({"name": "selfsubjectaccessreviews", "namespaced": false, "verbs": ["create"],
+            "singularName": "selfsubjectaccessreview", "kind": "SelfSubjectAccessReview"}),
         );
     }
     let named = format!("{group}/{version}");
-    let list = json!({"kind": "APIResourceList", "apiVersion": "v1",
-        "groupVersion": named.trim_start_matches('/'), "resources": all});
-    Ok(list)
+    Ok(json!({"kind": "APIResourceList", "apiVersion": "v1",
+        "groupVersion": named.trim_start_matches('/'), "resources": all}))
 }
 
 fn entries(kind: &Kind) -> Vec<Value> {

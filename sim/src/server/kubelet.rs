@@ -44,9 +44,8 @@ impl Kubelets {
         if self.loopback.is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
-            return Ok(client(&self.loopback, address, move |connection| {
-                shared.spawn(connection);
-            }));
+            let spawn = move |connection| shared.spawn(connection);
+            return Ok(client(&self.loopback, address, spawn));
         }
         let mut clients = locked(&self.clients);
         if let Some(client) = clients.get(address) {
@@ -171,9 +170,8 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     }
     let node = state.live(Kind::named("nodes"), &Key::new("", host))?;
     let addresses = &node["status"]["addresses"];
-    let internal = addresses
-        .items()
-        .find(|address| address["type"] == "InternalIP");
+    let mut each = addresses.items();
+    let internal = each.find(|address| address["type"] == "InternalIP");
     let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
     let Some((address, port)) = internal.and_then(|own| own["address"].as_str()).zip(port) else {
         let why = format!("no preferred addresses found; known addresses: {addresses}");
@@ -184,18 +182,16 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let named = ask.query.first("container").unwrap_or_default();
     let container = if named.is_empty() { first } else { named };
     let mut query = form_urlencoded::Serializer::new(String::new());
-    let mut pass = |name: &str, named: &str| {
+    let logs = OF_LOGS.map(|name| (name, name));
+    let (root, passed) = match ask.subresource.as_str() {
+        "log" => ("containerLogs", &logs[..]),
+        other => (other, &OF_EXECS[..]),
+    };
+    for (name, named) in passed {
         for value in ask.query.all(name) {
             query.append_pair(named, &value);
         }
-    };
-    let root = if ask.subresource == "log" {
-        OF_LOGS.iter().for_each(|name| pass(name, name));
-        "containerLogs"
-    } else {
-        OF_EXECS.iter().for_each(|(name, named)| pass(name, named));
-        &ask.subresource
-    };
+    }
     let (namespace, name, query) = (&ask.namespace, &ask.name, query.finish());
     let path = format!("/{root}/{namespace}/{name}/{container}?{query}");
     Ok((format!("{address}:{port}"), path))

@@ -104,8 +104,6 @@ pub enum ServerError {
 pub struct Server {
     pub(super) shared: Arc<Shared>,
     tls: TlsAcceptor,
-    /// What clients trust it by, as PEM.
-    authority: String,
     _stop_on_drop: DropGuard,
 }
 
@@ -122,7 +120,7 @@ impl Server {
             ServerError::Version(options.version.clone(), known)
         })?;
         let (tls, authority) = self_signed(&NAMES)?;
-        let mut state = State::new(recorded, options.seed, authority.clone());
+        let mut state = State::new(recorded, options.seed, authority);
         state.families = options.ip_families;
         state.wall = options.loopback.wall;
         begin(&mut state);
@@ -139,7 +137,6 @@ impl Server {
         Ok(Self {
             shared,
             tls,
-            authority,
             _stop_on_drop: stop.drop_guard(),
         })
     }
@@ -199,10 +196,11 @@ impl Server {
 
     /// The text of a kubeconfig file that leads to where it listens, with the administrator's token.
     pub fn kubeconfig(&self, address: SocketAddr) -> String {
-        let authority = json!(ByteString(self.authority.clone().into_bytes()));
+        let state = self.shared.state();
+        let authority = json!(ByteString(state.authority.clone().into_bytes()));
         include_str!("kubeconfig.yaml")
             .replace("ADDRESS", &address.to_string())
-            .replace("TOKEN", self.shared.state().token.as_str())
+            .replace("TOKEN", state.token.as_str())
             .replace("AUTHORITY", authority.text())
     }
 

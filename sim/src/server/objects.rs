@@ -127,7 +127,7 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
     }
     let (path, now) = (head.uri.path(), state.wall.now());
     let recorded = &mut state.recorded;
-    let (code, answer) = recorded.answer(verb, path, &ask.namespace, &body, now)?;
+    let (code, answer) = recorded.answer((verb, path, &body), &ask.namespace, now)?;
     Some(told(StatusCode::from_u16(code).ok()?, answer.to_string()))
 }
 
@@ -201,11 +201,9 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     }
     let grace = options["gracePeriodSeconds"].as_i64();
     let dry = options["dryRun"].items().len() > 0;
-    let text = |value: &Value| value.as_str().map(str::to_owned);
     Ok(Deletion {
         grace: grace.or_else(|| query("gracePeriodSeconds")?.parse().ok()),
-        uid: text(&options["preconditions"]["uid"]),
-        version: text(&options["preconditions"]["resourceVersion"]),
+        preconditions: options["preconditions"].clone(),
         dry: dry || ask.dry_run(),
     })
 }

@@ -132,11 +132,6 @@ impl Refusal {
         Self::of(403, kind, name, &format!("is forbidden: {why}"))
     }
 
-    /// Of whom nobody knows who it is.
-    pub(super) fn unauthorized() -> Self {
-        Self::new(401, "Unauthorized")
-    }
-
     pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
         Self::of(404, kind, name, "not found")
     }
@@ -156,27 +151,21 @@ impl Refusal {
         Self::new(409, message).with(kind, name)
     }
 
-    /// What was to be of some UID or version and is of another.
+    /// What was to be of some UID or version and is of another. Deletions say what may have `happened`, and name
+    /// the kind, not its plural.
     pub(super) fn precondition(
         kind: &Kind,
         name: &str,
         what: &str,
         (given, is): (&str, &str),
+        happened: Option<&str>,
     ) -> Self {
-        let why = format!(
-            "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
-        );
-        Self::conflict(kind, name, &why)
-    }
-
-    /// The same, as deletions say it: of the kind, not of its plural.
-    pub(super) fn unmatched(
-        kind: &Kind,
-        name: &str,
-        what: &str,
-        (given, is): (&str, &str),
-        happened: &str,
-    ) -> Self {
+        let Some(happened) = happened else {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
+            );
+            return Self::conflict(kind, name, &why);
+        };
         let of = of_group(kind.name, kind.group);
         let message = format!(
             "Operation cannot be fulfilled on {of} \"{name}\": the {what} in the precondition ({given}) does \
@@ -185,15 +174,6 @@ impl Refusal {
         let mut refusal = Self::new(409, message).with(kind, name);
         refusal.details["kind"] = json!(kind.name);
         refusal
-    }
-
-    pub(super) fn gone(version: u64, oldest: u64) -> Self {
-        let message = format!("too old resource version: {version} ({oldest})");
-        Self::new(410, message)
-    }
-
-    pub(super) fn too_large() -> Self {
-        Self::new(413, "the request is larger than 3145728 bytes")
     }
 
     pub(super) fn media_type(kind: &str) -> Self {

@@ -9,7 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Body as HttpBody;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -159,7 +159,10 @@ async fn found(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answ
 async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
     match Limited::new(body, LARGEST).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            let why = format!("the request is larger than {LARGEST} bytes");
+            Err(Refusal::new(413, why))
+        }
         Err(error) => Err(Refusal::bad(error)),
     }
 }

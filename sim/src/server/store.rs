@@ -81,10 +81,8 @@ impl Store {
     /// The kinds that have any object in a namespace.
     pub(super) fn kinds_in(&self, namespace: &str) -> Vec<&'static str> {
         let is_any = |plural: &&str| self.all(plural, namespace).next().is_some();
-        let kinds = self.objects.keys().copied();
-        kinds
-            .filter(|plural| Kind::named(plural).namespaced && is_any(plural))
-            .collect()
+        let is_within = |plural: &&str| Kind::named(plural).namespaced && is_any(plural);
+        self.objects.keys().copied().filter(is_within).collect()
     }
 
     /// Whether what a reference of something in a namespace names is there.
@@ -185,11 +183,8 @@ impl Store {
         let changes = self.changes.get(kind.plural);
         let is_known = |change: &Change| change.version <= version;
         let from = changes.map_or(0, |changes| changes.partition_point(is_known));
-        Some(
-            changes
-                .into_iter()
-                .flat_map(move |changes| changes.range(from..)),
-        )
+        let changes = changes.into_iter();
+        Some(changes.flat_map(move |changes| changes.range(from..)))
     }
 
     /// The version after which all changes of a kind are remembered.

@@ -268,7 +268,9 @@ fn host_processes(
 fn fixed(was: &Value, spec: &Value) -> Value {
     let mut spec = spec.clone();
     let free = |of: &mut Value, names: &[String]| {
-        names.iter().for_each(|name| drop(of.remove(name)));
+        for name in names {
+            of.remove(name);
+        }
     };
     free(&mut spec, &RULES.changes_of_pods);
     // Where it goes may be said until it goes

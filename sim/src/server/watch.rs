@@ -37,7 +37,6 @@ struct Watch {
     queue: VecDeque<Bytes>,
     heard: watch::Receiver<u64>,
     ends: Instant,
-    bookmarks: bool,
     over: bool,
 }
 
@@ -53,7 +52,6 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
         .unwrap_or_default()
         .to_owned();
     let initial = query.is_set("sendInitialEvents");
-    let bookmarks = query.is_set("allowWatchBookmarks");
     let state = shared.state();
     let mut watch = Watch {
         shared: Arc::clone(shared),
@@ -62,7 +60,6 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
         queue: VecDeque::new(),
         heard: state.store.hear(),
         ends: clock::after(seconds.map_or(LASTS, Duration::from_secs)),
-        bookmarks,
         over: false,
         ask,
     };
@@ -93,6 +90,7 @@ pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> 
 
 impl Watch {
     async fn next(&mut self) -> Option<Bytes> {
+        let bookmarks = self.ask.query.is_set("allowWatchBookmarks");
         let mut quiet = clock::after(BOOKMARKS);
         loop {
             if let Some(line) = self.queue.pop_front() {
@@ -109,13 +107,13 @@ impl Watch {
             tokio::select! {
                 biased;
                 () = clock::until(self.ends) => {
-                    if self.bookmarks {
+                    if bookmarks {
                         self.bookmark(false);
                     }
                     self.over = true;
                 }
                 changed = self.heard.changed() => changed.ok()?,
-                () = clock::until(quiet), if self.bookmarks => {
+                () = clock::until(quiet), if bookmarks => {
                     quiet = clock::after(BOOKMARKS);
                     self.bookmark(false);
                 }
@@ -129,8 +127,9 @@ impl Watch {
         let state = shared.state();
         let kind = self.ask.kind;
         let Some(changes) = state.store.since(kind, self.at) else {
-            let gone = Refusal::gone(self.at, state.store.oldest(kind));
-            self.tell("ERROR", &gone.status());
+            let (at, oldest) = (self.at, state.store.oldest(kind));
+            let why = format!("too old resource version: {at} ({oldest})");
+            self.tell("ERROR", &Refusal::new(410, why).status());
             self.over = true;
             return;
         };

@@ -117,18 +117,13 @@ fn bounds(deployment: &Value) -> (i64, i64) {
 
 fn roll(state: &mut State, deployment: &Value, newest: &Key) {
     let (most, least) = bounds(deployment);
-    let (own, room) = {
-        let all = sets(state, deployment);
-        let own = all.iter().find(|(key, _)| key == newest);
-        let own = own.map_or(0, |(_, set)| replicas(set));
-        (own, (most - sum(&all, replicas)).max(0))
+    let all = sets(state, deployment);
+    let Some((_, own)) = all.iter().find(|(key, _)| key == newest) else {
+        return;
     };
-    scale(
-        state,
-        deployment,
-        newest,
-        replicas(deployment).min(own + room),
-    );
+    let room = (most - sum(&all, replicas)).max(0);
+    let grown = replicas(deployment).min(replicas(own) + room);
+    scale(state, deployment, newest, grown);
     // Those that are not available go first, then as many as may
     let all = sets(state, deployment);
     let (fresh, old): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|(key, _)| key == newest);

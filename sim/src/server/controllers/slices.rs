@@ -116,18 +116,15 @@ pub(super) fn selects(service: &Value, pod: &Value) -> bool {
 
 /// Whether a slice tells of a pod otherwise than of what it was before.
 pub(super) fn differ(before: &Value, pod: &Value) -> bool {
-    const FIELDS: [&str; 7] = [
-        "/metadata/labels",
-        "/metadata/uid",
-        "/spec/containers",
-        "/spec/hostname",
-        "/spec/nodeName",
-        "/status/podIP",
-        "/status/podIPs",
-    ];
+    let differ = |within: &str, names: &[&str]| {
+        let mut names = names.iter();
+        names.any(|name| before[within].get(name) != pod[within].get(name))
+    };
     let states = |pod: &Value| (is_ready(pod), is_going(pod), is_over(pod));
-    let differs = |field: &&str| before.pointer(field) != pod.pointer(field);
-    states(before) != states(pod) || FIELDS.iter().any(differs)
+    states(before) != states(pod)
+        || differ("metadata", &["labels", "uid"])
+        || differ("spec", &["containers", "hostname", "nodeName"])
+        || differ("status", &["podIP", "podIPs"])
 }
 
 /// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.

@@ -64,17 +64,16 @@ pub(super) fn check(
         is_about(term, of, about) && is_together(term, there, node)
     };
     let mut own = terms(pod, "podAntiAffinity");
-    if own.any(|term| placed().any(|(other, there)| against(term, pod, other, there))) {
-        let reason = "node(s) didn't match pod anti-affinity rules";
-        return Err(Rejection::for_now([reason]));
-    }
     let mut aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
     let minds = |(other, there): &(Object, Object)| {
         terms(other, "podAntiAffinity").any(|term| against(term, other, pod, there))
     };
-    if aloof.any(minds) {
-        let reason = "node(s) didn't satisfy existing pods anti-affinity rules";
-        return Err(Rejection::for_now([reason]));
-    }
-    Ok(())
+    let reason = if own.any(|term| placed().any(|(other, at)| against(term, pod, other, at))) {
+        "node(s) didn't match pod anti-affinity rules"
+    } else if aloof.any(minds) {
+        "node(s) didn't satisfy existing pods anti-affinity rules"
+    } else {
+        return Ok(());
+    };
+    Err(Rejection::for_now([reason]))
 }

@@ -64,20 +64,6 @@ struct Place {
     open: bool,
 }
 
-impl Place {
-    fn of(name: &str, node: &Object) -> Self {
-        let taints = node["spec"]["taints"].items();
-        Self {
-            name: name.to_owned(),
-            node: Arc::clone(node),
-            pods: Vec::new(),
-            taken: Amounts::new(),
-            allocatable: room::allocatable(node),
-            open: node["spec"]["unschedulable"] != true && taints.len() == 0,
-        }
-    }
-}
-
 /// What is on the nodes at the moment.
 struct Scene {
     /// In the order of their names.
@@ -89,7 +75,15 @@ struct Scene {
 impl Scene {
     fn of(state: &State) -> Self {
         let nodes = state.store.all("nodes", "");
-        let places = nodes.map(|(key, node)| Place::of(&key.name, node));
+        let places = nodes.map(|(key, node)| Place {
+            name: key.name.clone(),
+            node: Arc::clone(node),
+            pods: Vec::new(),
+            taken: Amounts::new(),
+            allocatable: room::allocatable(node),
+            open: node["spec"]["unschedulable"] != true
+                && node["spec"]["taints"].items().len() == 0,
+        });
         let (places, aloof) = (places.collect(), Vec::new());
         let mut scene = Self { places, aloof };
         for at in 0..scene.places.len() {

@@ -58,8 +58,8 @@ pub(super) fn find(
     }
     // Of several, the first in the order of their names
     let best = candidates.into_iter().min_by_key(|(cost, ..)| *cost);
-    if let Some((_, place, gone)) = best {
-        let (node, count) = (place.name.clone(), gone.len());
+    if let Some(((_, count), place, gone)) = best {
+        let node = place.name.clone();
         let words = format!(
             "found a potential placement for pod on node {node}, preempting {count} victims"
         );

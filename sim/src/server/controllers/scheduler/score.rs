@@ -52,12 +52,9 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
     let mut best: Option<(f64, usize)> = None;
     for (at, scores) in fit {
         let normal = scores.raw.iter().zip(weights);
-        let normal = normal.map(|(score, (weight, most))| {
-            if most > 0.0 {
-                weight * 100.0 * score / most
-            } else {
-                0.0
-            }
+        let normal = normal.map(|(score, (weight, most))| match most > 0.0 {
+            true => weight * 100.0 * score / most,
+            false => 0.0,
         });
         let score = normal.sum::<f64>() + scores.least;
         if best.is_none_or(|(most, _)| score > most + 1e-9) {
@@ -65,6 +62,12 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
         }
     }
     best.map(|(_, at)| at)
+}
+
+/// How many, of pods or taints.
+#[expect(clippy::cast_precision_loss, reason = "there are few")]
+fn count(all: impl Iterator) -> f64 {
+    all.count() as f64
 }
 
 fn weight(term: &Value) -> f64 {
@@ -85,9 +88,7 @@ fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
             let near = scene.placed().filter(|(other, there)| {
                 is_about(term, pod, other) && is_together(term, there, node)
             });
-            #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
-            let count = near.count() as f64;
-            sign * weight(weighted) * count
+            sign * weight(weighted) * count(near)
         });
         sums.sum()
     };
@@ -102,9 +103,7 @@ fn by_taints(pod: &Value, place: &Place) -> f64 {
     let taints = place.node["spec"]["taints"].items();
     let soft = taints.filter(|taint| taint["effect"] == "PreferNoSchedule");
     let unwelcome = soft.filter(|taint| !tolerated(pod, taint));
-    #[expect(clippy::cast_precision_loss, reason = "a count of taints")]
-    let count = unwelcome.count() as f64;
-    -count
+    -count(unwelcome)
 }
 
 /// The UID of a pod's first owner.
@@ -119,9 +118,7 @@ fn spread(place: &Place, pod: &Value) -> f64 {
     };
     let pods = place.pods.iter();
     let same = pods.filter(|other| owner_of(other) == Some(owner));
-    #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
-    let count = same.count() as f64;
-    -count
+    -count(same)
 }
 
 /// How much of a node would be left (`plugins/noderesources/least_allocated.go`).
@@ -131,10 +128,9 @@ fn least(place: &Place, wanted: &Wanted<'_>) -> f64 {
         let all = of(&place.allocatable);
         // What asks for nothing counts as a little (`pkg/scheduler/util/pod_resources.go`)
         let used = of(&place.taken) + of(&wanted.requests);
-        if all > 0.0 {
-            100.0 * (all - used).max(0.0) / all
-        } else {
-            0.0
+        match all > 0.0 {
+            true => 100.0 * (all - used).max(0.0) / all,
+            false => 0.0,
         }
     });
     left.iter().sum::<f64>() / 2.0
