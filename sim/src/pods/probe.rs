@@ -12,10 +12,11 @@ use tokio::time::timeout;
 use super::book::Role;
 use super::container::Slot;
 use super::hook::Execed;
-use super::reach::{self, NotReached};
+use super::reach;
 use super::run;
 use super::stop::Stop;
 use crate::fault::FaultKind;
+use crate::program::kubelet::Lost;
 
 /// What one look gave.
 enum Checked {
@@ -168,19 +169,19 @@ async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
         reach::open(slot, socket, limit).map(|()| Checked::Healthy)
     } else if probe.grpc.is_some() {
         let why = "hybrid-sim does not simulate probes by gRPC";
-        Err(NotReached::Unknown(why.to_owned()))
+        Err(Lost::Unknown(why.to_owned()))
     } else {
         let pod = slot.run.written();
         let why = format!("missing probe handler for {pod}:{}", slot.spec.name);
-        Err(NotReached::Unknown(why))
+        Err(Lost::Unknown(why))
     };
     match reached {
         Ok(checked) => checked,
-        Err(NotReached::Failed { why, took }) => {
+        Err(Lost::Nothing { why, took }) => {
             slot.cluster.clock.pass(took).await;
             Checked::Failed(why)
         }
-        Err(NotReached::Unknown(why)) => Checked::Unknown(why),
+        Err(Lost::Unknown(why)) => Checked::Unknown(why),
     }
 }
 

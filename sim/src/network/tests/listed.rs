@@ -375,7 +375,11 @@ fn observe(world: &World) -> Observed {
             "www.example.com",
         ] {
             let lookup = names::lookup(world, origin, &Query::address(name));
-            let told = format!("{:?} after {:?}", lookup.answer, lookup.took);
+            let answer = match &lookup.answer {
+                Ok(found) => format!("Found({found:?})"),
+                Err(why) => format!("{why:?}"),
+            };
+            let told = format!("{answer} after {:?}", lookup.took);
             seen.insert(format!("{from} asks for {name}"), told);
         }
     }
