@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::node::MANAGED;
+use crate::node::{MANAGED, read};
 
 const NAMESPACE: &str = "kube-system";
 const SERVICE: &str = "kube-dns";
@@ -49,8 +49,8 @@ pub(crate) async fn add(cluster: &Cluster, node: &str, pod_network: [u8; 3]) -> 
         "ports": ports(53),
         "endpoints": endpoints(&format!("{a}.{b}.{c}."), node),
     });
-    create(cluster, KINDS.0, &services, &from(service)).await?;
-    create(cluster, KINDS.1, &slices, &from(slice)).await
+    create(cluster, KINDS.0, &services, &read(service)).await?;
+    create(cluster, KINDS.1, &slices, &read(slice)).await
 }
 
 /// Creates an object, which is this simulator's unless another was quicker, and that is as good.
@@ -165,10 +165,6 @@ fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
         .any(|node| nodes.contains(node))
 }
 
-fn from<T: DeserializeOwned>(object: Value) -> T {
-    serde_json::from_value(object).expect("written as the type has it")
-}
-
 fn absent<T>(deleted: kube::Result<T>) -> kube::Result<()> {
     match deleted {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
@@ -182,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_dns_of_another_simulator_is_not_ours() {
-        let slice: EndpointSlice = from(json!({
+        let slice: EndpointSlice = read(json!({
             "metadata": {"name": SLICE}, "addressType": "IPv4",
             "endpoints": [{"addresses": ["10.1.2.2"], "nodeName": "a-linux-a"}],
         }));

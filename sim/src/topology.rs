@@ -186,11 +186,13 @@ pub struct TaintSpec {
 pub struct NetworkSpec {
     /// How HNS connects a Windows node's pods.
     pub mode: NetworkMode,
-    /// Whether kube-proxy runs with `--enable-dsr`, on Windows.
+    /// Whether kube-proxy runs with `--enable-dsr`, on Windows: load balancers answer without the node
+    /// in between.
     pub dsr: bool,
     /// Whether the CNI keeps `NetworkPolicies`.
     pub policies: bool,
-    /// Whether the CNI keeps `hostPort`.
+    /// Whether the CNI keeps `hostPort`: plugins from 0.8.6 with the capability `portMappings`
+    /// (Microsoft, common-problems.md).
     pub host_ports: bool,
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn watch(slot: Slot<'_>) -> Stop {
         return std::future::pending().await;
     }
     if let Some(probe) = &slot.spec.startup_probe {
-        if !first(slot, probe, "Startup").await {
+        if !Looks::begin(slot, probe, "Startup").await.next().await {
             return failed(slot, "startup", probe);
         }
         slot.note(|container| {
@@ -63,11 +63,6 @@ pub(super) async fn watch(slot: Slot<'_>) -> Stop {
         stop = readiness => stop,
         stop = liveness => stop,
     }
-}
-
-/// Whether the probe succeeds before it fails.
-async fn first(slot: Slot<'_>, probe: &Probe, kind: &'static str) -> bool {
-    Looks::begin(slot, probe, kind).await.next().await
 }
 
 fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
