@@ -232,8 +232,14 @@ impl Way<'_> {
                 (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
                 (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
                 // The answer itself is what it would be
-                (Trouble::Slow | Trouble::TruncateBody | Trouble::SilentWatch, _)
-                | (Trouble::StaleList | Trouble::DeleteCreated, _) => {}
+                (
+                    Trouble::Slow
+                    | Trouble::TruncateBody
+                    | Trouble::StaleList
+                    | Trouble::SilentWatch
+                    | Trouble::DeleteCreated,
+                    _,
+                ) => {}
             }
         }
         let refused = refusal::before(self.faults, &self.asked, &head, self.number);
