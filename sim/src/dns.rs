@@ -4,14 +4,18 @@
 //! nodes bring the Service `kube-dns` and its endpoint, on a Linux node (kubernetes/kubernetes
 //! `cluster/addons/dns/coredns`: these names and labels). Nothing answers there.
 
+use std::fmt::Debug;
+
 use k8s_openapi::api::core::v1::{Node, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::node::MANAGED;
+use crate::node::{MANAGED, read};
 
 const NAMESPACE: &str = "kube-system";
 const SERVICE: &str = "kube-dns";
@@ -20,7 +24,7 @@ const KINDS: (&str, &str) = ("service", "endpointslice");
 
 /// Adds the DNS, unless the cluster has one.
 pub(crate) async fn add(cluster: &Cluster, node: &str, pod_network: [u8; 3]) -> kube::Result<()> {
-    let Cluster { client, traces, .. } = cluster;
+    let client = &cluster.client;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     if services.get_opt(SERVICE).await?.is_some() {
@@ -45,24 +49,26 @@ pub(crate) async fn add(cluster: &Cluster, node: &str, pod_network: [u8; 3]) -> 
         "ports": ports(53),
         "endpoints": endpoints(&format!("{a}.{b}.{c}."), node),
     });
-    let service: Service = from(service);
-    let slice: EndpointSlice = from(slice);
-    let created = PostParams::default();
-    traces.left(KINDS.0, SERVICE);
-    if !there(
-        cluster
-            .insist("service", || services.create(&created, &service))
-            .await,
-    )? {
-        traces.gone(KINDS.0, SERVICE);
-    }
-    traces.left(KINDS.1, SLICE);
-    if !there(
-        cluster
-            .insist("endpoint slice", || slices.create(&created, &slice))
-            .await,
-    )? {
-        traces.gone(KINDS.1, SLICE);
+    create(cluster, KINDS.0, &services, &read(service)).await?;
+    create(cluster, KINDS.1, &slices, &read(slice)).await
+}
+
+/// Creates an object, which is this simulator's unless another was quicker, and that is as good.
+async fn create<K>(
+    cluster: &Cluster,
+    kind: &'static str,
+    api: &Api<K>,
+    object: &K,
+) -> kube::Result<()>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Serialize,
+{
+    let (name, params) = (object.name_any(), PostParams::default());
+    cluster.traces.left(kind, &name);
+    let created = cluster.insist(kind, || api.create(&params, object));
+    match created.await {
+        Err(kube::Error::Api(status)) if status.code == 409 => cluster.traces.gone(kind, &name),
+        other => drop(other?),
     }
     Ok(())
 }
@@ -79,26 +85,23 @@ pub(crate) async fn remove(cluster: &Cluster, nodes: &[String]) -> kube::Result<
     let Cluster { client, traces, .. } = cluster;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
-    let now = DeleteParams::default();
-    if nodes.is_empty() {
+    let slice = match nodes.is_empty() {
+        true => None,
+        false => slices.get_opt(SLICE).await?,
+    };
+    if !slice.is_some_and(|slice| is_of(&slice, nodes)) {
         return Ok(());
     }
-    let slice = slices.get_opt(SLICE).await?;
-    if slice.is_some_and(|slice| is_of(&slice, nodes)) {
-        if hand_over(cluster, &slices, nodes).await? {
-            traces.gone(KINDS.0, SERVICE);
-            traces.gone(KINDS.1, SLICE);
-            return Ok(());
-        }
-        services
-            .delete(SERVICE, &now)
-            .await
-            .map(drop)
-            .or_else(absent)?;
-        traces.gone(KINDS.0, SERVICE);
-        slices.delete(SLICE, &now).await.map(drop).or_else(absent)?;
-        traces.gone(KINDS.1, SLICE);
+    let now = DeleteParams::default();
+    let stays = hand_over(cluster, &slices, nodes).await?;
+    if !stays {
+        absent(services.delete(SERVICE, &now).await)?;
     }
+    traces.gone(KINDS.0, SERVICE);
+    if !stays {
+        absent(slices.delete(SLICE, &now).await)?;
+    }
+    traces.gone(KINDS.1, SLICE);
     Ok(())
 }
 
@@ -162,22 +165,10 @@ fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
         .any(|node| nodes.contains(node))
 }
 
-fn from<T: serde::de::DeserializeOwned>(object: Value) -> T {
-    serde_json::from_value(object).expect("written as the type has it")
-}
-
-/// Whether it is ours. That something is there already is as good: another simulator was quicker.
-fn there<T>(created: kube::Result<T>) -> kube::Result<bool> {
-    match created {
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
-        other => other.map(|_| true),
-    }
-}
-
-fn absent(error: kube::Error) -> kube::Result<()> {
-    match error {
-        kube::Error::Api(status) if status.code == 404 => Ok(()),
-        other => Err(other),
+fn absent<T>(deleted: kube::Result<T>) -> kube::Result<()> {
+    match deleted {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(drop),
     }
 }
 
@@ -187,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_dns_of_another_simulator_is_not_ours() {
-        let slice: EndpointSlice = from(json!({
+        let slice: EndpointSlice = read(json!({
             "metadata": {"name": SLICE}, "addressType": "IPv4",
             "endpoints": [{"addresses": ["10.1.2.2"], "nodeName": "a-linux-a"}],
         }));

@@ -51,16 +51,15 @@ impl<'a> Query<'a> {
 pub(crate) struct Lookup {
     /// The complete names that were asked for, in turn.
     pub(crate) asked: Vec<String>,
-    pub(crate) answer: Answer,
+    /// The addresses of the last name asked for.
+    pub(crate) answer: Result<Vec<IpAddr>, NotFound>,
     pub(crate) took: Duration,
 }
 
-/// What a DNS server says, or that it does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// The addresses of the last name asked for.
-    Found(Vec<IpAddr>),
-    /// No form of the name has any.
+/// Why a name has no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    /// No form of it has any.
     NoSuchName,
     /// Nobody answers.
     TimedOut,
@@ -148,7 +147,7 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
         .map(|server| (server, heard(query.by, os, takes(server))));
     let mut given = Lookup {
         asked: Vec::new(),
-        answer: Answer::TimedOut,
+        answer: Err(NotFound::TimedOut),
         took: Duration::ZERO,
     };
     for name in candidates(&settings, os, query) {
@@ -161,7 +160,7 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
             break;
         }
         let mut found = zone::answer(world, server, &name, query.turn);
-        given.answer = Answer::NoSuchName;
+        given.answer = Err(NotFound::NoSuchName);
         // What has nothing may still be completed otherwise
         if found.is_empty() {
             continue;
@@ -170,12 +169,12 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
         if is_own && suffers(world, from, FaultKind::DnsWrongAddress) {
             zone::lie(&mut found);
         }
-        given.answer = Answer::Found(found);
+        given.answer = Ok(found);
         break;
     }
     if given.asked.is_empty() {
         // An empty name is nobody's business
-        given.answer = Answer::NoSuchName;
+        given.answer = Err(NotFound::NoSuchName);
     }
     given
 }
@@ -186,7 +185,7 @@ pub(crate) fn resolve(
     world: &World,
     from: &Origin,
     query: &Query<'_>,
-) -> Result<(Vec<IpAddr>, Duration), Lookup> {
+) -> Result<(Vec<IpAddr>, Duration), (NotFound, Duration)> {
     let name = query.name;
     let literal = name.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = literal.parse() {
@@ -196,13 +195,11 @@ pub(crate) fn resolve(
         let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         return Ok((own.to_vec(), Duration::ZERO));
     }
-    let mut lookup = lookup(world, from, query);
-    let Answer::Found(addresses) = &mut lookup.answer else {
-        return Err(lookup);
-    };
+    let Lookup { answer, took, .. } = lookup(world, from, query);
+    let mut addresses = answer.map_err(|why| (why, took))?;
     let has_ipv6 = network::has_ipv6(world, from);
     addresses.sort_by_key(|address| rank(*address, has_ipv6));
-    Ok((std::mem::take(addresses), lookup.took))
+    Ok((addresses, took))
 }
 
 /// RFC 6724, section 6, rules 1 and 6 with the table of section 2.1: what cannot be reached is last,

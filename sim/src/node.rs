@@ -12,12 +12,13 @@ pub(crate) use status::{DISK_KI, allocatable};
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::{Node, NodeSpec, Taint};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
@@ -128,26 +129,18 @@ pub(crate) async fn register(
 ) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let faults = cluster.faults.current();
-    let labels = carried(node, &faults)
-        .into_iter()
-        .filter_map(|(label, value)| Some((label, value?)))
-        .collect();
+    let labels = carried(node, &faults).into_iter();
+    let labels = labels.filter_map(|(label, value)| Some((label, value?)));
+    let labels: BTreeMap<String, String> = labels.collect();
     let cidrs = node.view.pod_cidrs();
-    let object = Node {
-        metadata: ObjectMeta {
-            name: Some(node.name.clone()),
-            labels: Some(labels),
-            annotations: Some([(ATTACHED.0.to_owned(), ATTACHED.1.to_owned())].into()),
-            ..ObjectMeta::default()
+    let object: Node = read(json!({
+        "metadata": {
+            "name": node.name, "labels": labels, "annotations": {ATTACHED.0: ATTACHED.1},
         },
-        spec: Some(NodeSpec {
-            pod_cidr: cidrs.first().cloned(),
-            pod_cidrs: Some(cidrs),
-            taints: Some(taints(node, &faults)),
-            ..NodeSpec::default()
-        }),
-        status: None,
-    };
+        "spec": {
+            "podCIDR": cidrs.first(), "podCIDRs": cidrs, "taints": taints(node, &faults),
+        },
+    }));
     let post = PostParams::default();
     let created = match cluster
         .insist("node", || nodes.create(&post, &object))
@@ -166,30 +159,24 @@ pub(crate) async fn register(
     let uid = created.metadata.uid.unwrap_or_default();
     node.uid.get_or_init(|| uid.clone());
     report(cluster, node, version).await?;
-    let lease = Lease {
-        metadata: ObjectMeta {
-            name: Some(node.name.clone()),
-            owner_references: Some(vec![OwnerReference {
-                api_version: "v1".to_owned(),
-                kind: "Node".to_owned(),
-                name: node.name.clone(),
-                uid,
-                ..OwnerReference::default()
-            }]),
-            ..ObjectMeta::default()
+    let lease: Lease = read(json!({
+        "metadata": {"name": node.name, "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid}]},
+        "spec": {
+            "holderIdentity": node.name, "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": MicroTime(node.wall.time()),
         },
-        spec: Some(LeaseSpec {
-            holder_identity: Some(node.name.clone()),
-            lease_duration_seconds: Some(LEASE_SECONDS),
-            renew_time: Some(MicroTime(node.wall.time())),
-            ..LeaseSpec::default()
-        }),
-    };
+    }));
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
     cluster
         .insist("lease", || leases.create(&post, &lease))
         .await?;
     Ok(())
+}
+
+/// An object as the API writes it.
+pub(crate) fn read<T: DeserializeOwned>(object: Value) -> T {
+    serde_json::from_value(object).expect("written as the type has it")
 }
 
 /// Sets a node's labels and its own taints. The list of taints is one value to the server, and the

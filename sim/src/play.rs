@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::log::Stream;
-use crate::program::{Piece, Ran, Started};
+use crate::program::{Piece, Started};
 
 /// What came next.
 pub(crate) enum Told {
@@ -33,10 +33,14 @@ pub(crate) struct Player<'a> {
 
 impl<'a> Player<'a> {
     pub(crate) fn new(cluster: &'a Cluster, started: Started) -> Self {
+        let (pieces, took, slept) = match &started {
+            Started::Ended(ran) => ran.pieces(),
+            _ => Default::default(),
+        };
         Self {
             cluster,
-            pieces: VecDeque::new(),
-            left: Default::default(),
+            pieces: pieces.into(),
+            left: (took, slept),
             until: None,
             next: started,
         }
@@ -44,34 +48,17 @@ impl<'a> Player<'a> {
 
     /// Waits for the next thing it does. Nothing is lost where the wait is given up.
     pub(crate) async fn next(&mut self) -> Told {
-        loop {
-            if let Some(piece) = self.pieces.front() {
-                let (took, slept) = (piece.took, piece.slept);
-                self.pass(took, slept).await;
-                if let Some(piece) = self.pieces.pop_front() {
-                    return Told::Printed(piece.stream, piece.bytes);
-                }
-            }
-            let (took, slept) = self.left;
-            self.pass(took, slept).await;
-            self.left = Default::default();
-            match self.next.clone() {
-                Started::Ended(ran) if ran == Ran::default().ending(ran.code) => {
-                    return Told::Ended(ran.code);
-                }
-                Started::Ended(ran) => {
-                    self.take(&ran);
-                    self.next = Started::Ended(Ran::default().ending(ran.code));
-                }
-                other => return Told::Other(other),
-            }
+        let piece = self.pieces.front();
+        let (took, slept) = piece.map_or(self.left, |piece| (piece.took, piece.slept));
+        self.pass(took, slept).await;
+        if let Some(piece) = self.pieces.pop_front() {
+            return Told::Printed(piece.stream, piece.bytes);
         }
-    }
-
-    fn take(&mut self, ran: &Ran) {
-        let (pieces, took, slept) = ran.pieces();
-        self.pieces = pieces.into();
-        self.left = (took, slept);
+        self.left = Default::default();
+        match self.next.clone() {
+            Started::Ended(ran) => Told::Ended(ran.code),
+            other => Told::Other(other),
+        }
     }
 
     async fn pass(&mut self, took: Duration, slept: Duration) {

@@ -20,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use crate::cluster::Cluster;
 use crate::listen;
 use crate::loopback::{Listener, Loopback, Stream};
-use crate::program::outside::{self, Reply};
+use crate::program::outside;
 use crate::program::{Turns, View};
 
 /// How much a client may say before it has said what it wants.
@@ -89,22 +89,9 @@ pub(crate) fn answer(view: &View<'_>, head: &Parts) -> Response<Full<Bytes>> {
     let path = uri
         .path_and_query()
         .map_or("/", http::uri::PathAndQuery::as_str);
-    reached(view, (address, port), path)
-}
-
-fn reached(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Response<Full<Bytes>> {
-    let (status, why) = match outside::ask(view, (address, port), path) {
-        Reply::Answer(answer) => {
-            let status = StatusCode::from_u16(answer.status);
-            return said(status.unwrap_or(StatusCode::BAD_GATEWAY), answer.body);
-        }
-        Reply::Refused => (StatusCode::BAD_GATEWAY, "refused"),
-        Reply::NoRoute => (StatusCode::BAD_GATEWAY, "no route"),
-        Reply::Reset => (StatusCode::BAD_GATEWAY, "reset"),
-        Reply::Silence => (StatusCode::GATEWAY_TIMEOUT, "opened, and then silent"),
-        Reply::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "timed out"),
-    };
-    said(status, format!("connection to {address}:{port}: {why}"))
+    let answer = outside::ask(view, (address, port), path);
+    let status = StatusCode::from_u16(answer.status);
+    said(status.unwrap_or(StatusCode::BAD_GATEWAY), answer.body)
 }
 
 fn said(status: StatusCode, body: String) -> Response<Full<Bytes>> {

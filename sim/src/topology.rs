@@ -186,11 +186,13 @@ pub struct TaintSpec {
 pub struct NetworkSpec {
     /// How HNS connects a Windows node's pods.
     pub mode: NetworkMode,
-    /// Whether kube-proxy runs with `--enable-dsr`, on Windows.
+    /// Whether kube-proxy runs with `--enable-dsr`, on Windows: load balancers answer without the node
+    /// in between.
     pub dsr: bool,
     /// Whether the CNI keeps `NetworkPolicies`.
     pub policies: bool,
-    /// Whether the CNI keeps `hostPort`.
+    /// Whether the CNI keeps `hostPort`: plugins from 0.8.6 with the capability `portMappings`
+    /// (Microsoft, common-problems.md).
     pub host_ports: bool,
 }
 
@@ -206,7 +208,8 @@ impl Default for NetworkSpec {
 }
 
 /// How HNS connects a Windows node's pods.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum NetworkMode {
     /// `win-bridge`: pods are routed by their nodes.
     #[default]
@@ -223,16 +226,13 @@ impl NetworkMode {
 
     /// Its name, as HNS has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::L2Bridge => "l2bridge",
-            Self::Overlay => "overlay",
-            Self::Transparent => "transparent",
-        }
+        self.into()
     }
 }
 
 /// The operating systems of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Os {
     /// Linux.
     Linux,
@@ -243,10 +243,7 @@ pub enum Os {
 impl Os {
     /// The name of the label `kubernetes.io/os` and of `spec.os.name`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Linux => "linux",
-            Self::Windows => "windows",
-        }
+        self.into()
     }
 }
 
@@ -265,15 +262,6 @@ impl Build {
     /// All of them, oldest first.
     pub const ALL: [Self; 3] = [Self::Ws2019, Self::Ws2022, Self::Ws2025];
 
-    /// The build number.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::Ws2019 => 17763,
-            Self::Ws2022 => 20348,
-            Self::Ws2025 => 26100,
-        }
-    }
-
     /// The year of the product.
     pub fn year(self) -> u16 {
         match self {
@@ -285,7 +273,8 @@ impl Build {
 
     /// The value of the label `node.kubernetes.io/windows-build`.
     pub fn label(self) -> String {
-        format!("10.0.{}", self.number())
+        let version = self.kernel_version().rsplit_once('.');
+        version.map_or("", |(build, _)| build).to_owned()
     }
 
     /// The kernel version a node of this build reports: build and patch revision.

@@ -7,7 +7,6 @@
 mod node;
 mod objects;
 mod page;
-pub(crate) mod policy;
 mod protocol;
 mod settings;
 mod slices;
@@ -25,13 +24,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1;
+use k8s_openapi::api::networking::v1::NetworkPolicySpec;
 
 use crate::clock::Wall;
 use crate::fault::{FaultKind, FaultSet};
 use crate::lock::locked;
 use crate::topology::IpFamilies;
 use node::both;
-use policy::Policy;
 
 /// A namespaced name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -271,7 +270,7 @@ pub(crate) struct World {
     pub(crate) pods: Pods,
     pub(crate) services: Services,
     pub(crate) slices: Slices,
-    pub(crate) policies: Arc<BTreeMap<Key, Policy>>,
+    pub(crate) policies: Arc<BTreeMap<Key, NetworkPolicySpec>>,
     pub(crate) faults: FaultSet,
     pub(crate) network: Arc<Network>,
     pub(crate) wall: Wall,

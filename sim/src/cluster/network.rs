@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 
 use super::Cluster;
 use crate::pods::watch::{Change, follow};
-use crate::world::policy::Policy;
 use crate::world::{self, Endpoint, Protocol, ServicePort, World};
 
 /// Starts the watches.
@@ -30,7 +29,7 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
     keep::<NetworkPolicy>(cluster, |world, change| {
         let policies = Arc::make_mut(&mut world.policies);
         match change {
-            Change::Is(key, object) => policies.insert(key, Policy::by(&object)),
+            Change::Is(key, object) => policies.insert(key, object.spec.unwrap_or_default()),
             Change::Gone(key) => policies.remove(&key),
         };
     });

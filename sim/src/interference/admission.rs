@@ -209,10 +209,9 @@ impl Holder {
     /// Whether a cause is one of a field: by where it is, as seen from the pod, and by what it says.
     fn concerns(self, field: &FieldPath, cause: &Value) -> bool {
         // A server writes `spec.template.` for `/spec/template`
-        let template = self.template.split('/').skip(1);
-        let prefix: String = template.map(|part| format!("{part}.")).collect();
-        let place = cause["field"].as_str();
-        let place = place.and_then(|place| place.strip_prefix(&prefix));
+        let prefix = format!("{}.", self.template.replace('/', "."));
+        let place = format!(".{}", cause["field"].as_str().unwrap_or_default());
+        let place = place.strip_prefix(&prefix);
         let message = cause["message"].as_str().unwrap_or_default();
         place.is_some_and(|place| field.concerns(place, message))
     }
@@ -236,7 +235,7 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     let merges = kind.starts_with("application/strategic-merge-patch+json")
         || kind.starts_with("application/merge-patch+json");
     let template = match (asked.verb, resource) {
-        ("create", "pods") => "",
+        ("create", "pods") | ("update", "pods/ephemeralcontainers" | "pods/resize") => "",
         ("create", "podtemplates") => "/template",
         (
             "create",
@@ -248,7 +247,6 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
             | "statefulsets",
         ) => "/spec/template",
         ("create", "cronjobs") => "/spec/jobTemplate/spec/template",
-        ("update", "pods/ephemeralcontainers" | "pods/resize") => "",
         ("patch", "pods/ephemeralcontainers" | "pods/resize") if merges => "",
         _ => return None,
     };

@@ -1,6 +1,5 @@
 //! From a request to its answer, which the faults make, change or withhold.
 
-use std::fmt;
 use std::future::pending;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,20 +30,13 @@ use crate::lock::locked;
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 /// What all requests share.
+#[derive(Debug)]
 pub(super) struct Shared {
     chance: Chance,
     standing: Mutex<Arc<Standing>>,
     life: Life,
     lists: Lists,
     hits: AtomicU64,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Shared")
-            .field("standing", &self.standing())
-            .finish_non_exhaustive()
-    }
 }
 
 impl Shared {
@@ -240,8 +232,14 @@ impl Way<'_> {
                 (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
                 (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
                 // The answer itself is what it would be
-                (Trouble::Slow | Trouble::TruncateBody | Trouble::SilentWatch, _)
-                | (Trouble::StaleList | Trouble::DeleteCreated, _) => {}
+                (
+                    Trouble::Slow
+                    | Trouble::TruncateBody
+                    | Trouble::StaleList
+                    | Trouble::SilentWatch
+                    | Trouble::DeleteCreated,
+                    _,
+                ) => {}
             }
         }
         let refused = refusal::before(self.faults, &self.asked, &head, self.number);

@@ -97,7 +97,7 @@ impl Session {
         }
         let input = sent.await.map_err(|_| Gone)?;
         let world = self.cluster.world();
-        let (input, view) = (input.as_slice().into(), self.cluster.view(&world));
+        let view = self.cluster.view(&world);
         let started = program::start(&self.place, &self.argv, &input, &view);
         drop(world);
         let mut player = Player::new(&self.cluster, started);

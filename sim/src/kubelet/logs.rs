@@ -120,9 +120,9 @@ fn log(container: &ContainerBook, pod: &str, previous: bool) -> Result<Arc<Log>,
         let before = container.last_log.as_ref();
         // Between two runs the one that has ended is the previous one
         let between = match &container.state {
-            State::Waiting { .. } => container.last.is_some(),
+            State::Waiting(_) => container.last.is_some(),
             State::Finished(finished) => container.last.as_ref() == Some(finished),
-            State::Running { .. } => false,
+            State::Running(_) => false,
         };
         let before = if between {
             Some(&container.log)
@@ -139,13 +139,13 @@ fn log(container: &ContainerBook, pod: &str, previous: bool) -> Result<Arc<Log>,
         ))
     };
     match &container.state {
-        State::Waiting { .. } if container.last.is_some() => Ok(Arc::clone(&container.log)),
-        State::Waiting { reason, .. } => match *reason {
+        State::Waiting(_) if container.last.is_some() => Ok(Arc::clone(&container.log)),
+        State::Waiting(waiting) => match waiting.reason.as_deref().unwrap_or_default() {
             "ErrImagePull" => waits("image can't be pulled"),
             "ImagePullBackOff" => waits("trying and failing to pull image"),
             other => waits(other),
         },
-        State::Running { .. } | State::Finished(_) => Ok(Arc::clone(&container.log)),
+        State::Running(_) | State::Finished(_) => Ok(Arc::clone(&container.log)),
     }
 }
 

@@ -81,7 +81,7 @@ fn pod(cluster: &Cluster, run: &PodRun, now: Timestamp, at: &str) -> (Value, Usa
     let (mut containers, mut total) = (Vec::new(), Usage::default());
     for spec in specs {
         let known = book.container(&spec.name).map(|known| &known.state);
-        let Some(State::Running { since }) = known else {
+        let Some(State::Running(since)) = known else {
             continue;
         };
         let (used, available) = container(cluster, run, spec, *since, now);

@@ -67,9 +67,7 @@ impl Scene {
         {
             let mut book = run.book();
             book.containers[0].place = Some(place(Os::Linux, Family::Agnhost));
-            book.containers[0].state = State::Running {
-                since: Timestamp::UNIX_EPOCH,
-            };
+            book.containers[0].state = State::Running(Timestamp::UNIX_EPOCH);
         }
         cluster.runs(&node).insert(key, Arc::clone(&run));
         Self { cluster, node, run }

@@ -268,7 +268,7 @@ fn unbuilt(at: Option<There<'_>>) -> bool {
     at.is_some_and(|(_, node)| {
         node.pool.build() == Some(Build::Ws2019)
             && node.network.mode == NetworkMode::Overlay
-            && node.network.revision < 379
+            && node.revision < 379
     })
 }
 

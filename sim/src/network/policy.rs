@@ -3,14 +3,15 @@
 //! Meanings are those of the API (networking.k8s.io/v1): policies add up; a pod that none selects is open; a
 //! pod's own node always reaches it. A rule names pods of its namespace, and numbers of ports.
 
-use k8s_openapi::api::networking::v1::{NetworkPolicyPeer, NetworkPolicyPort};
+use k8s_openapi::api::networking::v1::{
+    NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::core::{Selector, SelectorExt};
 
 use super::{Flow, Protocol};
 use crate::fault::FaultKind;
-use crate::world::policy::Rule;
 use crate::world::{Key, Labels, Node, Pod, World};
 
 /// Whether the policies of a pod let a request pass to a port of it.
@@ -48,20 +49,31 @@ pub(super) fn allows(
                 Protocol::named(each.protocol.as_deref()) == Some(flow.request.protocol)
                     && each.port.as_ref().is_none_or(|port| *port == number)
             };
-            (rule.peers.is_empty() || rule.peers.iter().any(of_peer))
-                && (rule.ports.is_empty() || rule.ports.iter().any(to_port))
+            let peers = rule.from.as_deref().unwrap_or_default();
+            let ports = rule.ports.as_deref().unwrap_or_default();
+            (peers.is_empty() || peers.iter().any(of_peer))
+                && (ports.is_empty() || ports.iter().any(to_port))
         })
 }
 
 /// The rules of each policy that selects a pod.
-fn selecting<'w>(world: &'w World, key: &Key, pod: &'w Pod) -> impl Iterator<Item = &'w [Rule]> {
+fn selecting<'w>(
+    world: &'w World,
+    key: &Key,
+    pod: &'w Pod,
+) -> impl Iterator<Item = &'w [NetworkPolicyIngressRule]> {
     let namespace = key.namespace.clone();
     let own = world
         .policies
         .range(Key::new(&namespace, "")..)
         .take_while(move |(each, _)| each.namespace == namespace);
-    own.filter(|(_, policy)| selects(&policy.selects, &pod.told.labels))
-        .filter_map(|(_, policy)| policy.ingress.as_deref())
+    own.filter_map(|(_, policy)| {
+        let types = policy.policy_types.as_deref().unwrap_or_default();
+        let is_of_ingress = types.is_empty() || types.iter().any(|one| one == "Ingress");
+        let selector = policy.pod_selector.as_ref();
+        let selects = selector.is_none_or(|selector| selects(selector, &pod.told.labels));
+        (is_of_ingress && selects).then(|| policy.ingress.as_deref().unwrap_or_default())
+    })
 }
 
 /// Whether a selector selects an object with these labels; an empty one selects all.

@@ -17,7 +17,7 @@ const PORT_BLOCKS: usize = 256;
 
 /// The same page: KB4551853, which is 17763.1217, uses fewer.
 fn runs_out_of_ports(node: &Node) -> bool {
-    let old = node.pool.build() == Some(Build::Ws2019) && node.network.revision < 1217;
+    let old = node.pool.build() == Some(Build::Ws2019) && node.revision < 1217;
     old && !node.network.dsr
 }
 
@@ -177,7 +177,7 @@ impl<'a> Flow<'a> {
             // (pkg/proxy/winkernel/proxier.go)
             let [a, b, c] = node.pod_network;
             [a, b, c, 2].into()
-        } else if node.pool.build() == Some(Build::Ws2019) && node.network.revision < 1432 {
+        } else if node.pool.build() == Some(Build::Ws2019) && node.revision < 1432 {
             // Calico, limitations: "kube-proxy unconditionally applies source NAT to traffic from
             // local pods to service ClusterIPs" on 1809 prior to build 17763.1432
             node.like(self.source).unwrap_or(self.source)

@@ -29,6 +29,10 @@ const RESERVED_KI: u64 = 2 * 1024 * 1024;
 /// How many minor versions a skewed kubelet is behind; three are supported.
 const SKEW: u64 = 4;
 
+/// What a kubelet says while its node has no network.
+const NO_NETWORK: &str = "container runtime network not ready: NetworkReady=false \
+     reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized";
+
 /// Whether a change of faults changes the status of a node.
 pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> bool {
     [
@@ -123,65 +127,46 @@ fn conditions(
     pressed: Option<Timestamp>,
     now: Timestamp,
 ) -> Vec<NodeCondition> {
-    let ready = match readiness.ready {
-        true => (
-            "Ready",
-            "True",
-            "KubeletReady",
-            "kubelet is posting ready status",
-        ),
-        false => (
-            "Ready",
-            "False",
-            "KubeletNotReady",
-            "container runtime network not ready: NetworkReady=false \
-             reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not \
-             initialized",
-        ),
-    };
-    let memory = match pressed {
-        Some(_) => (
-            "MemoryPressure",
-            "True",
-            "KubeletHasInsufficientMemory",
-            "kubelet has insufficient memory available",
-        ),
-        None => (
-            "MemoryPressure",
-            "False",
-            "KubeletHasSufficientMemory",
-            "kubelet has sufficient memory available",
-        ),
-    };
-    [
-        memory,
-        (
-            "DiskPressure",
-            "False",
-            "KubeletHasNoDiskPressure",
-            "kubelet has no disk pressure",
-        ),
-        (
-            "PIDPressure",
-            "False",
-            "KubeletHasSufficientPID",
-            "kubelet has sufficient PID available",
-        ),
-        ready,
-    ]
-    .map(|(kind, status, reason, message)| NodeCondition {
+    let of = |kind: &str, status: &str, reason: &str, message: &str, since| NodeCondition {
         type_: kind.to_owned(),
         status: status.to_owned(),
         reason: Some(reason.to_owned()),
         message: Some(message.to_owned()),
         last_heartbeat_time: Some(Time(now)),
-        last_transition_time: Some(Time(match kind {
-            "Ready" => readiness.since,
-            "MemoryPressure" => pressed.unwrap_or(readiness.first),
-            _ => readiness.first,
-        })),
-    })
-    .into()
+        last_transition_time: Some(Time(since)),
+    };
+    let never = |kind: &str, reason: &str, message: &str| {
+        of(kind, "False", reason, message, readiness.first)
+    };
+    let memory = match pressed {
+        Some(since) => {
+            let (reason, message) = (
+                "KubeletHasInsufficientMemory",
+                "kubelet has insufficient memory available",
+            );
+            of("MemoryPressure", "True", reason, message, since)
+        }
+        None => never(
+            "MemoryPressure",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+    };
+    let (status, reason, message) = match readiness.ready {
+        true => ("True", "KubeletReady", "kubelet is posting ready status"),
+        false => ("False", "KubeletNotReady", NO_NETWORK),
+    };
+    let (no_disk, no_pid) = ("KubeletHasNoDiskPressure", "KubeletHasSufficientPID");
+    vec![
+        memory,
+        never("DiskPressure", no_disk, "kubelet has no disk pressure"),
+        never(
+            "PIDPressure",
+            no_pid,
+            "kubelet has sufficient PID available",
+        ),
+        of("Ready", status, reason, message, readiness.since),
+    ]
 }
 
 /// What has been pulled, the largest first, and never more than a kubelet reports.

@@ -5,7 +5,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{
+    Container, ContainerStateTerminated, ContainerStateWaiting, EphemeralContainer, Pod,
+    PodCondition,
+};
 
 use crate::clock::Wall;
 use crate::log::Log;
@@ -80,7 +83,7 @@ pub(crate) struct ContainerBook {
     pub(crate) image_id: String,
     pub(crate) id: Option<String>,
     pub(crate) state: State,
-    pub(crate) last: Option<Finished>,
+    pub(crate) last: Option<ContainerStateTerminated>,
     pub(crate) restarts: i32,
     pub(crate) ready: bool,
     pub(crate) past_startup: bool,
@@ -94,28 +97,21 @@ pub(crate) struct ContainerBook {
 }
 
 /// A container's state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
-    Waiting {
-        reason: &'static str,
-        message: Option<String>,
-    },
-    Running {
-        since: Timestamp,
-    },
-    Finished(Finished),
+    Waiting(ContainerStateWaiting),
+    Running(Timestamp),
+    /// An exit code has 32 bits with a sign: 0xC0000142 reads -1073741502.
+    Finished(ContainerStateTerminated),
 }
 
-/// How a container ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finished {
-    /// 32 bits with a sign, as the API has it: 0xC0000142 reads -1073741502.
-    pub(crate) code: i32,
-    pub(crate) reason: &'static str,
-    pub(crate) message: Option<String>,
-    pub(crate) from: Option<Timestamp>,
-    pub(crate) to: Option<Timestamp>,
-    pub(crate) id: Option<String>,
+impl State {
+    pub(crate) fn waiting(reason: &str, message: Option<String>) -> Self {
+        Self::Waiting(ContainerStateWaiting {
+            reason: Some(reason.to_owned()),
+            message,
+        })
+    }
 }
 
 const LOST: &str = "The container could not be located when the pod was terminated";
@@ -229,13 +225,12 @@ impl Book {
     /// `convertToAPIContainerStatuses`); what is waiting in the end counts as lost
     /// (`pkg/kubelet/status/status_manager.go`, `TerminatePod`).
     pub(crate) fn close(&mut self, deleted: bool) {
-        let begun = |book: &ContainerBook| {
-            !matches!(book.state, State::Waiting { .. }) || book.last.is_some()
-        };
+        let begun =
+            |book: &ContainerBook| !matches!(book.state, State::Waiting(_)) || book.last.is_some();
         let initialized = match self.init.last() {
             None => true,
             Some(last) => {
-                let ended = last.last_end().is_some_and(|end| end.code == 0);
+                let ended = last.last_end().is_some_and(|end| end.exit_code == 0);
                 let ready = if last.role == Role::Sidecar {
                     last.past_startup
                 } else {
@@ -249,18 +244,16 @@ impl Book {
         let main = if initialized { usize::MAX } else { 0 };
         let all = self.init.iter_mut().take(of_init);
         for container in all.chain(self.containers.iter_mut().take(main)) {
-            if !matches!(container.state, State::Waiting { .. }) {
+            if !matches!(container.state, State::Waiting(_)) {
                 continue;
             }
             container.state = State::Finished(match &container.last {
                 Some(last) if deleted => last.clone(),
-                _ => Finished {
-                    code: 137,
-                    reason: "ContainerStatusUnknown",
+                _ => ContainerStateTerminated {
+                    exit_code: 137,
+                    reason: Some("ContainerStatusUnknown".to_owned()),
                     message: Some(LOST.to_owned()),
-                    from: None,
-                    to: None,
-                    id: None,
+                    ..ContainerStateTerminated::default()
                 },
             });
         }
@@ -285,37 +278,37 @@ impl Book {
         }
         let (mut initializing, mut waiting, mut running) = (false, false, false);
         let (mut restarting_sidecar, mut stopped, mut for_good, mut succeeded) = (false, 0, 0, 0);
-        let waits = |state: &State| matches!(state, State::Waiting { .. });
+        let waits = |state: &State| matches!(state, State::Waiting(_));
         for container in &self.init {
             let ended = container.last_end();
             let sidecar = container.role == Role::Sidecar;
             match (&container.state, ended) {
-                (State::Running { .. }, _) if sidecar => {
+                (State::Running(_), _) if sidecar => {
                     restarting_sidecar |= !container.past_startup;
                     running = true;
                 }
-                (State::Running { .. }, _) => initializing = true,
+                (State::Running(_), _) => initializing = true,
                 (state, None) if waits(state) && sidecar => {
                     restarting_sidecar = true;
                     waiting = true;
                 }
                 (_, None) => initializing = true,
                 (_, Some(_)) if sidecar => {}
-                (_, Some(end)) if end.code != 0 && container.over => return "Failed",
+                (_, Some(end)) if end.exit_code != 0 && container.over => return "Failed",
                 (_, Some(_)) => {}
             }
         }
         let begun = self.containers.iter().any(|container| {
-            container.last_end().is_some() || matches!(container.state, State::Running { .. })
+            container.last_end().is_some() || matches!(container.state, State::Running(_))
         });
         for container in &self.containers {
             match (&container.state, container.last_end()) {
-                (State::Running { .. }, _) => running = true,
+                (State::Running(_), _) => running = true,
                 (_, None) => waiting = true,
                 (_, Some(end)) => {
                     stopped += 1;
                     for_good += usize::from(container.over);
-                    succeeded += usize::from(end.code == 0);
+                    succeeded += usize::from(end.exit_code == 0);
                 }
             }
         }
@@ -347,10 +340,7 @@ impl ContainerBook {
             spec: Arc::new(container),
             image_id: String::new(),
             id: None,
-            state: State::Waiting {
-                reason: waiting,
-                message: None,
-            },
+            state: State::waiting(waiting, None),
             last: None,
             restarts: 0,
             ready: false,
@@ -381,21 +371,18 @@ impl ContainerBook {
             self.last = Some(finished.clone());
             self.restarts = self.restarts.saturating_add(1);
         }
-        self.state = State::Waiting {
-            reason: "ContainerCreating",
-            message: None,
-        };
+        self.state = State::waiting("ContainerCreating", None);
         self.ready = false;
         self.past_startup = false;
         self.over = false;
     }
 
     /// How it ended, if it does not run.
-    fn last_end(&self) -> Option<&Finished> {
+    fn last_end(&self) -> Option<&ContainerStateTerminated> {
         match &self.state {
             State::Finished(finished) => Some(finished),
-            State::Waiting { .. } => self.last.as_ref(),
-            State::Running { .. } => None,
+            State::Waiting(_) => self.last.as_ref(),
+            State::Running(_) => None,
         }
     }
 }
@@ -420,13 +407,9 @@ pub(crate) mod tests {
     }
 
     fn ended(code: i32) -> State {
-        State::Finished(Finished {
-            code,
-            reason: "Completed",
-            message: None,
-            from: None,
-            to: Some(Timestamp::UNIX_EPOCH),
-            id: None,
+        State::Finished(ContainerStateTerminated {
+            exit_code: code,
+            ..ContainerStateTerminated::default()
         })
     }
 
@@ -435,9 +418,7 @@ pub(crate) mod tests {
         container.over = true;
     }
 
-    const RUNNING: State = State::Running {
-        since: Timestamp::UNIX_EPOCH,
-    };
+    const RUNNING: State = State::Running(Timestamp::UNIX_EPOCH);
 
     #[test]
     fn phases_follow_the_containers() {

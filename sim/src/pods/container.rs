@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::Instant;
 
-use super::book::{ContainerBook, Finished, Role, State};
+use super::book::{ContainerBook, Role, State};
 use super::run::PodRun;
 use super::stop::Stop;
 use super::{command, env, events, probe, pull, start, volumes};
@@ -15,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{Family, Image};
 use crate::log::{Log, Stream};
-use crate::program::{self, Input, Place, Started};
+use crate::program::{self, Place, Started};
 use crate::topology::Os;
 
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
@@ -83,8 +84,8 @@ impl Slot<'_> {
         events::tell(self.cluster, self.run, of, kind, reason, message);
     }
 
-    pub(super) fn waits(self, reason: &'static str, message: Option<String>) {
-        self.note(|container| container.state = State::Waiting { reason, message });
+    pub(super) fn waits(self, reason: &str, message: Option<String>) {
+        self.note(|container| container.state = State::waiting(reason, message));
     }
 
     /// Writes to the log of this run.
@@ -119,7 +120,7 @@ impl Slot<'_> {
             let (image, place) = prepared?;
             let begun = Instant::now();
             let (finished, end) = self.once(&image, place).await;
-            let code = finished.code;
+            let code = finished.exit_code;
             let again = {
                 let book = self.run.book();
                 book.restarts(self.spec, self.role, code)
@@ -141,7 +142,7 @@ impl Slot<'_> {
             }
             let failed = match end {
                 End::Hook(message) => Some(("PostStartHookError", message)),
-                _ if finished.reason == "StartError" => {
+                _ if finished.reason.as_deref() == Some("StartError") => {
                     let message = finished.message.clone().unwrap_or_default();
                     Some(("RunContainerError", message))
                 }
@@ -150,10 +151,7 @@ impl Slot<'_> {
             if let Some((reason, message)) = failed {
                 self.note(|container| {
                     container.last = Some(finished.clone());
-                    container.state = State::Waiting {
-                        reason,
-                        message: Some(message),
-                    };
+                    container.state = State::waiting(reason, Some(message));
                 });
             }
             if begun.elapsed() > self.cluster.clock.real(LONG) {
@@ -173,7 +171,7 @@ impl Slot<'_> {
         }
     }
 
-    async fn back_off(self, finished: Finished, pause: Duration) {
+    async fn back_off(self, finished: ContainerStateTerminated, pause: Duration) {
         if !pause.is_zero() {
             let (name, pod) = (&self.spec.name, self.run.written());
             let message = format!(
@@ -187,10 +185,7 @@ impl Slot<'_> {
             let unseen = pause.min(RESYNC);
             self.cluster.clock.pass(unseen).await;
             self.note(|container| {
-                container.state = State::Waiting {
-                    reason: "CrashLoopBackOff",
-                    message: Some(message),
-                };
+                container.state = State::waiting("CrashLoopBackOff", Some(message));
                 container.last = Some(finished.clone());
             });
             self.cluster.clock.pass(pause.saturating_sub(unseen)).await;
@@ -232,7 +227,7 @@ impl Slot<'_> {
     }
 
     /// Runs the container once, from its start to its end.
-    async fn once(self, image: &Image, place: Place) -> (Finished, End) {
+    async fn once(self, image: &Image, place: Place) -> (ContainerStateTerminated, End) {
         let Self {
             cluster, run, spec, ..
         } = self;
@@ -253,7 +248,7 @@ impl Slot<'_> {
             Some(text) => Err(text),
             None => {
                 let world = cluster.world();
-                match program::start(&place, &argv, &Input::default(), &cluster.view(&world)) {
+                match program::start(&place, &argv, b"", &cluster.view(&world)) {
                     Started::Refused(refusal) => Err(start::text(&refusal, self.os(), &hex)),
                     started => Ok(started),
                 }
@@ -264,14 +259,15 @@ impl Slot<'_> {
             Err(message) => {
                 // recordContainerEvent: the name in place of the ID, so that events repeat
                 self.warn("Failed", format!("Error: {}", message.replace(&hex, name)));
-                let finished = Finished {
-                    code: 128,
-                    reason: "StartError",
+                let finished = ContainerStateTerminated {
+                    exit_code: 128,
+                    reason: Some("StartError".to_owned()),
                     message: Some(message),
                     // containerd has no moment for what did not start: the kubelet reads 0
-                    from: Some(Timestamp::UNIX_EPOCH),
-                    to: Some(run.now(cluster)),
-                    id: Some(id.clone()),
+                    started_at: Some(Time(Timestamp::UNIX_EPOCH)),
+                    finished_at: Some(Time(run.now(cluster))),
+                    container_id: Some(id.clone()),
+                    signal: None,
                 };
                 self.book(|container| self.created(container, image, id));
                 return (finished, End::Itself);
@@ -282,7 +278,7 @@ impl Slot<'_> {
         let probed = matches!(self.role, Role::Main | Role::Sidecar);
         self.note(|container| {
             self.created(container, image, id.clone());
-            container.state = State::Running { since };
+            container.state = State::Running(since);
             container.place = Some(place.clone());
             container.past_startup = !(probed && has(&spec.startup_probe));
             container.ready = probed && !has(&spec.readiness_probe) && !has(&spec.startup_probe);
@@ -294,17 +290,19 @@ impl Slot<'_> {
             _ if run.suffers(FaultKind::ExitCodeLost, cluster) => 0,
             _ => code,
         };
-        let finished = Finished {
-            code: signed(code),
-            reason: match (&end, code) {
-                (End::NodeDown, _) => "Unknown",
-                (_, 0) => "Completed",
-                _ => "Error",
-            },
+        let reason = match (&end, code) {
+            (End::NodeDown, _) => "Unknown",
+            (_, 0) => "Completed",
+            _ => "Error",
+        };
+        let finished = ContainerStateTerminated {
+            exit_code: signed(code),
+            reason: Some(reason.to_owned()),
             message: start::last_words(self, &place, code),
-            from: Some(since),
-            to: Some(run.now(cluster)),
-            id: Some(id),
+            started_at: Some(Time(since)),
+            finished_at: Some(Time(run.now(cluster))),
+            container_id: Some(id),
+            signal: None,
         };
         (finished, end)
     }

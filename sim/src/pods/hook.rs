@@ -5,12 +5,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::LifecycleHandler;
 
 use super::container::Slot;
-use super::reach::{self, NotReached};
+use super::reach;
 use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::play::{Player, Told};
-use crate::program::{self, Input, Place, Refusal, Started};
+use crate::program::kubelet::Lost;
+use crate::program::{self, Place, Refusal, Started};
 use crate::topology::Os;
 
 /// `pkg/probe/exec/exec.go`, `maxReadLength`: what the kubelet keeps of the output of an exec.
@@ -65,13 +66,11 @@ impl Slot<'_> {
             return match reach::get(self, get, Duration::from_mins(2)) {
                 // Whatever the answer says, it is one
                 Ok(_) => Ok(()),
-                Err(NotReached::Failed { why, took }) => {
+                Err(Lost::Nothing { why, took }) => {
                     self.cluster.clock.pass(took).await;
                     Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
                 }
-                Err(NotReached::Unknown(why)) => {
-                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
-                }
+                Err(Lost::Unknown(why)) => Err(format!("HTTP lifecycle hook ({path}) {of} {why}")),
             };
         }
         if let Some(sleep) = &hook.sleep {
@@ -102,12 +101,7 @@ impl Slot<'_> {
             return refused(&Refusal::RpcUnavailable);
         }
         let world = self.cluster.world();
-        let started = program::start(
-            &place,
-            command,
-            &Input::default(),
-            &self.cluster.view(&world),
-        );
+        let started = program::start(&place, command, b"", &self.cluster.view(&world));
         drop(world);
         let mut player = Player::new(self.cluster, started);
         let mut output = Vec::new();

@@ -12,10 +12,11 @@ use tokio::time::timeout;
 use super::book::Role;
 use super::container::Slot;
 use super::hook::Execed;
-use super::reach::{self, NotReached};
+use super::reach;
 use super::run;
 use super::stop::Stop;
 use crate::fault::FaultKind;
+use crate::program::kubelet::Lost;
 
 /// What one look gave.
 enum Checked {
@@ -31,7 +32,7 @@ pub(super) async fn watch(slot: Slot<'_>) -> Stop {
         return std::future::pending().await;
     }
     if let Some(probe) = &slot.spec.startup_probe {
-        if !first(slot, probe, "Startup").await {
+        if !Looks::begin(slot, probe, "Startup").await.next().await {
             return failed(slot, "startup", probe);
         }
         slot.note(|container| {
@@ -62,11 +63,6 @@ pub(super) async fn watch(slot: Slot<'_>) -> Stop {
         stop = readiness => stop,
         stop = liveness => stop,
     }
-}
-
-/// Whether the probe succeeds before it fails.
-async fn first(slot: Slot<'_>, probe: &Probe, kind: &'static str) -> bool {
-    Looks::begin(slot, probe, kind).await.next().await
 }
 
 fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
@@ -168,19 +164,19 @@ async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
         reach::open(slot, socket, limit).map(|()| Checked::Healthy)
     } else if probe.grpc.is_some() {
         let why = "hybrid-sim does not simulate probes by gRPC";
-        Err(NotReached::Unknown(why.to_owned()))
+        Err(Lost::Unknown(why.to_owned()))
     } else {
         let pod = slot.run.written();
         let why = format!("missing probe handler for {pod}:{}", slot.spec.name);
-        Err(NotReached::Unknown(why))
+        Err(Lost::Unknown(why))
     };
     match reached {
         Ok(checked) => checked,
-        Err(NotReached::Failed { why, took }) => {
+        Err(Lost::Nothing { why, took }) => {
             slot.cluster.clock.pass(took).await;
             Checked::Failed(why)
         }
-        Err(NotReached::Unknown(why)) => Checked::Unknown(why),
+        Err(Lost::Unknown(why)) => Checked::Unknown(why),
     }
 }
 

@@ -9,33 +9,12 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::container::Slot;
 use crate::program::http::Answer;
-use crate::program::kubelet::{self, Lost};
+use crate::program::kubelet::{self, Lost, NOT_SECURE};
 use crate::program::serve::{self, Exchange};
 use crate::world::Page;
 
-/// Why there is nothing to judge by.
-pub(super) enum NotReached {
-    /// Nobody answers, which fails a probe, after so long.
-    Failed { why: String, took: Duration },
-    /// It could not even be asked.
-    Unknown(String),
-}
-
-impl NotReached {
-    fn at_once(why: String) -> Self {
-        Self::Failed {
-            why,
-            took: Duration::ZERO,
-        }
-    }
-}
-
 /// Asks by HTTP, as the node does.
-pub(super) fn get(
-    slot: Slot<'_>,
-    get: &HTTPGetAction,
-    limit: Duration,
-) -> Result<Answer, NotReached> {
+pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction, limit: Duration) -> Result<Answer, Lost> {
     let to = target(slot, get.host.as_deref(), &get.port)?;
     let path = get.path.as_deref().unwrap_or("/");
     let path = match path.starts_with('/') {
@@ -46,10 +25,7 @@ pub(super) fn get(
     let url = format!("Get \"{scheme}://{to}{path}\"");
     let secure = scheme == "https";
     match page(slot, to) {
-        Some(Ok(_)) if secure => {
-            let why = format!("{url}: http: server gave HTTP response to HTTPS client");
-            Err(NotReached::at_once(why))
-        }
+        Some(Ok(_)) if secure => Err(Lost::at_once(format!("{url}: {NOT_SECURE}"))),
         Some(Ok(page)) => {
             let own = slot.run.address().unwrap_or(slot.run.node.view.address);
             let exchange = Exchange {
@@ -61,50 +37,41 @@ pub(super) fn get(
                 serve::answer(page, &path, exchange, net)
             }))
         }
-        Some(Err(why)) => Err(NotReached::at_once(format!("{url}: {why}"))),
+        Some(Err(why)) => Err(Lost::at_once(format!("{url}: {why}"))),
         None => {
-            from_node(slot, |net| kubelet::get(net, to, secure, &path, limit)).map_err(|lost| {
-                match lost {
-                    Lost::Nothing { why, took } => NotReached::Failed {
-                        why: format!("{url}: {why}"),
-                        took,
-                    },
-                    Lost::NotSimulated(what) => NotReached::Unknown(what.to_owned()),
-                }
+            let got = from_node(slot, |net| kubelet::get(net, to, secure, &path, limit));
+            got.map_err(|lost| match lost {
+                Lost::Nothing { why, took } => Lost::Nothing {
+                    why: format!("{url}: {why}"),
+                    took,
+                },
+                unknown @ Lost::Unknown(_) => unknown,
             })
         }
     }
 }
 
 /// Opens a TCP connection.
-pub(super) fn open(
-    slot: Slot<'_>,
-    socket: &TCPSocketAction,
-    limit: Duration,
-) -> Result<(), NotReached> {
+pub(super) fn open(slot: Slot<'_>, socket: &TCPSocketAction, limit: Duration) -> Result<(), Lost> {
     let to = target(slot, socket.host.as_deref(), &socket.port)?;
     match page(slot, to) {
         Some(Ok(_)) => Ok(()),
-        Some(Err(why)) => Err(NotReached::at_once(why)),
+        Some(Err(why)) => Err(Lost::at_once(why)),
         None => from_node(slot, |net| kubelet::open(net, to, limit))
             .map(|_| ())
-            .map_err(|(why, took)| NotReached::Failed { why, took }),
+            .map_err(|(why, took)| Lost::Nothing { why, took }),
     }
 }
 
 /// Whom a probe asks: the pod, where it says nothing.
-fn target(
-    slot: Slot<'_>,
-    named: Option<&str>,
-    port: &IntOrString,
-) -> Result<SocketAddr, NotReached> {
+fn target(slot: Slot<'_>, named: Option<&str>, port: &IntOrString) -> Result<SocketAddr, Lost> {
     let port = number(slot, port)?;
     let host = match named.filter(|host| !host.is_empty()) {
         None => slot.run.address().map(IpAddr::from),
         Some("localhost") => Some([127, 0, 0, 1].into()),
         Some(address) => address.parse().ok(),
     };
-    let unknown = || NotReached::Unknown("hybrid-sim probes addresses alone".to_owned());
+    let unknown = || Lost::Unknown("hybrid-sim probes addresses alone".to_owned());
     let host = host.ok_or_else(unknown)?;
     Ok(SocketAddr::new(host, port))
 }
@@ -129,7 +96,7 @@ fn from_node<T>(slot: Slot<'_>, work: impl FnOnce(&dyn kubelet::Net) -> T) -> T 
 }
 
 /// `pkg/probe/util.go`, `ResolveContainerPort`.
-fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, NotReached> {
+fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, Lost> {
     let number = match port {
         IntOrString::Int(port) => *port,
         IntOrString::String(name) => {
@@ -139,11 +106,11 @@ fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, NotReached> {
                 .map(|port| port.container_port)
                 .or_else(|| name.parse().ok())
                 .ok_or_else(|| format!("couldn't find port: {name} in container"))
-                .map_err(NotReached::Unknown)?
+                .map_err(Lost::Unknown)?
         }
     };
     u16::try_from(number)
         .ok()
         .filter(|port| *port > 0)
-        .ok_or_else(|| NotReached::Unknown(format!("invalid port number: {number}")))
+        .ok_or_else(|| Lost::Unknown(format!("invalid port number: {number}")))
 }

@@ -3,8 +3,7 @@
 //! `pkg/kubelet/prober/prober_manager.go` (`UpdatePodStatus`).
 
 use k8s_openapi::api::core::v1::{
-    ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
-    ContainerStatus, HostIP, PodCondition, PodIP, PodStatus,
+    ContainerState, ContainerStateRunning, ContainerStatus, HostIP, PodCondition, PodIP, PodStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -90,7 +89,7 @@ impl Book {
         let begun = self
             .containers
             .iter()
-            .any(|book| !matches!(book.state, State::Waiting { .. }) || book.last.is_some());
+            .any(|book| !matches!(book.state, State::Waiting(_)) || book.last.is_some());
         let initialized = match (phase, begun, brackets("incomplete", &incomplete)) {
             ("Succeeded", _, _) => (true, Some("PodCompleted"), None),
             (_, false, Some(why)) => (false, Some("ContainersNotInitialized"), Some(why)),
@@ -179,45 +178,28 @@ impl ContainerBook {
             ready: self.ready,
             started: (self.role != Role::Ephemeral).then_some(self.past_startup),
             restart_count: self.restarts,
-            state: Some(self.state.reported()),
+            state: Some(self.state.clone().reported()),
             last_state: self
                 .last
-                .as_ref()
-                .map(|last| State::Finished(last.clone()).reported()),
+                .clone()
+                .map(|last| State::Finished(last).reported()),
             ..ContainerStatus::default()
         }
     }
 }
 
 impl State {
-    fn reported(&self) -> ContainerState {
+    fn reported(self) -> ContainerState {
+        let mut told = ContainerState::default();
         match self {
-            Self::Waiting { reason, message } => ContainerState {
-                waiting: Some(ContainerStateWaiting {
-                    reason: Some((*reason).to_owned()),
-                    message: message.clone(),
-                }),
-                ..ContainerState::default()
-            },
-            Self::Running { since } => ContainerState {
-                running: Some(ContainerStateRunning {
-                    started_at: Some(Time(*since)),
-                }),
-                ..ContainerState::default()
-            },
-            Self::Finished(finished) => ContainerState {
-                terminated: Some(ContainerStateTerminated {
-                    exit_code: finished.code,
-                    reason: Some(finished.reason.to_owned()),
-                    message: finished.message.clone(),
-                    started_at: finished.from.map(Time),
-                    finished_at: finished.to.map(Time),
-                    container_id: finished.id.clone(),
-                    signal: None,
-                }),
-                ..ContainerState::default()
-            },
+            Self::Waiting(waiting) => told.waiting = Some(waiting),
+            Self::Running(since) => {
+                let started_at = Some(Time(since));
+                told.running = Some(ContainerStateRunning { started_at });
+            }
+            Self::Finished(finished) => told.terminated = Some(finished),
         }
+        told
     }
 }
 
@@ -310,9 +292,7 @@ mod tests {
         let mut book = book_of(json!({"containers": [{"name": "a"}, {"name": "b"}],
             "readinessGates": [{"conditionType": "example.com/on"}]}));
         for container in &mut book.containers {
-            container.state = State::Running {
-                since: Timestamp::UNIX_EPOCH,
-            };
+            container.state = State::Running(Timestamp::UNIX_EPOCH);
         }
         book.containers[0].ready = true;
         let ready = condition(&mut book, "Ready");

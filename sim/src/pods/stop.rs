@@ -130,35 +130,27 @@ impl Slot<'_> {
             spec.share_process_namespace == Some(true) || spec.host_pid == Some(true)
         });
         let told = Instant::now();
-        let least = async {
-            let all = cluster.clock.real(LEAST);
-            clock::elapse(all.saturating_sub(told.elapsed())).await;
+        let over = async {
+            if in_time {
+                out_of_time.await;
+            }
+            let least = cluster.clock.real(LEAST);
+            clock::elapse(least.saturating_sub(told.elapsed())).await;
         };
-        match reaction(os, argv, !shared) {
-            Some(reaction) => {
-                let ends = cluster.clock.pass(reaction.after);
-                let over = async {
-                    if in_time {
-                        out_of_time.await;
-                    }
-                    least.await;
-                };
-                tokio::select! {
-                    biased;
-                    () = ends => {
-                        self.last_prints(reaction.prints);
-                        reaction.code
-                    }
-                    () = over => killed(os),
-                }
+        let ends = async {
+            let Some(reaction) = reaction(os, argv, !shared) else {
+                return std::future::pending().await;
+            };
+            cluster.clock.pass(reaction.after).await;
+            reaction
+        };
+        tokio::select! {
+            biased;
+            reaction = ends => {
+                self.last_prints(reaction.prints);
+                reaction.code
             }
-            None => {
-                if in_time {
-                    out_of_time.await;
-                }
-                least.await;
-                killed(os)
-            }
+            () = over => killed(os),
         }
     }
 

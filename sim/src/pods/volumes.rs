@@ -105,34 +105,27 @@ pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
 
 /// What the kubelet fills a volume with; none for one that starts empty and can be written.
 fn sources(volume: &Spec) -> Option<Vec<VolumeProjection>> {
-    let one = |source| Some(vec![source]);
-    if let Some(map) = volume.config_map.clone() {
-        return one(VolumeProjection {
-            config_map: Some(ConfigMapProjection {
-                name: map.name,
-                items: map.items,
-                optional: map.optional,
-            }),
-            ..VolumeProjection::default()
-        });
-    }
-    if let Some(secret) = volume.secret.clone() {
-        return one(VolumeProjection {
-            secret: Some(SecretProjection {
-                name: secret.secret_name.unwrap_or_default(),
-                items: secret.items,
-                optional: secret.optional,
-            }),
-            ..VolumeProjection::default()
-        });
-    }
-    if let Some(downward) = volume.downward_api.clone() {
-        return one(VolumeProjection {
-            downward_api: Some(DownwardAPIProjection {
+    let own = VolumeProjection {
+        config_map: volume.config_map.clone().map(|map| ConfigMapProjection {
+            name: map.name,
+            items: map.items,
+            optional: map.optional,
+        }),
+        secret: volume.secret.clone().map(|secret| SecretProjection {
+            name: secret.secret_name.unwrap_or_default(),
+            items: secret.items,
+            optional: secret.optional,
+        }),
+        downward_api: volume
+            .downward_api
+            .clone()
+            .map(|downward| DownwardAPIProjection {
                 items: downward.items,
             }),
-            ..VolumeProjection::default()
-        });
+        ..VolumeProjection::default()
+    };
+    if own != VolumeProjection::default() {
+        return Some(vec![own]);
     }
     let projected = volume.projected.clone()?;
     Some(projected.sources.unwrap_or_default())

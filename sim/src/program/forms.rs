@@ -193,9 +193,7 @@ fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
     let first_shipped =
         |pool: Pool, revision| pool == Pool::Windows(Build::Ws2019) && revision < 4252;
     match seat.node() {
-        Some(node) if first_shipped(node.pool, node.network.revision) => {
-            &curl::Build::SYSTEM32_2019
-        }
+        Some(node) if first_shipped(node.pool, node.revision) => &curl::Build::SYSTEM32_2019,
         _ => &curl::Build::SYSTEM32,
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn host(address: IpAddr) -> String {
 }
 
 /// A refused connection. On Windows the system's text ends with a full stop.
-pub(super) fn refused(os: Os, at: &str) -> String {
+pub(crate) fn refused(os: Os, at: &str) -> String {
     let why = match os {
         Os::Linux => "connect: connection refused",
         Os::Windows => {

@@ -12,15 +12,23 @@ use crate::image::Family;
 use crate::network::Origin;
 use crate::topology::Os;
 
+pub(crate) use super::go::refused;
 pub(crate) use super::net::Net;
 
-/// Why there is no answer.
+/// Why there is nothing to judge by.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// Go's words, and after how long.
+    /// Nobody answers: Go's words, and after how long.
     Nothing { why: String, took: Duration },
-    /// What the simulator cannot tell, in its own words.
-    NotSimulated(&'static str),
+    /// It could not even be asked, or the simulator cannot tell, in its own words.
+    Unknown(String),
+}
+
+impl Lost {
+    pub(crate) fn at_once(why: String) -> Self {
+        let took = Duration::ZERO;
+        Self::Nothing { why, took }
+    }
 }
 
 /// Does something with the network of a node.
@@ -37,11 +45,6 @@ pub(crate) fn on_node<T>(
     })
 }
 
-/// A refused connection.
-pub(crate) fn refused(os: Os, at: &str) -> String {
-    go::refused(os, at)
-}
-
 /// `net.Dialer` with a time-out; else Go's words and after how long.
 pub(crate) fn open(
     net: &dyn Net,
@@ -53,6 +56,9 @@ pub(crate) fn open(
         false => (format!("dial tcp {to}: i/o timeout"), limit),
     })
 }
+
+/// What `http.Client` says of a server without TLS.
+pub(crate) const NOT_SECURE: &str = "http: server gave HTTP response to HTTPS client";
 
 /// `http.Client` with a time-out.
 pub(crate) fn get(
@@ -73,18 +79,13 @@ pub(crate) fn get(
     })?;
     let at = format!("{}:{}", go::host(peer.address), peer.port);
     match (&peer.speaks, secure) {
-        (Speaks::Resets, _) => Err(nothing(
-            go::reset(net.os(), peer.source, &at),
-            Duration::ZERO,
-        )),
+        (Speaks::Resets, _) => Err(Lost::at_once(go::reset(net.os(), peer.source, &at))),
         (Speaks::Silence, _) => Err(too_late()),
-        (Speaks::Tls, true) => Err(Lost::NotSimulated(
-            "hybrid-sim does not evaluate probes of a kubelet or an API server",
-        )),
-        (_, true) => Err(nothing(
-            "http: server gave HTTP response to HTTPS client".to_owned(),
-            Duration::ZERO,
-        )),
+        (Speaks::Tls, true) => {
+            let why = "hybrid-sim does not evaluate probes of a kubelet or an API server";
+            Err(Lost::Unknown(why.to_owned()))
+        }
+        (_, true) => Err(Lost::at_once(NOT_SECURE.to_owned())),
         (_, false) => net.ask(&peer, path).ok_or_else(too_late),
     }
 }
@@ -149,9 +150,6 @@ mod tests {
             "http: server gave HTTP response to HTTPS client"
         );
         assert_eq!(ask("10.0.0.1", 443, false).map(|got| got.status), Ok(400));
-        assert!(matches!(
-            ask("10.0.0.1", 443, true),
-            Err(Lost::NotSimulated(_))
-        ));
+        assert!(matches!(ask("10.0.0.1", 443, true), Err(Lost::Unknown(_))));
     }
 }

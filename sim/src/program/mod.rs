@@ -15,7 +15,6 @@ mod file;
 mod forms;
 mod go;
 pub(crate) mod http;
-mod input;
 mod ipconfig;
 pub(crate) mod kubelet;
 mod net;
@@ -34,7 +33,6 @@ mod system;
 mod transcripts;
 mod turns;
 
-pub(crate) use input::Input;
 pub(crate) use ran::{Piece, Ran};
 pub(crate) use turns::Turns;
 
@@ -181,12 +179,12 @@ fn component(argv: &[String]) -> Started {
 pub(crate) const CONTROL_C: u32 = 0xC000_013A;
 
 /// Runs a program in a container, as the runtime does.
-pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'_>) -> Started {
+pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
     if place.family == Family::Component {
         return component(argv);
     }
     let seat = Seat { place, view: *view };
-    match forms::run(&seat, argv, input.bytes()) {
+    match forms::run(&seat, argv, input) {
         // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
         // through `cmd /c`
         Started::Refused(Refusal::Missing(file)) if place.host_process => {
@@ -269,12 +267,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn run(place: &Place, args: &[&str]) -> Started {
-        start(
-            place,
-            &argv(args),
-            &Input::default(),
-            &Empty::default().view(),
-        )
+        start(place, &argv(args), b"", &Empty::default().view())
     }
 
     #[test]

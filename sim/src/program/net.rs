@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::http::Answer;
 use super::serve::{self, Exchange};
+pub(super) use crate::names::NotFound;
 use crate::names::{Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
@@ -37,13 +38,6 @@ pub(crate) trait Net {
     fn os(&self) -> Os;
     /// The name servers that the system asks, and what it completes names with.
     fn settings(&self) -> Settings;
-}
-
-/// Why a name has no address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotFound {
-    NoSuchName,
-    TimedOut,
 }
 
 /// What became of a connection.

@@ -10,20 +10,11 @@ use crate::image::Family;
 use crate::network::Origin;
 use crate::topology::Os;
 
-/// What comes of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
-    Answer(Answer),
-    Refused,
-    NoRoute,
-    Reset,
-    /// The connection opens, and nothing comes.
-    Silence,
-    TimedOut,
-}
-
-/// GETs a path of whoever is at an address, as a program of the cluster does.
-pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Reply {
+/// GETs a path of whoever is at an address, as a program of the cluster does; where nothing comes, the
+/// answer says why: 502 where somebody says no, 504 where nobody says anything.
+pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Answer {
+    let failed =
+        |status, why: &str| Answer::new(status, format!("connection to {address}:{port}: {why}"));
     // The image that all programs are of which ask others in turn
     let place = Place::new(Os::Linux, Family::Agnhost, Origin::Outside, "");
     let seat = Seat {
@@ -32,13 +23,13 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -
     };
     let peer = match seat.open(address, port) {
         Link::Open(peer) => peer,
-        Link::Refused => return Reply::Refused,
-        Link::NoRoute | Link::Unreachable => return Reply::NoRoute,
-        Link::TimedOut => return Reply::TimedOut,
+        Link::Refused => return failed(502, "refused"),
+        Link::NoRoute | Link::Unreachable => return failed(502, "no route"),
+        Link::TimedOut => return failed(504, "timed out"),
     };
     match seat.ask(&peer, path) {
-        Some(answer) => Reply::Answer(answer),
-        None if peer.speaks == Speaks::Resets => Reply::Reset,
-        None => Reply::Silence,
+        Some(answer) => answer,
+        None if peer.speaks == Speaks::Resets => failed(502, "reset"),
+        None => failed(504, "opened, and then silent"),
     }
 }

@@ -62,21 +62,17 @@ const BYTES: usize = 32;
 /// Windows' `ping ARGS`: requests a second apart; with `-t` it stays.
 pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Option<Started> {
     let asked = parse(args)?;
-    let (address, words) = (asked.target, Words::of(language));
-    let pinging = words
-        .pinging
-        .replace("{}", &address.to_string())
-        .replace("{bytes}", &BYTES.to_string());
-    let mut ran = Ran::default();
-    ran.say(language.encoded(&format!("\n{pinging}\n")));
+    let (mut ran, words) = (Ran::default(), Words::of(language));
     let mut pinging = Windows {
-        address,
+        address: asked.target,
         language,
         wait: asked.wait,
         sent: 0,
         received: 0,
         answered: 0,
     };
+    let head = filled(&words.pinging, asked.target, &[("{bytes}", BYTES as u64)]);
+    ran.say(language.encoded(&format!("\n{head}\n")));
     let Some(count) = asked.count else {
         pinging.request(&mut ran, net);
         return Some(Started::stays().after(ran));
@@ -84,7 +80,12 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Opt
     for number in 1..=count {
         let lost = pinging.request(&mut ran, net);
         if number < count && !lost {
-            pinging.pause(&mut ran);
+            // Pinging oneself is how scripts wait, and that time passes as it does on the wall
+            let pause = match is_itself(asked.target) {
+                true => &mut ran.slept,
+                false => &mut ran.took,
+            };
+            *pause += Duration::from_secs(1);
         }
     }
     pinging.end(&mut ran);
@@ -125,12 +126,20 @@ impl Windows {
             Echo::Reply(ttl) => {
                 self.received += 1;
                 self.answered += 1;
-                words.replied(address, BYTES, ttl)
+                let reply = match address.is_ipv4() {
+                    true => &words.reply,
+                    false => &words.reply6,
+                };
+                filled(
+                    reply,
+                    address,
+                    &[("{bytes}", BYTES as u64), ("{ttl}", ttl.into())],
+                )
             }
             // It counts as an answer: a lost one is what nobody answered at all
             Echo::Unreachable(by) => {
                 self.received += 1;
-                words.unreachable.replace("{}", &by.to_string())
+                filled(&words.unreachable, by, &[])
             }
             // Its message for what `IcmpSendEcho` itself refuses
             Echo::NoWay => words.no_way.clone(),
@@ -143,15 +152,6 @@ impl Windows {
         echo == Echo::Lost
     }
 
-    /// Pinging oneself is how scripts wait, and that time passes as it does on the wall.
-    fn pause(&self, ran: &mut Ran) {
-        let pause = match is_itself(self.address) {
-            true => &mut ran.slept,
-            false => &mut ran.took,
-        };
-        *pause += Duration::from_secs(1);
-    }
-
     fn end(&self, ran: &mut Ran) {
         let words = Words::of(self.language);
         let lost = self.sent - self.received;
@@ -162,10 +162,7 @@ impl Windows {
             ("{lost}", u64::from(lost)),
             ("{percent}", percent.unwrap_or(0)),
         ];
-        let mut statistics = words.statistics.replace("{}", &self.address.to_string());
-        for (mark, number) in numbers {
-            statistics = statistics.replace(mark, &number.to_string());
-        }
+        let mut statistics = filled(&words.statistics, self.address, &numbers);
         if self.answered > 0 {
             statistics.push_str(&words.times);
         }
@@ -196,32 +193,23 @@ impl Words {
         });
         &ALL[&language]
     }
+}
 
-    fn replied(&self, by: IpAddr, bytes: usize, ttl: u8) -> String {
-        let reply = if by.is_ipv4() {
-            &self.reply
-        } else {
-            &self.reply6
-        };
-        reply
-            .replace("{}", &by.to_string())
-            .replace("{bytes}", &bytes.to_string())
-            .replace("{ttl}", &ttl.to_string())
-    }
+/// A text with an address and with numbers for its marks.
+fn filled(text: &str, address: IpAddr, numbers: &[(&str, u64)]) -> String {
+    let text = text.replace("{}", &address.to_string());
+    let fill = |text: String, (mark, number): &(&str, u64)| text.replace(mark, &number.to_string());
+    numbers.iter().fold(text, fill)
 }
 
 impl Language {
     fn encoded(self, text: &str) -> Vec<u8> {
-        let text = crlf(text);
+        let text = text.replace('\n', "\r\n");
         match self {
             Self::English => text.into_bytes(),
             Self::Japanese => encoding_rs::SHIFT_JIS.encode(&text).0.into_owned(),
         }
     }
-}
-
-fn crlf(text: &str) -> String {
-    text.replace('\n', "\r\n")
 }
 
 #[cfg(test)]

@@ -86,10 +86,7 @@ impl Net for Seat<'_> {
         };
         match names::resolve(self.view.world, &self.place.origin, &query) {
             Ok((addresses, took)) => (Ok(addresses), took),
-            Err(lookup) => match lookup.answer {
-                names::Answer::TimedOut => (Err(NotFound::TimedOut), lookup.took),
-                _ => (Err(NotFound::NoSuchName), lookup.took),
-            },
+            Err((why, took)) => (Err(why), took),
         }
     }
 
@@ -348,8 +345,12 @@ mod tests {
         let url = "http://web/hostname";
         let config = "silent\nheader = \"Connection: close\"\nwrite-out = \"\\n\"\n".to_owned()
             + &format!("url = \"{url}\"\nurl = \"http://10.244.1.9:8080/\"\n").repeat(4);
-        let input = super::super::Input::from(config.as_bytes());
-        let started = start(&place, &argv(&["curl", "-q", "-K", "-"]), &input, &view);
+        let started = start(
+            &place,
+            &argv(&["curl", "-q", "-K", "-"]),
+            config.as_bytes(),
+            &view,
+        );
         let Started::Ended(ran) = started else {
             panic!("{started:?}")
         };

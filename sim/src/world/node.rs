@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::settings::NodeNetwork;
-use crate::topology::{IpFamilies, NetworkSpec, Pool};
+use crate::topology::{Build, IpFamilies, NetworkSpec, Pool};
 
 /// A node of this simulator.
 #[derive(Clone, Debug)]
@@ -18,8 +17,10 @@ pub(crate) struct Node {
     pub(crate) kubelet_port: u16,
     /// The first three bytes of its pods' addresses.
     pub(crate) pod_network: [u8; 3],
-    /// How its pods are connected.
-    pub(crate) network: NodeNetwork,
+    /// How its pods are connected; on Linux `L2Bridge` stands for plain routing, `Overlay` for VXLAN.
+    pub(crate) network: NetworkSpec,
+    /// The revision of its Windows build; 0 on Linux.
+    pub(crate) revision: u32,
 }
 
 impl Node {
@@ -30,6 +31,7 @@ impl Node {
         kubelet_port: u16,
         pod_network: [u8; 3],
     ) -> Self {
+        let revision = |build: Build| build.kernel_version().rsplit_once('.')?.1.parse().ok();
         Self {
             pool,
             address: address.into(),
@@ -37,16 +39,14 @@ impl Node {
             families: IpFamilies::default(),
             kubelet_port,
             pod_network,
-            network: NodeNetwork::of(pool, NetworkSpec::default()),
+            network: NetworkSpec::default(),
+            revision: pool.build().and_then(revision).unwrap_or(0),
         }
     }
 
     /// The node with its pods connected as a topology says.
-    pub(crate) fn connected(self, spec: NetworkSpec) -> Self {
-        Self {
-            network: NodeNetwork::of(self.pool, spec),
-            ..self
-        }
+    pub(crate) fn connected(self, network: NetworkSpec) -> Self {
+        Self { network, ..self }
     }
 
     /// The node with addresses of these families. kind's are `fd00:10:244::/56` for pods and

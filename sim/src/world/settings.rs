@@ -3,38 +3,6 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::topology::{Build, NetworkMode, NetworkSpec, Pool};
-
-/// How one node's pods are connected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NodeNetwork {
-    /// On Linux `L2Bridge` stands for plain routing, `Overlay` for VXLAN.
-    pub(crate) mode: NetworkMode,
-    /// Whether its load balancers answer without the node in between: kube-proxy's `--enable-dsr`,
-    /// on Windows.
-    pub(crate) dsr: bool,
-    /// Whether the CNI keeps `NetworkPolicies`.
-    pub(crate) policies: bool,
-    /// Whether the CNI keeps `hostPort`: plugins from 0.8.6 with the capability `portMappings`
-    /// (Microsoft, common-problems.md).
-    pub(crate) host_ports: bool,
-    /// The revision of the Windows build; 0 on Linux.
-    pub(crate) revision: u32,
-}
-
-impl NodeNetwork {
-    pub(super) fn of(pool: Pool, spec: NetworkSpec) -> Self {
-        let revision = |build: Build| build.kernel_version().rsplit_once('.')?.1.parse().ok();
-        Self {
-            mode: spec.mode,
-            dsr: spec.dsr,
-            policies: spec.policies,
-            host_ports: spec.host_ports,
-            revision: pool.build().and_then(revision).unwrap_or(0),
-        }
-    }
-}
-
 /// Somebody outside the cluster who answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outside {

@@ -16,7 +16,6 @@ use crate::fault::Parameter;
 use crate::names::{self, Query};
 use crate::topology::NetworkMode;
 use crate::world::PodPort;
-use crate::world::policy::Policy;
 
 /// By who asks and what is asked: what was seen.
 type Observed = BTreeMap<String, String>;
@@ -100,7 +99,7 @@ fn cluster(mode: NetworkMode, build: Build) -> World {
         let policy = json!({"metadata": {}, "spec": {"policyTypes": ["Ingress"],
             "podSelector": {"matchLabels": {"app": name}}, "ingress": ingress}});
         let policy: NetworkPolicy = serde_json::from_value(policy).expect("a policy");
-        Arc::make_mut(&mut world.policies).insert(key(name), Policy::by(&policy));
+        Arc::make_mut(&mut world.policies).insert(key(name), policy.spec.unwrap_or_default());
     }
     world
 }
@@ -176,7 +175,7 @@ fn variants() -> Vec<(&'static str, World)> {
     use Build::{Ws2019, Ws2022, Ws2025};
     let revised = |number, also: fn(&mut Node)| {
         nodes(Ws2019, move |node| {
-            node.network.revision = number;
+            node.revision = number;
             also(node);
         })
     };
@@ -375,7 +374,11 @@ fn observe(world: &World) -> Observed {
             "www.example.com",
         ] {
             let lookup = names::lookup(world, origin, &Query::address(name));
-            let told = format!("{:?} after {:?}", lookup.answer, lookup.took);
+            let answer = match &lookup.answer {
+                Ok(found) => format!("Found({found:?})"),
+                Err(why) => format!("{why:?}"),
+            };
+            let told = format!("{answer} after {:?}", lookup.took);
             seen.insert(format!("{from} asks for {name}"), told);
         }
     }
