@@ -232,7 +232,9 @@ fn everything_goes_in_one_direction() {
 /// A seed gives the same run each time, since no arm is polled first by chance.
 #[test]
 fn every_select_is_biased() {
-    let files = FOLDERS.iter().flat_map(|folder| files(&root().join(folder)));
+    let files = FOLDERS
+        .iter()
+        .flat_map(|folder| files(&root().join(folder)));
     let mut count = 0;
     for file in files {
         let source = read(&file);

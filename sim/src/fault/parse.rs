@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::kind::{FaultInfo, FaultKind, KINDS, Parameter};
+use super::kind::{CATALOGUE, FaultInfo, FaultKind, Parameter};
 use super::place::{self, Place};
 use crate::nearest::{meant, nearest};
 
@@ -23,7 +23,7 @@ pub struct ProductFault {
 impl ProductFault {
     /// Every kind of fault there is.
     pub fn catalogue() -> impl Iterator<Item = &'static FaultInfo> {
-        KINDS.iter().map(|kind| kind.info())
+        CATALOGUE.iter()
     }
 }
 
