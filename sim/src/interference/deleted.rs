@@ -1,7 +1,7 @@
 //! Objects that somebody else deletes as soon as they are there.
 
-use bytes::Bytes;
-use http::{Method, Request};
+use http::Request;
+use http::header::CONTENT_TYPE;
 use kube::client::Body;
 use serde_json::Value;
 
@@ -37,14 +37,7 @@ pub(super) fn request(path: &str, asked: &Asked, created: &[u8]) -> Option<Reque
         Some(_) => path.to_owned(),
         None => format!("{}/{name}", path.trim_end_matches('/')),
     };
-    let mut request = Request::new(Body::from(Bytes::from_static(
-        br#"{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}"#,
-    )));
-    *request.method_mut() = Method::DELETE;
-    *request.uri_mut() = path.parse().ok()?;
-    let json = http::HeaderValue::from_static("application/json");
-    request
-        .headers_mut()
-        .insert(http::header::CONTENT_TYPE, json);
-    Some(request)
+    let options = br#"{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}"#;
+    let request = Request::delete(path).header(CONTENT_TYPE, "application/json");
+    request.body(Body::from(options.to_vec())).ok()
 }

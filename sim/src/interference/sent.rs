@@ -93,11 +93,8 @@ async fn reviewed(
 async fn stored(client: &Client, head: &Parts) -> kube::Result<Bytes> {
     let path = head.uri.path();
     let pod = path.rsplit_once('/').map_or(path, |(pod, _)| pod);
-    let mut request = Request::new(Body::empty());
-    if let Ok(uri) = pod.parse() {
-        *request.uri_mut() = uri;
-    }
-    request.headers_mut().insert(ACCEPT, JSON);
+    let request = Request::get(pod).header(ACCEPT, JSON).body(Body::empty());
+    let request = request.map_err(kube::Error::HttpError)?;
     let response = client.send(request).await?;
     Ok(response.into_body().collect().await?.to_bytes())
 }

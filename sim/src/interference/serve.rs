@@ -21,7 +21,7 @@ use super::chance::{Chance, Form, Hit};
 use super::fault::Fault;
 use super::session::ExecTrouble;
 use super::stale::Lists;
-use super::standing::{Life, Standing, Uptime};
+use super::standing::{Standing, Uptime};
 use super::trouble::Trouble;
 use super::{aggregated, answer, cut, deleted, hostile, refusal, sent, session, slow};
 use crate::lock::locked;
@@ -34,7 +34,8 @@ pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 pub(super) struct Shared {
     chance: Chance,
     standing: Mutex<Arc<Standing>>,
-    life: Life,
+    /// A server's, as its requests see it: when it goes, all of them go, and later ones are of a new life.
+    life: Mutex<CancellationToken>,
     lists: Lists,
     hits: AtomicU64,
 }
@@ -44,7 +45,7 @@ impl Shared {
         Self {
             chance: Chance::new(seed),
             standing: Mutex::new(Arc::new(Standing::new(faults))),
-            life: Life::default(),
+            life: Mutex::default(),
             lists: Lists::default(),
             hits: AtomicU64::default(),
         }
@@ -90,14 +91,14 @@ pub(super) async fn answer(
     let (number, uptime) = standing.request();
     let hit = shared.chance.draw(&standing.faults, &asked);
     let life = match uptime {
-        Uptime::Up => shared.life.connection(),
+        Uptime::Up => locked(&shared.life).child_token(),
         Uptime::Starting => {
             shared.hit();
             return Ok(answer::starting().map(BodyExt::boxed_unsync));
         }
         Uptime::Goes => {
             shared.hit();
-            shared.life.end();
+            std::mem::take(&mut *locked(&shared.life)).cancel();
             return Err(reset());
         }
         Uptime::Away => return Err(reset()),

@@ -1,13 +1,10 @@
 //! The faults that hold, how many requests have come since they were set, and where a server that
 //! restarts stands.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-
-use tokio_util::sync::CancellationToken;
 
 use super::fault::Fault;
-use crate::lock::locked;
 
 /// How many requests are reset while a server is away.
 const REFUSED: u64 = 5;
@@ -56,22 +53,5 @@ impl Standing {
             _ => Uptime::Up,
         };
         (number, uptime)
-    }
-}
-
-/// The life of a server as its requests see it: when it goes, all of them go.
-#[derive(Debug, Default)]
-pub(super) struct Life(Mutex<CancellationToken>);
-
-impl Life {
-    /// What a new request depends on.
-    pub(super) fn connection(&self) -> CancellationToken {
-        locked(&self.0).child_token()
-    }
-
-    /// Ends every request, answer and session there is; later ones are of a new life.
-    pub(super) fn end(&self) {
-        let ended = std::mem::take(&mut *locked(&self.0));
-        ended.cancel();
     }
 }

@@ -62,19 +62,6 @@ pub(crate) fn tell(
     };
     let at = Time(run.now(cluster));
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    if count > 1 {
-        let again = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
-        let counted = cluster.event_in_turn(async move {
-            let params = PatchParams::default();
-            events.patch(&name, &params, &again).await
-        });
-        cluster.spawn(async move {
-            if let Err(error) = counted.await {
-                tracing::debug!(%error, "event is not counted");
-            }
-        });
-        return;
-    }
     let about = ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("Pod".to_owned()),
@@ -88,12 +75,19 @@ pub(crate) fn tell(
         type_: Some(kind.to_owned()),
         reason: Some(reason.to_owned()),
         message: Some(message),
-        ..first(name, &run.key.namespace, about, &run.node.name, &at)
+        ..first(name.clone(), &run.key.namespace, about, &run.node.name, &at)
     };
-    let created =
-        cluster.event_in_turn(async move { events.create(&PostParams::default(), &event).await });
+    let told = cluster.event_in_turn(async move {
+        if count == 1 {
+            return events.create(&PostParams::default(), &event).await;
+        }
+        let (at, message) = (event.last_timestamp, event.message);
+        let again = json!({"count": count, "lastTimestamp": at, "message": message});
+        let params = PatchParams::default();
+        events.patch(&name, &params, &Patch::Merge(again)).await
+    });
     cluster.spawn(async move {
-        if let Err(error) = created.await {
+        if let Err(error) = told.await {
             tracing::debug!(%error, "event is lost");
         }
     });

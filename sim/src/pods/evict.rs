@@ -12,7 +12,7 @@ use super::book::NodeVerdict;
 use super::run::PodRun;
 use super::{events, resources};
 use crate::cluster::{Cluster, NodeState};
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, FaultSet};
 use crate::placing;
 use crate::topology::Os;
 use crate::world::Key;
@@ -29,24 +29,18 @@ pub(super) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
         return std::future::pending().await;
     }
     let mut faults = cluster.faults.changes();
-    let presses = |faults: &crate::fault::FaultSet| {
+    let presses = |faults: &FaultSet| {
         let node = &run.node;
         node.suffers(FaultKind::MemoryPressure, faults)
     };
     loop {
-        if faults.wait_for(presses).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        // The sender lives in the cluster
+        drop(faults.wait_for(presses).await);
         let before = ahead(cluster, run);
         let turn = cluster.clock.pass(INTERVAL * before);
-        let relieved = async {
-            if faults.wait_for(|faults| !presses(faults)).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
         tokio::select! {
             biased;
-            () = relieved => {}
+            _ = faults.wait_for(|faults| !presses(faults)) => {}
             () = turn => break,
         }
     }
@@ -105,11 +99,7 @@ fn message(os: Os) -> String {
 }
 
 /// Why a node under pressure does not take a pod (`managerImpl.Admit`).
-pub(super) fn refusal(
-    pod: &Pod,
-    node: &NodeState,
-    faults: &crate::fault::FaultSet,
-) -> Option<NodeVerdict> {
+pub(super) fn refusal(pod: &Pod, node: &NodeState, faults: &FaultSet) -> Option<NodeVerdict> {
     let spec = pod.spec.as_ref()?;
     let presses = node.suffers(FaultKind::MemoryPressure, faults);
     if !presses || is_critical(pod) || resources::qos_class(spec) != "BestEffort" {

@@ -18,30 +18,16 @@ impl Slot<'_> {
         let reference = self.spec.image.clone().unwrap_or_default();
         let mut pause = Duration::from_secs(10);
         loop {
-            let failure = match self.obtain(&reference).await {
+            let text = match self.obtain(&reference).await {
                 Ok(image) => return image,
-                Err(failure) => failure,
-            };
-            let Trouble::Pull(PullFailure(text)) = failure else {
-                let (reason, message) = match failure {
-                    Trouble::Name(why) => {
-                        let text =
-                            format!("Failed to apply default image tag \"{reference}\": {why}");
-                        self.warn("InspectFailed", text.clone());
-                        ("InvalidImageName", text)
-                    }
-                    _ => {
-                        let text = format!(
-                            "Container image \"{reference}\" is not present with pull policy of Never"
-                        );
-                        self.warn("ErrImageNeverPull", text.clone());
-                        ("ErrImageNeverPull", text)
-                    }
-                };
-                self.warn("Failed", format!("Error: {reason}"));
-                self.waits(reason, Some(message));
-                self.cluster.clock.pass(SYNC).await;
-                continue;
+                Err(Trouble::Pull(PullFailure(text))) => text,
+                Err(Trouble::Own(event, reason, text)) => {
+                    self.warn(event, text.clone());
+                    self.warn("Failed", format!("Error: {reason}"));
+                    self.waits(reason, Some(text));
+                    self.cluster.clock.pass(SYNC).await;
+                    continue;
+                }
             };
             let named = with_tag(&reference);
             self.warn(
@@ -65,7 +51,8 @@ impl Slot<'_> {
     async fn obtain(self, reference: &str) -> Result<Image, Trouble> {
         let Self { cluster, run, .. } = self;
         if let Some(why) = image::malformed(reference) {
-            return Err(Trouble::Name(why));
+            let text = format!("Failed to apply default image tag \"{reference}\": {why}");
+            return Err(Trouble::Own("InspectFailed", "InvalidImageName", text));
         }
         let policy = self.spec.image_pull_policy.as_deref();
         let always = match policy {
@@ -102,7 +89,10 @@ impl Slot<'_> {
             return Ok(image.clone());
         }
         if policy == Some("Never") {
-            return Err(Trouble::Never);
+            let reason = "ErrImageNeverPull";
+            let text =
+                format!("Container image \"{reference}\" is not present with pull policy of Never");
+            return Err(Trouble::Own(reason, reason, text));
         }
         let named = with_tag(reference);
         self.tell("Pulling", format!("Pulling image \"{named}\""));
@@ -154,8 +144,8 @@ impl Slot<'_> {
 
 /// Why there is no image.
 enum Trouble {
-    Name(String),
-    Never,
+    /// The kubelet's own: an event, a reason, and the words of both.
+    Own(&'static str, &'static str, String),
     Pull(PullFailure),
 }
 

@@ -196,7 +196,7 @@ mod tests {
             pod
         };
         let (mut known, mut told) = (Known::default(), Vec::new());
-        for event in [
+        for event in vec![
             Event::Init,
             Event::InitApply(pod("old")),
             Event::InitApply(pod("both")),
