@@ -56,12 +56,11 @@ impl Cluster {
     ) -> Self {
         let world = world::Shared::default();
         world.change(|world| {
-            let wall = nodes.values().next().map(|node| node.wall);
-            world.wall = wall.unwrap_or_default();
-            world.nodes = nodes
-                .values()
-                .map(|node| (node.name.clone(), node.view.clone()))
-                .collect();
+            let first = nodes.values().next();
+            world.wall = first.map(|node| node.wall).unwrap_or_default();
+            let views = nodes.values();
+            let views = views.map(|node| (node.name.clone(), node.view.clone()));
+            world.nodes = views.collect();
         });
         let runs = nodes.keys().map(|name| (name.clone(), Mutex::default()));
         Self {

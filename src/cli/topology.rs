@@ -52,7 +52,7 @@ pub(super) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology,
     }
     let names: Vec<_> = NamedTopology::all()
         .iter()
-        .map(|known| known.name)
+        .map(|known| known.name.as_str())
         .collect();
     let message = format!("`{given}` is neither a topology that is known nor a file");
     let hint = did_you_mean(given, &names);

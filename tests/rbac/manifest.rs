@@ -333,49 +333,9 @@ fn together(reasons: &BTreeSet<String>) -> String {
     words.join("; ")
 }
 
-const ACCOUNT: &str = "\
-#
-#   kubectl apply -f FILE
-#   kubectl -n winconform create token winconform
-#
-OTHERS# What everyone may read (/version, discovery) is not listed; /metrics, for feature gates, is in
-# metrics.yaml.
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: winconform
----
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: winconform
-  namespace: winconform
-automountServiceAccountToken: false
-";
-
-const OTHERS: &str = "\
-# `winconform-facts` only reads. Without the other two roles the checks that make anything are
-# broken, naming what they lack.
-";
-
-const FACTS: &str = "\
-# Reads, and no secrets: facts, and what the area `env` looks at.
-";
-
-const LEASE: &str = "\
-# The Lease that keeps two runs apart. Its name is `winconform`, or `winconform-ID` with --id.
-";
-
-const NODE_LEASES: &str = "\
-# The Leases that kubelets renew while they live.
-";
-
-const PATHS: &str = "\
-# For the service account of the other files: paths that are no objects'. Optional: what of it is
-# missing leaves facts unknown, and the checks that need them say so.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: winconform-metrics
-rules:
-";
+const ACCOUNT: &str = include_str!("heads/account.txt");
+const OTHERS: &str = include_str!("heads/others.txt");
+const FACTS: &str = include_str!("heads/facts.txt");
+const LEASE: &str = include_str!("heads/lease.txt");
+const NODE_LEASES: &str = include_str!("heads/node-leases.txt");
+const PATHS: &str = include_str!("heads/paths.txt");

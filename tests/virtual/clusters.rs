@@ -34,7 +34,7 @@ impl Nodes {
         let all = NamedTopology::all();
         let starts = all
             .iter()
-            .find_map(|known| Some((known, name.strip_prefix(known.name)?)));
+            .find_map(|known| Some((known, name.strip_prefix(known.name.as_str())?)));
         let (known, suffixes) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
         let version = Server::versions().next().unwrap_or_default();
         let mut nodes = Self {

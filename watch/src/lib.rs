@@ -5,13 +5,13 @@
 //! chance, whose seed can be given only to an unstable part of tokio; so no run of one seed
 //! would be like another.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::Notify;
 
+#[derive(Debug)]
 struct Shared<T> {
     state: RwLock<State<T>>,
     /// Not behind the lock: whoever drops the last sender may be reading the value.
@@ -22,6 +22,7 @@ struct Shared<T> {
     dropped: Notify,
 }
 
+#[derive(Debug)]
 struct State<T> {
     value: T,
     version: u64,
@@ -60,8 +61,10 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 }
 
 /// Changes the value. The channel is closed when the last clone is dropped.
+#[derive(Debug)]
 pub struct Sender<T>(Arc<Open<T>>);
 
+#[derive(Debug)]
 struct Open<T>(Arc<Shared<T>>);
 
 impl<T> Drop for Open<T> {
@@ -139,6 +142,7 @@ impl<T> Clone for Sender<T> {
 }
 
 /// Sees the newest value. Clones have seen what it has seen.
+#[derive(Debug)]
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     seen: u64,
@@ -224,6 +228,7 @@ impl<T> Drop for Receiver<T> {
 }
 
 /// The value; nobody can change it meanwhile.
+#[derive(Debug)]
 pub struct Ref<'a, T>(RwLockReadGuard<'a, State<T>>);
 
 impl<T> Deref for Ref<'_, T> {
@@ -231,24 +236,6 @@ impl<T> Deref for Ref<'_, T> {
 
     fn deref(&self) -> &T {
         &self.0.value
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sender").field(&*self.borrow()).finish()
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Receiver").field(&*self.borrow()).finish()
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 

@@ -116,11 +116,21 @@ fn counted(view: &RunView, tests: usize, failures: usize, errors: usize, skipped
     read
 }
 
+/// Tests, failures, errors and skips of each, and some as snapshots.
 #[test]
-fn healthy() {
-    let view = runs::recorded("healthy").view();
-    counted(&view, 6, 0, 0, 0);
-    insta::assert_snapshot!(rendered(&view));
+fn runs_are_counted() {
+    for (record, [tests, failures, errors, skips], shown) in [
+        ("healthy", [6, 0, 0, 0], true),
+        ("repeated-and-kept", [6, 1, 0, 0], false),
+        ("fixture-failed", [7, 1, 4, 0], false),
+        ("killed", [7, 0, 5, 0], true),
+    ] {
+        let view = runs::recorded(record).view();
+        counted(&view, tests, failures, errors, skips);
+        if shown {
+            insta::assert_snapshot!(record, rendered(&view));
+        }
+    }
 }
 
 #[test]
@@ -131,23 +141,6 @@ fn every_verdict() {
     assert_eq!(read.elements["flakyFailure"], 1);
     assert_eq!(read.elements["rerunFailure"], 1);
     assert_eq!(read.elements["rerunError"], 1);
-    insta::assert_snapshot!(rendered(&view));
-}
-
-#[test]
-fn repeated_and_kept() {
-    counted(&runs::recorded("repeated-and-kept").view(), 6, 1, 0, 0);
-}
-
-#[test]
-fn fixture_failed() {
-    counted(&runs::recorded("fixture-failed").view(), 7, 1, 4, 0);
-}
-
-#[test]
-fn killed() {
-    let view = runs::recorded("killed").view();
-    counted(&view, 7, 0, 5, 0);
     insta::assert_snapshot!(rendered(&view));
 }
 
@@ -167,10 +160,8 @@ fn hostile_text_is_spelled_out_not_lost() {
     assert!(!text.contains("<script") && !text.contains("]]>"));
     assert!(text.len() < 1 << 20, "{}", text.len());
     let read = counted(&view, 7, 0, 2, 3);
-    let context = read
-        .texts
-        .iter()
-        .find(|text| text.starts_with("\\u{1b}[31mred"));
+    let mut texts = read.texts.iter();
+    let context = texts.find(|text| text.starts_with("\\u{1b}[31mred"));
     let context = context.expect("the context is a property");
     for kept in [
         "tab\\u{9}",

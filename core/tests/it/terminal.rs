@@ -15,9 +15,20 @@ fn rendered(view: &winconform_core::record::RunView, width: usize) -> String {
     text
 }
 
+/// Each as a snapshot of its name.
 #[test]
-fn healthy() {
-    insta::assert_snapshot!(rendered(&runs::recorded("healthy").view(), 100));
+fn runs_are_told() {
+    for (name, record, width) in [
+        ("healthy", "healthy", 100),
+        ("healthy_and_narrow", "healthy", 60),
+        ("every_verdict", "every-verdict", 100),
+        ("repeated_and_kept", "repeated-and-kept", 100),
+        ("fixture_failed", "fixture-failed", 100),
+        ("killed", "killed", 100),
+        ("setup_died", "setup-died", 100),
+    ] {
+        insta::assert_snapshot!(name, rendered(&runs::recorded(record).view(), width));
+    }
 }
 
 #[test]
@@ -62,41 +73,11 @@ fn findings_stand_in_the_order_of_the_rows() {
 }
 
 #[test]
-fn healthy_and_narrow() {
-    insta::assert_snapshot!(rendered(&runs::recorded("healthy").view(), 60));
-}
-
-#[test]
-fn every_verdict() {
-    insta::assert_snapshot!(rendered(&runs::recorded("every-verdict").view(), 100));
-}
-
-#[test]
-fn repeated_and_kept() {
-    insta::assert_snapshot!(rendered(&runs::recorded("repeated-and-kept").view(), 100));
-}
-
-#[test]
-fn fixture_failed() {
-    insta::assert_snapshot!(rendered(&runs::recorded("fixture-failed").view(), 100));
-}
-
-#[test]
-fn killed() {
-    insta::assert_snapshot!(rendered(&runs::recorded("killed").view(), 100));
-}
-
-#[test]
 fn of_a_simulation_nothing_is_to_be_cleaned_up() {
     let mut view = runs::recorded("killed").view();
     assert!(rendered(&view, 100).contains("winconform cleanup"));
     view.started.context = format!("{SIMULATED}; broken in it: dns-down");
     assert!(!rendered(&view, 100).contains("winconform cleanup"));
-}
-
-#[test]
-fn setup_died() {
-    insta::assert_snapshot!(rendered(&runs::recorded("setup-died").view(), 100));
 }
 
 #[test]

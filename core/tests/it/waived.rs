@@ -59,60 +59,27 @@ fn skipped() -> Conclusion {
 #[test]
 fn every_cell_of_the_outcome() {
     use Exit::{Conformant as Good, CouldNotTell as Untold, NotConformant as Bad};
+    let each = |strict| [(Good, Good), (Good, Good), strict];
     for (conclusion, expected) in [
-        (
-            saw_it(Verdict::Pass),
-            [(Good, Good), (Good, Good), (Good, Good)],
-        ),
-        (
-            saw_it(Verdict::Fail),
-            [(Bad, Good), (Bad, Good), (Bad, Good)],
-        ),
-        (
-            saw_it(Verdict::KnownLimitation),
-            [(Good, Good), (Good, Good), (Good, Good)],
-        ),
-        (
-            saw_it(Verdict::LimitationLifted),
-            [(Good, Good), (Good, Good), (Bad, Good)],
-        ),
-        (
-            saw_it(Verdict::Warn),
-            [(Good, Good), (Good, Good), (Bad, Good)],
-        ),
-        (
-            saw_it(Verdict::Recorded),
-            [(Good, Good), (Good, Good), (Good, Good)],
-        ),
-        (
-            flaky(Verdict::Pass),
-            [(Good, Good), (Good, Good), (Bad, Good)],
-        ),
-        (
-            skipped(),
-            [(Untold, Untold), (Untold, Untold), (Untold, Untold)],
-        ),
-        (
-            broken(),
-            [(Untold, Untold), (Untold, Untold), (Untold, Untold)],
-        ),
+        (saw_it(Verdict::Pass), each((Good, Good))),
+        (saw_it(Verdict::Fail), [(Bad, Good); 3]),
+        (saw_it(Verdict::KnownLimitation), each((Good, Good))),
+        (saw_it(Verdict::LimitationLifted), each((Bad, Good))),
+        (saw_it(Verdict::Warn), each((Bad, Good))),
+        (saw_it(Verdict::Recorded), each((Good, Good))),
+        (flaky(Verdict::Pass), each((Bad, Good))),
+        (skipped(), [(Untold, Untold); 3]),
+        (broken(), [(Untold, Untold); 3]),
     ] {
         let of = |profile| {
             let checks = [("net.a", conclusion.clone())];
             let plain = run(profile, Vec::new(), &checks).view();
-            let waived = run(
-                profile,
-                vec![waiver("net.*", "known", "2026-03-01")],
-                &checks,
-            )
-            .view();
+            let waivers = vec![waiver("net.*", "known", "2026-03-01")];
+            let waived = run(profile, waivers, &checks).view();
             (exit(&plain), exit(&waived))
         };
-        assert_eq!(
-            Profile::ALL.iter().copied().map(of).collect::<Vec<_>>(),
-            expected,
-            "{conclusion:?}"
-        );
+        let exits: Vec<_> = Profile::ALL.iter().copied().map(of).collect();
+        assert_eq!(exits, expected, "{conclusion:?}");
     }
 }
 

@@ -17,18 +17,9 @@ const NAMED: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// It would break nothing.
-    #[error("fault `{fault}` breaks nothing: no {os} is in `{place}`; there are {nodes}")]
-    Nowhere {
-        /// The fault.
-        fault: String,
-        /// The part of it that no node is in.
-        place: String,
-        /// What nodes it could be on.
-        os: &'static str,
-        /// The nodes there are, by pools.
-        nodes: String,
-    },
+    /// It would break nothing: no such node is in the place; and the nodes there are, by pools.
+    #[error("fault `{0}` breaks nothing: no {1} is in `{2}`; there are {3}")]
+    Nowhere(String, &'static str, String, String),
     /// The same of a fault of the load balancer.
     #[error(
         "fault `{0}` breaks nothing: the topology has no load balancer (`load-balancer: true`)"
@@ -36,15 +27,10 @@ pub enum Misfit {
     NoLoadBalancer(String),
     /// The same of a fault of IPv6.
     #[error(
-        "fault `{fault}` breaks nothing: neither pods nor kube-proxy have IPv6 on any node in `{place}`; it \
+        "fault `{0}` breaks nothing: neither pods nor kube-proxy have IPv6 on any node in `{1}`; it \
          takes `ip-families: [IPv4, IPv6]`, and on Windows the mode l2bridge and Windows Server 2022 or later"
     )]
-    NoIpv6 {
-        /// The fault.
-        fault: String,
-        /// Where there is no IPv6.
-        place: String,
-    },
+    NoIpv6(String, String),
 }
 
 impl FaultPlan {
@@ -82,12 +68,13 @@ fn misplaced(timed: &TimedFault, topology: &Topology, nodes: &[(String, Pool)]) 
     };
     let mut ends = std::iter::once(&fault.place).chain(&fault.towards);
     let place = ends.find(|place| !on_any(place))?;
-    Some(Misfit::Nowhere {
-        fault: fault.to_string(),
-        place: place.to_string(),
-        os: if windows { "Windows node" } else { "node" },
-        nodes: listed(nodes),
-    })
+    let of = if windows { "Windows node" } else { "node" };
+    Some(Misfit::Nowhere(
+        fault.to_string(),
+        of,
+        place.to_string(),
+        listed(nodes),
+    ))
 }
 
 /// Why a fault of IPv6 has none to break.
@@ -105,10 +92,7 @@ fn without_ipv6(
     if !of_ipv6.contains(&fault.kind) || specs.any(is_lost) {
         return None;
     }
-    Some(Misfit::NoIpv6 {
-        fault: fault.to_string(),
-        place: fault.place.to_string(),
-    })
+    Some(Misfit::NoIpv6(fault.to_string(), fault.place.to_string()))
 }
 
 /// The nodes by their pools: `linux (node/linux-a), windows-2022 (node/windows-2022-a)`.

@@ -58,10 +58,8 @@ impl FromStr for ProductFault {
             None => (text, None),
         };
         let Some(info) = Self::catalogue().find(|info| info.name == name) else {
-            return Err(UnknownFault::Name {
-                name: name.to_owned(),
-                nearest: nearest(name, Self::catalogue().map(|info| info.name)),
-            });
+            let near = nearest(name, Self::catalogue().map(|info| info.name));
+            return Err(UnknownFault::Name(name.to_owned(), near));
         };
         let place = |text: &str| {
             let wrong = |_| UnknownFault::Part(place::unknown(text, info.parameter));
@@ -110,14 +108,9 @@ impl FromStr for ProductFault {
 /// Why a text names no fault.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnknownFault {
-    /// No fault has this name.
-    #[error("no fault is called `{name}`{}", meant(*nearest))]
-    Name {
-        /// The name that was given.
-        name: String,
-        /// The known name that is most like it, if one is near.
-        nearest: Option<&'static str>,
-    },
+    /// No fault has this name; and the known one that is most like it, if one is near.
+    #[error("no fault is called `{0}`{near}", near = meant(*.1))]
+    Name(String, Option<&'static str>),
     /// It does not take what stands behind its name.
     #[error("the fault {0}")]
     Parameter(String),

@@ -45,18 +45,6 @@ pub enum Fault {
     HostileTexts,
 }
 
-impl Fault {
-    /// Whether answers to lists have to be remembered for it.
-    pub(super) fn remembers_lists(&self) -> bool {
-        matches!(self, Self::Harness(Trouble::StaleList, _))
-    }
-
-    /// Whether sessions may have to end with the server.
-    pub(super) fn ends_sessions(&self) -> bool {
-        matches!(self, Self::ServerRestarts(_))
-    }
-}
-
 /// Which resource a fault concerns: `*`, a resource, one of its subresources such as `pods/exec`, or the
 /// first segment of a path that is no resource, such as `/metrics`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,13 +68,8 @@ pub enum FaultError {
     #[error("unknown fault `{0}`")]
     Unknown(String),
     /// What stands behind its name is missing, is too much, or cannot be read.
-    #[error("`{name}` cannot be `{parameter}`")]
-    Parameter {
-        /// The fault.
-        name: String,
-        /// What was written behind it, if anything.
-        parameter: String,
-    },
+    #[error("`{0}` cannot be `{1}`")]
+    Parameter(String, String),
     /// The field of an admission fault cannot be read.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -100,9 +83,9 @@ impl FromStr for Fault {
             Some((name, parameter)) => (name, Some(parameter)),
             None => (text, None),
         };
-        let wrong = || FaultError::Parameter {
-            name: name.to_owned(),
-            parameter: parameter.unwrap_or_default().to_owned(),
+        let wrong = || {
+            let parameter = parameter.unwrap_or_default();
+            FaultError::Parameter(name.to_owned(), parameter.to_owned())
         };
         let needed = || parameter.filter(|text| !text.is_empty()).ok_or_else(wrong);
         let number = || needed()?.parse().map_err(|_| wrong());

@@ -25,18 +25,14 @@ const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContain
 
 /// Why a path cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("`{path}` is not the path of a field, such as `spec.containers[*].securityContext`")]
-pub struct FieldError {
-    path: String,
-}
+#[error("`{0}` is not the path of a field, such as `spec.containers[*].securityContext`")]
+pub struct FieldError(String);
 
 impl FromStr for FieldPath {
     type Err = FieldError;
 
     fn from_str(text: &str) -> Result<Self, FieldError> {
-        let invalid = || FieldError {
-            path: text.to_owned(),
-        };
+        let invalid = || FieldError(text.to_owned());
         let mut steps = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {

@@ -176,7 +176,8 @@ impl Way<'_> {
         life: &CancellationToken,
     ) -> Result<Response<Body>, BoxError> {
         let path = head.uri.path().to_owned();
-        let remembers = self.faults.iter().any(Fault::remembers_lists);
+        let stale = |fault: &Fault| matches!(fault, Fault::Harness(Trouble::StaleList, _));
+        let remembers = self.faults.iter().any(stale);
         let list = (self.asked.verb == "list" && remembers)
             .then(|| format!("{} {:?}", head.uri, head.headers.get(ACCEPT)));
         if self.is_hit_by(Trouble::StaleList)
@@ -257,7 +258,8 @@ impl Way<'_> {
             return Err(reset());
         }
         let is_exec = self.asked.is_exec && response.status() == StatusCode::SWITCHING_PROTOCOLS;
-        let ends = exec.is_some() || self.faults.iter().any(Fault::ends_sessions);
+        let goes = |fault: &Fault| matches!(fault, Fault::ServerRestarts(_));
+        let ends = exec.is_some() || self.faults.iter().any(goes);
         match is_exec && ends {
             true => Ok(session::replaced(life.clone(), exec, head, response).await?),
             false => Ok(response),

@@ -59,15 +59,10 @@ pub enum JoinError {
     Taken(String),
     /// A node of that name is another simulator's, which still runs.
     #[error(
-        "node `{node}` is another simulator's, which still answers and renewed the node's lease {ago} s ago; \
+        "node `{0}` is another simulator's, which still answers and renewed the node's lease {1} s ago; \
          choose a prefix, or end the other"
     )]
-    Alive {
-        /// The node.
-        node: String,
-        /// How many seconds ago its lease was renewed.
-        ago: i64,
-    },
+    Alive(String, i64),
     /// The API server does not take a node.
     #[error("failed to register node `{0}`")]
     Register(String, #[source] kube::Error),

@@ -19,15 +19,11 @@ const REACHING: Duration = Duration::from_secs(10);
 /// Exec and logs will not work.
 #[derive(Debug, Error)]
 #[error(
-    "the API server does not reach the kubelet of `{node}` at {address}, so exec and logs will not \
-     work: {why}; simulated kubelets listen on loopback alone: the API server must run on the same machine, \
+    "the API server does not reach the kubelet of `{0}` at {1}, so exec and logs will not \
+     work: {2}; simulated kubelets listen on loopback alone: the API server must run on the same machine, \
      outside of containers with a network of their own"
 )]
-pub struct Unreached {
-    node: String,
-    address: String,
-    why: String,
-}
+pub struct Unreached(String, String, String);
 
 /// Asks for the log of a pod of the first node. Any answer of the kubelet shows that it was
 /// reached, also that there is no log; where no pod can be made nothing is known, and that is said
@@ -62,9 +58,9 @@ pub(super) async fn reached(cluster: &Cluster) -> Result<(), Unreached> {
         Err(_) => format!("no answer within {} s", REACHING.as_secs()),
         Ok(_) => return Ok(()),
     };
-    Err(Unreached {
-        node: node.clone(),
-        address: format!("{}:{}", state.view.address, state.view.kubelet_port),
+    Err(Unreached(
+        node.clone(),
+        format!("{}:{}", state.view.address, state.view.kubelet_port),
         why,
-    })
+    ))
 }

@@ -43,7 +43,7 @@ pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), 
             return Err(JoinError::Taken(name));
         }
         if let Some(ago) = alive(loopback, &cluster.client, &name).await {
-            return Err(JoinError::Alive { node: name, ago });
+            return Err(JoinError::Alive(name, ago));
         }
         left.insert(name, found.metadata.uid.unwrap_or_default());
     }

@@ -241,22 +241,12 @@ async fn projection(
         }
         let found = refer::data(cluster, run, DataKind::ConfigMap, &map.name, map.optional).await?;
         let words = "configmap references non-existent config key";
-        return chosen(
-            words,
-            found.unwrap_or_default(),
-            map.items.as_deref(),
-            map.optional,
-        );
+        let items = map.items.as_deref();
+        return chosen(words, found.unwrap_or_default(), items, map.optional);
     }
     if let Some(secret) = &source.secret {
-        let found = refer::data(
-            cluster,
-            run,
-            DataKind::Secret,
-            &secret.name,
-            secret.optional,
-        )
-        .await?;
+        let (kind, name) = (DataKind::Secret, &secret.name);
+        let found = refer::data(cluster, run, kind, name, secret.optional).await?;
         let words = "references non-existent secret key";
         let items = secret.items.as_deref();
         return chosen(words, found.unwrap_or_default(), items, secret.optional);

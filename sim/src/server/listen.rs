@@ -85,13 +85,8 @@ pub enum ServerError {
     #[error("nothing is recorded of Kubernetes {0}, but of {1}")]
     Version(String, String),
     /// The address cannot be listened at.
-    #[error("failed to listen at {address}")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error("failed to listen at {0}")]
+    Listen(SocketAddr, #[source] io::Error),
     /// It cannot have an object that it was to have from the start.
     #[error("{0}")]
     Object(String),
@@ -174,7 +169,7 @@ impl Server {
     /// Listens on a port of 127.0.0.1, any if it is 0; gives where.
     pub async fn listen(&self, port: u16) -> Result<SocketAddr, ServerError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let failed = |source| ServerError::Listen { address, source };
+        let failed = |source| ServerError::Listen(address, source);
         let loopback = &self.shared.kubelets.loopback;
         let listener = loopback.listen(Ipv4Addr::LOCALHOST, port).await;
         let listener = listener.map_err(failed)?;

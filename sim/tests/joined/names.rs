@@ -13,7 +13,7 @@ async fn nodes_of_a_simulator_that_lives_are_not_taken_over() {
     scene.joined.reached().await.expect("kubelets are reached");
     let options = options(Topology::hybrid(), &[], scene.node(""));
     let refused = join(scene.client.clone(), options).await.err();
-    let Some(JoinError::Alive { node, .. }) = refused else {
+    let Some(JoinError::Alive(node, _)) = refused else {
         panic!("{refused:?}")
     };
     assert_eq!(node, scene.node("linux-a"));

@@ -100,7 +100,7 @@ pub(in crate::cli) struct SimulateArgs {
 
 fn parse_fault(text: &str) -> Result<TimedFault, String> {
     text.parse().map_err(|error| match error {
-        UnknownFault::Name { .. } => {
+        UnknownFault::Name(..) => {
             format!("{error}\n  (`winconform simulate --list-faults` has all)")
         }
         // Where the name is right, only what is wrong with the rest is of use

@@ -137,7 +137,7 @@ fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) 
 /// What is wrong with the text of a fault, and what to do.
 fn unknown(text: &str, error: &UnknownFault) -> (String, Option<String>) {
     match error {
-        UnknownFault::Name { .. } => {
+        UnknownFault::Name(..) => {
             let hint = "`winconform demo --list-faults` has all, and how each is written";
             (error.to_string(), Some(hint.to_owned()))
         }

@@ -69,7 +69,7 @@ pub(super) async fn run(
 
 fn not_there(error: ServerError) -> CliError {
     match error {
-        ServerError::Listen { address, source } => CliError::Usage(format!(
+        ServerError::Listen(address, source) => CliError::Usage(format!(
             "cannot listen at {address}: {source}\n\
              (give `--serve` another port, or none: then it takes one that is free)"
         )),
