@@ -81,8 +81,8 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         }
         deleted(seen).await;
     };
+    // What the pod now says is known before anything is done about it
     tokio::select! {
-        // What the pod now says is known before anything is done about it
         biased;
         () = follow(run, &reporter, &mut told) => {}
         () = reports => {}
