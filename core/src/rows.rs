@@ -5,6 +5,13 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+/// The rows of the only table.
+pub(crate) fn listed<T: DeserializeOwned>(table: &str) -> Vec<T> {
+    let rows: Vec<T> = serde_saphyr::from_str(table).expect("rows");
+    assert!(!rows.is_empty(), "there are no rows");
+    rows
+}
+
 /// The rows of the table of that name.
 pub(crate) fn rows<T: DeserializeOwned>(tables: &str, name: &str) -> Vec<T> {
     let mut tables: BTreeMap<String, Json> = serde_saphyr::from_str(tables).expect("tables");

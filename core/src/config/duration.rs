@@ -13,12 +13,18 @@ pub enum DurationError {
     /// It is nothing, or less.
     #[error("more than nothing, such as `30s`")]
     Nothing,
+    /// It is longer than any run, and what is counted from it could overflow.
+    #[error("a year at most")]
+    TooLong,
 }
 
-/// Reads `30s`, `20m`, `1h 30m`: more than nothing.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// Reads `30s`, `20m`, `1h 30m`: more than nothing, and a year at most.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let signed: SignedDuration = text.parse().map_err(|_| DurationError::Unreadable)?;
     match Duration::try_from(signed) {
+        Ok(duration) if duration > LONGEST => Err(DurationError::TooLong),
         Ok(duration) if !duration.is_zero() => Ok(duration),
         Ok(_) | Err(_) => Err(DurationError::Nothing),
     }
@@ -61,6 +67,10 @@ mod tests {
         }
         for text in ["-5m", "5m ago", "0s"] {
             assert_eq!(parse_duration(text), Err(DurationError::Nothing), "{text}");
+        }
+        assert_eq!(parse_duration("8784h"), Ok(LONGEST));
+        for text in ["8784h 1s", "2562047788015215h"] {
+            assert_eq!(parse_duration(text), Err(DurationError::TooLong), "{text}");
         }
     }
 

@@ -185,11 +185,11 @@ mod tests {
     use serde_json::{Map, Value as Json};
 
     use super::super::values;
+    use crate::rows::listed;
 
     #[test]
     fn the_second_family_is_told_by_the_signs_of_it() {
-        let rows: Vec<Map<String, Json>> =
-            serde_saphyr::from_str(include_str!("family.yaml")).expect("rows");
+        let rows: Vec<Map<String, Json>> = listed(include_str!("family.yaml"));
         for mut row in rows {
             let second = row.remove("second").expect("what it is");
             let told = format!("{:?}", values::facts(&row).second_family());

@@ -358,6 +358,7 @@ mod tests {
     use super::*;
     use crate::claims::Pattern;
     use crate::facts::{IpFamily, WindowsBuild, values};
+    use crate::rows::listed;
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test, Workload};
 
@@ -422,8 +423,9 @@ mod tests {
         win: Json,
         #[serde(default)]
         facts: Map<String, Json>,
-        #[serde(default)]
-        config: String,
+        config: Option<String>,
+        /// How many checks that are.
+        count: Option<usize>,
         /// What the fate of each is said with.
         #[serde(default)]
         says: String,
@@ -444,7 +446,7 @@ mod tests {
 
     #[test]
     fn each_check_is_said_what_its_row_says() {
-        let rows: Vec<Row> = serde_saphyr::from_str(include_str!("fates.yaml")).expect("rows");
+        let rows: Vec<Row> = listed(include_str!("fates.yaml"));
         let mut wrong = Vec::new();
         for row in rows {
             let mut all = json!(facts("v1.37.0", hybrid(&row.win)));
@@ -455,11 +457,19 @@ mod tests {
             }
             let facts: Facts = serde_json::from_value(all).expect("facts");
             let mut found = Vec::new();
-            let config = crate::config::read("config.yaml", &row.config, &mut found);
+            let config = row.config.as_deref().unwrap_or("{}");
+            let config = crate::config::read("config.yaml", config, &mut found);
+            assert_eq!(found, Vec::new(), "{}", row.of);
             let of = Pattern::parse(&row.of).expect("a pattern");
             let mut checks = plan(suites(), &facts, &config).checks;
             checks.retain(|check| of.covers(check.id.as_str()));
             assert!(!checks.is_empty(), "{}", row.of);
+            assert_eq!(
+                row.count.unwrap_or(checks.len()),
+                checks.len(),
+                "{}",
+                row.of
+            );
             let is_other = |check: &Check| {
                 let said = said(&check.fate);
                 let never = row.never.as_ref().is_some_and(|never| said.contains(never));

@@ -423,6 +423,7 @@ fn read_slice(slice: &Json) -> Vec<EndpointSeen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::listed;
     use crate::way::{ApiReply, Standing};
     use serde_json::json;
 
@@ -453,7 +454,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_tells_what_its_row_says() {
-        let rows: Vec<Row> = serde_saphyr::from_str(include_str!("state.yaml")).expect("rows");
+        let rows: Vec<Row> = listed(include_str!("state.yaml"));
         let standing = Standing::default();
         let image = Some("web:2022");
         let at = Bound {

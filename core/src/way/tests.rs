@@ -722,11 +722,12 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
                     fixture.second = Some(Served::default());
                 }
             }
-            _ => {
+            "nodes" => {
                 for node in &mut standing.nodes {
                     node.addresses.remove(0);
                 }
             }
+            other => panic!("nothing is without {other}"),
         };
         let ask = http(WinWebserver, target(&row.target));
         let read = |at: &Bound<'_>| {

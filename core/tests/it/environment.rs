@@ -19,6 +19,7 @@ use winconform_core::way::{
 };
 
 use crate::claims::project_suites;
+use crate::rows::listed;
 
 /// What a check came to, with the observation or the reason why there is none.
 type Outcome = (Kind, Verdict, Json);
@@ -40,7 +41,7 @@ struct Row {
 
 #[test]
 fn each_row_turns_what_it_names_and_nothing_else() {
-    let rows: Vec<Row> = serde_saphyr::from_str(include_str!("environment.yaml")).expect("rows");
+    let rows: Vec<Row> = listed(include_str!("environment.yaml"));
     let suites = env_suites();
     let healthy = outcomes(&suites, &healthy());
     let mut wrong = Vec::new();

@@ -11,6 +11,8 @@ mod junit;
 mod preflight;
 mod products;
 mod record;
+#[path = "../../src/rows.rs"]
+mod rows;
 mod runs;
 mod select;
 mod terminal;

@@ -18,6 +18,16 @@ use crate::runs::{self, Recorder, at, facts, planned, saw};
 /// The lines of `every-event.jsonl`: every kind of event, with what tests an encoding.
 #[test]
 fn every_event_is_read_back_as_written() {
+    let none = serde_json::from_str::<Event>("\"none\"").expect_err("no kind of event");
+    // It names all that there are
+    let none = none.to_string();
+    for kind in none.split('`').skip(3).step_by(2) {
+        let kind = format!("\"event\":{{\"{kind}\"").replace("{\"kept", "\"kept");
+        assert!(
+            runs::recorded("every-event").text().contains(&kind),
+            "{kind}"
+        );
+    }
     for text in runs::recorded("every-event").text().split_inclusive('\n') {
         let line: Line = serde_json::from_str(text).expect("a line");
         assert_eq!(to_line(&line).expect("a line"), text);

@@ -1,11 +1,9 @@
 //! What is selected of a plan, and of the claims.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
 use winconform_core::config::{Config, Waiver};
 use winconform_core::document::{Diagnostic, Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
@@ -15,16 +13,11 @@ use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
 
 use crate::claims;
+use crate::rows::rows;
 use crate::runs;
 
 /// Tables of terms, each with what comes of it.
 const TABLES: &str = include_str!("select.yaml");
-
-fn rows<T: DeserializeOwned>(tables: &str, name: &str) -> Vec<T> {
-    let mut tables: BTreeMap<String, Json> = serde_saphyr::from_str(tables).expect("tables");
-    let rows = tables.remove(name).expect("a table of that name");
-    serde_json::from_value(rows).expect("rows")
-}
 
 /// Read once: properties ask for them often.
 static SUITES: LazyLock<Suites> = LazyLock::new(claims::suites);

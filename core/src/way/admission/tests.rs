@@ -61,9 +61,11 @@ impl Row {
             match what.as_str() {
                 "os" => ask.os = value.as_str().map(str::to_owned),
                 "with" => ask.with = value.clone(),
-                "change" => ask.change = Change::Resize,
-                "container" => ask.container = ContainerKind::Container,
-                other => panic!("{other} is nothing of a look"),
+                "change" if *value == "resize" => ask.change = Change::Resize,
+                "container" => {
+                    ask.container = serde_json::from_value(value.clone()).expect("a container");
+                }
+                other => panic!("{other}: {value} is nothing of a look"),
             }
         }
         ask

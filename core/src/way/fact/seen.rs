@@ -384,6 +384,7 @@ fn join<T: fmt::Display>(f: &mut fmt::Formatter<'_>, parts: &[T], between: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::listed;
 
     #[test]
     fn what_a_fact_shows_has_words() {
@@ -393,7 +394,7 @@ mod tests {
             saw: Saw,
             words: String,
         }
-        let rows: Vec<Row> = serde_saphyr::from_str(include_str!("seen.yaml")).expect("rows");
+        let rows: Vec<Row> = listed(include_str!("seen.yaml"));
         for Row { saw, words } in rows {
             assert_eq!(saw.to_string(), words);
         }

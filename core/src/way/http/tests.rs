@@ -55,7 +55,8 @@ fn expectation(written: &Json) -> HttpExpect {
     let (status, page) = (200, "ok".to_owned());
     match written.as_str() {
         Some("reached") => HttpExpect::Reached,
-        Some(_) => HttpExpect::Answers { status, body: page },
+        Some("answers") => HttpExpect::Answers { status, body: page },
+        Some(other) => panic!("{other} is not expected"),
         None => HttpExpect::Fails {
             classes: serde_json::from_value(written.clone()).expect("classes"),
             status,

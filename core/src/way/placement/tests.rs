@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
+use crate::rows::listed;
 use crate::way::{ApiReply, Standing};
 use serde::Deserialize;
 use serde_json::json;
@@ -131,7 +132,7 @@ impl Row {
 
 #[test]
 fn what_became_of_a_pod_compares_as_its_row_says() {
-    let rows: Vec<Row> = serde_saphyr::from_str(include_str!("tests.yaml")).expect("rows");
+    let rows: Vec<Row> = listed(include_str!("tests.yaml"));
     for row in rows {
         let taints = if row.untainted { vec![] } else { vec![taint()] };
         let seen = seen_among(nodes(&taints), PlacedPod::Plain, &json!([row.pod()]));
