@@ -292,7 +292,7 @@ fn a_report_is_printed_in_the_form_asked_for() {
     assert!(said("junit").stdout.starts_with("<?xml"));
     assert!(said("text").stdout.starts_with("winconform 0\n"));
     check("arguments-report-format", &said("html").errors());
-    for deadline in ["20", "0s", "-1m"] {
+    for deadline in ["20", "0s", "-1m", "2562047788015215h"] {
         let said = tool.run(&["run", &format!("--deadline={deadline}")]);
         check(&format!("arguments-deadline{deadline}"), &said.errors());
     }
