@@ -63,10 +63,10 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     // What is reported beside the very record that is not gone on with is not withdrawn
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
-    let finished = reported(&journal, finished, folder, args.format, screen)?;
+    let finished = reported(&journal, finished, folder, args.format, screen);
     let view = read(&journal.text());
     let left = view.as_ref().is_ok_and(|view| !view.left().is_empty());
-    if finished.abandoned || left {
+    if left || finished.as_ref().is_ok_and(|finished| finished.abandoned) {
         let what = match view.is_ok_and(|view| view.kept) {
             true => "What the run created is left, as was asked for.",
             false => "Something may be left.",
@@ -79,7 +79,7 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     if let Some(earlier) = &earlier {
         tell_of_remains(earlier, &cleanup, screen);
     }
-    Ok(finished.exit.code())
+    Ok(finished?.exit.code())
 }
 
 /// The record of a run that is about to begin, in the place of whose reports its own will be, and what tells of

@@ -1,7 +1,7 @@
 //! Cleaning up after runs that were killed: once it is sure that they are dead, and while no other
 //! can begin.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use winconform_core::way::Trouble;
@@ -38,8 +38,7 @@ pub async fn cleanup(
     mut tell: impl FnMut(Cleaning),
 ) -> Result<Removed, CleanupError> {
     // A live run renews its Lease: whoever can take it over knows that it is dead
-    let there = async || lease_names(api, run).await.map_err(CleanupError::Held);
-    let mut names: BTreeSet<_> = there().await?;
+    let mut names = lease_names(api, run).await.map_err(CleanupError::Held)?;
     if !names.is_empty() {
         tell(Cleaning::Waits);
     }
@@ -58,11 +57,13 @@ pub async fn cleanup(
     }
     // One with an id of its own may have begun while we waited
     if refused.is_none() {
-        let now = there().await?;
-        refused = now.difference(&names).next().map(|name| LeaseError::Held {
-            name: name.clone(),
-            holder: "a run that has just begun".to_owned(),
-        });
+        refused = match lease_names(api, run).await {
+            Ok(now) => now.difference(&names).next().map(|name| LeaseError::Held {
+                name: name.clone(),
+                holder: "a run that has just begun".to_owned(),
+            }),
+            Err(error) => Some(error),
+        };
     }
     let removed = match refused {
         Some(error) => Err(CleanupError::Held(error)),

@@ -134,7 +134,16 @@ pub async fn acquire(
         lease: durations.lease,
         renewal: durations.lease_renewal,
     };
-    let (mark, asked) = keeper.acquire().await?;
+    let (mark, asked) = match keeper.acquire().await {
+        Ok(taken) => taken,
+        Err(error) => {
+            // It may have come to be, and be ours; if it cannot be removed it dies by itself
+            if matches!(error, LeaseError::Trouble { .. }) {
+                let _ = delete_lease(&keeper.api, name, holder).await;
+            }
+            return Err(error);
+        }
+    };
     api.hold(Hold::Until(asked + keeper.lease));
     let (send, lost) = watch::channel(None);
     let stop = CancellationToken::new();

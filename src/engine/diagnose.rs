@@ -24,6 +24,7 @@ use super::evidence::{name_of, node_of, node_status, status, told};
 use super::hindered::belongs;
 use super::journal::Journal;
 use super::manifest::{self, prober};
+use super::reasons::signalled;
 use crate::cluster::kinds::PODS;
 use crate::cluster::labels;
 use crate::cluster::status::{containers, is, text};
@@ -114,7 +115,7 @@ pub(super) async fn diagnose(
     };
     tokio::select! {
         biased;
-        Ok(_) = signals.wait_for(|count| *count >= 1) => {}
+        () = signalled(&mut signals, 1) => {}
         _ = timeout(api.durations().diagnose, looking) => {}
     }
 }

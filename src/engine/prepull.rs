@@ -2,11 +2,12 @@
 //! once.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use ordered_watch as watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +21,8 @@ use super::access;
 use super::fixtures::Fixtures;
 use super::journal::Journal;
 use super::manifest;
-use super::reasons::lost;
-use super::run::{self, Life, RunError, RunOptions};
+use super::reasons::{lost, signalled};
+use super::run::{self, Life, RunError, RunOptions, said};
 use super::stands::{as_trouble, ended};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
@@ -82,7 +83,7 @@ pub async fn prepull(
     };
     let taken = tokio::select! {
         biased;
-        Ok(_) = signals.wait_for(|count| *count >= 1) => None,
+        () = signalled(&mut signals, 1) => None,
         taken = take_lease(cluster, options) => Some(taken?),
     };
     let Some(lease) = taken else {
@@ -99,18 +100,23 @@ pub async fn prepull(
     let nodes = Arc::default();
     let fixtures = run::fixtures(life, pools, nodes, pods);
     let mut left = by_pod(wanted);
+    let mut panic = None;
     let ended_by = {
-        let mut pulling = pin!(pull_all(fixtures, &mut left, &cancel, tell));
+        let pulling = AssertUnwindSafe(pull_all(fixtures, &mut left, &cancel, tell));
+        let mut pulling = pin!(pulling.catch_unwind());
         let ended_by = tokio::select! {
             biased;
-            Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
+            () = signalled(&mut signals, 1) => Some(EndedBy::Signal),
             why = lost(Some(lease.lost())) => Some(EndedBy::Lease(why)),
-            () = &mut pulling => None,
+            pulled = &mut pulling => {
+                panic = pulled.err();
+                None
+            }
         };
         if ended_by.is_some() {
             // What was sent must not come to be after it was looked for
             cancel.cancel();
-            pulling.await;
+            panic = pulling.await.err();
         }
         ended_by
     };
@@ -119,6 +125,9 @@ pub async fn prepull(
     tracker.close();
     tracker.wait().await;
     let torn_down = tear_down(life, Some(lease)).await;
+    if let Some(panic) = panic {
+        return Err(RunError::Panicked(said(&*panic)));
+    }
     Ok(Prepulled {
         missing,
         ended_by,

@@ -90,8 +90,8 @@ pub enum RunError {
     /// A fault of ours.
     #[error("read the manifests built in")]
     Manifest(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The record's file took no more. What was created has been removed.
-    #[error("keep the record; the run was ended and what it had created was removed")]
+    /// The record's file took no more. The run was ended, and torn down.
+    #[error("keep the record, without which the run was ended")]
     Journal(#[source] JournalError),
     /// The record of this very run does not read back.
     #[error("read back the record of this run")]
@@ -167,7 +167,7 @@ pub(super) struct Life<'r> {
 }
 
 /// What a panic says.
-fn said(panic: &(dyn Any + Send)) -> String {
+pub(super) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic").to_owned()
@@ -250,7 +250,8 @@ async fn live(
         spans.passed(taking);
     }
     if let Err(failure) = journal.publish() {
-        tear_down(life, lease).await;
+        let torn_down = tear_down(life, lease).await;
+        let _ = journal.write(Event::TornDown(torn_down));
         return Err(RunError::Journal(failure));
     }
     // An abandoned run begins nothing more, either
@@ -362,40 +363,27 @@ fn ended(life: Life<'_>) -> Result<Finished, RunError> {
 
 /// Ends a run that could not take its Lease.
 async fn not_let_in(life: Life<'_>, error: &RunError) {
-    // After trouble it may have come to be, and be ours
-    let unsure = matches!(
-        error,
-        RunError::Lease {
-            source: LeaseError::Trouble { .. },
-            ..
-        }
-    );
     // The first lines: what to do next is said to whoever is at the terminal
     let why = causes(error).skip(1).map(ToString::to_string);
     let why: Vec<_> = why
         .filter_map(|why| Some(why.lines().next()?.to_owned()))
         .collect();
     let by = format!("a Lease that it could not take: {}", why.join(": "));
-    let _ = not_begun(life, Stop::By(by), unsure).await;
+    let _ = not_begun(life, Stop::By(by)).await;
 }
 
 /// Ends a run that was told to before it had a plan; what it has to report is its own.
 async fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
-    let finished = not_begun(life, by, false).await?;
+    let finished = not_begun(life, by).await?;
     life.journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
 
-/// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has
-/// come to be, it looks for it and removes it.
-async fn not_begun(life: Life<'_>, by: Stop, unsure: bool) -> Result<Finished, RunError> {
-    let torn_down = match unsure {
-        true => tear_down(life, None).await,
-        false => TornDown::default(),
-    };
+/// Puts on record that a run ended before anything was created.
+async fn not_begun(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
     // A failure to write is kept by the journal
     let _ = life.journal.write(by.event());
-    let _ = life.journal.write(Event::TornDown(torn_down));
+    let _ = life.journal.write(Event::TornDown(TornDown::default()));
     ended(life)
 }
 
