@@ -68,7 +68,7 @@ fn shows(row: &Row) -> Outcome {
         }
     };
     products::shows(view, row)?;
-    products::is_about(view, row)?;
+    products::is_about(view, row, healthy)?;
     says(view, row)?;
     tells(view, row, healthy)
 }
@@ -92,13 +92,19 @@ fn says(view: &RunView, row: &Row) -> Outcome {
 /// What a run sees of a row.
 pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     within_of(Nodes::of_row(&row.topology), 1, async |world: &World| {
-        if let Ok(fault) = row.fault.parse() {
+        if let Ok(fault) = row.fault.parse::<ProductFault>() {
+            let misfits = [fault.clone()].into_iter().collect::<FaultPlan>();
+            let misfits = misfits.misfits(&Nodes::of_row(&row.topology).topology(), "");
+            if !misfits.is_empty() {
+                return Err(format!("{} is nowhere: {misfits:?}", row.fault));
+            }
             world.joined.faults().set(fault);
         }
         world.joined.shown().await;
         objects::change(&world.cluster().api, &row.objects).await?;
         let before = kept(world.objects(), row);
-        let of_the_way = row.fault.parse().into_iter().collect();
+        let of_the_way: Vec<_> = row.fault.parse().into_iter().collect();
+        let is_of_the_way = !of_the_way.is_empty();
         let interference = Interference::new(of_the_way, 1);
         let client = interference.before(&world.server.client());
         let client = refusing(mutating(client, &[&row.fault]), &row.fault);
@@ -114,6 +120,11 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         let cluster = world.behind(client);
         let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;
         let view = ran.view()?;
+        // A row that turns nothing has no other sign of its fault
+        let shows = row.turns.patterns().next().is_some() || !row.tells.is_empty();
+        if !shows && is_of_the_way && interference.hits() == 0 {
+            return Err(format!("{} meets no request", row.fault));
+        }
         // Objects that are otherwise are not left alone by those whose they are
         if row.objects.is_empty() {
             world.cleared(&view).await?;
@@ -150,15 +161,15 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
         let named = patterns.iter().position(|pattern| pattern.covers(id));
-        if let Some(at) = named {
-            idle.remove(&at);
-        }
         let Some(before) = before.get(id) else {
             continue;
         };
-        let is_kept = is_recorded(before) && is_recorded(check);
-        if named.is_none() && !is_kept {
+        // What is skipped or untold observes nothing
+        if !is_recorded(before) || !is_recorded(check) {
             continue;
+        }
+        if let Some(at) = named {
+            idle.remove(&at);
         }
         let (now, before) = (observed(check), observed(before));
         if (now == before) == named.is_some() {

@@ -47,16 +47,20 @@ pub(crate) fn shows(view: &RunView, row: &Row) -> Result<(), String> {
     }
 }
 
-/// Whether every pattern of the row is about some check of a run, which need not have the checks of other areas
-/// than the row's.
+/// Whether every pattern of the row is about some check of a run; one of an area that the run does not have,
+/// about one of a healthy run.
 #[allow(dead_code, reason = "real servers are not asked for everything")]
-pub(crate) fn is_about(view: &RunView, row: &Row) -> Result<(), String> {
+pub(crate) fn is_about(view: &RunView, row: &Row, healthy: &RunView) -> Result<(), String> {
     let seen = verdicts(view);
     let turns = row.turns.idle(seen.keys().copied());
     let by_chance = row.by_chance.idle(seen.keys().copied());
     let idle = turns.into_iter().chain(by_chance);
+    let is_in = |view: &RunView, pattern: &Pattern| {
+        let mut checks = view.checks.values();
+        checks.any(|check| pattern.covers(check.planned.id.as_str()))
+    };
     let idle: Vec<_> = idle
-        .filter(|pattern| is_looked_at(view, row, pattern))
+        .filter(|pattern| is_looked_at(view, row, pattern) || !is_in(healthy, pattern))
         .map(|pattern| format!("nothing is {pattern}"))
         .collect();
     match idle.as_slice() {

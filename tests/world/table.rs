@@ -189,11 +189,14 @@ impl<T> Ordered<T> {
         self.0.iter().map(|(pattern, what)| (pattern, what))
     }
 
-    /// Whether a pattern begins with this.
+    /// Whether a pattern may be about checks whose names begin so.
     #[allow(dead_code, reason = "real servers are looked at as a whole")]
     pub(crate) fn has(&self, begin: &str) -> bool {
         let mut names = self.0.iter().map(|(pattern, _)| pattern.to_string());
-        names.any(|name| name.starts_with(begin))
+        names.any(|name| {
+            let name = name.split(['[', '*']).next().unwrap_or_default();
+            name.starts_with(begin) || !name.is_empty() && begin.starts_with(name)
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The kinds of product faults, what each does and what it changes.
+//! The kinds of product faults, and the line of the catalogue of each.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -143,11 +143,11 @@ pub enum FaultKind {
 
 /// The lines of the catalogue, in the order of the kinds.
 pub(super) static CATALOGUE: LazyLock<Vec<FaultInfo>> = LazyLock::new(|| {
-    let told: BTreeMap<String, (Parameter, String)> =
+    let mut told: BTreeMap<String, (Parameter, String)> =
         serde_saphyr::from_str(include_str!("kinds.yaml")).expect("kinds.yaml is whole");
     let info = |kind: FaultKind| {
         let name = <&str>::from(kind);
-        let (parameter, what) = told.get(name).expect("kinds.yaml has every kind").clone();
+        let (parameter, what) = told.remove(name).expect("kinds.yaml has every kind");
         FaultInfo {
             kind,
             name,
@@ -155,7 +155,9 @@ pub(super) static CATALOGUE: LazyLock<Vec<FaultInfo>> = LazyLock::new(|| {
             what,
         }
     };
-    FaultKind::iter().map(info).collect()
+    let all = FaultKind::iter().map(info).collect();
+    assert!(told.is_empty(), "no kinds: {told:?}");
+    all
 });
 
 impl FaultKind {

@@ -3,11 +3,14 @@
 
 use std::str::FromStr;
 
+use strum::VariantNames;
+
 use super::field::{FieldError, FieldPath};
 use super::trouble::Trouble;
 
 /// One thing that is wrong on the way to a server, written `NAME` or `NAME=PARAMETER`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Fault {
     /// Trouble between harness and server, which says nothing about the cluster; and the share of the
@@ -25,6 +28,7 @@ pub enum Fault {
     /// A `ValidatingAdmissionPolicy` refuses whatever is created or changed of a resource; and whether its
     /// validation gives `Forbidden` as its reason, which makes 403, or none, which makes 422 and `Invalid`
     /// (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
+    #[strum(serialize = "admission-refuses")]
     PolicyRefuses(Resources, bool),
     /// A validating webhook refuses whatever is created or changed of a resource; and whether it states
     /// 403, as those of controller-runtime do, or no code, which becomes 400.
@@ -34,6 +38,7 @@ pub enum Fault {
     /// A mutating webhook that is called for a resource has side effects, and so no dry run gets past it.
     WebhookNoDryRun(Resources),
     /// RBAC allows nothing on a resource.
+    #[strum(serialize = "answers-403")]
     Answers403(Resources),
     /// The client's token expires after so many requests.
     TokenExpires(u64),
@@ -73,6 +78,13 @@ pub enum FaultError {
     /// The field of an admission fault cannot be read.
     #[error(transparent)]
     Field(#[from] FieldError),
+}
+
+impl Fault {
+    /// The names of all but those that are trouble alone.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::VARIANTS[1..].iter().copied()
+    }
 }
 
 impl FromStr for Fault {

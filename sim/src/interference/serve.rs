@@ -101,7 +101,10 @@ pub(super) async fn answer(
             std::mem::take(&mut *locked(&shared.life)).cancel();
             return Err(reset());
         }
-        Uptime::Away => return Err(reset()),
+        Uptime::Away => {
+            shared.hit();
+            return Err(reset());
+        }
     };
     if hit.is_some() {
         shared.hit();

@@ -1,5 +1,6 @@
 //! A connection to a node that may die under it: with a node that vanishes or boots, each connection
-//! falls silent, and ends once the node is there again and knows nothing of it (RFC 9293, 3.5.2).
+//! falls silent, and ends once the node is there again and knows nothing of it. A real one is reset then
+//! (RFC 9293, 3.5.2); this one just ends.
 
 use std::sync::Arc;
 
@@ -37,7 +38,10 @@ pub(super) fn wire(
             biased;
             () = dies => all.heard(&own).await,
             () = up => {}
-            _ = copy(&mut from_node, &mut to_client) => {}
+            _ = copy(&mut from_node, &mut to_client) => {
+                // TLS says that it ends
+                let _ = to_client.shutdown().await;
+            }
         }
     });
     near

@@ -136,13 +136,37 @@ async fn a_fault_of_a_namespace_is_of_its_pods_alone_and_heals() {
     }
 }
 
+/// What the nodes say of themselves, without what is of times and boots.
+fn nodes(scene: &Scene) -> Vec<Value> {
+    let state = scene.stub.state();
+    let nodes = state.objects.iter();
+    let nodes = nodes.filter(|(path, _)| path.starts_with("/api/v1/nodes/"));
+    let said = nodes.map(|(_, node)| {
+        let mut node = node.clone();
+        let conditions = node["status"]["conditions"].as_array_mut();
+        for condition in conditions.into_iter().flatten() {
+            condition["lastHeartbeatTime"].take();
+            condition["lastTransitionTime"].take();
+        }
+        node["status"]["nodeInfo"]["bootID"].take();
+        let metadata = &node["metadata"];
+        json!([
+            metadata["labels"],
+            metadata["annotations"],
+            node["spec"],
+            node["status"]
+        ])
+    });
+    said.collect()
+}
+
 /// One in each of its pods, and whatever else can be wrong with it.
 #[tokio::test(start_paused = true)]
 async fn every_fault_of_a_node_heals() {
     let scene = Scene::begin().await;
     create(&scene, "test", "healthy");
     scene.pass(90).await;
-    let healthy = seen(&scene, &[("test", "healthy")]).await;
+    let healthy = (nodes(&scene), seen(&scene, &[("test", "healthy")]).await);
     scene.end().await;
     let mut tried = 0;
     for info in ProductFault::catalogue() {
@@ -157,9 +181,11 @@ async fn every_fault_of_a_node_heals() {
         scene.pass(90).await;
         scene.lift(&fault);
         scene.pass(600).await;
+        let under = scene.pod("under")["status"]["phase"].clone();
+        assert_ne!(under, "Pending", "{fault}");
         create(&scene, "test", "after");
         scene.pass(90).await;
-        let after = seen(&scene, &[("test", "after")]).await;
+        let after = (nodes(&scene), seen(&scene, &[("test", "after")]).await);
         assert_eq!(after, healthy, "{fault}");
         scene.end().await;
     }
