@@ -6,48 +6,40 @@
 
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
+
 /// Lines of a file without its tests.
 const LONGEST: usize = 450;
 
 const FOLDERS: [&str; 3] = ["core/src/", "src/", "sim/src/"];
 
-/// What must not be used below a folder but in some of its files, and what to do instead.
-const BANS: [(&str, &[&str], &[&str], &str); 4] = [
+/// What must not be used below a folder but in files whose path begins so, and what to do instead.
+const BANS: [(&str, &str, &[&str], &str); 4] = [
     (
         "core/src/",
-        &[
-            "std::env",
-            "std::fs",
-            "std::process",
-            "std::thread",
-            "io::stdin",
-            "TcpListener",
-            "TcpStream",
-            "UdpSocket",
-        ],
+        r"\b(std::(env|fs|process|thread)|io::stdin|TcpListener|TcpStream|UdpSocket)\b",
         &[],
         "core does no I/O: let the root ask, and take the answer as data",
     ),
     (
         "core/src/",
-        &["Instant::now", "SystemTime", "Timestamp::now", "Zoned::now"],
+        r"\b(Instant::now|SystemTime|Timestamp::now|Zoned::now)\b",
         &[],
         "core has no clock: take the time as an argument",
     ),
     (
         "src/",
-        &["kube", "k8s_openapi"],
+        r"(^|[^:\w])(kube|k8s_openapi)(::|;)",
         &["src/cluster/", "src/transport/", "src/cli/simulate.rs"],
         "kube types stay in src/cluster and src/transport: give it a method there",
     ),
     (
         "src/",
-        &["hybrid_sim"],
+        r"(^|[^:\w])hybrid_sim(::|;)",
         &[
             "src/cli/args/simulated.rs",
             "src/cli/error.rs",
-            "src/cli/demo.rs",
-            "src/cli/demo/",
+            "src/cli/demo",
             "src/cli/simulate.rs",
             // What `simulate --topology FILE` reads
             "src/cli/topology.rs",
@@ -60,14 +52,13 @@ const BANS: [(&str, &[&str], &[&str], &str); 4] = [
 /// `winconform-core`, then … here.`
 fn order(folder: &str) -> Vec<String> {
     let page = read(&root().join("src/lib.rs")).replace("\n//!", "");
-    let (_, paragraph) = page.split_once("One direction:").expect("the order");
-    let (core, rest) = paragraph
-        .split_once("`winconform-core`")
-        .expect("core's modules first");
-    let (own, _) = rest.split_once("here.").expect("the root's modules");
+    let parts = Regex::new("One direction:(.*)`winconform-core`(.*?)here\\.").expect("a pattern");
+    let parts = parts
+        .captures(&page)
+        .expect("the order of core's modules, then the root's");
     let names = match folder {
-        "core/src/" => core,
-        "src/" => own,
+        "core/src/" => &parts[1],
+        "src/" => &parts[2],
         _ => "",
     };
     let names = names.split('`').skip(1).step_by(2);
@@ -83,14 +74,12 @@ fn wrong(folder: &str, file: &str, source: &str, order: &[String]) -> Vec<String
         let what = format!("{length} lines without tests; {LONGEST} at most");
         found.push(format!("{file}: {what}: which two concepts are in it?"));
     }
-    for (of, names, except, hint) in BANS {
-        if of != folder || except.iter().any(|place| file.starts_with(place)) {
-            continue;
-        }
-        for name in names {
-            let uses = paths(&code, name).filter(|(_, rest)| !rest.starts_with(is_of_name));
-            let uses = uses.filter(|(_, rest)| !is_crate(name) || is_path(rest));
-            found.extend(uses.map(|(line, _)| format!("{file}:{line}: uses `{name}`: {hint}")));
+    for (_, names, _, hint) in BANS.iter().filter(|(of, _, except, _)| {
+        *of == folder && !except.iter().any(|place| file.starts_with(place))
+    }) {
+        for (line, used) in used(&code, names) {
+            let used = used.trim_matches(|c: char| !c.is_alphanumeric());
+            found.push(format!("{file}:{line}: uses `{used}`: {hint}"));
         }
     }
     let module = file.strip_prefix(folder).expect("a file of the folder");
@@ -101,70 +90,38 @@ fn wrong(folder: &str, file: &str, source: &str, order: &[String]) -> Vec<String
     if order.is_empty() || ["lib", "main"].contains(&module) {
         return found;
     }
-    for root in ["crate::".to_owned(), "super::".repeat(depth)] {
-        for (line, rest) in paths(&code, &root) {
-            let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
-            let used = &rest[..end];
-            // Items of lib.rs itself are no modules
-            let is_before = place(used).is_some() && place(used) < place(module);
-            if used != module && !used.starts_with(is_upper) && !is_before {
-                let order = order.join(" → ");
-                found.push(format!(
-                    "{file}:{line}: `{module}` uses `{used}`; the order is {order}, a `use` for each"
-                ));
-            }
+    // Items of lib.rs itself are no modules
+    let outside = format!(r"\b(crate|super(::super){{{}}})::[a-z_]\w*", depth - 1);
+    for (line, path) in used(&code, &outside) {
+        let used = path.rsplit("::").next().unwrap_or_default();
+        let is_before = place(used).is_some() && place(used) < place(module);
+        if used != module && used != "super" && !is_before {
+            let order = order.join(" → ");
+            found.push(format!(
+                "{file}:{line}: `{module}` uses `{used}`; the order is {order}, a `use` for each"
+            ));
         }
     }
     found
 }
 
-/// Where a path begins so, by its line, with what follows.
-fn paths<'c>(code: &'c str, begin: &str) -> impl Iterator<Item = (usize, &'c str)> {
-    let all = code.match_indices(begin).map(|(at, found)| {
-        let (before, rest) = (&code[..at], &code[at + found.len()..]);
-        (before, rest)
-    });
-    // A crate stands behind no other path
-    let is_crate = is_crate(begin);
-    let apart = move |before: &str| match before.ends_with("::") {
-        true => !is_crate,
-        false => !before.ends_with(is_of_name),
-    };
-    let all = all.filter(move |(before, _)| apart(before));
-    all.map(|(before, rest)| (before.lines().count().max(1), rest))
-}
-
-fn is_crate(name: &str) -> bool {
-    !name.contains("::") && !name.starts_with(is_upper)
-}
-
-/// Whether a name is followed by more of its path, or ends a `use`.
-fn is_path(rest: &str) -> bool {
-    rest.starts_with("::") || rest.starts_with(';')
-}
-
-fn is_of_name(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
-}
-
-fn is_upper(c: char) -> bool {
-    c.is_uppercase()
+/// What of the code is so, by its line.
+fn used<'c>(code: &'c str, pattern: &str) -> Vec<(usize, &'c str)> {
+    let pattern = Regex::new(&format!("(?m){pattern}")).expect("a pattern");
+    let line = |at: usize| code[..at].lines().count().max(1);
+    let all = pattern.find_iter(code);
+    all.map(|found| (line(found.end()), found.as_str()))
+        .collect()
 }
 
 /// A source up to its tests, which end a file, its comments blank.
 fn code(source: &str) -> String {
-    let items = source.match_indices("#[cfg(test)]\n");
-    let mut modules = items.filter(|(at, _)| {
-        let line = source[*at..].lines().nth(1);
-        line.is_some_and(|line| line.contains("mod ") && line.ends_with('{'))
-    });
-    let end = modules.next().map_or(source.len(), |(at, _)| at);
-    let lines = source[..end].lines();
-    let lines = lines.map(|line| match line.trim_start().starts_with("//") {
-        true => "",
-        false => line,
-    });
-    lines.flat_map(|line| [line, "\n"]).collect()
+    let tests = Regex::new(r"#\[cfg\(test\)\]\n.*\bmod \w+ \{\n").expect("a pattern");
+    let end = tests
+        .find(source)
+        .map_or(source.len(), |tests| tests.start());
+    let comments = Regex::new("(?m)^ *//.*$").expect("a pattern");
+    comments.replace_all(&source[..end], "").into_owned()
 }
 
 fn root() -> &'static Path {
@@ -205,13 +162,9 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
         _ => file.with_extension(""),
     };
     let source = read(file);
-    let after = source.split("#[cfg(test)]\n").skip(1);
-    let names = after.filter_map(|rest| {
-        let (line, _) = rest.split_once(';')?;
-        let name = line.rsplit_once("mod ")?.1;
-        name.chars().all(is_of_name).then(|| inside.join(name))
-    });
-    names.collect()
+    let tests = Regex::new(r"#\[cfg\(test\)\]\n.*\bmod (\w+);").expect("a pattern");
+    let names = tests.captures_iter(&source);
+    names.map(|name| inside.join(&name[1])).collect()
 }
 
 #[test]
@@ -235,13 +188,12 @@ fn every_select_is_biased() {
     let files = FOLDERS
         .iter()
         .flat_map(|folder| files(&root().join(folder)));
+    let sources = files.map(|file| (read(&file), file));
     let mut count = 0;
-    for file in files {
-        let source = read(&file);
+    for (source, file) in sources {
         for rest in source.split("select! {").skip(1) {
             count += 1;
-            let file = file.display();
-            assert!(rest.trim_start().starts_with("biased;"), "{file}");
+            assert!(rest.trim_start().starts_with("biased;"), "{file:?}");
         }
     }
     assert!(count > 40, "{count}");
@@ -251,9 +203,9 @@ fn every_select_is_biased() {
 fn the_page_has_every_module_once() {
     for folder in ["core/src/", "src/"] {
         let lib = read(&root().join(folder).join("lib.rs"));
-        let declared = lib
-            .lines()
-            .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+        let declared = used(&lib, r"^pub mod \w+;$").into_iter();
+        let declared =
+            declared.map(|(_, line)| line.trim_start_matches("pub mod ").trim_end_matches(';'));
         let mut declared: Vec<_> = declared.collect();
         let mut ordered = order(folder);
         declared.sort_unstable();
@@ -271,13 +223,8 @@ fn a_planted_violation_is_found_with_its_line() {
         found.map(begin).collect::<Vec<_>>()
     };
     let source = "//! crate::plan\nuse crate::claims::Id;\nuse crate::plan::Plan;\n";
-    let used = [
-        "core/src/way/http.rs:3: `way` uses `plan`; the order is claims → way → plan, a `use` for each",
-    ];
-    assert_eq!(
-        found("core/src/", "core/src/way/http.rs", source)[..1],
-        used
-    );
+    let used = "core/src/way/http.rs:3: `way` uses `plan`; the order is claims → way → plan, a `use` for each";
+    assert_eq!(found("core/src/", "core/src/way/http.rs", source), [used]);
     let source = "fn f() {\n    super::super::plan::f();\n    std::time::Instant::now();\n    io::stdin().lines();\n}\n";
     assert_eq!(found("core/src/", "core/src/way/http.rs", source).len(), 3);
     let source = "use kube::Client;\n#[cfg(test)]\nmod tests {\n    use crate::plan::Plan;\n}\n";

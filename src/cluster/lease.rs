@@ -414,6 +414,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_that_may_have_come_to_be_is_removed() {
+        let fake = Fake::default();
+        anothers(&fake, "a");
+        fake.script("POST /apis/coordination.k8s.io", 503, json!({}));
+        let error = take(&fake, "a").await.expect_err("no answer");
+        assert!(matches!(error, LeaseError::Trouble { .. }), "{error}");
+        assert_eq!(fake.get(PATH), None);
+    }
+
+    /// Here, since it ends at a Lease.
+    #[tokio::test(start_paused = true)]
+    async fn a_cleanup_that_may_not_list_again_gives_back_what_it_took() {
+        let fake = Fake::default();
+        anothers(&fake, "dead");
+        let api = fake.api();
+        let all = super::super::cleanup::cleanup(&api, None, "b", |_| {});
+        let refuse = async {
+            pause(Duration::from_secs(5)).await;
+            let list = PATH.trim_end_matches("/winconform");
+            fake.script(&format!("GET {list} "), 403, json!({}));
+        };
+        let (cleaned, ()) = tokio::join!(all, refuse);
+        cleaned.expect_err("refused");
+        assert_eq!(fake.get(PATH), None);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_time_in_which_nobody_can_ask_is_not_its_duration() {
         let fake = Fake::default();
         let held = take(&fake, "a").await.expect("held");
