@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use hybrid_sim::interference::Interference;
+use hybrid_sim::{FaultPlan, ProductFault};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde_json::{Value, json};
@@ -94,7 +95,7 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     within_of(Nodes::of_row(&row.topology), 1, async |world: &World| {
         if let Ok(fault) = row.fault.parse::<ProductFault>() {
             let misfits = [fault.clone()].into_iter().collect::<FaultPlan>();
-            let misfits = misfits.misfits(&Nodes::of_row(&row.topology).topology(), "");
+            let misfits = misfits.misfits(&Nodes::of_row(&row.topology).topology, "");
             if !misfits.is_empty() {
                 return Err(format!("{} is nowhere: {misfits:?}", row.fault));
             }
