@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// For how long a pod stays on a node that is not ready (`defaulttolerationseconds`).

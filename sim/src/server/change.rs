@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::create::identify;
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::patch::{self, Form};
 use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
 use super::{defaults, services, shape, valid};
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// What of an object's metadata no client sets.

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::controllers::pods::is_going;
-use super::fields::Fields;
 use super::kinds::Kind;
+use crate::fields::Fields;
 use crate::pods::resources::qos_class;
 
 /// A row of `defaults.yaml`.

@@ -4,11 +4,11 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::controllers::pods::{is_bound, is_going, is_over};
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// What a client says of a deletion: `DeleteOptions`, from the body or the query.

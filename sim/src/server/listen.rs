@@ -24,11 +24,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::admission::{Recorded, versions};
 use super::controllers;
-use super::fields::Fields;
 use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
 use super::state::State;
 use crate::clock;
+use crate::fields::Fields;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http, serve};
 use crate::loopback::{Loopback, exchange};

@@ -11,7 +11,6 @@ use super::change::Part;
 use super::controllers;
 use super::create::bare;
 use super::delete::{Deleted, Deletion};
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::patch::{Form, patched};
 use super::refusal::{Cause, Refusal, details};
@@ -20,6 +19,7 @@ use super::serve::{Answer, Shared, accepts, json, media_type, told};
 use super::state::State;
 use super::store::Object;
 use super::{shape, table};
+use crate::fields::Fields;
 use crate::world::Key;
 
 pub(super) fn answer(

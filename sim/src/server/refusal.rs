@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
+use crate::fields::Fields;
 
 /// One thing that is wrong in an object (apimachinery, `field.Error`).
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::ServiceSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::state::State;
+use crate::fields::Fields;
 use crate::world::Key;
 use crate::{families, given};
 

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
+use crate::fields::Fields;
 use crate::placing;
 use crate::pods::resources::amount;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::pods::{condition, condition_mut, set_condition};
 use super::{Work, hash_of, made, owned_by, told};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;

@@ -20,10 +20,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::pods::is_going;
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::state::{LETTERS, State};
 use super::store::{Change, Object, Store, owners};
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// What is to be looked at.

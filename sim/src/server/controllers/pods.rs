@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::owned_by;
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::refusal::Refusal;
 use crate::server::state::State;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
 use super::{count, hash_of, made, told};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 

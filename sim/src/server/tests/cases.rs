@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
 use crate::clock;
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::topology::IpFamilies;
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{MERGE, STRATEGIC, Scene, path_of, pod, template};
 use crate::clock;
+use crate::fields::Fields;
 use crate::server::controllers::pods::{condition, is_going};
-use crate::server::fields::Fields;
 use crate::server::kinds::Kind;
 
 const APPS: &str = "/apis/apps/v1/namespaces/default";

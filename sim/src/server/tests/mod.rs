@@ -14,8 +14,8 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::{Server, ServerOptions};
+use crate::fields::Fields;
 use crate::topology::IpFamilies;
 
 const MERGE: &str = "application/merge-patch+json";
