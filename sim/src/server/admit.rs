@@ -94,11 +94,9 @@ fn priority(state: &State, spec: &mut Value) -> Result<(), String> {
     let named = spec["priorityClassName"].text();
     let class = match named {
         "" => {
-            let mut all = state
-                .store
-                .all("priorityclasses", "")
-                .map(|(_, class)| class);
-            all.find(|class| class["globalDefault"] == true)
+            let mut all = state.store.all("priorityclasses", "");
+            let default = all.find(|(_, class)| class["globalDefault"] == true);
+            default.map(|(_, class)| class)
         }
         named => {
             let class = state.store.global("priorityclasses", named);

@@ -93,11 +93,9 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let Some(first) = unknown.first() else {
         return Ok(());
     };
-    let all = unknown
-        .iter()
-        .map(|field| format!("unknown field {field:?}"));
-    let all = all.collect::<Vec<_>>().join(", ");
-    let why = format!("strict decoding error: {all}");
+    let told = |field: &String| format!("unknown field {field:?}");
+    let all: Vec<String> = unknown.iter().map(told).collect();
+    let why = format!("strict decoding error: {}", all.join(", "));
     match ask.verb {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {

@@ -61,10 +61,8 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     families::complete(&mut typed, state.families)
         .map_err(|refused| invalid(&refused.field, &refused.value, &refused.why))?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
-    let taken: BTreeSet<String> = used(state, key)
-        .flat_map(|spec| spec["clusterIPs"].items())
-        .map(|address| address.text().to_owned())
-        .collect();
+    let taken = used(state, key).flat_map(|spec| spec["clusterIPs"].items());
+    let taken: BTreeSet<String> = taken.map(|own| own.text().to_owned()).collect();
     if addresses.first().is_none_or(|first| first != "None") {
         let is_taken = |own: &&String| taken.contains(*own);
         let is_outside = |own: &&String| !own.parse().is_ok_and(given::is_in_range);
@@ -124,13 +122,11 @@ fn allocated(
     let is_taken = |at: &dyn ToString| taken.contains(&at.to_string());
     let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
     if family == families::IPV6 {
-        let given = state.given.address6(|at| is_taken(&at))?;
-        Some(given.to_string())
+        Some(state.given.address6(|at| is_taken(&at))?.to_string())
     } else if is_dns && !taken.contains(DNS) {
         Some(DNS.to_owned())
     } else {
-        let given = state.given.address(|at| is_taken(&at))?;
-        Some(given.to_string())
+        Some(state.given.address(|at| is_taken(&at))?.to_string())
     }
 }
 

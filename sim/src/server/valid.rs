@@ -174,9 +174,8 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     }
     let containers = containers(at, spec);
     for (at, container) in &containers {
-        let lacking = ["name", "image"]
-            .into_iter()
-            .filter(|field| container[field].text().is_empty());
+        let lacks = |field: &&str| container[field].text().is_empty();
+        let lacking = ["name", "image"].into_iter().filter(lacks);
         causes.extend(lacking.map(|field| Cause::required(&format!("{at}.{field}"), "")));
     }
     match spec["os"]["name"].as_str() {
@@ -211,12 +210,10 @@ fn foreign(
                 Some(field) => (format!("{at}.{field}"), &of[field]),
                 None => (at.clone(), *of),
             };
-            let set = rule
-                .fields
-                .iter()
-                .filter(|field| is_set(field, &of[field.as_str()]));
-            let fields = set.map(|field| format!("{at}.{field}"));
-            causes.extend(fields.map(|field| Cause::forbidden(&field, &rule.why)));
+            let is_set = |field: &&String| is_set(field, &of[field.as_str()]);
+            for field in rule.fields.iter().filter(is_set) {
+                causes.push(Cause::forbidden(&format!("{at}.{field}"), &rule.why));
+            }
         }
     }
 }

@@ -163,10 +163,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         }
         _ => {}
     }
-    if store
-        .global("namespaces", &key.namespace)
-        .is_some_and(|own| is_going(own))
-    {
+    let namespace = store.global("namespaces", &key.namespace);
+    if namespace.is_some_and(|own| is_going(own)) {
         work.insert(Work::Namespace(key.namespace.clone()));
     }
     work
