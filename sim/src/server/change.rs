@@ -92,7 +92,7 @@ impl State {
         }
         if kind.has_status() && body.get("spec") != old.get("spec") {
             let generation = old["metadata"]["generation"].number();
-            body["metadata"]["generation"] = json!(generation + 1);
+            body["metadata"]["generation"] = json!(generation.saturating_add(1));
         }
         if body == *old {
             return Ok(live);
@@ -157,7 +157,7 @@ impl State {
         }
         if kind.has_status() && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
             let generation = value["metadata"]["generation"].number();
-            value["metadata"]["generation"] = json!(generation + 1);
+            value["metadata"]["generation"] = json!(generation.saturating_add(1));
         }
         self.put(kind, key, value);
         self.finalized(kind, key);

@@ -61,7 +61,8 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
     let last = known.last().map_or(0, |(_, set)| revision(set));
     let found = state.store.get("replicasets", &named);
     let found = found.map(|set| revision(set));
-    let number = found.filter(|own| *own == last).unwrap_or(last + 1);
+    let number = found.filter(|own| *own == last);
+    let number = number.unwrap_or(last.saturating_add(1));
     if found.is_none() {
         let mut template = template.clone();
         template["metadata"]["labels"][HASH] = json!(hash);
@@ -100,7 +101,7 @@ fn share(value: &Value, of: i64, up: bool) -> i64 {
     };
     let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
     let rounding = if up { 99 } else { 0 };
-    (percent.saturating_mul(of) + rounding) / 100
+    percent.saturating_mul(of).saturating_add(rounding) / 100
 }
 
 /// How many pods there may be at most, and how many must be available at least.

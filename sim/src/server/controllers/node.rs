@@ -159,15 +159,16 @@ fn unready(state: &mut State, node: &str) {
 /// `NoExecute`: pods that do not tolerate a taint go, those that do for a while later.
 fn evict(state: &mut State, name: &str, node: &Value) {
     let now = state.wall.now();
-    let taints = node["spec"]["taints"].items();
-    let taints = taints.filter(|taint| taint["effect"] == "NoExecute");
-    for (key, pod) in pods_of(state, name) {
-        let Some(left) = taints.clone().map(|taint| stays(&pod, taint, now)).min() else {
-            return;
-        };
-        if is_going(&pod) {
-            continue;
-        }
+    let evicts = |taint: &&Value| taint["effect"] == "NoExecute";
+    let taints: Vec<&Value> = node["spec"]["taints"].items().filter(evicts).collect();
+    if taints.is_empty() {
+        return;
+    }
+    let mut pods = pods_of(state, name);
+    pods.retain(|(_, pod)| !is_going(pod));
+    for (key, pod) in pods {
+        let times = taints.iter().map(|taint| stays(&pod, taint, now));
+        let left = times.min().unwrap_or(SignedDuration::MAX);
         if !left.is_positive() {
             state.discard("pods", &key);
         } else if left != SignedDuration::MAX {
@@ -190,7 +191,7 @@ fn stays(pod: &Value, taint: &Value, now: Timestamp) -> SignedDuration {
     };
     let since = taint["timeAdded"].text().parse::<Timestamp>();
     let passed = since.map(|since| now.duration_since(since));
-    SignedDuration::from_secs(least) - passed.unwrap_or_default()
+    SignedDuration::from_secs(least).saturating_sub(passed.unwrap_or_default())
 }
 
 fn pods_of(state: &State, node: &str) -> Vec<(Key, Object)> {
