@@ -141,7 +141,10 @@ impl State {
 
     /// Sets the status that a controller has found, if it is another.
     pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
-        self.edit(plural, key, |value| value["status"] = status);
+        let before = self.store.get(plural, key);
+        if before.is_some_and(|before| before["status"] != status) {
+            self.edit(plural, key, |value| value["status"] = status);
+        }
     }
 
     /// Changes an object as a controller does, if that makes another of it.
