@@ -87,8 +87,11 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     if spec["type"] != "NodePort" && (spec["type"] != "LoadBalancer" || without) {
         return Ok(());
     }
+    let number = |port: &Value| port["nodePort"].number();
     let others = used(state, key).flat_map(|spec| spec["ports"].items());
-    let mut taken: BTreeSet<i64> = others.map(|port| port["nodePort"].number()).collect();
+    let others: BTreeSet<i64> = others.map(number).collect();
+    let mut taken = others.clone();
+    taken.extend(spec["ports"].items().map(number));
     for (at, port) in spec.items_mut("ports").enumerate() {
         let own = port["nodePort"].number();
         if own == 0 {
@@ -101,7 +104,7 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
         }
         let why = if !(30_000..=32_767).contains(&own) {
             "provided port is not in the valid range. The range of valid ports is 30000-32767"
-        } else if taken.contains(&own) {
+        } else if others.contains(&own) {
             "provided port is already allocated"
         } else {
             continue;
