@@ -209,13 +209,8 @@ pub(super) fn orphans(state: &mut State, node: &str) {
     let now = clock::moment();
     let since = *state.gone_nodes.entry(node.to_owned()).or_insert(now);
     let pods = pods_of(state, node);
-    if pods.is_empty() {
-        state.gone_nodes.remove(node);
-        state.renewed.remove(node);
-        return;
-    }
     let left = QUARANTINE.saturating_sub(now.duration_since(since));
-    if !left.is_zero() {
+    if !left.is_zero() && !pods.is_empty() {
         state.later(left, Work::Orphans(node.to_owned()));
         return;
     }
@@ -231,4 +226,6 @@ pub(super) fn orphans(state: &mut State, node: &str) {
         }
         state.discard_now("pods", &key);
     }
+    state.gone_nodes.remove(node);
+    state.renewed.remove(node);
 }
