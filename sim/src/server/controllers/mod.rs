@@ -76,6 +76,7 @@ const TURNS: usize = 100_000;
 
 /// Runs all controllers until nothing is left for them.
 pub(super) fn settle(state: &mut State) {
+    state.made = 0;
     for _ in 0..TURNS {
         let Some(work) = state.work.pop_first() else {
             return;

@@ -28,6 +28,9 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         match at(ordinal) {
             None => {
                 settled = false;
+                if !pods::may_create(state, set) {
+                    break;
+                }
                 let made = pods::create(state, COMPONENT, set, template, |pod| {
                     let name = format!("{}-{ordinal}", key.name);
                     pod["metadata"].remove("generateName");
