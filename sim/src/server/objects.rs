@@ -208,9 +208,9 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
 
 /// Whether a deletion is answered with what is deleted (`ReturnDeletedObject` of the registries).
 fn returns(kind: &Kind) -> bool {
-    let claims = ["persistentvolumes", "persistentvolumeclaims"];
     let others = ["pods", "services", "serviceaccounts", "podtemplates"];
-    claims.contains(&kind.plural) || others.contains(&kind.plural)
+    // A volume, or a claim of one
+    kind.plural.starts_with("persistentvolume") || others.contains(&kind.plural)
 }
 
 fn deletion_told(ask: &Ask, deleted: Deleted) -> Object {
