@@ -24,6 +24,8 @@ struct Rules {
     only_these_changes: String,
     label_names: String,
     label_values: String,
+    long_label_names: String,
+    long_label_values: String,
 }
 
 /// What cannot be set where pods are of an operating system.
@@ -108,16 +110,14 @@ fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
         let end = |c: char| c.is_ascii_alphanumeric();
         text.chars().all(inner) && text.starts_with(end) && text.ends_with(end)
     };
-    let long = format!("must be no more than {LONGEST_LABEL} bytes");
-    let long_name = format!("name part {long}");
     for (key, value) in labels.fields() {
         let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
         let (key, text) = (json!(key), value.text());
         let is_odd = !text.is_empty() && !is_word(text);
         for (is_wrong, what, why) in [
-            (name.len() > LONGEST_LABEL, &key, &long_name),
+            (name.len() > LONGEST_LABEL, &key, &RULES.long_label_names),
             (!is_word(name), &key, &RULES.label_names),
-            (text.len() > LONGEST_LABEL, value, &long),
+            (text.len() > LONGEST_LABEL, value, &RULES.long_label_values),
             (is_odd, value, &RULES.label_values),
         ] {
             causes.extend(is_wrong.then(|| Cause::invalid(at, what, why)));
