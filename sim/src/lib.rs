@@ -28,6 +28,7 @@ mod cluster;
 mod dns;
 mod families;
 mod fault;
+mod fields;
 mod files;
 mod given;
 mod image;

@@ -24,7 +24,7 @@ use crate::clock::Wall;
 use crate::lock::locked;
 
 /// How much a stream in memory holds in each direction.
-const BUFFER: usize = 256 * 1024;
+pub(crate) const BUFFER: usize = 256 * 1024;
 
 /// A connection.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -7,6 +7,8 @@ use kube::core::{Expression, SelectorExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::fields::Fields;
+
 /// The labels of an object.
 pub(crate) fn labels(labels: &Value) -> BTreeMap<String, String> {
     BTreeMap::deserialize(labels).unwrap_or_default()
@@ -15,21 +17,16 @@ pub(crate) fn labels(labels: &Value) -> BTreeMap<String, String> {
 /// Whether an object's own selector, `matchLabels` and `matchExpressions`, takes these labels; none
 /// takes nothing, an empty one everything.
 pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
-    let mut equal = selector["matchLabels"].as_object().into_iter().flatten();
     selector.is_object()
-        && equal.all(|(name, value)| labels.get(name) == Some(value))
+        && labels.includes(&selector["matchLabels"])
         && expressions(&selector["matchExpressions"], labels)
 }
 
 /// Whether expressions of `key`, `operator` and `values` hold of labels; one that compares numbers does
 /// not.
 fn expressions(expressions: &Value, own: &Value) -> bool {
-    let (own, mut all) = (labels(own), list(expressions));
-    all.all(|one| holds(one, &own))
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
+    let own = labels(own);
+    expressions.items().all(|one| holds(one, &own))
 }
 
 fn holds(expression: &Value, own: &BTreeMap<String, String>) -> bool {
@@ -59,12 +56,7 @@ pub(crate) fn node_terms(pod: &Value) -> Option<&Vec<Value>> {
 
 /// Whether a pod selects a node: `nodeSelector` and the required node affinity.
 pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
-    let labels = &node["metadata"]["labels"];
-    let mut selector = pod["spec"]["nodeSelector"]
-        .as_object()
-        .into_iter()
-        .flatten();
-    selector.all(|(key, value)| labels.get(key) == Some(value))
+    node["metadata"]["labels"].includes(&pod["spec"]["nodeSelector"])
         && node_terms(pod).is_none_or(|terms| terms.iter().any(|term| is_of_term(term, node)))
 }
 
@@ -74,32 +66,30 @@ pub(crate) fn is_of_term(term: &Value, node: &Value) -> bool {
     let named = json!({"metadata.name": node["metadata"]["name"]});
     let own = labels(&node["metadata"]["labels"]);
     let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
-    list(by_labels).chain(list(by_fields)).next().is_some()
-        && list(by_labels).all(|one| holds(one, &own) || compares(one, &own))
+    by_labels.items().len() + by_fields.items().len() > 0
+        && by_labels
+            .items()
+            .all(|one| holds(one, &own) || compares(one, &own))
         && expressions(by_fields, &named)
 }
 
 /// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).
 pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    fn text<'a>(of: &'a Value, field: &str) -> &'a str {
-        of[field].as_str().unwrap_or_default()
-    }
-    let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
+    let (effect, key) = (toleration["effect"].text(), toleration["key"].text());
     if (!effect.is_empty() && taint["effect"] != effect) || (!key.is_empty() && taint["key"] != key)
     {
         return false;
     }
-    match text(toleration, "operator") {
+    match toleration["operator"].text() {
         "Exists" => true,
-        "" | "Equal" => text(toleration, "value") == text(taint, "value"),
+        "" | "Equal" => toleration["value"].text() == taint["value"].text(),
         _ => false,
     }
 }
 
 /// Whether any toleration of a pod tolerates a taint.
 pub(crate) fn tolerated(pod: &Value, taint: &Value) -> bool {
-    let tolerations = pod["spec"]["tolerations"].as_array();
-    let mut tolerations = tolerations.into_iter().flatten();
+    let mut tolerations = pod["spec"]["tolerations"].items();
     tolerations.any(|toleration| tolerates(toleration, taint))
 }
 
@@ -133,7 +123,6 @@ mod tests {
         let taint = json!({"key": "os", "value": "windows", "effect": "NoSchedule"});
         for (toleration, tolerated) in [
             (json!({"operator": "Exists"}), true),
-            (json!({"key": "os", "operator": "Exists"}), true),
             (json!({"key": "os", "operator": "Exists"}), true),
             (json!({"key": "os", "value": "windows"}), true),
             (

@@ -87,9 +87,8 @@ async fn control(cluster: &Cluster, mut known: watch::Receiver<Known>) {
     let mut given = BTreeMap::new();
     loop {
         let services = known.borrow_and_update().clone();
-        let exhausted = faults
-            .borrow_and_update()
-            .any(FaultKind::LoadBalancerExhausted);
+        let exhausted = FaultKind::LoadBalancerExhausted;
+        let exhausted = faults.borrow_and_update().any(exhausted);
         give(&mut given, &services, exhausted);
         let tended = services.iter().map(|(key, service)| {
             let address = given.get(key).copied();

@@ -69,9 +69,8 @@ pub(super) async fn remove(cluster: &Cluster, made: &Made) -> Result<(), LeaveEr
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     let found = cluster.insist("leases", || leases.list_metadata(&all));
     let found = found.await.map_err(refused("leases"))?.items.into_iter();
-    let owned = found
-        .map(|lease| lease.metadata)
-        .filter(|lease| is_of(lease, made));
+    let metas = found.map(|lease| lease.metadata);
+    let owned = metas.filter(|lease| is_of(lease, made));
     let owned = owned.map(|lease| (leases.clone(), lease.name.unwrap_or_default(), lease.uid));
     delete(cluster, "leases", owned, |_| {}).await?;
     // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile

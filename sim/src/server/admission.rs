@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use jiff::Timestamp;
 
 /// What a version is known by here.
 #[derive(Clone, Copy, Debug)]

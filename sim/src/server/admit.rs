@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// For how long a pod stays on a node that is not ready (`defaulttolerationseconds`).
@@ -94,11 +94,9 @@ fn priority(state: &State, spec: &mut Value) -> Result<(), String> {
     let named = spec["priorityClassName"].text();
     let class = match named {
         "" => {
-            let mut all = state
-                .store
-                .all("priorityclasses", "")
-                .map(|(_, class)| class);
-            all.find(|class| class["globalDefault"] == true)
+            let mut all = state.store.all("priorityclasses", "");
+            let default = all.find(|(_, class)| class["globalDefault"] == true);
+            default.map(|(_, class)| class)
         }
         named => {
             let class = state.store.global("priorityclasses", named);

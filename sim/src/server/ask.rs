@@ -82,10 +82,6 @@ pub(super) fn read(
         [name, subresource] => (*name, *subresource),
         _ => return Err(Refusal::unserved(format_args!("`{path}`"))),
     };
-    if !subresource.is_empty() && !kind.subresources.contains(&subresource) {
-        let what = format!("`{subresource}` of {plural}");
-        return Err(Refusal::unserved(what));
-    }
     if kind.namespaced == namespace.is_empty() && !(name.is_empty() && kind.namespaced) {
         return Err(Refusal::no_such_resource());
     }
@@ -100,6 +96,17 @@ pub(super) fn read(
         Method::DELETE if !name.is_empty() => Verb::Delete,
         _ => return Err(Refusal::unserved(format_args!("{method} of {plural}"))),
     };
+    let is_served = match (subresource, verb) {
+        ("", _) => true,
+        (below, _) if !kind.subresources.contains(&below) => false,
+        ("binding" | "exec", Verb::Create) | ("exec" | "log", Verb::Get) => true,
+        ("binding" | "exec" | "log", _) => false,
+        (_, verb) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
+    };
+    if !is_served {
+        let what = format!("{method} of `{subresource}` of {plural}");
+        return Err(Refusal::unserved(what));
+    }
     Ok(Some(Ask {
         verb,
         kind,

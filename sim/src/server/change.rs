@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::create::identify;
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::patch::{self, Form};
 use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
 use super::{defaults, services, shape, valid};
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// What of an object's metadata no client sets.
@@ -92,7 +92,7 @@ impl State {
         }
         if kind.has_status() && body.get("spec") != old.get("spec") {
             let generation = old["metadata"]["generation"].number();
-            body["metadata"]["generation"] = json!(generation + 1);
+            body["metadata"]["generation"] = json!(generation.saturating_add(1));
         }
         if body == *old {
             return Ok(live);
@@ -141,7 +141,10 @@ impl State {
 
     /// Sets the status that a controller has found, if it is another.
     pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
-        self.edit(plural, key, |value| value["status"] = status);
+        let before = self.store.get(plural, key);
+        if before.is_some_and(|before| before["status"] != status) {
+            self.edit(plural, key, |value| value["status"] = status);
+        }
     }
 
     /// Changes an object as a controller does, if that makes another of it.
@@ -157,7 +160,7 @@ impl State {
         }
         if kind.has_status() && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
             let generation = value["metadata"]["generation"].number();
-            value["metadata"]["generation"] = json!(generation + 1);
+            value["metadata"]["generation"] = json!(generation.saturating_add(1));
         }
         self.put(kind, key, value);
         self.finalized(kind, key);

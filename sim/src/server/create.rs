@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::controllers::pods::is_going;
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::state::State;
 use super::store::Object;
 use super::{admit, defaults, services, shape, valid};
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// The longest name, and how much of a generated one is given (apimachinery, `names.go`).

@@ -10,22 +10,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::controllers::pods::is_going;
-use super::fields::Fields;
 use super::kinds::Kind;
+use crate::fields::Fields;
 use crate::pods::resources::qos_class;
 
-/// A row of `defaults.yaml`.
+/// A rule of `defaults.yaml`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Rule {
-    of: Vec<String>,
-    at: Vec<String>,
+    at: Vec<Vec<String>>,
+    #[serde(default)]
+    if_there: bool,
     #[serde(default)]
     when: BTreeMap<String, Vec<String>>,
     set: Value,
 }
 
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+static RULES: LazyLock<BTreeMap<String, Vec<Rule>>> = LazyLock::new(|| {
     serde_saphyr::from_str(include_str!("defaults.yaml")).expect("defaults.yaml is whole")
 });
 
@@ -76,12 +77,9 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
 
 /// Follows the rules of a kind, or of a part.
 fn apply(what: &str, value: &mut Value) {
-    let is_of = |rule: &&Rule| rule.of.iter().any(|of| of == what);
-    let rules = RULES.iter().filter(is_of);
-    for (rule, at) in rules.flat_map(|rule| rule.at.iter().map(move |at| (rule, at))) {
-        let path = at.trim_end_matches('?').split('.');
-        let path: Vec<&str> = path.filter(|name| !name.is_empty()).collect();
-        for place in places(value, &path, !at.contains(['*', '?'])) {
+    let rules = RULES.get(what).into_iter().flatten();
+    for (rule, path) in rules.flat_map(|rule| rule.at.iter().map(move |path| (rule, path))) {
+        for place in places(value, path, !rule.if_there) {
             let is = |field: &str| place[field].text();
             let mut when = rule.when.iter();
             if when.all(|(field, any)| any.iter().any(|one| one == is(field))) {
@@ -92,16 +90,16 @@ fn apply(what: &str, value: &mut Value) {
 }
 
 /// What a path leads to; whether it is made where it is missing.
-fn places<'a>(value: &'a mut Value, path: &[&str], made: bool) -> Vec<&'a mut Value> {
+fn places<'a>(value: &'a mut Value, path: &[String], made: bool) -> Vec<&'a mut Value> {
     match path {
         [] => vec![value],
-        ["*", rest @ ..] => {
+        [name, rest @ ..] if name == "*" => {
             let items = value.as_array_mut().into_iter().flatten();
             items.flat_map(|item| places(item, rest, made)).collect()
         }
-        [name, rest @ ..] if made => places(&mut value[*name], rest, made),
+        [name, rest @ ..] if made => places(&mut value[name], rest, made),
         [name, rest @ ..] => {
-            let next = value.get_mut(*name).filter(|next| !next.is_null());
+            let next = value.get_mut(name).filter(|next| !next.is_null());
             next.map_or_else(Vec::new, |next| places(next, rest, made))
         }
     }

@@ -1,14 +1,14 @@
 //! How objects go: at once, after their grace, or when nobody holds them any more.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::controllers::pods::{is_bound, is_going, is_over};
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// What a client says of a deletion: `DeleteOptions`, from the body or the query.
@@ -72,11 +72,12 @@ impl State {
         if is_going(&live) && before.is_some_and(|before| grace >= before) {
             return Ok(Deleted::Goes(live));
         }
-        let at = self.wall.now() + SignedDuration::from_secs(grace);
-        value["metadata"]["deletionTimestamp"] = json!(at);
+        let lasts = SignedDuration::from_secs(grace);
+        let at = self.wall.now().saturating_add(lasts);
+        value["metadata"]["deletionTimestamp"] = json!(at.unwrap_or(Timestamp::MAX));
         value["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         if let Some(generation) = meta["generation"].as_i64() {
-            value["metadata"]["generation"] = json!(generation + 1);
+            value["metadata"]["generation"] = json!(generation.saturating_add(1));
         }
         Ok(Deleted::Goes(self.put(kind, key, value)))
     }

@@ -138,12 +138,7 @@ fn entries(kind: &Kind) -> Vec<Value> {
     if !kind.short.is_empty() {
         own["shortNames"] = json!([kind.short]);
     }
-    let is_work = matches!(
-        kind.name,
-        "Pod" | "Service" | "DaemonSet" | "CronJob" | "Job"
-    );
-    let scales = kind.name == "HorizontalPodAutoscaler" || kind.subresources.contains(&"scale");
-    if is_work || scales {
+    if kind.in_all {
         own["categories"] = json!(["all"]);
     }
     let below = kind.subresources.iter().map(|below| {

@@ -26,6 +26,8 @@ pub(super) struct Kind {
     pub(super) short: &'static str,
     pub(super) namespaced: bool,
     pub(super) subresources: &'static [&'static str],
+    /// Whether it is of the category `all`, which `kubectl get all` shows.
+    pub(super) in_all: bool,
     /// Reads a value as the kind's type.
     pub(super) read: fn(&Value) -> Result<(), serde_json::Error>,
     /// The same, and writes it again: without what the type does not have.
@@ -57,12 +59,19 @@ where
         short,
         namespaced: T::Scope::NAMESPACED,
         subresources,
+        in_all: false,
         read: shape::read::<T>,
         rewrite: shape::rewrite::<T>,
     }
 }
 
 impl Kind {
+    /// The same, of the category `all`.
+    const fn in_all(mut self) -> Self {
+        self.in_all = true;
+        self
+    }
+
     /// Whether `status` is written apart from the rest, and `generation` counts the rest.
     pub(super) fn has_status(&self) -> bool {
         self.subresources.contains(&"status")
@@ -140,12 +149,12 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<core::v1::Node>("no", STATUS),
     kind::<core::v1::PersistentVolume>("pv", STATUS),
     kind::<core::v1::PersistentVolumeClaim>("pvc", STATUS),
-    kind::<core::v1::Pod>("po", POD),
+    kind::<core::v1::Pod>("po", POD).in_all(),
     kind::<core::v1::PodTemplate>("", NONE),
-    kind::<core::v1::ReplicationController>("rc", WORKLOAD),
+    kind::<core::v1::ReplicationController>("rc", WORKLOAD).in_all(),
     kind::<core::v1::ResourceQuota>("quota", STATUS),
     kind::<core::v1::Secret>("", NONE),
-    kind::<core::v1::Service>("svc", STATUS),
+    kind::<core::v1::Service>("svc", STATUS).in_all(),
     kind::<core::v1::ServiceAccount>("sa", NONE),
     kind::<admissionregistration::v1::MutatingAdmissionPolicy>("", NONE),
     kind::<admissionregistration::v1::MutatingAdmissionPolicyBinding>("", NONE),
@@ -154,13 +163,13 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>("", NONE),
     kind::<admissionregistration::v1::ValidatingWebhookConfiguration>("", NONE),
     kind::<apiregistration::v1::APIService>("", STATUS),
-    kind::<apps::v1::DaemonSet>("ds", STATUS),
-    kind::<apps::v1::Deployment>("deploy", WORKLOAD),
-    kind::<apps::v1::ReplicaSet>("rs", WORKLOAD),
-    kind::<apps::v1::StatefulSet>("sts", WORKLOAD),
-    kind::<autoscaling::v2::HorizontalPodAutoscaler>("hpa", STATUS),
-    kind::<batch::v1::CronJob>("cj", STATUS),
-    kind::<batch::v1::Job>("", STATUS),
+    kind::<apps::v1::DaemonSet>("ds", STATUS).in_all(),
+    kind::<apps::v1::Deployment>("deploy", WORKLOAD).in_all(),
+    kind::<apps::v1::ReplicaSet>("rs", WORKLOAD).in_all(),
+    kind::<apps::v1::StatefulSet>("sts", WORKLOAD).in_all(),
+    kind::<autoscaling::v2::HorizontalPodAutoscaler>("hpa", STATUS).in_all(),
+    kind::<batch::v1::CronJob>("cj", STATUS).in_all(),
+    kind::<batch::v1::Job>("", STATUS).in_all(),
     kind::<coordination::v1::Lease>("", NONE),
     kind::<discovery::v1::EndpointSlice>("", NONE),
     kind::<networking::v1::NetworkPolicy>("netpol", NONE),

@@ -16,10 +16,10 @@ use kube::{Client, Config};
 use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
+use crate::fields::Fields;
 use crate::lock::locked;
 use crate::loopback::{Loopback, client};
 use crate::world::Key;

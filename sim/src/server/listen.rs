@@ -24,23 +24,20 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::admission::{Recorded, versions};
 use super::controllers;
-use super::fields::Fields;
 use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
 use super::state::State;
 use crate::clock;
+use crate::fields::Fields;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http, serve};
-use crate::loopback::{Loopback, exchange};
+use crate::loopback::{BUFFER, Loopback, exchange};
 use crate::topology::IpFamilies;
 use crate::world::Key;
 
 /// How long a client may say nothing between requests, and within the header of one (apiserver,
 /// `ReadHeaderTimeout`).
 const PATIENCE: Duration = Duration::from_secs(32);
-
-/// How much a stream in memory holds.
-const BUFFER: usize = 256 * 1024;
 
 /// What its certificate is for.
 const NAMES: [&str; 4] = [
@@ -262,11 +259,8 @@ async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send 
     let service = service_fn(async |request: Request<Incoming>| {
         Ok::<_, Infallible>(answer(shared, request).await)
     });
-    let served = http(PATIENCE)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades()
-        .await;
-    if let Err(error) = served {
+    let connection = http(PATIENCE).serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.with_upgrades().await {
         tracing::debug!(%error, "connection ends");
     }
 }

@@ -11,7 +11,7 @@
 //! | `ask.rs`, `selector.rs` | what a request asks for |
 //! | `serve.rs`, `objects.rs` | from a request to its answer |
 //! | `discovery.rs`, `table.rs` | what kubectl wants to know, and shows |
-//! | `fields.rs`, `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
+//! | `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
 //! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
 //! | `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
 //! | `administrator.rs` | who asks |
@@ -39,7 +39,6 @@ mod create;
 mod defaults;
 mod delete;
 mod discovery;
-mod fields;
 mod kinds;
 mod kubelet;
 mod listen;

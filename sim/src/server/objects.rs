@@ -11,7 +11,6 @@ use super::change::Part;
 use super::controllers;
 use super::create::bare;
 use super::delete::{Deleted, Deletion};
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::patch::{Form, patched};
 use super::refusal::{Cause, Refusal, details};
@@ -20,6 +19,7 @@ use super::serve::{Answer, Shared, accepts, json, media_type, told};
 use super::state::State;
 use super::store::Object;
 use super::{shape, table};
+use crate::fields::Fields;
 use crate::world::Key;
 
 pub(super) fn answer(
@@ -93,11 +93,9 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let Some(first) = unknown.first() else {
         return Ok(());
     };
-    let all = unknown
-        .iter()
-        .map(|field| format!("unknown field {field:?}"));
-    let all = all.collect::<Vec<_>>().join(", ");
-    let why = format!("strict decoding error: {all}");
+    let told = |field: &String| format!("unknown field {field:?}");
+    let all: Vec<String> = unknown.iter().map(told).collect();
+    let why = format!("strict decoding error: {}", all.join(", "));
     match ask.verb {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
@@ -210,9 +208,9 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
 
 /// Whether a deletion is answered with what is deleted (`ReturnDeletedObject` of the registries).
 fn returns(kind: &Kind) -> bool {
-    let claims = ["persistentvolumes", "persistentvolumeclaims"];
     let others = ["pods", "services", "serviceaccounts", "podtemplates"];
-    claims.contains(&kind.plural) || others.contains(&kind.plural)
+    // A volume, or a claim of one
+    kind.plural.starts_with("persistentvolume") || others.contains(&kind.plural)
 }
 
 fn deletion_told(ask: &Ask, deleted: Deleted) -> Object {

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
+use crate::fields::Fields;
 
 /// One thing that is wrong in an object (apimachinery, `field.Error`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -113,17 +113,13 @@ impl Refusal {
 
     /// What is applied and has a field that the kind has not (structured-merge-diff).
     pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
-        let Kind {
-            group,
-            version,
-            name,
-            ..
-        } = kind;
+        let Kind { group, version, .. } = kind;
         let meta = [&meta["namespace"], &meta["name"]].map(Fields::text);
         let message = format!(
-            "failed to create typed patch object ({}; {group}/{version}, Kind={name}): .{field}: field not \
+            "failed to create typed patch object ({}; {group}/{version}, Kind={}): .{field}: field not \
              declared in schema",
             meta.join("/"),
+            kind.name,
         );
         Self::new(500, message).because("")
     }
@@ -191,10 +187,8 @@ impl Refusal {
 
     pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let of = of_group(kind, group);
-        let all = causes
-            .iter()
-            .map(|one| format!("{}: {}", one.field, one.message));
-        let all = match all.collect::<Vec<_>>().as_slice() {
+        let told = |one: &Cause| format!("{}: {}", one.field, one.message);
+        let all = match &*causes.iter().map(told).collect::<Vec<_>>() {
             [one] => one.clone(),
             all => format!("[{}]", all.join(", ")),
         };

@@ -185,10 +185,8 @@ pub(super) fn media_type(head: &Parts) -> &str {
 
 /// What a header says, if it says anything.
 fn header<'h>(head: &'h Parts, name: &HeaderName) -> &'h str {
-    let value = head.headers.get(name);
-    value
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
+    let value = head.headers.get(name).map(HeaderValue::to_str);
+    value.and_then(Result::ok).unwrap_or_default()
 }
 
 /// Reads JSON, which is all that is sent here, also where YAML may be.

@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::ServiceSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::state::State;
+use crate::fields::Fields;
 use crate::world::Key;
 use crate::{families, given};
 
@@ -61,10 +61,8 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     families::complete(&mut typed, state.families)
         .map_err(|refused| invalid(&refused.field, &refused.value, &refused.why))?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
-    let taken: BTreeSet<String> = used(state, key)
-        .flat_map(|spec| spec["clusterIPs"].items())
-        .map(|address| address.text().to_owned())
-        .collect();
+    let taken = used(state, key).flat_map(|spec| spec["clusterIPs"].items());
+    let taken: BTreeSet<String> = taken.map(|own| own.text().to_owned()).collect();
     if addresses.first().is_none_or(|first| first != "None") {
         let is_taken = |own: &&String| taken.contains(*own);
         let is_outside = |own: &&String| !own.parse().is_ok_and(given::is_in_range);
@@ -89,8 +87,11 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     if spec["type"] != "NodePort" && (spec["type"] != "LoadBalancer" || without) {
         return Ok(());
     }
+    let number = |port: &Value| port["nodePort"].number();
     let others = used(state, key).flat_map(|spec| spec["ports"].items());
-    let mut taken: BTreeSet<i64> = others.map(|port| port["nodePort"].number()).collect();
+    let others: BTreeSet<i64> = others.map(number).collect();
+    let mut taken = others.clone();
+    taken.extend(spec["ports"].items().map(number));
     for (at, port) in spec.items_mut("ports").enumerate() {
         let own = port["nodePort"].number();
         if own == 0 {
@@ -103,7 +104,7 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
         }
         let why = if !(30_000..=32_767).contains(&own) {
             "provided port is not in the valid range. The range of valid ports is 30000-32767"
-        } else if taken.contains(&own) {
+        } else if others.contains(&own) {
             "provided port is already allocated"
         } else {
             continue;
@@ -124,13 +125,11 @@ fn allocated(
     let is_taken = |at: &dyn ToString| taken.contains(&at.to_string());
     let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
     if family == families::IPV6 {
-        let given = state.given.address6(|at| is_taken(&at))?;
-        Some(given.to_string())
+        Some(state.given.address6(|at| is_taken(&at))?.to_string())
     } else if is_dns && !taken.contains(DNS) {
         Some(DNS.to_owned())
     } else {
-        let given = state.given.address(|at| is_taken(&at))?;
-        Some(given.to_string())
+        Some(state.given.address(|at| is_taken(&at))?.to_string())
     }
 }
 

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use super::administrator::Token;
 use super::admission::Recorded;
 use super::controllers::{self, Work};
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::store::{Change, Object, Store};
 use crate::clock::{self, Wall};
+use crate::fields::Fields;
 use crate::given::Given;
 use crate::topology::IpFamilies;
 use crate::world::Key;
@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) renewed: HashMap<String, Instant>,
     /// Since when nodes are not there that have pods.
     pub(super) gone_nodes: BTreeMap<String, Instant>,
+    /// How many pods controllers have made in this step for owners that want a number of them.
+    pub(super) made: usize,
     /// When a daemon set last replaced a failed pod, and how long it waits with the next: by the set's UID
     /// and the node.
     pub(super) replaced: HashMap<(String, String), (Instant, Duration)>,
@@ -69,6 +71,7 @@ impl State {
             awaited: HashMap::new(),
             renewed: HashMap::new(),
             gone_nodes: BTreeMap::new(),
+            made: 0,
             replaced: HashMap::new(),
             told: HashMap::new(),
             authority,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ordered_watch as watch;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// How many changes of each kind are remembered, as a real server's watch cache has them by kind: who

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::controllers::pods::{condition, is_going};
-use super::fields::Fields;
 use super::objects::metadata_of;
 use super::state::State;
 use super::store::Object;
+use crate::fields::Fields;
 
 /// What a cell shows.
 #[derive(Debug, Deserialize)]

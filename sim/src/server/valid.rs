@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
+use crate::fields::Fields;
 use crate::placing;
 use crate::pods::resources::amount;
 
@@ -24,6 +24,8 @@ struct Rules {
     only_these_changes: String,
     label_names: String,
     label_values: String,
+    long_label_names: String,
+    long_label_values: String,
 }
 
 /// What cannot be set where pods are of an operating system.
@@ -108,16 +110,14 @@ fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
         let end = |c: char| c.is_ascii_alphanumeric();
         text.chars().all(inner) && text.starts_with(end) && text.ends_with(end)
     };
-    let long = format!("must be no more than {LONGEST_LABEL} bytes");
-    let long_name = format!("name part {long}");
     for (key, value) in labels.fields() {
         let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
         let (key, text) = (json!(key), value.text());
         let is_odd = !text.is_empty() && !is_word(text);
         for (is_wrong, what, why) in [
-            (name.len() > LONGEST_LABEL, &key, &long_name),
+            (name.len() > LONGEST_LABEL, &key, &RULES.long_label_names),
             (!is_word(name), &key, &RULES.label_names),
-            (text.len() > LONGEST_LABEL, value, &long),
+            (text.len() > LONGEST_LABEL, value, &RULES.long_label_values),
             (is_odd, value, &RULES.label_values),
         ] {
             causes.extend(is_wrong.then(|| Cause::invalid(at, what, why)));
@@ -174,9 +174,8 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     }
     let containers = containers(at, spec);
     for (at, container) in &containers {
-        let lacking = ["name", "image"]
-            .into_iter()
-            .filter(|field| container[field].text().is_empty());
+        let lacks = |field: &&str| container[field].text().is_empty();
+        let lacking = ["name", "image"].into_iter().filter(lacks);
         causes.extend(lacking.map(|field| Cause::required(&format!("{at}.{field}"), "")));
     }
     match spec["os"]["name"].as_str() {
@@ -211,12 +210,10 @@ fn foreign(
                 Some(field) => (format!("{at}.{field}"), &of[field]),
                 None => (at.clone(), *of),
             };
-            let set = rule
-                .fields
-                .iter()
-                .filter(|field| is_set(field, &of[field.as_str()]));
-            let fields = set.map(|field| format!("{at}.{field}"));
-            causes.extend(fields.map(|field| Cause::forbidden(&field, &rule.why)));
+            let is_set = |field: &&String| is_set(field, &of[field.as_str()]);
+            for field in rule.fields.iter().filter(is_set) {
+                causes.push(Cause::forbidden(&format!("{at}.{field}"), &rule.why));
+            }
         }
     }
 }

@@ -44,13 +44,9 @@ struct Watch {
 pub(super) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> {
     let query = &ask.query;
     let selection = Selection::of(ask.kind, query)?;
-    let seconds = query
-        .first("timeoutSeconds")
-        .and_then(|text| text.parse().ok());
-    let version = query
-        .first("resourceVersion")
-        .unwrap_or_default()
-        .to_owned();
+    let first = |name: &str| query.first(name).unwrap_or_default();
+    let seconds = first("timeoutSeconds").parse().ok();
+    let version = first("resourceVersion").to_owned();
     let initial = query.is_set("sendInitialEvents");
     let state = shared.state();
     let mut watch = Watch {

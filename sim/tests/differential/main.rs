@@ -49,7 +49,7 @@ struct Step {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Action {
     Create(Value),
     Patch { object: String, merge: Value },
@@ -131,6 +131,8 @@ async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Ve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_server_does_what_a_real_one_does() {
+    let scenarios: Vec<Scenario> =
+        serde_saphyr::from_str(include_str!("scenarios.yaml")).expect("scenarios.yaml");
     let Some(client) = real().await else {
         return;
     };
@@ -139,8 +141,6 @@ async fn the_embedded_server_does_what_a_real_one_does() {
         World::join(client).await,
         World::join(server.client()).await,
     );
-    let scenarios: Vec<Scenario> =
-        serde_saphyr::from_str(include_str!("scenarios.yaml")).expect("scenarios.yaml");
     let (mut found, mut steps) = (Vec::new(), 0);
     for scenario in &scenarios {
         found.extend(differs([&real, &memory], scenario).await);

@@ -100,21 +100,21 @@ impl Scene {
         until(self.api(), name, condition).await
     }
 
-    /// The real kubectl, started.
-    fn kubectl_child(&self, args: &[&str]) -> Child {
+    /// The real kubectl, started, and what it says of errors put somewhere.
+    fn kubectl_child(&self, args: &[&str], errors: Stdio) -> Child {
         Command::new("kubectl")
             .args(["--kubeconfig", &self.kubeconfig, "--namespace", &self.name])
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(errors)
             .spawn()
             .expect("kubectl starts")
     }
 
     /// Runs the real kubectl.
     pub(crate) async fn kubectl(&self, args: &[&str], input: &str) -> Output {
-        let mut child = self.kubectl_child(args);
+        let mut child = self.kubectl_child(args, Stdio::piped());
         let input = input.to_owned();
         let run = move || {
             let mut stdin = child.stdin.take().expect("is piped");
@@ -128,7 +128,7 @@ impl Scene {
 
     /// Runs the real kubectl until it has told so many lines, and ends it.
     pub(crate) async fn kubectl_lines(&self, args: &[&str], count: usize) -> Vec<String> {
-        let mut child = self.kubectl_child(args);
+        let mut child = self.kubectl_child(args, Stdio::inherit());
         let stdout = BufReader::new(child.stdout.take().expect("is piped"));
         let read = move || stdout.lines().take(count).collect::<Result<Vec<_>, _>>();
         let lines = timeout(DEADLINE, tokio::task::spawn_blocking(read)).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::pods::{self, is_going, is_over, is_ready};
 use super::{Work, count, hash_of, made, scheduler, told};
 use crate::clock;
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;

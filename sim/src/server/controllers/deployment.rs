@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::pods::{condition, condition_mut, set_condition};
 use super::{Work, hash_of, made, owned_by, told};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;
@@ -61,7 +61,8 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
     let last = known.last().map_or(0, |(_, set)| revision(set));
     let found = state.store.get("replicasets", &named);
     let found = found.map(|set| revision(set));
-    let number = found.filter(|own| *own == last).unwrap_or(last + 1);
+    let number = found.filter(|own| *own == last);
+    let number = number.unwrap_or(last.saturating_add(1));
     if found.is_none() {
         let mut template = template.clone();
         template["metadata"]["labels"][HASH] = json!(hash);
@@ -100,7 +101,7 @@ fn share(value: &Value, of: i64, up: bool) -> i64 {
     };
     let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
     let rounding = if up { 99 } else { 0 };
-    (percent.saturating_mul(of) + rounding) / 100
+    percent.saturating_mul(of).saturating_add(rounding) / 100
 }
 
 /// How many pods there may be at most, and how many must be available at least.

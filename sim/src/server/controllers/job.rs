@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::pods::{self, condition, is_active, is_going, is_over, is_ready, set_condition};
 use super::{count, counted, made, told};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 
@@ -29,11 +29,8 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
     };
     let ending = if done {
         let message = "Reached expected number of succeeded pods";
-        Some((
-            ["SuccessCriteriaMet", "Complete"],
-            "CompletionsReached",
-            message,
-        ))
+        let conditions = ["SuccessCriteriaMet", "Complete"];
+        Some((conditions, "CompletionsReached", message))
     } else if failed > job["spec"]["backoffLimit"].number() {
         let message = "Job has reached the specified backoff limit";
         Some((["FailureTarget", "Failed"], "BackoffLimitExceeded", message))
@@ -51,9 +48,7 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
             };
             state.tell(COMPONENT, job, event);
         }
-        None => {
-            pods::create_some(state, COMPONENT, job, needed - counted(active.len()));
-        }
+        None => pods::create_some(state, COMPONENT, job, needed - counted(active.len())),
     }
     let own = made(&state.store, "pods", job);
     let started = match &job["status"]["startTime"] {

@@ -20,10 +20,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::pods::is_going;
-use super::fields::Fields;
 use super::kinds::Kind;
 use super::state::{LETTERS, State};
 use super::store::{Change, Object, Store, owners};
+use crate::fields::Fields;
 use crate::world::Key;
 
 /// What is to be looked at.
@@ -76,6 +76,7 @@ const TURNS: usize = 100_000;
 
 /// Runs all controllers until nothing is left for them.
 pub(super) fn settle(state: &mut State) {
+    state.made = 0;
     for _ in 0..TURNS {
         let Some(work) = state.work.pop_first() else {
             return;
@@ -163,10 +164,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         }
         _ => {}
     }
-    if store
-        .global("namespaces", &key.namespace)
-        .is_some_and(|own| is_going(own))
-    {
+    let namespace = store.global("namespaces", &key.namespace);
+    if namespace.is_some_and(|own| is_going(own)) {
         work.insert(Work::Namespace(key.namespace.clone()));
     }
     work

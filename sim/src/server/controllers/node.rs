@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::Work;
 use super::pods::{condition, condition_mut, is_going, is_over, set_condition};
 use crate::clock;
+use crate::fields::Fields;
 use crate::placing::tolerates;
-use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
@@ -159,15 +159,16 @@ fn unready(state: &mut State, node: &str) {
 /// `NoExecute`: pods that do not tolerate a taint go, those that do for a while later.
 fn evict(state: &mut State, name: &str, node: &Value) {
     let now = state.wall.now();
-    let taints = node["spec"]["taints"].items();
-    let taints = taints.filter(|taint| taint["effect"] == "NoExecute");
-    for (key, pod) in pods_of(state, name) {
-        let Some(left) = taints.clone().map(|taint| stays(&pod, taint, now)).min() else {
-            return;
-        };
-        if is_going(&pod) {
-            continue;
-        }
+    let evicts = |taint: &&Value| taint["effect"] == "NoExecute";
+    let taints: Vec<&Value> = node["spec"]["taints"].items().filter(evicts).collect();
+    if taints.is_empty() {
+        return;
+    }
+    let mut pods = pods_of(state, name);
+    pods.retain(|(_, pod)| !is_going(pod));
+    for (key, pod) in pods {
+        let times = taints.iter().map(|taint| stays(&pod, taint, now));
+        let left = times.min().unwrap_or(SignedDuration::MAX);
         if !left.is_positive() {
             state.discard("pods", &key);
         } else if left != SignedDuration::MAX {
@@ -190,7 +191,7 @@ fn stays(pod: &Value, taint: &Value, now: Timestamp) -> SignedDuration {
     };
     let since = taint["timeAdded"].text().parse::<Timestamp>();
     let passed = since.map(|since| now.duration_since(since));
-    SignedDuration::from_secs(least) - passed.unwrap_or_default()
+    SignedDuration::from_secs(least).saturating_sub(passed.unwrap_or_default())
 }
 
 fn pods_of(state: &State, node: &str) -> Vec<(Key, Object)> {
@@ -208,13 +209,8 @@ pub(super) fn orphans(state: &mut State, node: &str) {
     let now = clock::moment();
     let since = *state.gone_nodes.entry(node.to_owned()).or_insert(now);
     let pods = pods_of(state, node);
-    if pods.is_empty() {
-        state.gone_nodes.remove(node);
-        state.renewed.remove(node);
-        return;
-    }
     let left = QUARANTINE.saturating_sub(now.duration_since(since));
-    if !left.is_zero() {
+    if !left.is_zero() && !pods.is_empty() {
         state.later(left, Work::Orphans(node.to_owned()));
         return;
     }
@@ -230,4 +226,6 @@ pub(super) fn orphans(state: &mut State, node: &str) {
         }
         state.discard_now("pods", &key);
     }
+    state.gone_nodes.remove(node);
+    state.renewed.remove(node);
 }

@@ -1,17 +1,23 @@
 //! What controllers ask of pods, and how they make them.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::owned_by;
-use crate::server::fields::Fields;
+use super::{Work, owned_by};
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::refusal::Refusal;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
+
+/// The most pods that controllers make in one step (`BurstReplicas` in `pkg/controller/replicaset/`), and how long they
+/// wait then: a client that asks for millions gets its answer.
+const BURST: usize = 500;
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub(in crate::server) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].text(), "Succeeded" | "Failed")
@@ -103,8 +109,23 @@ pub(super) fn create(
 /// Creates so many. What fails now is tried again with the next change: nothing else would make it possible.
 pub(super) fn create_some(state: &mut State, component: &str, owner: &Value, many: i64) {
     let template = &owner["spec"]["template"];
-    let mut each = 0..many;
-    let _ = each.try_for_each(|_| create(state, component, owner, template, |_| {}).map(drop));
+    for _ in 0..many {
+        if !may_create(state, owner) || create(state, component, owner, template, |_| {}).is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether a controller may make one more pod in this step; if not, it looks at the owner again in a later one.
+pub(super) fn may_create(state: &mut State, owner: &Value) -> bool {
+    state.made += 1;
+    let may = state.made <= BURST;
+    if let Some(kind) = Kind::of(owner).filter(|_| !may) {
+        let [namespace, name] = ["namespace", "name"].map(|field| owner["metadata"][field].text());
+        let work = Work::workload(kind.plural, &Key::new(namespace, name));
+        state.later_once(PAUSE, work);
+    }
+    may
 }
 
 /// Deletes a pod for a controller.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::pods::{self, is_active, is_going, is_ready, rank};
 use super::{count, counted, made, told};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::pods::{is_going, is_over, is_ready};
 use super::{Work, made, owned_by};
 use crate::families;
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::server::store::Object;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
 use super::{count, hash_of, made, told};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 
@@ -28,6 +28,9 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         match at(ordinal) {
             None => {
                 settled = false;
+                if !pods::may_create(state, set) {
+                    break;
+                }
                 let made = pods::create(state, COMPONENT, set, template, |pod| {
                     let name = format!("{}-{ordinal}", key.name);
                     pod["metadata"].remove("generateName");

@@ -81,11 +81,11 @@ fn keys_of(list: &str, item: &Value) -> &'static [&'static str] {
     }
 }
 
-/// The item of a list that has the same keys.
+/// The item of a list that has the same keys; what has none is like no other.
 fn place(items: &[Value], keys: &[&str], item: &Value) -> Option<usize> {
-    items
-        .iter()
-        .position(|other| keys.iter().all(|key| other.get(*key) == item.get(*key)))
+    let is_it = |other: &Value| keys.iter().all(|key| other.get(*key) == item.get(*key));
+    let at = items.iter().position(is_it);
+    at.filter(|_| !keys.is_empty())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn withdraw_items(name: &str, held: &mut Value, before: &[Value], now: &Value) {
     for was in before {
         let keys = keys_of(name, was);
         // A list that is one value is replaced as a whole
-        let Some(at) = place(held, keys, was).filter(|_| !keys.is_empty()) else {
+        let Some(at) = place(held, keys, was) else {
             continue;
         };
         match place(now, keys, was) {

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
 use crate::clock;
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::topology::IpFamilies;
 
@@ -72,23 +72,26 @@ async fn take(scene: &Scene, at: &str, step: Step, kept: &mut BTreeMap<String, V
         scene.node(name, step.labels).await;
     }
     if let Some(name) = &step.run {
-        for pod in scene.pods("default").await {
-            if name == "*" || pod["metadata"]["name"] == **name {
-                scene.run(&pod).await;
-            }
+        let mut pods = scene.pods("default").await;
+        pods.retain(|pod| name == "*" || pod["metadata"]["name"] == **name);
+        assert!(!pods.is_empty(), "{at}: there is no pod {name}");
+        for pod in &pods {
+            scene.run(pod).await;
         }
     }
     if let Some(seconds) = step.elapse {
         clock::elapse(Duration::from_secs(seconds)).await;
     }
-    let Some((method, path)) = step.send.as_deref().and_then(|send| send.split_once(' ')) else {
+    let Some(send) = &step.send else {
         return;
     };
+    let (method, path) = send.split_once(' ').expect(at);
     let media = match step.r#type.as_deref() {
         Some("strategic") => STRATEGIC,
         Some("apply") => APPLY,
         None if method == "PATCH" => MERGE,
-        other => other.unwrap_or("application/json"),
+        None => "application/json",
+        Some(other) => panic!("{at}: there is no type {other}"),
     };
     let body = match step.body {
         Value::Null => String::new(),

@@ -10,12 +10,14 @@ mod watches;
 
 use http::Request;
 use http_body_util::BodyExt;
+use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::fields::Fields;
 use super::{Server, ServerOptions};
+use crate::fields::Fields;
+use crate::loopback::Loopback;
 use crate::topology::IpFamilies;
 
 const MERGE: &str = "application/merge-patch+json";
@@ -36,6 +38,7 @@ impl Scene {
     fn of(ip_families: IpFamilies) -> Self {
         let options = ServerOptions {
             ip_families,
+            loopback: Loopback::in_memory(Timestamp::UNIX_EPOCH),
             ..ServerOptions::default()
         };
         let server = Server::start(&options).expect("it starts");
@@ -120,7 +123,9 @@ impl Scene {
     /// The pods of a namespace, by name.
     async fn pods(&self, namespace: &str) -> Vec<Value> {
         let path = format!("/api/v1/namespaces/{namespace}/pods");
-        self.get(&path).await.1["items"].items().cloned().collect()
+        let (code, list) = self.get(&path).await;
+        assert_eq!(code, 200, "{path}: {list}");
+        list["items"].items().cloned().collect()
     }
 
     /// Tells of a pod that it runs and is ready.

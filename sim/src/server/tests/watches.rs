@@ -6,7 +6,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{MERGE, Scene};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

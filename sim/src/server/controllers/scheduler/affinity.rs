@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Rejection, Scene};
+use crate::fields::Fields;
 use crate::placing::matches;
-use crate::server::fields::Fields;
 use crate::server::store::Object;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::room::Amounts;
 use self::score::Scores;
 use super::pods::{condition, condition_mut, is_going, is_over, set_condition};
-use crate::server::fields::Fields;
+use crate::fields::Fields;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;

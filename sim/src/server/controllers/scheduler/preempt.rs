@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::{COMPONENT, Fit, Scene, Wanted, filter, none_of, priority};
+use crate::fields::Fields;
 use crate::server::controllers::pods::{is_going, set_condition};
-use crate::server::fields::Fields;
 use crate::server::state::State;
 use crate::world::Key;
 

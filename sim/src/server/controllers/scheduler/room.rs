@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Place, Wanted};
+use crate::fields::Fields;
 use crate::pods::resources::amount;
-use crate::server::fields::Fields;
 
 /// How much of what.
 pub(super) type Amounts = BTreeMap<String, f64>;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The fields of an object, of which any may be missing.
-pub(super) trait Fields {
+pub(crate) trait Fields {
     /// A text, or none at all.
     fn text(&self) -> &str;
 
