@@ -9,11 +9,9 @@ pub(crate) struct Query {
 impl Query {
     pub(crate) fn parse(query: Option<&str>) -> Self {
         let query = query.unwrap_or_default();
-        Self {
-            pairs: form_urlencoded::parse(query.as_bytes())
-                .into_owned()
-                .collect(),
-        }
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        let pairs = pairs.into_owned().collect();
+        Self { pairs }
     }
 
     pub(crate) fn all(&self, name: &str) -> Vec<String> {
@@ -22,10 +20,8 @@ impl Query {
     }
 
     pub(crate) fn first(&self, name: &str) -> Option<&str> {
-        self.pairs
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        let (_, value) = self.pairs.iter().find(|(known, _)| known == name)?;
+        Some(value)
     }
 
     /// Go's `1`, `true`.

@@ -66,13 +66,9 @@ const FORMS: &[Form] = &[
     on(Linux, "curl", agnhosts, |call| {
         curl::run(&curl::Build::ALPINE, call)
     }),
-    on(Linux, "pause", pauses, |call| {
-        call.words::<0>().map(|[]| Started::stays())
-    }),
+    on(Linux, "pause", pauses, system::pause),
     on(Linux, "sh", busyboxes, shell::linux),
-    on(Linux, "ping", busyboxes, |call| {
-        ping::linux(call.args, call.seat)
-    }),
+    on(Linux, "ping", busyboxes, ping::linux),
     on(Linux, "true", busyboxes, |_| {
         Some(Started::Ended(Ran::default()))
     }),
@@ -92,9 +88,7 @@ const FORMS: &[Form] = &[
     // What is on no image
     on(Linux, "nonesuch", nobody, |_| None),
     on(Windows, "agnhost", agnhosts, agnhost::run),
-    on(Windows, "pause", pauses, |call| {
-        call.words::<0>().map(|[]| Started::stays())
-    }),
+    on(Windows, "pause", pauses, system::pause),
     on(Windows, "servicemonitor", iis, |_| Some(system::iis())),
     // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
     on(Windows, "c:\\curl\\amd64\\curl", agnhosts, |call| {

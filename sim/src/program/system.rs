@@ -15,6 +15,11 @@ fn prints(text: impl Into<String>) -> Started {
     Started::Ended(Ran::prints(text.into()))
 }
 
+/// Stays until it is ended.
+pub(super) fn pause(call: &Call<'_>) -> Option<Started> {
+    call.words::<0>().map(|[]| Started::stays())
+}
+
 /// `sleep SECONDS`.
 pub(super) fn sleep(call: &Call<'_>) -> Option<Started> {
     let [seconds] = call.words()?;
