@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
 
+use super::Watched;
 use crate::transport::{Api, pause};
 
 /// The server's state, and the experimenter's handle on it.
@@ -279,6 +280,14 @@ fn is_list(path: &str) -> bool {
 fn parameter(query: &str, name: &str) -> Option<usize> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(key, _)| *key == name)?.1.parse().ok()
+}
+
+/// Objects as a watch shows them that nobody refuses.
+pub(crate) fn watched(objects: impl IntoIterator<Item = (String, Json)>) -> Watched {
+    Watched {
+        objects: Arc::new(objects.into_iter().collect()),
+        refused: None,
+    }
 }
 
 fn failure(code: u16, reason: &str) -> (u16, Json) {

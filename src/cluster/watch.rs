@@ -308,14 +308,8 @@ mod tests {
         // What came between may have been replaced before it was looked at
         for expected in [vec!["a/one"], vec!["a/four", "a/three"]] {
             let there = pods.wait_for(|pods| pods.objects.keys().eq(&expected));
-            let found = timeout(Duration::from_mins(10), there)
-                .await
-                .unwrap_or_else(|_| {
-                    panic!(
-                        "no {expected:?} after {:?}",
-                        log.lock().expect("not poisoned")
-                    )
-                });
+            let found = timeout(Duration::from_mins(10), there).await;
+            let found = found.unwrap_or_else(|_| panic!("no {expected:?} after {log:?}"));
             let found = found.expect("watching").clone();
             assert!(found.objects[expected[0]]["metadata"]["managedFields"].is_null());
         }

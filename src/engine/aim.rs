@@ -202,7 +202,7 @@ fn unfit(host: WindowsBuild) -> WindowsBuild {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::manifest;
     use super::*;
     use winconform_core::config::Durations;
@@ -262,27 +262,36 @@ mod tests {
         Ok(objects)
     }
 
-    /// A pod as it is applied for a pool of this build.
+    /// What is applied for a pool of this build.
+    fn objects(fixture: SchedFixture, build: WindowsBuild) -> Vec<Json> {
+        aimed(fixture, build, &pools(build), &nodes(build)).expect("aimed")
+    }
+
+    fn named<'o>(objects: &'o [Json], name: &str) -> &'o Json {
+        let mut all = objects.iter();
+        all.find(|object| object["metadata"]["name"] == *name)
+            .expect(name)
+    }
+
     fn pod_on(build: WindowsBuild, pod: PlacedPod) -> Json {
-        let objects = aimed(pod.fixture(), build, &pools(build), &nodes(build)).expect("aimed");
         let name = format!("{}-{}", pod.as_str(), PoolName::windows(build));
-        let mut named = objects
-            .into_iter()
-            .filter(|object| object["metadata"]["name"] == *name);
-        named.next().expect(&name)
+        named(&objects(pod.fixture(), build), &name).clone()
     }
 
     fn pod(pod: PlacedPod) -> Json {
         pod_on(WindowsBuild::SERVER_2022, pod)
     }
 
-    fn names(pod: &Json) -> Vec<&str> {
-        let required = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-            ["nodeSelectorTerms"];
-        let terms = required.as_array().into_iter().flatten();
-        terms
-            .filter_map(|term| term["matchFields"][0]["values"][0].as_str())
-            .collect()
+    /// The nodes that a pod may go to alone.
+    pub(in super::super) fn names(pod: &Json) -> Vec<&str> {
+        let affinity = &pod["spec"]["affinity"]["nodeAffinity"];
+        let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
+        let terms = required["nodeSelectorTerms"].as_array();
+        let names = terms.into_iter().flatten().map(|term| {
+            let name = term["matchFields"][0]["values"][0].as_str();
+            name.expect("a node by its name")
+        });
+        names.collect()
     }
 
     #[test]
@@ -334,9 +343,7 @@ mod tests {
         for brought in ["nodeSelector", "tolerations"] {
             assert_eq!(bare["spec"].get(brought), None);
         }
-        let build = WindowsBuild::SERVER_2022;
-        let (pools, nodes) = (pools(build), nodes(build));
-        let objects = aimed(SchedFixture::RuntimeClass, build, &pools, &nodes).expect("aimed");
+        let objects = objects(SchedFixture::RuntimeClass, WindowsBuild::SERVER_2022);
         let name = &objects[0]["metadata"]["name"];
         assert_eq!(name, "winconform-sched-windows-2022-r1");
         assert_eq!(objects[0]["scheduling"]["tolerations"], taint);
@@ -359,14 +366,8 @@ mod tests {
 
     #[test]
     fn nobody_elses_pod_can_be_preempted() {
-        let build = WindowsBuild::SERVER_2022;
-        let (pools, nodes) = (pools(build), nodes(build));
-        let objects = aimed(SchedFixture::Preemption, build, &pools, &nodes).expect("aimed");
-        let named = |name: &str| {
-            let mut all = objects.iter();
-            all.find(|object| object["metadata"]["name"] == *name)
-                .expect("there")
-        };
+        let objects = objects(SchedFixture::Preemption, WindowsBuild::SERVER_2022);
+        let named = |name: &str| named(&objects, name);
         let [victim, preemptor] = ["victim", "preemptor"]
             .map(|role| named(&format!("winconform-{role}-windows-2022-r1")));
         assert_eq!(victim["value"], -2_000_000_000);

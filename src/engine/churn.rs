@@ -207,11 +207,10 @@ impl Backend {
 mod tests {
     use super::super::fixtures::tests::fixtures;
     use super::*;
-    use crate::cluster::fake::Fake;
+    use crate::cluster::fake::{Fake, watched};
     use crate::cluster::{Watched, labels};
     use crate::transport::pause;
     use ordered_watch as watch;
-    use std::sync::Arc;
     use winconform_core::facts::{PoolName, WindowsBuild};
 
     const DEPLOYMENT: &str =
@@ -227,13 +226,6 @@ mod tests {
                 "annotations": {ROUND: round},
                 "labels": {labels::FIXTURE: "churn", labels::POOL: "windows-2022"}},
             "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
-    }
-
-    fn watched(pods: Objects) -> Watched {
-        Watched {
-            objects: Arc::new(pods),
-            refused: None,
-        }
     }
 
     /// Makes of the Deployment what its controller would, a pod a second.
@@ -315,8 +307,8 @@ mod tests {
         let mut stays = pod("churn-1", "1");
         stays["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         stays["spec"] = json!({"nodeName": "win-a"});
-        let objects = Objects::from([("winconform-r1/churn-1".to_owned(), stays)]);
-        let (_send, pods) = watch::channel(watched(objects));
+        let pod = ("winconform-r1/churn-1".to_owned(), stays);
+        let (_send, pods) = watch::channel(watched([pod]));
         fixtures.pods = pods;
         let ended = fixtures.wait_for_these(&key(), 2, &BTreeSet::new()).await;
         let trouble = ended.expect_err("it stays");
@@ -334,7 +326,7 @@ mod tests {
         another["spec"] = json!({"nodeName": "win-a"});
         another["status"]["phase"] = json!("Running");
         let objects = [evicted, another].map(|pod| (pod["metadata"]["name"].to_string(), pod));
-        let (_send, pods) = watch::channel(watched(objects.into()));
+        let (_send, pods) = watch::channel(watched(objects));
         fixtures.pods = pods;
         let stand = fixtures.wait_for_pods(&key(), &[], 1).await;
         assert_eq!(stand.map(drop), Ok(()));

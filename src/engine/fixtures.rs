@@ -358,7 +358,7 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::cluster::fake::Fake;
+    use crate::cluster::fake::{Fake, watched};
     use crate::cluster::labels;
     use crate::transport::pause;
     use serde_json::json;
@@ -442,10 +442,7 @@ pub(super) mod tests {
                 pod["status"] = json!({"podIPs": [{"ip": "10.0.0.1"}],
                     "conditions": [{"type": "Ready", "status": "True"}]});
                 fake.put(POD, pod.clone());
-                send.send_replace(Watched {
-                    objects: Arc::new([("winconform-r1/prober".to_owned(), pod)].into()),
-                    refused: None,
-                });
+                send.send_replace(watched([("winconform-r1/prober".to_owned(), pod)]));
             });
             let stands = stood.outcome.expect("it stands in the first family");
             assert_eq!(stands.name.as_deref(), Some("prober-windows-2022"));
@@ -459,9 +456,11 @@ pub(super) mod tests {
     async fn waiting_ends_when_somebody_deletes_what_was_applied() {
         let fake = Fake::default();
         // The pods would be waited for long after
-        let mut fixtures = fixtures(&fake);
         let (_send, pods) = watch::channel(Watched::default());
-        fixtures.pods = pods;
+        let fixtures = Fixtures {
+            pods,
+            ..fixtures(&fake)
+        };
         let (key, cancel) = (key(FixtureName::WinWebserver), CancellationToken::new());
         let durations = fixtures.api.durations().clone();
         let begun = Instant::now();
@@ -471,16 +470,11 @@ pub(super) mod tests {
         });
         let trouble = stood.outcome.expect_err("it is gone");
         assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
-        assert_eq!(
-            trouble.detail,
-            "Service winconform-r1/win-webserver-windows-2022 was deleted by somebody else during \
-             the run"
-        );
-        assert!(
-            begun.elapsed() < durations.fixture / 2,
-            "{:?}",
-            begun.elapsed()
-        );
+        let said = "Service winconform-r1/win-webserver-windows-2022 was deleted by somebody else \
+                    during the run";
+        assert_eq!(trouble.detail, said);
+        let took = begun.elapsed();
+        assert!(took < durations.fixture / 2, "{took:?}");
     }
 
     fn going() -> Json {
@@ -542,31 +536,20 @@ pub(super) mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_namespace_that_is_going_was_deleted_by_somebody() {
-        for (status, message) in [
-            (
-                403,
-                "pods \"a\" is forbidden: unable to create new content in namespace b because \
-                   it is being terminated",
-            ),
-            (404, "namespaces \"b\" not found"),
+        let going = "pods \"a\" is forbidden: unable to create new content in namespace b because \
+                     it is being terminated";
+        let gone = "namespaces \"b\" not found";
+        for (status, message, kind) in [
+            (403, going, TroubleKind::FixtureChanged),
+            (404, gone, TroubleKind::FixtureChanged),
+            (403, "exceeded quota: pods", TroubleKind::Forbidden),
         ] {
             let fake = Fake::default();
-            fake.script(
-                "PATCH",
-                status,
-                json!({"kind": "Status", "message": message}),
-            );
-            let trouble = stand(&fake, FixtureName::UnboundPods)
-                .await
-                .expect_err("refused");
-            assert_eq!(trouble.kind, TroubleKind::FixtureChanged, "{trouble}");
+            let refusal = json!({"kind": "Status", "message": message});
+            fake.script("PATCH", status, refusal);
+            let stood = stand(&fake, FixtureName::UnboundPods).await;
+            let trouble = stood.expect_err("refused");
+            assert_eq!(trouble.kind, kind, "{trouble}");
         }
-        let fake = Fake::default();
-        let quota = json!({"kind": "Status", "message": "exceeded quota: pods"});
-        fake.script("PATCH", 403, quota);
-        let trouble = stand(&fake, FixtureName::UnboundPods)
-            .await
-            .expect_err("refused");
-        assert_eq!(trouble.kind, TroubleKind::Forbidden);
     }
 }

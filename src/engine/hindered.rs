@@ -135,10 +135,9 @@ async fn failed_sandbox(api: &Api, pods: &[&Json]) -> Option<Hindrance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::fake::Fake;
+    use crate::cluster::fake::{Fake, watched};
     use crate::transport::pause;
     use serde_json::json;
-    use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::timeout;
     use winconform_core::facts::{PoolName, WindowsBuild};
@@ -165,6 +164,10 @@ mod tests {
                 {"type": "PodReadyToStartContainers", "status": made}]}})
     }
 
+    fn event(message: &str) -> Json {
+        json!({"items": [{"reason": "FailedCreatePodSandBox", "message": message}]})
+    }
+
     /// A server with a Deployment that nothing is said of.
     fn fake() -> Fake {
         let fake = Fake::default();
@@ -177,11 +180,8 @@ mod tests {
         let (begun, api) = (Instant::now(), fake.api());
         let applied = [deployment(&json!([]))];
         let named = pods.into_iter().enumerate();
-        let objects: Objects = named.map(|(n, pod)| (format!("a/{n}"), pod)).collect();
-        let (_send, pods) = watch::channel(Watched {
-            objects: Arc::new(objects),
-            refused: None,
-        });
+        let named = named.map(|(n, pod)| (format!("a/{n}"), pod));
+        let (_send, pods) = watch::channel(watched(named));
         let found = timeout(length, hindered(&api, &key(), &applied, &pods)).await;
         (found.ok(), begun.elapsed())
     }
@@ -200,10 +200,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_sandbox_that_is_late_is_given_time_and_one_that_cannot_be_is_not() {
-        let event = |message: &str| json!({"items": [{"reason": "FailedCreatePodSandBox", "message": message}]});
         let fake = fake();
-        let late = event("plugin type=\"win-bridge\" failed (add)");
-        fake.script(EVENTS, 200, late);
+        fake.script(
+            EVENTS,
+            200,
+            event("plugin type=\"win-bridge\" failed (add)"),
+        );
         let patience = fake.api().durations().sandbox;
         let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
         let trouble = found.expect("it lasted");
@@ -218,14 +220,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_passed_is_forgotten_when_it_happens_again() {
         let fake = fake();
-        let late = json!({"items": [{"reason": "FailedCreatePodSandBox", "message": "late"}]});
-        fake.script(EVENTS, 200, late);
+        fake.script(EVENTS, 200, event("late"));
         let api = fake.api();
         let (patience, applied) = (api.durations().sandbox, [deployment(&json!([]))]);
-        let watched = |made: &str| Watched {
-            objects: Arc::new([("a/p".to_owned(), pod(made))].into()),
-            refused: None,
-        };
+        let watched = |made: &str| watched([("a/p".to_owned(), pod(made))]);
         let (send, pods) = watch::channel(watched("False"));
         let of = key();
         let goes_on = async {
@@ -258,23 +256,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_several_pods_one_request_tells_and_nothing_of_others() {
-        let of = |name: &str| {
-            json!({"items": [{"reason": "FailedCreatePodSandBox", "involvedObject": {"name": name},
-                "message": "no runtime for \"x\" is configured"}]})
-        };
-        let pods = || {
-            ["p", "q"].map(|name| {
-                let mut pod = pod("False");
-                pod["metadata"]["name"] = json!(name);
-                pod
-            })
-        };
+        let pods = ["p", "q"].map(|name| {
+            let mut pod = pod("False");
+            pod["metadata"]["name"] = json!(name);
+            pod
+        });
         for (name, hinders) in [("q", true), ("another", false)] {
             let fake = fake();
             let pause = fake.api().durations().look_again;
-            fake.script(EVENTS, 200, of(name));
-            let length = pause + pause / 2;
-            let (found, _) = within(&fake, pods().to_vec(), length).await;
+            let mut events = event("no runtime for \"x\" is configured");
+            events["items"][0]["involvedObject"] = json!({"name": name});
+            fake.script(EVENTS, 200, events);
+            let (found, _) = within(&fake, pods.to_vec(), pause + pause / 2).await;
             assert_eq!(found.is_some(), hinders, "{name}");
             let log = fake.log();
             let events = log.iter().filter(|line| line.contains("/events"));

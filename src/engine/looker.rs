@@ -473,12 +473,16 @@ mod tests {
         LookOutcome { reply: None, taken }
     }
 
+    fn holds() -> LookOutcome {
+        brought(Comparison::Holds(difference()))
+    }
+
     /// The kind of trouble that became of an outcome, and how many changes were told.
-    async fn confirmed(
-        fake: &Fake,
-        looker: &Looker,
-        outcome: LookOutcome,
-    ) -> (Option<TroubleKind>, usize) {
+    type Confirmed = (Option<TroubleKind>, usize);
+
+    const CHANGED: Confirmed = (Some(TroubleKind::FixtureChanged), 1);
+
+    async fn confirmed(fake: &Fake, looker: &Looker, outcome: LookOutcome) -> Confirmed {
         let changes = RefCell::new(0);
         let tell = |_: Changed| *changes.borrow_mut() += 1;
         let api = fake.api();
@@ -499,26 +503,23 @@ mod tests {
             let outcome = brought(comparison);
             assert_eq!(confirmed(&fake, &still, outcome.clone()).await, (None, 0));
             fake.remove(POD);
-            let changed = (Some(TroubleKind::FixtureChanged), 1);
-            assert_eq!(confirmed(&fake, &gone, outcome).await, changed);
+            assert_eq!(confirmed(&fake, &gone, outcome).await, CHANGED);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_who_looks_from_each_node_is_asked_only_after_a_failure() {
-        let changed = (Some(TroubleKind::FixtureChanged), 1);
         for (comparison, told) in [
             (Comparison::Holds(difference()), (None, 0)),
-            (Comparison::Refuted(difference()), changed),
+            (Comparison::Refuted(difference()), CHANGED),
         ] {
             let fake = fake("True");
             let mut gone = looker(&fake, http(), Need::Stands);
             gone.rests[0].key = FixtureName::Ring.at(None).on(Some(1));
             fake.remove(POD);
             let before = fake.log().len();
-            let holds = told.0.is_none();
             assert_eq!(confirmed(&fake, &gone, brought(comparison)).await, told);
-            assert_eq!(fake.log().len() == before, holds);
+            assert_eq!(fake.log().len() == before, told.0.is_none());
         }
     }
 
@@ -549,8 +550,7 @@ mod tests {
             gone.rests[0].key = from.prober().expect("a prober");
             gone.from = Some(from);
             fake.remove(POD);
-            let outcome = brought(Comparison::Holds(difference()));
-            assert_eq!(confirmed(&fake, &gone, outcome).await.0, told);
+            assert_eq!(confirmed(&fake, &gone, holds()).await.0, told);
         }
     }
 
@@ -565,8 +565,7 @@ mod tests {
         let cut_alone = (Some(TroubleKind::ExecTransport), 0);
         assert_eq!(confirmed(&fake, &still, cut()).await, cut_alone);
         fake.remove(POD);
-        let changed = (Some(TroubleKind::FixtureChanged), 1);
-        assert_eq!(confirmed(&fake, &gone, cut()).await, changed);
+        assert_eq!(confirmed(&fake, &gone, cut()).await, CHANGED);
     }
 
     #[tokio::test(start_paused = true)]
@@ -585,9 +584,8 @@ mod tests {
         let fake = fake("True");
         let looker = looker(&fake, http(), Need::Stands);
         fake.script("GET", 403, json!({"message": "no"}));
-        let holds = brought(Comparison::Holds(difference()));
         let untold = (Some(TroubleKind::Forbidden), 0);
-        assert_eq!(confirmed(&fake, &looker, holds).await, untold);
+        assert_eq!(confirmed(&fake, &looker, holds()).await, untold);
     }
 
     #[tokio::test(start_paused = true)]
@@ -605,7 +603,6 @@ mod tests {
             Looker { family, ..looker }
         };
         let (first, second) = (of(None), of(Some(IpFamily::Ipv6)));
-        let holds = || brought(Comparison::Holds(difference()));
         assert_eq!(confirmed(&fake, &second, holds()).await, (None, 0));
         fake.remove(SERVICE);
         assert_eq!(confirmed(&fake, &first, holds()).await, (None, 0));
@@ -618,8 +615,7 @@ mod tests {
     async fn what_can_only_come_of_our_own_pods_needs_no_asking() {
         let fake = fake("True");
         let looker = looker(&fake, state(), Need::Settled);
-        let holds = brought(Comparison::Holds(difference()));
-        assert_eq!(confirmed(&fake, &looker, holds).await, (None, 0));
+        assert_eq!(confirmed(&fake, &looker, holds()).await, (None, 0));
         assert!(fake.log().is_empty());
     }
 }

@@ -353,7 +353,7 @@ fn moved(pod: &Json, stood: Option<&StandingPod>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::fake::Fake;
+    use crate::cluster::fake::{Fake, watched};
     use serde_json::json;
     use winconform_core::facts::{PoolName, WindowsBuild};
 
@@ -381,6 +381,11 @@ mod tests {
         Made::of(&key(), &[&[namespace], applied.as_slice()].concat())
     }
 
+    fn pod(uid: &str) -> Json {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "a", "name": "p", "uid": uid}})
+    }
+
     fn detail(trouble: Option<Trouble>) -> String {
         let trouble = trouble.expect("something is amiss");
         assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
@@ -395,13 +400,8 @@ mod tests {
         let since = Instant::now();
         let (one, other) = tokio::join!(made.footing(&api, since), made.footing(&api, since));
         for footing in [one, other] {
-            assert!(
-                footing
-                    .changed
-                    .or(footing.unready)
-                    .or(footing.unknown)
-                    .is_none()
-            );
+            let amiss = footing.changed.or(footing.unready).or(footing.unknown);
+            assert_eq!(amiss, None);
         }
         assert_eq!(fake.log().len(), 2);
         let later = since + api.durations().look_again;
@@ -487,33 +487,21 @@ mod tests {
             pause(after).await;
             fake.remove(DEPLOYMENT);
         });
-        assert!(
-            trouble.detail.contains("Deployment a/d was deleted"),
-            "{trouble}"
-        );
+        let said = "Deployment a/d was deleted";
+        assert!(trouble.detail.contains(said), "{trouble}");
         assert!(begun.elapsed() < after * 2, "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
         let fake = Fake::default();
-        let pod = |uid: &str| {
-            json!({"apiVersion": "v1", "kind": "Pod",
-                "metadata": {"namespace": "a", "name": "p", "uid": uid}})
-        };
         let made = Made::of(&FixtureName::Ring.at(None), &[pod("own")]);
         for (others, said) in [
             (vec![], "was deleted by somebody else"),
             (vec![pod("another")], "was deleted and made anew"),
         ] {
-            let watched = |pods: &[Json]| Watched {
-                objects: Arc::new(
-                    pods.iter()
-                        .map(|pod| ("a/p".to_owned(), pod.clone()))
-                        .collect(),
-                ),
-                refused: None,
-            };
+            let watched =
+                |pods: &[Json]| watched(pods.iter().map(|pod| ("a/p".to_owned(), pod.clone())));
             // One of an earlier application, none, its own, and then what came of it
             let (send, mut pods) = watch::channel(watched(&[pod("earlier")]));
             let api = fake.api();
@@ -531,9 +519,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
         let (fake, begun) = (Fake::default(), Instant::now());
-        let pod = json!({"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"namespace": "a", "name": "p", "uid": "own"}});
-        let made = Made::of(&FixtureName::Ring.at(None), &[pod]);
+        let made = Made::of(&FixtureName::Ring.at(None), &[pod("own")]);
         let (_send, mut pods) = watch::channel(Watched::default());
         let api = fake.api();
         let trouble = made.changed(&api, &mut pods).await;
@@ -547,23 +533,19 @@ mod tests {
         const POD: &str = "/api/v1/namespaces/a/pods/p";
         let fake = Fake::default();
         put(&fake, 2);
-        let pod = |status: Json| {
-            json!({"apiVersion": "v1", "kind": "Pod",
-                "metadata": {"namespace": "a", "name": "p"}, "status": status})
+        let ready = |status: Json| {
+            let mut pod = pod("own");
+            pod["status"] = status;
+            pod["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+            pod
         };
-        let ready = json!([{"type": "Ready", "status": "True"}]);
-        fake.put(
-            POD,
-            pod(json!({"podIPs": [{"ip": "10.0.0.7"}], "conditions": ready})),
-        );
+        fake.put(POD, ready(json!({"podIPs": [{"ip": "10.0.0.7"}]})));
         let own = fake.get(POD).expect("it was put");
         let standing = super::super::stands::standing_pod(&json!({
             "metadata": own["metadata"], "spec": {"nodeName": "n"}, "status": own["status"]}));
         let made = made(&fake);
         made.bind("a", &[standing.expect("it runs")]);
-        let mut later = pod(now);
-        later["status"]["conditions"] = ready;
-        fake.put(POD, later);
+        fake.put(POD, ready(now));
         made.footing_of_pods(&fake.api(), Instant::now()).await
     }
 
@@ -576,9 +558,8 @@ mod tests {
             ("PodOSNotSupported", false),
             ("OutOfcpu", false),
         ] {
-            let pod = json!({"apiVersion": "v1", "kind": "Pod",
-                "metadata": {"namespace": "a", "name": "p", "uid": "own"},
-                "status": {"phase": "Failed", "reason": reason}});
+            let mut pod = pod("own");
+            pod["status"] = json!({"phase": "Failed", "reason": reason});
             let made = Made::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
             let changed = made.objects[0].read(&pod).changed;
             let said = format!("Pod a/p was ended ({reason}) during the run");
@@ -593,23 +574,17 @@ mod tests {
         let untold = of_pod(json!({})).await;
         assert!(untold.changed.is_none());
         let moved = of_pod(json!({"podIPs": [{"ip": "10.0.0.8"}]})).await;
-        assert_eq!(
-            detail(moved.changed),
-            "Pod a/p was given other addresses ([10.0.0.8], not [10.0.0.7]) during the run"
-        );
+        let said = "Pod a/p was given other addresses ([10.0.0.8], not [10.0.0.7]) during the run";
+        assert_eq!(detail(moved.changed), said);
         let again =
             json!({"podIPs": [{"ip": "10.0.0.7"}], "containerStatuses": [{"restartCount": 1}]});
         let again = of_pod(again).await;
         assert!(again.changed.is_none() && again.unready.is_none());
-        assert_eq!(
-            detail(again.restarted),
-            "Pod a/p was restarted during the run"
-        );
+        let said = "Pod a/p was restarted during the run";
+        assert_eq!(detail(again.restarted), said);
         assert!(same.restarted.is_none());
         let ended = of_pod(json!({"phase": "Failed", "reason": "Evicted"})).await;
-        assert_eq!(
-            detail(ended.changed),
-            "Pod a/p was ended (Evicted) during the run"
-        );
+        let said = "Pod a/p was ended (Evicted) during the run";
+        assert_eq!(detail(ended.changed), said);
     }
 }

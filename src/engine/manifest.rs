@@ -415,6 +415,7 @@ pub(super) fn pool_of<'p>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::aim::tests::names;
     use super::*;
     use winconform_core::facts::WindowsBuild;
 
@@ -429,14 +430,38 @@ mod tests {
         }
     }
 
+    fn key(name: FixtureName) -> FixtureKey {
+        name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)))
+    }
+
+    /// A fixture's objects, for this pool where it stands once per pool.
+    fn made(name: FixtureName, pool: &Pool, images: &Images) -> Result<Vec<Json>, ManifestError> {
+        let (key, durations) = (key(name), Durations::default());
+        let pool = key.pool.is_some().then_some(pool);
+        objects(&key, "r1", pool, images, &durations, Some("cluster.local"))
+    }
+
     fn objects_of(name: FixtureName) -> Vec<Json> {
-        let build = WindowsBuild::SERVER_2019;
-        let key = name.at(Some(&PoolName::windows(build)));
-        let placed = key.pool.is_some().then(pool);
-        let (images, durations) = (Images::default(), Durations::default());
-        let domain = Some("cluster.local");
-        let made = objects(&key, "r1", placed.as_ref(), &images, &durations, domain);
+        let made = made(name, &pool(), &Images::default());
         made.expect("the manifests built in are valid")
+    }
+
+    /// A pod that pulls an image onto a node for a fixture.
+    fn puller(name: FixtureName, images: &Images) -> Json {
+        let pull = Pull {
+            node: "win-b".to_owned(),
+            image: "example.com/image:1".to_owned(),
+        };
+        let (key, durations) = (key(name), Durations::default());
+        let pod = pulling("pull-7", &key, "r1", &pool(), &pull, images, &durations);
+        pod.expect("the manifests built in are valid")
+    }
+
+    fn images(text: &str) -> Images {
+        let mut found = Vec::new();
+        let images = winconform_core::config::read("config.yaml", text, &mut found).images;
+        assert!(found.is_empty(), "{found:?}");
+        images
     }
 
     #[test]
@@ -456,18 +481,9 @@ mod tests {
 
     #[test]
     fn a_prober_without_agnhost_serves_nothing() {
-        let mut found = Vec::new();
-        let text = "images: {agnhost-builds: []}";
-        let images = winconform_core::config::read("config.yaml", text, &mut found).images;
-        assert!(found.is_empty(), "{found:?}");
-        let pool = pool();
-        let name = PoolName::windows(WindowsBuild::SERVER_2019);
-        let made = |fixture: FixtureName, images: &Images| {
-            let (key, durations) = (fixture.at(Some(&name)), Durations::default());
-            objects(&key, "r1", Some(&pool), images, &durations, None).expect("valid")
-        };
-        let without = made(FixtureName::WindowsPodProber, &images);
-        let with = made(FixtureName::WindowsPodProber, &Images::default());
+        let images = images("images: {agnhost-builds: []}");
+        let without = made(FixtureName::WindowsPodProber, &pool(), &images).expect("valid");
+        let with = objects_of(FixtureName::WindowsPodProber);
         assert_eq!((without.len(), with.len()), (1, 2));
         assert_eq!(without[0]["metadata"], with[0]["metadata"]);
         let [own, agnhost] = [&without, &with].map(|made| &made[0]["spec"]["containers"][0]);
@@ -496,22 +512,15 @@ mod tests {
             "mcr.microsoft.com/windows/servercore:ltsc2019"
         );
         assert_eq!(spec["tolerations"][0]["key"], "os");
-        let affinity = &spec["affinity"]["nodeAffinity"];
-        let terms =
-            &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
-        assert_eq!(terms[1]["matchFields"][0]["values"][0], "win-b");
+        assert_eq!(names(&objects[0]["spec"]["template"]), ["win-a", "win-b"]);
     }
 
     #[test]
     fn samples_go_to_each_node_that_is_looked_from() {
-        let build = WindowsBuild::SERVER_2019;
-        let key = FixtureName::NodeSample.at(Some(&PoolName::windows(build)));
         let mut pool = pool();
         pool.nodes = (1..=5).map(|number| format!("win-{number}")).collect();
-        let (images, durations) = (Images::default(), Durations::default());
         let few = looked_from(&pool, 3);
-        let objects = objects(&key, "r1", Some(&few), &images, &durations, None);
-        let objects = objects.expect("the manifests built in are valid");
+        let objects = made(FixtureName::NodeSample, &few, &Images::default()).expect("valid");
         let (class, deployment) = (&objects[0], &objects[1]);
         assert_eq!(deployment["spec"]["replicas"], few.nodes.len());
         let spec = &deployment["spec"]["template"]["spec"];
@@ -519,13 +528,8 @@ mod tests {
         // IIS has another
         let of_iis = objects_of(FixtureName::Iis);
         assert_ne!(class["metadata"]["name"], of_iis[0]["metadata"]["name"]);
+        assert_eq!(names(&deployment["spec"]["template"]), few.nodes);
         let required = "requiredDuringSchedulingIgnoredDuringExecution";
-        let terms = &spec["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"];
-        let nodes = terms.as_array().into_iter().flatten();
-        let nodes: Vec<_> = nodes
-            .map(|term| &term["matchFields"][0]["values"][0])
-            .collect();
-        assert_eq!(nodes, few.nodes.iter().collect::<Vec<_>>());
         let apart = &spec["affinity"]["podAntiAffinity"][required][0];
         assert_eq!(apart["topologyKey"], "kubernetes.io/hostname");
         let app = &apart["labelSelector"]["matchLabels"]["app"];
@@ -552,8 +556,6 @@ mod tests {
 
     #[test]
     fn a_runtime_whose_handlers_nobody_knows_has_no_class() {
-        let build = WindowsBuild::SERVER_2019;
-        let key = FixtureName::Iis.at(Some(&PoolName::windows(build)));
         for runtimes in [
             vec!["docker://20.10.9"],
             vec!["containerd://2", "x"],
@@ -563,8 +565,7 @@ mod tests {
                 runtimes: runtimes.into_iter().map(str::to_owned).collect(),
                 ..pool()
             };
-            let (images, durations) = (Images::default(), Durations::default());
-            let made = objects(&key, "r1", Some(&pool), &images, &durations, None);
+            let made = made(FixtureName::Iis, &pool, &Images::default());
             let refused = matches!(made, Err(ManifestError::NoHandler { .. }));
             assert!(refused, "{made:?}");
         }
@@ -578,13 +579,13 @@ mod tests {
             FixtureName::SlowStarter,
             FixtureName::NanoServer,
         ] {
-            let key = name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
             for object in objects_of(name) {
                 // Nor is a headless Service looked for by the sample's name
                 let beside =
                     object["kind"] == "RuntimeClass" || object["spec"]["clusterIP"] == "None";
                 if !beside {
-                    assert_eq!(object["metadata"]["name"], key.object_name(), "{object}");
+                    let name = key(name).object_name();
+                    assert_eq!(object["metadata"]["name"], name, "{object}");
                 }
             }
         }
@@ -596,19 +597,10 @@ mod tests {
             (FixtureName::NanoServer, "winconform-r1"),
             (FixtureName::WindowsNodeProber, "winconform-host-r1"),
         ] {
-            let key = name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
-            let pull = Pull {
-                node: "win-b".to_owned(),
-                image: "example.com/image:1".to_owned(),
-            };
-            let (images, durations) = (Images::default(), Durations::default());
-            let pod = pulling("pull-7", &key, "r1", &pool(), &pull, &images, &durations);
-            let pod = pod.expect("the manifests built in are valid");
+            let pod = puller(name, &Images::default());
             let metadata = &pod["metadata"];
-            assert_eq!(
-                (&metadata["name"], &metadata["namespace"]),
-                (&json!("pull-7"), &json!(namespace))
-            );
+            assert_eq!(metadata["name"], "pull-7");
+            assert_eq!(metadata["namespace"], namespace);
             assert_eq!(metadata["labels"][labels::RUN], "r1");
             let spec = &pod["spec"];
             assert_eq!(spec["containers"][0]["image"], "example.com/image:1");
@@ -616,20 +608,13 @@ mod tests {
             assert_eq!(spec["restartPolicy"], "Never");
             assert_eq!(spec["tolerations"][0]["key"], "os");
             assert_eq!(spec["priorityClassName"], "winconform-r1");
-            let terms = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-                ["nodeSelectorTerms"];
-            assert_eq!(terms.as_array().map(Vec::len), Some(1));
-            assert_eq!(terms[0]["matchFields"][0]["values"][0], "win-b");
+            assert_eq!(names(&pod), ["win-b"]);
         }
     }
 
     #[test]
     fn every_pod_that_pulls_says_when_and_with_what() {
-        let mut found = Vec::new();
-        let text = "images: {pull-policy: Always, pull-secrets: [a/one, b/two]}";
-        let images = winconform_core::config::read("config.yaml", text, &mut found).images;
-        assert!(found.is_empty(), "{found:?}");
-        let durations = Durations::default();
+        let images = images("images: {pull-policy: Always, pull-secrets: [a/one, b/two]}");
         let check = |spec: &Json| {
             let pulls = json!([{"name": "winconform-pull-1"}, {"name": "winconform-pull-2"}]);
             assert_eq!(spec["imagePullSecrets"], pulls, "{spec}");
@@ -639,11 +624,7 @@ mod tests {
         };
         let mut pulling_pods = 0;
         for name in FixtureName::ALL {
-            let key = name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
-            let placed = key.pool.is_some().then(pool);
-            let domain = Some("cluster.local");
-            let made = objects(&key, "r1", placed.as_ref(), &images, &durations, domain);
-            for mut object in made.expect("the manifests built in are valid") {
+            for mut object in made(name, &pool(), &images).expect("valid") {
                 match pod_spec(&mut object) {
                     // Nothing binds them to a node that would pull
                     Some(spec) if name == FixtureName::UnboundPods => {
@@ -658,13 +639,7 @@ mod tests {
             }
         }
         assert!(pulling_pods > 20, "{pulling_pods}");
-        let key = FixtureName::NanoServer.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
-        let wanted = Pull {
-            node: "win-b".to_owned(),
-            image: "example.com/image:1".to_owned(),
-        };
-        let pod = pulling("p", &key, "r1", &pool(), &wanted, &images, &durations);
-        check(&pod.expect("valid")["spec"]);
+        check(&puller(FixtureName::NanoServer, &images)["spec"]);
     }
 
     #[test]
@@ -699,14 +674,13 @@ mod tests {
     #[test]
     fn probers_are_found_under_the_name_they_are_applied_with() {
         for &kind in SourceKind::ALL {
-            let build = WindowsBuild::SERVER_2019;
             let Some(fixture) = kind.prober() else {
                 continue;
             };
             let from = VantageKey {
                 kind,
                 node: None,
-                pool: fixture.at(Some(&PoolName::windows(build))).pool,
+                pool: key(fixture).pool,
             };
             let applied = &objects_of(fixture)[0]["metadata"];
             let pod = prober("r1", &from).expect("a pod");

@@ -39,6 +39,13 @@ impl<'f> Decoder<'f> {
         self.found.push(problem);
     }
 
+    /// Notes that a node is of another kind than it must be.
+    fn refuse<T>(&mut self, at: &Node, what: &str, must: &str, hint: Option<String>) -> Option<T> {
+        let message = format!("{what} must be {must}, not {}", kind(&at.value));
+        self.report(at, message, hint);
+        None
+    }
+
     /// The fields of a mapping; `what` names it in messages.
     pub fn fields<'n>(&mut self, node: &'n Node, what: &'static str) -> Option<Fields<'n>> {
         let entries = self.entries(node, what)?;
@@ -54,11 +61,7 @@ impl<'f> Decoder<'f> {
     pub fn entries<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Entry]> {
         match &node.value {
             Value::Map(entries) => Some(entries),
-            other => {
-                let message = format!("{what} must be a mapping, not {}", kind(other));
-                self.report(node, message, None);
-                None
-            }
+            _ => self.refuse(node, what, "a mapping", None),
         }
     }
 
@@ -79,11 +82,7 @@ impl<'f> Decoder<'f> {
     pub fn list<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Node]> {
         match &node.value {
             Value::List(items) => Some(items),
-            other => {
-                let message = format!("{what} must be a list, not {}", kind(other));
-                self.report(node, message, None);
-                None
-            }
+            _ => self.refuse(node, what, "a list", None),
         }
     }
 
@@ -133,23 +132,16 @@ impl<'f> Decoder<'f> {
             other => {
                 let scalar = matches!(other, Value::Bool(_) | Value::Int(_) | Value::Float(_));
                 let hint = scalar.then(|| "put it in quotes if it is meant as text".to_owned());
-                let message = format!("{what} must be text, not {}", kind(other));
-                self.report(node, message, hint);
-                None
+                self.refuse(node, what, "text", hint)
             }
         }
     }
 
     pub fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
-        if let Value::Bool(flag) = node.value {
-            return Some(flag);
+        match node.value {
+            Value::Bool(flag) => Some(flag),
+            _ => self.refuse(node, what, "`true` or `false`", None),
         }
-        let message = format!(
-            "{what} must be `true` or `false`, not {}",
-            kind(&node.value)
-        );
-        self.report(node, message, None);
-        None
     }
 
     /// A whole number from 1 to 65535.

@@ -119,6 +119,10 @@ fn check_axes(
     test: &Test,
     controls: &Controls<'_>,
 ) {
+    if over.families {
+        let controls = controls.iter().filter_map(|(_, control)| control.as_ref());
+        check_families(decoder, node, over, test, controls);
+    }
     let mut refuse = |message: &str, hint: &str| {
         decoder.report(node, message, Some(hint.to_owned()));
     };
@@ -133,13 +137,6 @@ fn check_axes(
         ),
         (true, false) | (false, true) => {}
     }
-    if over.families {
-        let controls = controls.iter().filter_map(|(_, control)| control.as_ref());
-        check_families(decoder, node, over, test, controls);
-    }
-    let mut refuse = |message: &str, hint: &str| {
-        decoder.report(node, message, Some(hint.to_owned()));
-    };
     if let Test::Ping(_) = test
         && over.sources.iter().any(|source| source.shell().is_none())
     {

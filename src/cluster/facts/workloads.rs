@@ -298,26 +298,18 @@ mod tests {
         let mut unbound = pod("w1", &json!({}));
         unbound["spec"]["nodeName"].take();
         assert_eq!(counted(unbound), WorkloadsFact::default());
-        let labelled = |labels: Json| {
+        let by = "app.kubernetes.io/managed-by";
+        for (labels, pods) in [
+            (json!({by: "winconform", "winconform/run": "r1"}), 0),
+            (json!({by: "winconform"}), 1),
+            (json!({by: "Helm", "winconform/run": "r1"}), 1),
+        ] {
             let mut pod = pod("w1", &json!({}));
             pod["metadata"]["labels"] = labels;
-            counted(pod).pods
-        };
-        let ours = json!({"app.kubernetes.io/managed-by": "winconform", "winconform/run": "r1"});
-        assert_eq!(labelled(ours), 0);
-        assert_eq!(
-            labelled(json!({"app.kubernetes.io/managed-by": "winconform"})),
-            1
-        );
-        assert_eq!(
-            labelled(json!({"app.kubernetes.io/managed-by": "Helm", "winconform/run": "r1"})),
-            1
-        );
-        let mut dual = pod(
-            "w2",
-            &json!({"containers": [
-            {"image": "registry.k8s.io/node-problem-detector/node-problem-detector:v1"}]}),
-        );
+            assert_eq!(counted(pod.clone()).pods, pods, "{pod}");
+        }
+        let image = "registry.k8s.io/node-problem-detector/node-problem-detector:v1";
+        let mut dual = pod("w2", &json!({"containers": [{"image": image}]}));
         dual["status"]["podIPs"] = json!([{"ip": "fd00::1"}, {"ip": "10.0.0.1"}]);
         let found = counted(dual);
         assert_eq!(found.windows_families, [("ipv4,ipv6".to_owned(), 1)].into());
