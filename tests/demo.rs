@@ -8,12 +8,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+fn tool(arguments: &[&str]) -> Output {
+    let mut tool = Command::new(env!("CARGO_BIN_EXE_winconform"));
+    tool.args(arguments).output().expect("the binary runs")
+}
+
 fn demo(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_winconform"))
-        .arg("demo")
-        .args(arguments)
-        .output()
-        .expect("the binary runs")
+    tool(&[&["demo"], arguments].concat())
+}
+
+/// What was said by one that is to end with this exit code.
+#[track_caller]
+fn said(done: &Output, code: i32) -> String {
+    let (said, told) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(code), "{said}{told}");
+    said
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -26,17 +35,14 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
     let out = folder.path().join("out");
     let path = out.to_str().expect("a path in UTF-8");
     let done = demo(&["--topology", "hybrid", "--out", path]);
-    let (said, told) = (text(&done.stdout), text(&done.stderr));
-    assert_eq!(done.status.code(), Some(0), "{said}{told}");
+    let (said, told) = (said(&done, 0), text(&done.stderr));
     let last = said.lines().last().unwrap_or_default();
     assert!(last.ends_with("conformant (exit 0)"), "{said}");
     assert!(last.contains("(0 flaky)"), "{last}");
     assert!(said.contains("nothing left"), "{said}");
     let end = told.lines().last().unwrap_or_default();
-    assert!(
-        end.starts_with("Simulated: a control plane of Kubernetes 1."),
-        "{told}"
-    );
+    let begins = "Simulated: a control plane of Kubernetes 1.";
+    assert!(end.starts_with(begins), "{told}");
     assert!(end.contains(", 2 nodes and "), "{end}");
     for report in ["junit.xml", "report.json", "record.jsonl"] {
         let written = fs::read_to_string(out.join(report)).expect("it is written");
@@ -74,39 +80,29 @@ fn a_fault_that_begins_after_the_end_is_said_to() {
 fn nodes_are_as_many_as_are_wanted() {
     let select = ["--select", "env.node-labels"];
     let done = demo(&[&["--topology", "hybrid", "--nodes", "9"][..], &select].concat());
-    let (said, told) = (text(&done.stdout), text(&done.stderr));
-    assert_eq!(done.status.code(), Some(0), "{said}{told}");
+    let (said, told) = (said(&done, 0), text(&done.stderr));
     let pools = said.lines().find(|line| line.starts_with("pools"));
     let pools = pools.unwrap_or_default();
-    assert!(
-        pools.ends_with("linux 5 nodes, windows-2022 4 nodes"),
-        "{said}"
-    );
+    let counts = "linux 5 nodes, windows-2022 4 nodes";
+    assert!(pools.ends_with(counts), "{said}");
     assert!(told.contains(", 9 nodes and 1 second, in"), "{told}");
-    let done = demo(
-        &[
-            &["--topology", "single-windows", "--nodes", "1"][..],
-            &select,
-        ]
-        .concat(),
-    );
+    let one = ["--topology", "single-windows", "--nodes", "1"];
+    let done = demo(&[&one[..], &select].concat());
     assert!(text(&done.stderr).contains(", 1 node and "), "{done:?}");
 }
 
 #[test]
 fn how_many_windows_nodes_are_looked_from_themselves_is_said_where_it_is_not_all() {
-    let said = |nodes: &str| {
+    let words = |nodes: &str| {
         let ids = ["net.node-to-service-ip*", "net.service-ip-from-pod*"];
         let select: Vec<_> = ids.iter().flat_map(|id| ["--select", id]).collect();
         let of = ["--topology", "hybrid", "--nodes", nodes];
-        let done = demo(&[&of[..], &select].concat());
-        let said = text(&done.stdout);
-        assert_eq!(done.status.code(), Some(0), "{said}");
+        let said = said(&demo(&[&of[..], &select].concat()), 0);
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("looked from linux "), "{said}");
         words
     };
-    let (all, some) = (said("4"), said("8"));
+    let (all, some) = (words("4"), words("8"));
     assert!(all.contains("windows-2022 2 of 2 nodes"), "{all}");
     assert!(!all.contains("themselves"), "{all}");
     // Those with a pod of the Service
@@ -132,8 +128,7 @@ fn a_load_balancer_is_looked_at_where_there_is_one() {
         "net.nodeport-external",
     ];
     for (fault, code) in [(&[][..], 0), (&["--fault", "load-balancer-dead"], 10)] {
-        let done = demo(&[&select[..], fault].concat());
-        assert_eq!(done.status.code(), Some(code), "{}", text(&done.stdout));
+        said(&demo(&[&select[..], fault].concat()), code);
     }
 }
 
@@ -150,13 +145,11 @@ fn at_the_pace_of_real_time_a_run_takes_what_it_says() {
     let begun = Instant::now();
     let done = demo(&[&arguments[..], &["--pace", "real"]].concat());
     let real = begun.elapsed().as_secs_f64();
-    let said = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(0), "{said}{}", text(&done.stderr));
+    let told = said(&done, 0);
     // It is told to a tenth of a second.
-    let least = took(&said) - 0.05;
-    assert!(least > 1.0 && least <= real, "{real} s: {said}");
-    let fast = demo(&arguments);
-    assert_eq!(fast.status.code(), Some(0), "{}", text(&fast.stderr));
+    let least = took(&told) - 0.05;
+    assert!(least > 1.0 && least <= real, "{real} s: {told}");
+    said(&demo(&arguments), 0);
 }
 
 #[test]
@@ -239,6 +232,13 @@ impl Served {
         }
     }
 
+    /// What a run against it says that is to end with this exit code.
+    fn run(&self, select: &str, code: i32) -> String {
+        let of = ["--kubeconfig", self.kubeconfig.to_str().expect("UTF-8")];
+        let run = ["run", "--select", select];
+        said(&tool(&[&run[..], &of].concat()), code)
+    }
+
     fn address(&self) -> String {
         let text = fs::read_to_string(&self.kubeconfig).expect("it is written");
         let (_, server) = text.split_once("server: https://").expect("an address");
@@ -251,11 +251,8 @@ impl Served {
         assert!(TcpStream::connect(&address).is_ok(), "it is served");
         signal(&self.child, name);
         let code = self.child.wait().expect("it ends").code();
-        assert!(
-            !self.kubeconfig.exists(),
-            "{} is left",
-            self.kubeconfig.display()
-        );
+        let file = &self.kubeconfig;
+        assert!(!file.exists(), "{} is left", file.display());
         assert!(TcpStream::connect(&address).is_err(), "{address} listens");
         code
     }
@@ -276,17 +273,9 @@ fn a_served_cluster_is_run_against_and_leaves_nothing() {
     };
     let folder = served.kubeconfig.parent().expect("a folder").to_owned();
     assert_eq!((mode(&served.kubeconfig), mode(&folder)), (0o600, 0o700));
-    let run = Command::new(env!("CARGO_BIN_EXE_winconform"))
-        .args(["run", "--select", "area=env", "--kubeconfig"])
-        .arg(&served.kubeconfig)
-        .output()
-        .expect("the binary runs");
-    let said = text(&run.stdout);
-    assert_eq!(run.status.code(), Some(0), "{said}{}", text(&run.stderr));
-    assert!(
-        said.contains("linux 2 nodes, windows-2022 1 node"),
-        "{said}"
-    );
+    let said = served.run("area=env", 0);
+    let pools = "linux 2 nodes, windows-2022 1 node";
+    assert!(said.contains(pools), "{said}");
     assert_eq!(served.ends("TERM"), Some(0));
     assert!(!folder.exists(), "{} is left", folder.display());
 }
@@ -295,10 +284,13 @@ fn a_served_cluster_is_run_against_and_leaves_nothing() {
 fn what_one_that_was_killed_left_is_removed_by_the_next() {
     let temporary = tempfile::tempdir().expect("a folder");
     let within = |name: &str| temporary.path().join(name);
-    let folder = |path: &Path, mode: u32| {
+    let empty_folder = |path: &Path, mode: u32| {
         fs::create_dir(path).expect("it is new");
-        fs::write(path.join("kubeconfig"), "mine").expect("it is written");
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode is set");
+    };
+    let folder = |path: &Path, mode: u32| {
+        empty_folder(path, mode);
+        fs::write(path.join("kubeconfig"), "mine").expect("it is written");
     };
     // Somebody else's, whatever they are called
     let (mine, open) = (within("mine"), within("winconform-demo-0000000000000001"));
@@ -311,13 +303,11 @@ fn what_one_that_was_killed_left_is_removed_by_the_next() {
     folder(&other, 0o700);
     std::os::unix::fs::symlink(&mine, &link).expect("a link");
     let linked = within("winconform-demo-0000000000000003");
-    fs::create_dir(&linked).expect("it is new");
-    fs::set_permissions(&linked, fs::Permissions::from_mode(0o700)).expect("its mode is set");
+    empty_folder(&linked, 0o700);
     std::os::unix::fs::symlink(mine.join("kubeconfig"), linked.join("kubeconfig")).expect("a link");
     // Killed before it had made its file
     let empty = within("winconform-demo-0000000000000004");
-    fs::create_dir(&empty).expect("it is new");
-    fs::set_permissions(&empty, fs::Permissions::from_mode(0o700)).expect("its mode is set");
+    empty_folder(&empty, 0o700);
 
     let lives = Served::start_among(temporary.path(), &[]);
     assert!(!empty.exists(), "{} is left", empty.display());
@@ -349,12 +339,7 @@ fn a_served_cluster_is_broken_as_it_is_told() {
     let file = ["--kubeconfig", mine.to_str().expect("UTF-8")];
     let served = Served::start(&[&fault[..], &file].concat());
     assert_eq!(served.kubeconfig, mine);
-    let run = Command::new(env!("CARGO_BIN_EXE_winconform"))
-        .args(["run", "--select", "env.node-labels", "--kubeconfig"])
-        .arg(&served.kubeconfig)
-        .output()
-        .expect("the binary runs");
-    assert_eq!(run.status.code(), Some(10), "{}", text(&run.stdout));
+    served.run("env.node-labels", 10);
     assert_eq!(served.ends("INT"), Some(0));
 }
 
@@ -422,18 +407,11 @@ fn a_claim_is_added_in_the_four_steps_of_the_readme() {
     fs::write(&claims, before + claim).expect("written");
     fs::write(folder.path().join("mine/net/mine.yaml"), case).expect("written");
 
-    let done = shell(holds);
-    let (said, told) = (text(&done.stdout), text(&done.stderr));
-    assert_eq!(done.status.code(), Some(0), "{said}{told}");
-    let verdicts = |said: &str, verdict: &str| {
-        let begins = |line: &&str| line.trim_start().starts_with(&format!("{verdict} "));
-        said.lines().filter(begins).count()
-    };
-    assert!(verdicts(&said, "pass") > 0, "{said}");
-    let done = shell(fails);
-    let said = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(10), "{said}{}", text(&done.stderr));
-    assert!(verdicts(&said, "fail") > 0, "{said}");
+    for (command, code, verdict) in [(holds, 0, "pass "), (fails, 10, "fail ")] {
+        let said = said(&shell(command), code);
+        let mut lines = said.lines().map(str::trim_start);
+        assert!(lines.any(|line| line.starts_with(verdict)), "{said}");
+    }
 }
 
 #[test]
@@ -443,17 +421,12 @@ fn what_is_not_tested_somewhere_says_where_and_a_report_exits_as_its_run_did() {
     let fault = "memory-pressure=windows-2022";
     let select = "net.service-ip-from-pod";
     let done = demo(&["--fault", fault, "--select", select, "--out", out]);
-    let said = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(11), "{said}");
-    let unwrapped = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = said(&done, 11);
+    let unwrapped = told.split_whitespace().collect::<Vec<_>>().join(" ");
     let begin = "1 claim not tested on windows-2022 (the cluster has no usable windows-2022 node: ";
-    assert!(unwrapped.contains(begin), "{said}");
-    let report = Command::new(env!("CARGO_BIN_EXE_winconform"))
-        .args(["report", &format!("{out}/record.jsonl")])
-        .output()
-        .expect("the binary runs");
-    assert_eq!(text(&report.stdout), said);
-    assert_eq!(report.status.code(), Some(11));
+    assert!(unwrapped.contains(begin), "{told}");
+    let report = tool(&["report", &format!("{out}/record.jsonl")]);
+    assert_eq!(said(&report, 11), told);
 }
 
 #[test]

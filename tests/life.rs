@@ -151,30 +151,18 @@ async fn output(mut command: Command) -> (Option<i32>, String) {
 
 /// Everything there is, by the names kubectl gives it, but for what changes by itself.
 async fn everything(world: &World) -> BTreeSet<String> {
-    let (code, kinds) = output(kubectl(
-        world,
-        &["api-resources", "--verbs=list", "-o", "name"],
-    ))
-    .await;
-    assert_eq!(code, Some(0), "{kinds}");
+    let kinds = ["api-resources", "--verbs=list", "-o", "name"];
+    let kinds = kubectl_does(world, &kinds).await.expect("listed");
     // Events and node Leases come and go; IPAddresses are the server's own bookkeeping, which it
     // mends some time after a Service has gone (kubernetes `ipallocator` repair)
     let changing = ["events", "leases.coordination", "ipaddresses"];
     let stays = |kind: &&str| !changing.iter().any(|other| kind.starts_with(other));
     let kinds: Vec<_> = kinds.lines().filter(stays).collect();
     let template = "jsonpath={range .items[*]}{.kind}{\" \"}{.metadata.namespace}{\"/\"}{.metadata.name}{\"\\n\"}{end}";
-    let (code, all) = output(kubectl(
-        world,
-        &["get", &kinds.join(","), "-A", "-o", template],
-    ))
-    .await;
-    assert_eq!(code, Some(0), "{all}");
-    let (code, leases) = output(kubectl(
-        world,
-        &["get", "leases", "-n", "default", "-o", template],
-    ))
-    .await;
-    assert_eq!(code, Some(0), "{leases}");
+    let all = ["get", &kinds.join(","), "-A", "-o", template];
+    let all = kubectl_does(world, &all).await.expect("listed");
+    let leases = ["get", "leases", "-n", "default", "-o", template];
+    let leases = kubectl_does(world, &leases).await.expect("listed");
     all.lines()
         .chain(leases.lines())
         .map(str::to_owned)
@@ -196,6 +184,13 @@ fn equal(seen: Option<i32>, expected: Option<i32>, told: &str) -> Outcome {
     } else {
         Err(format!("{seen:?}, not {expected:?}:\n{told}"))
     }
+}
+
+/// What a command tells that is to end with this exit code.
+async fn ends(command: Command, code: u8) -> Result<String, String> {
+    let (seen, told) = output(command).await;
+    equal(seen, Some(code.into()), &told)?;
+    Ok(told)
 }
 
 fn written(out: &Path) -> Outcome {
@@ -262,10 +257,9 @@ async fn killed(world: &World, moment: &str) -> Outcome {
         }
     }
     let record = out.path().join("record.jsonl");
-    let (code, told) = output(binary(world, &["report", &record.to_string_lossy()])).await;
-    equal(code, Some(exit(&view).code().into()), &told)?;
-    let (code, told) = output(binary(world, &["cleanup"])).await;
-    equal(code, Some(0), &told)?;
+    let report = binary(world, &["report", &record.to_string_lossy()]);
+    ends(report, exit(&view).code()).await?;
+    ends(binary(world, &["cleanup"]), 0).await?;
     unchanged(&before, &everything(world).await)
 }
 
@@ -287,16 +281,14 @@ async fn abandoned(world: &World) -> Outcome {
     let (code, told) = run.end().await;
     equal(code, Some(130), &told)?;
     written(out.path())?;
-    let (code, told) = output(binary(world, &["cleanup", "--run", left_of(&told)?])).await;
-    equal(code, Some(0), &told)?;
+    ends(binary(world, &["cleanup", "--run", left_of(&told)?]), 0).await?;
     unchanged(&before, &everything(world).await)
 }
 
 async fn prepulled(world: &World) -> Outcome {
     let before = everything(world).await;
-    let prepull = || output(binary(world, &["prepull", "--select", "sample.*"]));
-    let (code, told) = prepull().await;
-    equal(code, Some(0), &told)?;
+    let prepull = || binary(world, &["prepull", "--select", "sample.*"]);
+    let told = ends(prepull(), 0).await?;
     // Server Core, IIS and Nano Server on the one Windows node
     let there = told.lines().filter(|line| line.contains("there after"));
     equal(i32::try_from(there.count()).ok(), Some(3), &told)?;
@@ -305,7 +297,7 @@ async fn prepulled(world: &World) -> Outcome {
     let missing = "image-missing=windows-2022";
     let missing: ProductFault = missing.parse().expect("a fault");
     world.joined.faults().set(missing.clone());
-    let (code, told) = prepull().await;
+    let (code, told) = output(prepull()).await;
     world.joined.faults().lift(&missing);
     equal(code, Some(11), &told)?;
     for (image, outcome) in [
@@ -323,23 +315,18 @@ async fn prepulled(world: &World) -> Outcome {
 /// A run that was killed is gone on with: what it had told is told again, the rest is looked at.
 async fn resumed(world: &World) -> Outcome {
     let before = everything(world).await;
-    let (out, other) = (
-        tempfile::tempdir().expect("a folder"),
-        tempfile::tempdir().expect("a folder"),
-    );
+    let [out, other] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let mut run = Run::start(world, out.path());
     run.until(MOMENTS[2]).await?;
     run.signal("KILL").await;
     run.end().await;
     let record = out.path().join("record.jsonl");
     let record = record.to_string_lossy();
-    let (code, told) = output(binary(world, &["cleanup"])).await;
-    equal(code, Some(0), &told)?;
+    ends(binary(world, &["cleanup"]), 0).await?;
     let folder = other.path().to_string_lossy();
     let mut arguments = vec!["run", "--resume", &record, "--out", &folder];
     arguments.extend(WITHOUT.iter().flat_map(|check| ["--select", check]));
-    let (code, told) = output(binary(world, &arguments)).await;
-    equal(code, Some(0), &told)?;
+    ends(binary(world, &arguments), 0).await?;
     let text = |out: &Path| std::fs::read_to_string(out.join("record.jsonl")).expect("a record");
     let view = |out: &Path| read(&text(out)).map_err(|error| error.to_string());
     let (earlier, whole) = (view(out.path())?, view(other.path())?);
@@ -397,16 +384,8 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
         told.push('\n');
         // On Linux, while Windows pulls still
         if !taken && line.contains("there after") {
-            let mut delete = Command::new("kubectl");
-            delete.arg("--kubeconfig").arg(&world.kubeconfig).args([
-                "delete",
-                "lease",
-                "winconform",
-                "-n",
-                "default",
-            ]);
-            let (code, said) = output(delete).await;
-            equal(code, Some(0), &said)?;
+            let delete = ["delete", "lease", "winconform", "-n", "default"];
+            kubectl_does(world, &delete).await?;
             taken = true;
         }
     }
@@ -419,19 +398,11 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
     unchanged(&before, &everything(world).await)
 }
 
-fn kubectl(world: &World, arguments: &[&str]) -> Command {
-    let mut command = Command::new("kubectl");
-    command
-        .arg("--kubeconfig")
-        .arg(&world.kubeconfig)
-        .args(arguments);
-    command
-}
-
 async fn kubectl_does(world: &World, arguments: &[&str]) -> Result<String, String> {
-    let (code, said) = output(kubectl(world, arguments)).await;
-    equal(code, Some(0), &said)?;
-    Ok(said)
+    let mut command = Command::new("kubectl");
+    let of = command.arg("--kubeconfig").arg(&world.kubeconfig);
+    of.args(arguments);
+    ends(command, 0).await
 }
 
 /// A run's pods pull with copies of the Secrets that are named, and nothing of what these hold is told
@@ -458,8 +429,7 @@ async fn pulls_with_secrets(world: &World, password: &str) -> Outcome {
     let folder = folder.to_string_lossy();
     let checks = ["--select", "net.service-ip-from-pod*", "--config", &config];
     let arguments = ["run", "--keep", "always", "--out", &folder];
-    let (code, mut told) = output(binary(world, &[&arguments[..], &checks].concat())).await;
-    equal(code, Some(0), &told)?;
+    let mut told = ends(binary(world, &[&arguments[..], &checks].concat()), 0).await?;
 
     let own = ["-A", "-l", "app.kubernetes.io/managed-by=winconform"];
     let template = "jsonpath={range .items[*]}{.spec.imagePullSecrets[*].name}{\" \"}{.spec.containers[*].imagePullPolicy}{\"\\n\"}{end}";
@@ -480,22 +450,13 @@ async fn pulls_with_secrets(world: &World, password: &str) -> Outcome {
         return Err(format!("{} bytes of copies", copies.len()));
     }
 
-    let cleanup = output(binary(world, &["cleanup"])).await;
-    equal(cleanup.0, Some(0), &cleanup.1)?;
+    told += &ends(binary(world, &["cleanup"]), 0).await?;
     unchanged(&before, &everything(world).await)?;
-    let prepull = [
-        "prepull",
-        "--select",
-        "sample.nanoserver*",
-        "--config",
-        &config,
-    ];
-    let (code, said) = output(binary(world, &prepull)).await;
-    equal(code, Some(0), &said)?;
+    let prepull = ["prepull", "--select", "sample.nanoserver*"];
+    let prepull = [&prepull[..], &["--config", &config]].concat();
+    told += &ends(binary(world, &prepull), 0).await?;
     unchanged(&before, &everything(world).await)?;
 
-    told.push_str(&cleanup.1);
-    told.push_str(&said);
     for file in std::fs::read_dir(out.path().join("out")).expect("reports") {
         let file = file.expect("a file").path();
         told.push_str(&std::fs::read_to_string(file).expect("text"));
@@ -545,14 +506,12 @@ async fn load_balancer(world: &World) -> Outcome {
     let config = config.to_string_lossy();
     let checks = ["run", "--select", "sample.iis-loadbalancer*"];
     let asked = [&checks[..], &["--config", &config]].concat();
-    let (code, told) = output(binary(world, &asked)).await;
-    equal(code, Some(0), &told)?;
+    let told = ends(binary(world, &asked), 0).await?;
     if !told.contains("pass               sample.iis-loadbalancer/address") {
         return Err(format!("no address is told:\n{told}"));
     }
     unchanged(&before, &everything(world).await)?;
-    let (code, told) = output(binary(world, &checks)).await;
-    equal(code, Some(11), &told)?;
+    let told = ends(binary(world, &checks), 11).await?;
     if !told.contains("not asked for: the configuration does not say that Services of type") {
         return Err(format!("why there is none is not told:\n{told}"));
     }
@@ -565,10 +524,9 @@ async fn kept(world: &World) -> Outcome {
     let run = |keep: &'static str| {
         let checks = ["--select", "net.service-ip-from-pod*"];
         let arguments = ["run", "--repeat", "2", "--keep", keep];
-        output(binary(world, &[&arguments[..], &checks].concat()))
+        binary(world, &[&arguments[..], &checks].concat())
     };
-    let (code, told) = run("on-failure").await;
-    equal(code, Some(0), &told)?;
+    let told = ends(run("on-failure"), 0).await?;
     if !told.contains("everything was looked at 2 times") {
         return Err(format!("it was not repeated:\n{told}"));
     }
@@ -579,7 +537,7 @@ async fn kept(world: &World) -> Outcome {
         if expected == 10 {
             world.joined.faults().set(dead.clone());
         }
-        let (code, told) = run(keep).await;
+        let (code, told) = output(run(keep)).await;
         world.joined.faults().lift(&dead);
         equal(code, Some(expected), &told)?;
         let after = everything(world).await;
@@ -590,8 +548,7 @@ async fn kept(world: &World) -> Outcome {
         if !told.contains("What the run created is left") {
             return Err(format!("it is not told what is left:\n{told}"));
         }
-        let (code, told) = output(binary(world, &["cleanup", "--run", left_of(&told)?])).await;
-        equal(code, Some(0), &told)?;
+        ends(binary(world, &["cleanup", "--run", left_of(&told)?]), 0).await?;
         unchanged(&before, &everything(world).await)?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex, mpsc};
 
 use ordered_watch as watch;
@@ -52,32 +52,27 @@ impl Objects {
                 Answer::Json(if asked.method == "POST" { 201 } else { 200 }, object)
             }
             "DELETE" => match objects.remove(&asked.path) {
-                Some(object) => Answer::Json(200, object),
+                Some(object) => found(object),
                 None => status(404, "not found"),
             },
             _ if asked.query.contains("watch=") => Answer::Open,
             _ if asked.path.ends_with("/serviceaccounts/default") => {
-                Answer::Json(200, json!({"kind": "ServiceAccount"}))
+                found(json!({"kind": "ServiceAccount"}))
             }
             _ => match KINDS
                 .iter()
                 .find(|(plural, _)| asked.path.ends_with(plural))
             {
                 Some((_, kind)) => {
-                    let items: Vec<_> = objects
-                        .values()
-                        .filter(|object| object["kind"] == *kind)
-                        .collect();
-                    Answer::Json(
-                        200,
-                        json!({
-                            "kind": format!("{kind}List"), "apiVersion": "v1",
-                            "metadata": {"resourceVersion": "1"}, "items": items,
-                        }),
-                    )
+                    let items = objects.values().filter(|object| object["kind"] == *kind);
+                    let items: Vec<_> = items.collect();
+                    found(json!({
+                        "kind": format!("{kind}List"), "apiVersion": "v1",
+                        "metadata": {"resourceVersion": "1"}, "items": items,
+                    }))
                 }
                 None => match objects.get(&asked.path) {
-                    Some(object) => Answer::Json(200, object.clone()),
+                    Some(object) => found(object.clone()),
                     None => status(404, "not found"),
                 },
             },
@@ -85,13 +80,13 @@ impl Objects {
     }
 
     fn left(&self) -> Vec<String> {
-        self.0
-            .lock()
-            .expect("no script panics")
-            .keys()
-            .cloned()
-            .collect()
+        let objects = self.0.lock().expect("no script panics");
+        objects.keys().cloned().collect()
     }
+}
+
+fn found(object: Json) -> Answer {
+    Answer::Json(200, object)
 }
 
 fn node(name: &str, os: &str, kernel: &str) -> Json {
@@ -106,10 +101,7 @@ fn node(name: &str, os: &str, kernel: &str) -> Json {
 }
 
 fn nodes(items: &[Json]) -> Answer {
-    Answer::Json(
-        200,
-        json!({"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": items}),
-    )
+    found(json!({"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": items}))
 }
 
 fn hybrid() -> Answer {
@@ -125,11 +117,10 @@ fn cluster(script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) ->
     let stored = objects.clone();
     let server = Server::http(move |asked| {
         script(asked).unwrap_or_else(|| match asked.path.as_str() {
-            "/version" => Answer::Json(200, json!({"gitVersion": "v1.36.0"})),
-            "/api/v1/namespaces/kube-system" => Answer::Json(
-                200,
-                json!({"kind": "Namespace", "metadata": {"uid": "1-2-3"}}),
-            ),
+            "/version" => found(json!({"gitVersion": "v1.36.0"})),
+            "/api/v1/namespaces/kube-system" => {
+                found(json!({"kind": "Namespace", "metadata": {"uid": "1-2-3"}}))
+            }
             "/api/v1/nodes" => hybrid(),
             _ => stored.answer(asked),
         })
@@ -139,10 +130,8 @@ fn cluster(script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) ->
 
 fn tool(server: &Server) -> Tool {
     let tool = Tool::new();
-    tool.write(
-        "config",
-        kubeconfig::of(&format!("http://{}", server.address), ""),
-    );
+    let address = format!("http://{}", server.address);
+    tool.write("config", kubeconfig::of(&address, ""));
     tool
 }
 
@@ -178,14 +167,10 @@ fn hostile_nodes_are_planned_for_without_harm() {
 
 #[test]
 fn a_list_of_nodes_that_cannot_be_had_leaves_its_checks_broken() {
-    check(
-        "plan-nodes-403",
-        &plan(|| status(403, "nodes is \u{1b}[31mforbidden")).all(),
-    );
-    check(
-        "plan-nodes-wrong-kind",
-        &plan(|| Answer::Json(200, json!({"kind": "PodList", "metadata": {}}))).all(),
-    );
+    let refused = plan(|| status(403, "nodes is \u{1b}[31mforbidden"));
+    check("plan-nodes-403", &refused.all());
+    let of_pods = plan(|| found(json!({"kind": "PodList", "metadata": {}})));
+    check("plan-nodes-wrong-kind", &of_pods.all());
     check("plan-no-nodes", &plan(|| nodes(&[])).all());
 }
 
@@ -194,10 +179,8 @@ fn lists_of_nodes_that_break_off() {
     let html = std::thread::spawn(|| plan(|| Answer::Text(500, "<html>\u{1b}[31moops</html>")));
     let cut = plan(|| Answer::Text(200, r#"{"kind": "NodeList", "items": [{"#));
     check("plan-nodes-cut", &cut.all());
-    check(
-        "plan-nodes-500",
-        &html.join().expect("it did not panic").all(),
-    );
+    let html = html.join().expect("it did not panic");
+    check("plan-nodes-500", &html.all());
 }
 
 /// A cluster whose nodes are never told; the receiver is told that they were asked for.
@@ -246,12 +229,9 @@ fn a_deadline_ends_a_run_that_still_asks_what_there_is() {
 #[test]
 fn a_run_that_may_make_no_lease_is_refused() {
     let (server, objects) = cluster(|asked| {
-        (asked.method == "POST" && asked.path.ends_with("/leases")).then(|| {
-            status(
-                403,
-                "leases.coordination.k8s.io is \u{1b}[31mforbidden: User \"me\"",
-            )
-        })
+        let made = asked.method == "POST" && asked.path.ends_with("/leases");
+        let why = "leases.coordination.k8s.io is \u{1b}[31mforbidden: User \"me\"";
+        made.then(|| status(403, why))
     });
     let said = tool(&server).run(&["run", "--kubeconfig", "config"]);
     check("run-lease-403", &said.all());
@@ -266,11 +246,8 @@ fn a_cleanup_that_may_not_look_for_leases_could_not_tell() {
         listed.then(|| status(403, "leases.coordination.k8s.io is forbidden"))
     });
     let said = tool(&server).run(&["cleanup", "--kubeconfig", "config"]);
-    assert!(
-        said.stderr.contains("was refused with 403"),
-        "{}",
-        said.stderr
-    );
+    let told = "was refused with 403";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
     assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
 }
 
@@ -295,17 +272,14 @@ fn a_run_beside_another_is_refused() {
         }
         let mut version = asked_for.lock().expect("no script panics");
         *version += 1;
-        Some(Answer::Json(
-            200,
-            json!({
-                "kind": "Lease",
-                "metadata": {
-                    "name": "winconform", "uid": "1", "resourceVersion": version.to_string(),
-                    "labels": {"app.kubernetes.io/managed-by": "winconform"},
-                },
-                "spec": {"holderIdentity": "ci-7\u{1b}[31m/42/rabcdefg", "leaseDurationSeconds": 12},
-            }),
-        ))
+        Some(found(json!({
+            "kind": "Lease",
+            "metadata": {
+                "name": "winconform", "uid": "1", "resourceVersion": version.to_string(),
+                "labels": {"app.kubernetes.io/managed-by": "winconform"},
+            },
+            "spec": {"holderIdentity": "ci-7\u{1b}[31m/42/rabcdefg", "leaseDurationSeconds": 12},
+        })))
     });
     let said = tool(&server).run(&["run", "--kubeconfig", "config"]);
     check("run-lease-held", &said.all());
@@ -345,19 +319,10 @@ fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
     let tool = tool(&server);
     std::fs::create_dir(tool.path("out")).expect("a folder");
     let record = tool.path("out/record.jsonl");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&record)
-            .status()
-            .expect("mkfifo starts")
-            .success()
-    );
+    let made = Command::new("mkfifo").arg(&record).status();
+    assert!(made.expect("mkfifo starts").success());
     let arguments = ["run", "--kubeconfig", "config", "--out", "out"];
-    let child = tool
-        .command(&arguments)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
+    let child = tool.command(&arguments).spawn().expect("the tool starts");
     let mut lines = BufReader::new(File::open(record).expect("opened")).lines();
     let announced = |line: &str| line.contains("intent") && line.contains("Namespace");
     assert!(
@@ -370,18 +335,10 @@ fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
 
     let said = Said::from(child.wait_with_output().expect("it ends"));
     said.assert_harmless();
-    let error = said
-        .stderr
-        .rsplit_once("error: ")
-        .map(|(_, error)| error)
-        .unwrap_or_default();
+    let told = &said.stderr;
+    let (_, error) = told.rsplit_once("error: ").unwrap_or_default();
     check("run-record-breaks", error);
-    assert_eq!(
-        (said.code, objects.left()),
-        (Some(1), Vec::new()),
-        "{}",
-        said.stderr
-    );
+    assert_eq!((said.code, objects.left()), (Some(1), Vec::new()), "{told}");
 }
 
 /// Where the annotation may not be read, it protects nothing, and a line says so.
@@ -394,22 +351,13 @@ fn a_cluster_that_may_not_be_asked_whether_it_is_protected_is_warned_of() {
     let tool = tool(&server);
     let select = ["--select", "env.all-nodes-healthy"];
     let said = tool.run(&[&["run", "--kubeconfig", "config"], &select[..]].concat());
-    let warnings = said
-        .stderr
-        .lines()
-        .filter(|line| line.contains("warning: "));
-    let warnings: Vec<_> = warnings.collect();
+    let lines = said.stderr.lines();
+    let warnings: Vec<_> = lines.filter(|line| line.contains("warning: ")).collect();
     let told = "could not be read, and so it protects nothing: status 403";
-    assert!(
-        warnings.len() == 1 && warnings[0].contains(told),
-        "not one warning:\n{}",
-        said.all()
-    );
+    let is_told = warnings.len() == 1 && warnings[0].contains(told);
+    assert!(is_told, "not one warning:\n{}", said.all());
     // It goes on nevertheless
-    assert!(
-        said.stdout.contains("env.all-nodes-healthy"),
-        "{}",
-        said.all()
-    );
+    let goes_on = said.stdout.contains("env.all-nodes-healthy");
+    assert!(goes_on, "{}", said.all());
     assert_eq!(objects.left(), [""; 0]);
 }
