@@ -213,11 +213,11 @@ async fn live(
     let (facts, selected) = tokio::select! {
         biased;
         () = signalled(&mut waiting, 1) => {
-            return stopped(life, Stop::By(SIGNAL.to_owned())).await;
+            return stopped(life, Stop::By(SIGNAL.to_owned()));
         }
         () = passed(deadline) => {
             let after = options.deadline.unwrap_or_default();
-            return stopped(life, Stop::Deadline(after)).await;
+            return stopped(life, Stop::Deadline(after));
         }
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
@@ -240,7 +240,7 @@ async fn live(
             taken = take_lease(life) => match taken {
                 Ok(lease) => Some(lease),
                 Err(error) => {
-                    not_let_in(life, &error).await;
+                    not_let_in(life, &error);
                     return Err(error);
                 }
             },
@@ -362,25 +362,25 @@ fn ended(life: Life<'_>) -> Result<Finished, RunError> {
 }
 
 /// Ends a run that could not take its Lease.
-async fn not_let_in(life: Life<'_>, error: &RunError) {
+fn not_let_in(life: Life<'_>, error: &RunError) {
     // The first lines: what to do next is said to whoever is at the terminal
     let why = causes(error).skip(1).map(ToString::to_string);
     let why: Vec<_> = why
         .filter_map(|why| Some(why.lines().next()?.to_owned()))
         .collect();
     let by = format!("a Lease that it could not take: {}", why.join(": "));
-    let _ = not_begun(life, Stop::By(by)).await;
+    let _ = not_begun(life, Stop::By(by));
 }
 
 /// Ends a run that was told to before it had a plan; what it has to report is its own.
-async fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
-    let finished = not_begun(life, by).await?;
+fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
+    let finished = not_begun(life, by)?;
     life.journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
 
 /// Puts on record that a run ended before anything was created.
-async fn not_begun(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
+fn not_begun(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
     // A failure to write is kept by the journal
     let _ = life.journal.write(by.event());
     let _ = life.journal.write(Event::TornDown(TornDown::default()));

@@ -63,7 +63,7 @@ fn every_fault() -> Outcome {
     let kind = |row: &'static Row| row.fault.split('=').next().unwrap_or_default();
     let here: BTreeSet<_> = EACH.iter().map(kind).collect();
     let shows = |row: &&Row| row.turns.patterns().next().is_some() || !row.tells.is_empty();
-    let shown: BTreeSet<_> = EACH.iter().filter(shows).map(kind).collect();
+    let turning: BTreeSet<_> = EACH.iter().filter(shows).map(kind).collect();
     let awaited = awaited()?;
     let mut wrong = Vec::new();
     let mut rows = BTreeSet::new();
@@ -90,7 +90,7 @@ fn every_fault() -> Outcome {
     }
     for fault in &known {
         let listed = awaited.contains_key(*fault);
-        if shown.contains(fault) == listed {
+        if turning.contains(fault) == listed {
             let how = if listed {
                 "waits, and a"
             } else {

@@ -18,7 +18,7 @@ pub enum DurationError {
     TooLong,
 }
 
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+const LONGEST: Duration = Duration::from_hours(366 * 24);
 
 /// Reads `30s`, `20m`, `1h 30m`: more than nothing, and a year at most.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
