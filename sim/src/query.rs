@@ -8,8 +8,7 @@ pub(crate) struct Query {
 
 impl Query {
     pub(crate) fn parse(query: Option<&str>) -> Self {
-        let query = query.unwrap_or_default();
-        let pairs = form_urlencoded::parse(query.as_bytes());
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let pairs = pairs.into_owned().collect();
         Self { pairs }
     }

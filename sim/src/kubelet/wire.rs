@@ -1,6 +1,5 @@
 //! A connection to a node that may die under it: with a node that vanishes or boots, each connection
-//! falls silent, and ends once the node is there again and knows nothing of it. A real one is reset then
-//! (RFC 9293, 3.5.2); this one just ends.
+//! falls silent, and ends once the node is there again (a real one is reset: RFC 9293, 3.5.2).
 
 use std::sync::Arc;
 

@@ -68,7 +68,9 @@ const FORMS: &[Form] = &[
     }),
     on(Linux, "pause", pauses, system::pause),
     on(Linux, "sh", busyboxes, shell::linux),
-    on(Linux, "ping", busyboxes, ping::linux),
+    on(Linux, "ping", busyboxes, |call| {
+        ping::linux(call.args, call.seat)
+    }),
     on(Linux, "true", busyboxes, |_| {
         Some(Started::Ended(Ran::default()))
     }),

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::program::forms::Call;
 use crate::program::net::{Echo, Net};
 use crate::program::{Ran, Started};
 
@@ -11,12 +10,13 @@ use crate::program::{Ran, Started};
 const BYTES: usize = 56;
 
 /// `ping -c 1 -W SECONDS ADDRESS`.
-pub(in crate::program) fn linux(call: &Call<'_>) -> Option<Started> {
-    let ["-c", "1", "-W", wait, address] = call.words()? else {
+pub(in crate::program) fn linux(args: &[String], net: &dyn Net) -> Option<Started> {
+    let args: &[String; 5] = args.try_into().ok()?;
+    let ["-c", "1", "-W", wait, address] = args.each_ref().map(String::as_str) else {
         return None;
     };
     let wait = Duration::from_secs(wait.parse().ok()?);
-    Some(Started::Ended(ping(address.parse().ok()?, wait, call.seat)))
+    Some(Started::Ended(ping(address.parse().ok()?, wait, net)))
 }
 
 fn ping(address: IpAddr, wait: Duration, net: &dyn Net) -> Ran {
