@@ -365,15 +365,15 @@ fn a_signal_that_comes_early_leaves_nothing() {
     assert!(!path.exists());
 }
 
-/// The README's steps to a claim of one's own, done as they stand there.
+/// The book's steps to a claim of one's own, done as they stand there.
 #[test]
-fn a_claim_is_added_in_the_four_steps_of_the_readme() {
+fn a_claim_is_added_in_the_four_steps_of_the_book() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
-    let (_, steps) = readme
-        .split_once("### Add a claim in four steps")
+    let page = fs::read_to_string(root.join("docs/writing-checks.md")).expect("it is there");
+    let (_, steps) = page
+        .split_once("## Add a claim in four steps")
         .expect("the section");
-    let (steps, _) = steps.split_once("\n### ").expect("a section after it");
+    let (steps, _) = steps.split_once("\n## ").expect("a section after it");
     let fenced = |language: &str| -> Vec<&str> {
         let parts = steps.split("```").skip(1).step_by(2);
         parts

@@ -214,6 +214,27 @@ fn the_page_has_every_module_once() {
     }
 }
 
+/// Links of the pages for people, to files; those to headings and to other sites are not followed.
+#[test]
+fn every_link_leads_to_a_file() {
+    let entries = root().join("docs").read_dir().expect("the book");
+    let pages = entries.map(|entry| entry.expect("an entry").path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let top = ["README.md", "CONTRIBUTING.md", "faults/README.md"].map(|page| root().join(page));
+    let link = Regex::new(r"\]\(([^)#\s]+)").expect("a pattern");
+    let mut count = 0;
+    for page in pages.chain(top) {
+        let text = read(&page);
+        let links = link.captures_iter(&text).map(|found| found[1].to_owned());
+        for link in links.filter(|link| !link.starts_with("http")) {
+            count += 1;
+            let file = page.parent().expect("a folder").join(&link);
+            assert!(file.exists(), "{}: {link} leads nowhere", page.display());
+        }
+    }
+    assert!(count > 20, "{count}");
+}
+
 #[test]
 fn a_planted_violation_is_found_with_its_line() {
     let order = ["claims", "way", "plan"].map(str::to_owned);
