@@ -192,7 +192,7 @@ async fn mark(
     loop {
         let found = cluster.insist("node", || nodes.get(name)).await?;
         let others = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        let own = |taint: &Taint| before.iter().any(|own| own.key == taint.key);
+        let own = |taint: &Taint| before.iter().chain(&now).any(|own| own.key == taint.key);
         let others = others.into_iter().filter(|taint| !own(taint));
         let taints: Vec<_> = others.chain(now.iter().cloned()).collect();
         let version = found.metadata.resource_version;
