@@ -9,6 +9,7 @@ use winconform_core::way::Trouble;
 use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, remove_run};
 use super::kinds::{ALL, LEASES};
 use super::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
+use super::unheard::delete_lease;
 use crate::transport::Api;
 
 /// What is to be told of a clean-up under way.
@@ -52,7 +53,13 @@ pub async fn cleanup(
     for taken in join_all(taking).await {
         match taken {
             Ok(lease) => held.push(lease),
-            Err(error) => refused = Some(error),
+            Err(error) => {
+                // It may have come to be, and be ours; if it cannot be removed it dies by itself
+                if let LeaseError::Trouble { name, .. } = &error {
+                    let _ = delete_lease(api, name, holder).await;
+                }
+                refused = Some(error);
+            }
         }
     }
     // One with an id of its own may have begun while we waited

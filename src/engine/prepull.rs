@@ -84,15 +84,24 @@ pub async fn prepull(
     let taken = tokio::select! {
         biased;
         () = signalled(&mut signals, 1) => None,
-        taken = take_lease(cluster, options) => Some(taken?),
+        taken = take_lease(cluster, options) => Some(taken),
     };
-    let Some(lease) = taken else {
-        return Ok(Prepulled {
-            missing: by_pod(wanted).len(),
-            ended_by: Some(EndedBy::Signal),
-            // The Lease may have come to be
-            torn_down: tear_down(life, None).await,
-        });
+    let lease = match taken {
+        Some(Ok(lease)) => lease,
+        Some(Err(error)) => {
+            if error.may_leave_a_lease() {
+                tear_down(life, None).await;
+            }
+            return Err(error);
+        }
+        None => {
+            return Ok(Prepulled {
+                missing: by_pod(wanted).len(),
+                ended_by: Some(EndedBy::Signal),
+                // The Lease may have come to be
+                torn_down: tear_down(life, None).await,
+            });
+        }
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());

@@ -101,6 +101,16 @@ pub enum RunError {
     Panicked(String),
 }
 
+impl RunError {
+    /// Whether its Lease may have come to be, and be ours, though it could not be taken.
+    pub(super) fn may_leave_a_lease(&self) -> bool {
+        let Self::Lease { source, .. } = self else {
+            return false;
+        };
+        matches!(source, LeaseError::Trouble { .. })
+    }
+}
+
 /// Each on a line of its own, with the authoriser's words.
 fn listed(denied: &BTreeMap<Access, String>) -> String {
     let line = |(access, words): (&Access, &String)| match words.as_str() {
@@ -213,11 +223,11 @@ async fn live(
     let (facts, selected) = tokio::select! {
         biased;
         () = signalled(&mut waiting, 1) => {
-            return stopped(life, Stop::By(SIGNAL.to_owned()));
+            return stopped(life, Stop::By(SIGNAL.to_owned())).await;
         }
         () = passed(deadline) => {
             let after = options.deadline.unwrap_or_default();
-            return stopped(life, Stop::Deadline(after));
+            return stopped(life, Stop::Deadline(after)).await;
         }
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
@@ -240,7 +250,7 @@ async fn live(
             taken = take_lease(life) => match taken {
                 Ok(lease) => Some(lease),
                 Err(error) => {
-                    not_let_in(life, &error);
+                    not_let_in(life, &error).await;
                     return Err(error);
                 }
             },
@@ -362,28 +372,34 @@ fn ended(life: Life<'_>) -> Result<Finished, RunError> {
 }
 
 /// Ends a run that could not take its Lease.
-fn not_let_in(life: Life<'_>, error: &RunError) {
+async fn not_let_in(life: Life<'_>, error: &RunError) {
+    let unsure = error.may_leave_a_lease();
     // The first lines: what to do next is said to whoever is at the terminal
     let why = causes(error).skip(1).map(ToString::to_string);
     let why: Vec<_> = why
         .filter_map(|why| Some(why.lines().next()?.to_owned()))
         .collect();
     let by = format!("a Lease that it could not take: {}", why.join(": "));
-    let _ = not_begun(life, Stop::By(by));
+    let _ = not_begun(life, Stop::By(by), unsure).await;
 }
 
 /// Ends a run that was told to before it had a plan; what it has to report is its own.
-fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
-    let finished = not_begun(life, by)?;
+async fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
+    let finished = not_begun(life, by, false).await?;
     life.journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
 
-/// Puts on record that a run ended before anything was created.
-fn not_begun(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
+/// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has
+/// come to be, it looks for it and removes it.
+async fn not_begun(life: Life<'_>, by: Stop, unsure: bool) -> Result<Finished, RunError> {
+    let torn_down = match unsure {
+        true => tear_down(life, None).await,
+        false => TornDown::default(),
+    };
     // A failure to write is kept by the journal
     let _ = life.journal.write(by.event());
-    let _ = life.journal.write(Event::TornDown(TornDown::default()));
+    let _ = life.journal.write(Event::TornDown(torn_down));
     ended(life)
 }
 

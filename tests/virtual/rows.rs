@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use hybrid_sim::interference::Interference;
-use hybrid_sim::{FaultPlan, ProductFault};
+use hybrid_sim::{FaultPlan, ProductFault, Topology};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde_json::{Value, json};
@@ -95,7 +95,11 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     within_of(Nodes::of_row(&row.topology), 1, async |world: &World| {
         if let Ok(fault) = row.fault.parse::<ProductFault>() {
             let misfits = [fault.clone()].into_iter().collect::<FaultPlan>();
-            let misfits = misfits.misfits(&Nodes::of_row(&row.topology).topology, "");
+            let topology = Topology {
+                load_balancer: true,
+                ..Nodes::of_row(&row.topology).topology
+            };
+            let misfits = misfits.misfits(&topology, "");
             if !misfits.is_empty() {
                 return Err(format!("{} is nowhere: {misfits:?}", row.fault));
             }
@@ -165,8 +169,10 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
         let Some(before) = before.get(id) else {
             continue;
         };
+        let came_to = [before, check].map(|it| it.conclusion.as_ref().map(|it| it.verdict));
         // What is skipped or untold observes nothing
-        if !is_recorded(before) || !is_recorded(check) {
+        let observes = came_to[0] == came_to[1] && came_to[0].is_some_and(Verdict::is_conclusive);
+        if !observes || named.is_none() && !is_recorded(check) {
             continue;
         }
         if let Some(at) = named {
