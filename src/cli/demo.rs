@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use winconform_core::config::{Config, Outside, Target};
 use winconform_core::record::SIMULATED;
 use winconform_core::suite::Suites;
-use winconform_core::text::counted;
+use winconform_core::text::{counted, printable};
 
 use super::args::{DemoArgs, Pace};
 use super::error::CliError;
@@ -146,7 +146,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     if code == 0 && !args.faults.is_empty() {
         screen.complain(&format!(
             "No check failed for what was broken ({}).\n",
-            args.faults.join(", ")
+            printable(&args.faults.join(", "))
         ));
     }
     let time = match took.as_secs() {

@@ -96,11 +96,6 @@ pub async fn remove_run(
     run: Option<&str>,
     budget: Duration,
 ) -> Result<Removed, CleanError> {
-    if let Some(run) = run.filter(|run| !labels::is_value(run)) {
-        return Err(CleanError::NotARun {
-            run: run.to_owned(),
-        });
-    }
     let mut removal = Removal::new(api, run, budget);
     removal.remove_all(&FIRST, budget * 3 / 4).await;
     let mut then = ALL.to_vec();
@@ -412,6 +407,7 @@ impl<'a> Removal<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cleanup::{CleanupError, cleanup};
     use super::super::fake::Fake;
     use super::*;
     use crate::transport::pause;
@@ -652,9 +648,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_run_that_would_widen_the_selector_is_refused() {
-        for run in ["", "a,b", "a=b", "a b", "-a", "!"] {
-            let removed = remove_run(&fake().api(), Some(run), BUDGET).await;
-            assert!(matches!(removed, Err(CleanError::NotARun { .. })), "{run}");
+        for run in ["", "a,b", "a=b", "a b", "-a", "!", "*"] {
+            let refused = cleanup(&fake().api(), Some(run), "h", |_| {}).await;
+            let refused = refused.expect_err("no run");
+            let why = CleanupError::Clean(CleanError::NotARun {
+                run: run.to_owned(),
+            });
+            assert_eq!(refused.to_string(), why.to_string());
         }
     }
 }

@@ -104,10 +104,7 @@ pub enum RunError {
 impl RunError {
     /// Whether its Lease may have come to be, and be ours, though it could not be taken.
     pub(super) fn may_leave_a_lease(&self) -> bool {
-        let Self::Lease { source, .. } = self else {
-            return false;
-        };
-        matches!(source, LeaseError::Trouble { .. })
+        matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::Trouble { .. }))
     }
 }
 
