@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
 use winconform_core::facts::{PoolName, WindowsBuild};
-use winconform_core::record::{EvidenceKind, RunView};
+use winconform_core::record::{CheckView, EvidenceKind, RunView};
 use winconform_core::verdict::Verdict;
 use winconform_core::way::FixtureName;
 
@@ -164,6 +164,16 @@ fn harness(fault: &'static str, hundredths: u32, seeds: u64, broken: &[&str]) ->
     told.enough()
 }
 
+/// Whether a check asks the pod of a prober that was put on the second node, where packets are lost.
+fn asks_the_second(check: &CheckView) -> bool {
+    let looks = check.attempts.iter().flat_map(|attempt| &attempt.looks);
+    let mut seen = looks.filter_map(|look| look.observation.as_ref());
+    seen.any(|seen| {
+        seen.to_string()
+            .contains("pod prober-windows-2022 on windows-2022-b")
+    })
+}
+
 /// What every check should come to, in a healthy cluster or a broken one.
 fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
     let turned = TURNED.map(|(name, verdict)| {
@@ -174,6 +184,9 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
         let id = check.planned.id.as_str();
         let mut turned = turned.iter().filter(|_| broken);
         let turned = turned.find(|(pattern, _)| pattern.covers(id));
+        if broken && id.starts_with("net.long-payload") && asks_the_second(check) {
+            return (id, Verdict::Fail);
+        }
         let usual = match id.starts_with(NOT_LOOKED_AT) {
             true => Verdict::Skip,
             false => usual(check.planned.kind),

@@ -177,6 +177,12 @@ mod tests {
         conclude(&attempts, false).map(|c| (c.verdict, c.flaky))
     }
 
+    fn unconfirmed(attempts: &[Verdict]) -> bool {
+        let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
+        let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
+        is_unconfirmed(&attempts)
+    }
+
     #[test]
     fn the_last_that_tells_counts() {
         use Verdict::{Broken, Fail, Pass};
@@ -185,6 +191,7 @@ mod tests {
         assert_eq!(concluded(&[Fail, Pass]), Some((Pass, true)));
         assert_eq!(concluded(&[Broken, Pass]), Some((Pass, false)));
         assert_eq!(concluded(&[Broken, Broken]), Some((Broken, false)));
+        assert!(!unconfirmed(&[Broken, Broken]) && !unconfirmed(&[Pass]));
     }
 
     #[test]
@@ -202,6 +209,7 @@ mod tests {
                 (&[Broken, news, Broken, news], news),
             ] {
                 assert_eq!(concluded(attempts), Some((verdict, false)), "{attempts:?}");
+                assert_eq!(unconfirmed(attempts), verdict == Broken, "{attempts:?}");
             }
             assert_eq!(concluded(&[news, Broken, Pass]), Some((Pass, true)));
         }
@@ -233,6 +241,8 @@ mod tests {
             let attempts = attempts.map(|(verdict, kind)| (verdict, because(kind)));
             let concluded = conclude(&attempts, false).expect("there are attempts");
             assert_eq!((concluded.verdict, concluded.flaky), (verdict, false));
+            let why = if verdict == Broken { changed } else { cut };
+            assert_eq!(concluded.because, because(why));
         }
     }
 

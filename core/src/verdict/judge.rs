@@ -483,6 +483,17 @@ mod tests {
             reason.to_string(),
             format!("not a matter of Windows: {why}")
         );
+        assert_eq!(reason.place(), None);
+        let pool = "windows-2022".to_owned();
+        assert_eq!(SkipReason::NoImage { pool }.place(), Some("windows-2022"));
+        // What could not be told for want of the other system's answer says so
+        let lost = Trouble::new(TroubleKind::ExecTransport, "cut");
+        let control = Controlled {
+            looked: Err(&lost),
+            ..control
+        };
+        let why = because(Broken, Ok(&refuted), &[control]);
+        assert_eq!(why.trouble(), Some(&lost));
     }
 
     #[test]

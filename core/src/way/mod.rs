@@ -138,7 +138,8 @@ pub struct Traits {
     pub converges: bool,
     /// Whether it must hold for a while.
     pub must_last: bool,
-    /// Whether what is expected can be seen of the very pods alone that it was bound to.
+    /// Whether what is expected can be seen of the very pods alone that it was bound to; not where whoever has
+    /// the address answers.
     pub tells_who_answers: bool,
     /// Whether it holds where nobody answers.
     pub expects_no_answer: bool,
@@ -270,8 +271,6 @@ impl Test {
             Self::Ping(look) => Traits {
                 needs_source: true,
                 converges: true,
-                // Whoever has the address answers
-                tells_who_answers: false,
                 expects_no_answer: matches!(look.expect, ReachExpect::Fails(_)),
                 outside: Some(look.ask.target).filter(|target| target.is_outside()),
                 has_families: look.ask.target.has_families(),

@@ -427,7 +427,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
 }
 
 /// One test of each way, those over networks by what they expect.
-fn tests() -> [(&'static str, Test); 11] {
+fn tests() -> [(&'static str, Test); 13] {
     let answers = HttpExpect::Answers {
         status: 200,
         body: String::new(),
@@ -464,6 +464,10 @@ fn tests() -> [(&'static str, Test); 11] {
         ("http answers", http(Target::ServiceIp, answers)),
         ("http fails", http(Target::ServiceIp, fails)),
         (
+            "http to every pod",
+            http(Target::EveryPodBehindServiceIp, HttpExpect::Reached),
+        ),
+        (
             "http reached",
             http(Target::OutsideNames, HttpExpect::Reached),
         ),
@@ -478,6 +482,13 @@ fn tests() -> [(&'static str, Test); 11] {
         (
             "placement pending",
             placement(PlacementExpect::Pending(Hindrance::UntoleratedTaint)),
+        ),
+        (
+            "preemption",
+            Test::Preemption(Look {
+                ask: PreemptionAsk,
+                expect: PreemptionExpect::Preempts,
+            }),
         ),
         (
             "state",
@@ -512,6 +523,7 @@ fn each_test_has_the_traits_that_its_row_has() {
             ("source", traits.needs_source),
             ("told-who", traits.tells_who_answers),
             ("outside", traits.outside.is_some()),
+            ("many", test.asks_many()),
             ("fails-by-failure", test.expecting(&failure).is_some()),
             ("fails-by-start", test.expecting(&not_started).is_some()),
         ];
