@@ -320,6 +320,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_name_is_read_as_it_is_said() {
+        for name in FixtureName::ALL {
+            assert_eq!(FixtureName::parse(name.as_str()), Some(name));
+        }
+        assert_eq!(FixtureName::parse("none"), None);
+        assert_eq!(SchedFixture::Mixed.as_str(), "sched-mixed");
+        let image = FixtureName::Sched(SchedFixture::Requests).spec().1;
+        assert_eq!(image, Some(Image::AgnhostWindows));
+    }
+
+    #[test]
     fn the_ring_alone_is_on_a_node() {
         for name in FixtureName::ALL {
             let key = name.at(None).on(Some(2));

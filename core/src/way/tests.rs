@@ -556,7 +556,7 @@ fn a_look_is_at_the_service_of_what_it_asks_for_or_of_its_own_pod() {
         );
     }
     for (name, test) in tests() {
-        let of_a_service = matches!(name, "http answers" | "http fails");
+        let of_a_service = matches!(name, "http answers" | "http fails" | "http to every pod");
         let service = test.service_of(SourceKind::LinuxPod);
         assert_eq!(service, Some(of).filter(|_| of_a_service), "{name}");
     }

@@ -135,5 +135,6 @@ mod tests {
     fn pods_with_addresses_of_their_own_are_told_from_those_on_the_nodes() {
         let pods = SourceKind::ALL.iter().copied().filter(|kind| kind.is_pod());
         assert!(pods.eq([SourceKind::LinuxPod, SourceKind::WindowsPod]));
+        assert!(!SourceKind::Outside.has_prober_per_node());
     }
 }

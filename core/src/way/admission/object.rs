@@ -247,6 +247,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn paths_are_related_wherever_containers_are() {
+        assert!(related("spec.containers[0].image", "spec.containers[1]"));
+        assert!(related("spec.containers[a]", "spec.containers[1].image"));
+        assert!(!related("spec.volumes[0].name", "spec.volumes[1]"));
+        assert!(!related("spec.os", "spec.osName") && !same_place("spec.os", "spec"));
+        assert!(same_place(
+            "spec.containers[0].image",
+            "spec.containers[1].image"
+        ));
+    }
+
+    #[test]
     fn a_patch_is_merged_as_its_document_says() {
         // RFC 7386, appendix A
         for (target, patch, merged) in [

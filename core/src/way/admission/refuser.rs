@@ -47,3 +47,19 @@ const PLUGINS: [(&str, &str); 6] = [
     ("service account", "ServiceAccount"),
     ("PriorityClass", "Priority"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validation_names_the_kind_and_says_that_it_is_invalid() {
+        assert!(is_validation(
+            "Pod",
+            "Pod \"a\" is invalid: spec: Forbidden"
+        ));
+        assert!(!is_validation("Pod", "pods \"a\" is invalid"));
+        assert!(!is_validation("Pod", "Pod \"a\" is forbidden"));
+        assert!(!is_validation("Pod", "PodX \"a\" is invalid"));
+    }
+}

@@ -373,6 +373,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn kubelets_without_dockershim_run_docker_by_cri_dockerd() {
+        assert!(through_cri_dockerd("docker://20.10.9", "v1.24.0"));
+        assert!(!through_cri_dockerd("docker://20.10.9", "v1.23.17"));
+        assert!(!through_cri_dockerd("containerd://1.7.0", "v1.24.0"));
+    }
+
+    #[test]
     fn tags_are_read_beside_ports_and_digests() {
         for (image, version) in [
             ("registry.k8s.io/pause:3.10.2", Some((3, 10, 2))),

@@ -146,6 +146,12 @@ mod tests {
 
     const TABLES: &str = include_str!("said.yaml");
 
+    #[test]
+    fn words_are_those_of_suites() {
+        assert_eq!(Hindrance::UntoleratedTaint.as_str(), "untolerated-taint");
+        assert_eq!(super::super::Ground::TaintedPool.as_str(), "tainted-pool");
+    }
+
     fn read(message: &str) -> Option<(usize, Vec<(usize, Hindrance)>)> {
         let said = Said::parse(message)?;
         let parts = said.kept_off.iter().map(|part| (part.nodes, part.by));
