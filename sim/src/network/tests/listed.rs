@@ -425,10 +425,10 @@ fn outcomes_are_as_they_are_listed() {
         let other = usual
             .iter()
             .filter(|(what, before)| seen[*what] != **before);
-        let other: String = other
-            .map(|(what, before)| format!("  {what}: {before}; now {}\n", seen[what]))
-            .collect();
-        write!(text, "{name}\n{other}").expect("a string");
+        writeln!(text, "{name}").expect("a string");
+        for (what, before) in other {
+            writeln!(text, "  {what}: {before}; now {}", seen[what]).expect("a string");
+        }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/network/tests/outcomes.txt");
     if std::env::var_os("WINCONFORM_TEST_WRITE").is_some() {
