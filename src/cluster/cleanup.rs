@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use winconform_core::way::Trouble;
 
-use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, remove_run};
+use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, check_run, remove_run};
 use super::kinds::{ALL, LEASES};
-use super::labels;
 use super::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
 use super::unheard::delete_lease;
 use crate::transport::Api;
@@ -39,11 +38,7 @@ pub async fn cleanup(
     holder: &str,
     mut tell: impl FnMut(Cleaning),
 ) -> Result<Removed, CleanupError> {
-    // What is no value of a label would widen the selector
-    if let Some(run) = run.filter(|run| !labels::is_value(run)) {
-        let run = run.to_owned();
-        return Err(CleanupError::Clean(CleanError::NotARun { run }));
-    }
+    check_run(run).map_err(CleanupError::Clean)?;
     // A live run renews its Lease: whoever can take it over knows that it is dead
     let mut names = lease_names(api, run).await.map_err(CleanupError::Held)?;
     if !names.is_empty() {

@@ -220,11 +220,11 @@ async fn live(
     let (facts, selected) = tokio::select! {
         biased;
         () = signalled(&mut waiting, 1) => {
-            return stopped(life, Stop::By(SIGNAL.to_owned())).await;
+            return stopped(life, Stop::By(SIGNAL.to_owned()));
         }
         () = passed(deadline) => {
             let after = options.deadline.unwrap_or_default();
-            return stopped(life, Stop::Deadline(after)).await;
+            return stopped(life, Stop::Deadline(after));
         }
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
@@ -370,30 +370,28 @@ fn ended(life: Life<'_>) -> Result<Finished, RunError> {
 
 /// Ends a run that could not take its Lease.
 async fn not_let_in(life: Life<'_>, error: &RunError) {
-    let unsure = error.may_leave_a_lease();
+    let torn_down = match error.may_leave_a_lease() {
+        true => tear_down(life, None).await,
+        false => TornDown::default(),
+    };
     // The first lines: what to do next is said to whoever is at the terminal
     let why = causes(error).skip(1).map(ToString::to_string);
     let why: Vec<_> = why
         .filter_map(|why| Some(why.lines().next()?.to_owned()))
         .collect();
     let by = format!("a Lease that it could not take: {}", why.join(": "));
-    let _ = not_begun(life, Stop::By(by), unsure).await;
+    let _ = not_begun(life, Stop::By(by), torn_down);
 }
 
 /// Ends a run that was told to before it had a plan; what it has to report is its own.
-async fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
-    let finished = not_begun(life, by, false).await?;
+fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
+    let finished = not_begun(life, by, TornDown::default())?;
     life.journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
 
-/// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has
-/// come to be, it looks for it and removes it.
-async fn not_begun(life: Life<'_>, by: Stop, unsure: bool) -> Result<Finished, RunError> {
-    let torn_down = match unsure {
-        true => tear_down(life, None).await,
-        false => TornDown::default(),
-    };
+/// Puts on record that a run ended before it observed anything.
+fn not_begun(life: Life<'_>, by: Stop, torn_down: TornDown) -> Result<Finished, RunError> {
     // A failure to write is kept by the journal
     let _ = life.journal.write(by.event());
     let _ = life.journal.write(Event::TornDown(torn_down));
