@@ -171,16 +171,17 @@ mod tests {
         folded
     }
 
-    fn concluded(attempts: &[Verdict]) -> Option<(Verdict, bool)> {
+    fn attempts(verdicts: &[Verdict]) -> Vec<(Verdict, Because)> {
         let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
-        let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
-        conclude(&attempts, false).map(|c| (c.verdict, c.flaky))
+        verdicts.iter().map(|v| (*v, because.clone())).collect()
     }
 
-    fn unconfirmed(attempts: &[Verdict]) -> bool {
-        let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
-        let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
-        is_unconfirmed(&attempts)
+    fn concluded(verdicts: &[Verdict]) -> Option<(Verdict, bool)> {
+        conclude(&attempts(verdicts), false).map(|c| (c.verdict, c.flaky))
+    }
+
+    fn unconfirmed(verdicts: &[Verdict]) -> bool {
+        is_unconfirmed(&attempts(verdicts))
     }
 
     #[test]
@@ -213,10 +214,8 @@ mod tests {
             }
             assert_eq!(concluded(&[news, Broken, Pass]), Some((Pass, true)));
         }
-        let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
-        let apart = |attempts: &[Verdict]| {
-            let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
-            conclude(&attempts, true).map(|c| (c.verdict, c.flaky))
+        let apart = |verdicts: &[Verdict]| {
+            conclude(&attempts(verdicts), true).map(|c| (c.verdict, c.flaky))
         };
         assert_eq!(apart(&[Pass]), Some((Pass, true)));
         assert_eq!(apart(&[Fail, Fail]), Some((Fail, false)));
@@ -249,12 +248,8 @@ mod tests {
     #[test]
     fn of_repetitions_the_worst_that_tells_counts() {
         use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded};
-        let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
         let of = |repetitions: &[&[Verdict]]| {
-            let each = |attempts: &&[Verdict]| {
-                let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
-                conclude(&attempts, false)
-            };
+            let each = |verdicts: &&[Verdict]| conclude(&attempts(verdicts), false);
             let concluded = folded(repetitions.iter().filter_map(each)).conclude();
             concluded.map(|c| (c.verdict, c.flaky, c.repeated))
         };
