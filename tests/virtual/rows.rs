@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use hybrid_sim::interference::Interference;
-use hybrid_sim::{FaultPlan, ProductFault, Topology};
+use hybrid_sim::{FaultPlan, ProductFault};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde_json::{Value, json};
@@ -92,17 +92,17 @@ fn says(view: &RunView, row: &Row) -> Outcome {
 
 /// What a run sees of a row.
 pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
-    within_of(Nodes::of_row(&row.topology), 1, async |world: &World| {
-        if let Ok(fault) = row.fault.parse::<ProductFault>() {
-            let misfits = [fault.clone()].into_iter().collect::<FaultPlan>();
-            let topology = Topology {
-                load_balancer: true,
-                ..Nodes::of_row(&row.topology).topology
-            };
-            let misfits = misfits.misfits(&topology, "");
-            if !misfits.is_empty() {
-                return Err(format!("{} is nowhere: {misfits:?}", row.fault));
-            }
+    let mut nodes = Nodes::of_row(&row.topology);
+    // As every world in memory has one
+    nodes.topology.load_balancer = true;
+    let fault = row.fault.parse::<ProductFault>().ok();
+    let plan: FaultPlan = fault.iter().cloned().collect();
+    let misfits = plan.misfits(&nodes.topology, "");
+    if !misfits.is_empty() {
+        return Err(format!("{} is nowhere: {misfits:?}", row.fault));
+    }
+    within_of(nodes, 1, async |world: &World| {
+        if let Some(fault) = fault {
             world.joined.faults().set(fault);
         }
         world.joined.shown().await;
@@ -126,8 +126,7 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;
         let view = ran.view()?;
         // A row that turns nothing has no other sign of its fault
-        let shows = row.turns.patterns().next().is_some() || !row.tells.is_empty();
-        if !shows && is_of_the_way && interference.hits() == 0 {
+        if !row.shows_anything() && is_of_the_way && interference.hits() == 0 {
             return Err(format!("{} meets no request", row.fault));
         }
         // Objects that are otherwise are not left alone by those whose they are

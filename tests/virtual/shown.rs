@@ -62,8 +62,8 @@ fn every_fault() -> Outcome {
     let known: BTreeSet<_> = ProductFault::catalogue().map(|info| info.name).collect();
     let kind = |row: &'static Row| row.fault.split('=').next().unwrap_or_default();
     let here: BTreeSet<_> = EACH.iter().map(kind).collect();
-    let shows = |row: &&Row| row.turns.patterns().next().is_some() || !row.tells.is_empty();
-    let turning: BTreeSet<_> = EACH.iter().filter(shows).map(kind).collect();
+    let turning = EACH.iter().filter(|row| row.shows_anything());
+    let turning: BTreeSet<_> = turning.map(kind).collect();
     let awaited = awaited()?;
     let mut wrong = Vec::new();
     let mut rows = BTreeSet::new();

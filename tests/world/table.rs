@@ -130,6 +130,12 @@ pub(crate) enum Scope {
 }
 
 impl Row {
+    /// Whether some check comes to something else, or observes it.
+    #[allow(dead_code, reason = "real servers are tried with rows that do")]
+    pub(crate) fn shows_anything(&self) -> bool {
+        self.turns.patterns().next().is_some() || !self.tells.is_empty()
+    }
+
     /// Whether it is tried on a real control plane, where not all are.
     #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
