@@ -83,7 +83,8 @@ impl Pattern {
 
     /// Whether the whole of a name matches.
     pub fn matches(&self, name: &str) -> bool {
-        self.places(name).last() == Some(&true)
+        let begins = self.0.split(['*', '?']).next().unwrap_or_default();
+        name.starts_with(begins) && self.places(name).last() == Some(&true)
     }
 
     /// Whether a check's id matches, or its part before the point, or the claim's id alone: the
