@@ -21,8 +21,8 @@ use winconform::cluster::{Cluster, ConnectOptions, connect};
 use winconform::transport::PodRef;
 use winconform_core::command::{Command, HttpSession, Token};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{candidates, split};
-use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
+use winconform_core::method::curl::{candidates, split};
+use winconform_core::method::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
 
@@ -112,10 +112,10 @@ async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), Trouble> 
     let cells = places
         .iter()
         .flat_map(|from| places.iter().map(move |to| (from, to)));
-    let looks = cells.map(|(from, to)| async move { look(cluster, from, &[to]).await });
-    let mut looks = futures::stream::iter(looks).buffer_unordered(WORKERS);
-    while let Some(looked) = looks.next().await {
-        looked?;
+    let assertions = cells.map(|(from, to)| async move { look(cluster, from, &[to]).await });
+    let mut assertions = futures::stream::iter(assertions).buffer_unordered(WORKERS);
+    while let Some(observed) = assertions.next().await {
+        observed?;
     }
     Ok(())
 }

@@ -28,8 +28,8 @@ use serde_json::{Value, json};
 use winconform::transport::{Api, Env, PodRef, dial, simulated_runtime};
 use winconform_core::command::{Command as InContainer, HttpSession, Token};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{candidates, split};
-use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
+use winconform_core::method::curl::{candidates, split};
+use winconform_core::method::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
 
@@ -275,10 +275,10 @@ fn is_ready(pod: &Pod) -> bool {
 /// Has each pod ask the next for its name, a hundred at a time.
 async fn ring(api: &Api, pods: &[Pod]) -> Result<(), Trouble> {
     let pairs = pods.iter().zip(pods.iter().cycle().skip(1));
-    let looks = pairs.map(|(from, to)| look(api, from, to));
-    let mut looks = futures::stream::iter(looks).buffer_unordered(100);
-    while let Some(looked) = looks.next().await {
-        looked?;
+    let assertions = pairs.map(|(from, to)| look(api, from, to));
+    let mut assertions = futures::stream::iter(assertions).buffer_unordered(100);
+    while let Some(observed) = assertions.next().await {
+        observed?;
     }
     Ok(())
 }

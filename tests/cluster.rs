@@ -13,7 +13,7 @@ use winconform::cluster::{
     connect, labels, pods, remove_run, wait_for_objects, watch_pods,
 };
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::{ApiRequest, TroubleKind};
+use winconform_core::method::{ApiRequest, TroubleKind};
 
 const LIMIT: Duration = Duration::from_secs(30);
 

@@ -92,7 +92,7 @@ fn nodes_are_as_many_as_are_wanted() {
 }
 
 #[test]
-fn how_many_windows_nodes_are_looked_from_themselves_is_said_where_it_is_not_all() {
+fn how_many_windows_nodes_are_observed_from_themselves_is_said_where_it_is_not_all() {
     let words = |nodes: &str| {
         let ids = ["net.node-to-service-ip*", "net.service-ip-from-pod*"];
         let select: Vec<_> = ids.iter().flat_map(|id| ["--select", id]).collect();
@@ -111,7 +111,7 @@ fn how_many_windows_nodes_are_looked_from_themselves_is_said_where_it_is_not_all
 }
 
 #[test]
-fn a_load_balancer_is_looked_at_where_there_is_one() {
+fn a_load_balancer_is_observed_where_there_is_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("nodes.yaml");
     let nodes =

@@ -17,13 +17,13 @@ use winconform::cluster::{ConnectOptions, connect};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
-use winconform_core::plan::{Check, Fate, PlannedLook, Selection, plan};
-use winconform_core::record::read;
-use winconform_core::verdict::{Verdict, judge};
-use winconform_core::way::{
+use winconform_core::method::{
     ApiReply, ApiRequest, Bound, FixtureKey, FixtureName, Reply, Request, Standing,
     StandingFixture, Trouble, TroubleKind, Verb,
 };
+use winconform_core::plan::{Check, Fate, PlannedAssertion, Selection, plan};
+use winconform_core::record::read;
+use winconform_core::verdict::{Verdict, judge};
 
 #[path = "world/suites.rs"]
 mod suites;
@@ -61,7 +61,7 @@ fn recorded_servers_are_judged_as_they_were() {
             let outcome = match &check.fate {
                 Fate::Skip(reason) => format!("skip: {reason}"),
                 Fate::Broken(trouble) => format!("broken: {trouble}"),
-                Fate::Look => match replayed(&check, &answers) {
+                Fate::Observe => match replayed(&check, &answers) {
                     Verdict::Pass => "pass".to_owned(),
                     other => {
                         wrong.push(format!("{}: {other}", check.id));
@@ -128,15 +128,15 @@ async fn record() {
             panic!("{} is not on record", check.id);
         };
         // What is recorded is what a server says, not what was lost on the way
-        for (look, recorded) in check
-            .looks
+        for (assertion, recorded) in check
+            .assertions
             .iter()
-            .zip(attempts.iter().flat_map(|a| &a.looks))
+            .zip(attempts.iter().flat_map(|a| &a.assertions))
         {
             let Some(Reply::Api(reply)) = &recorded.reply else {
-                panic!("{}, {}: no answer", check.id, look.name);
+                panic!("{}, {}: no answer", check.id, assertion.name);
             };
-            let request = request(look);
+            let request = request(assertion);
             let answer = Recorded {
                 verb: request.verb,
                 path: request.path.clone(),
@@ -164,14 +164,14 @@ async fn record() {
 /// A check on recorded answers.
 fn replayed(check: &Check, answers: &Answers) -> Verdict {
     let standing = standing();
-    let taken = check.looks.iter().map(|look| {
-        let asked = key(&request(look));
+    let taken = check.assertions.iter().map(|assertion| {
+        let asked = key(&request(assertion));
         let answer = answers.get(&asked).ok_or_else(|| {
             let detail = format!("no answer to {asked}: record again");
             Trouble::new(TroubleKind::ApiUnavailable, detail)
         })?;
         let reply = Reply::Api(answer.clone());
-        look.test.take(&Bound::of(&standing), &reply)
+        assertion.test.take(&Bound::of(&standing), &reply)
     });
     let taken: Vec<_> = taken.collect();
     let compared: Vec<_> = taken
@@ -186,8 +186,8 @@ fn replayed(check: &Check, answers: &Answers) -> Verdict {
     )
 }
 
-fn request(look: &PlannedLook) -> ApiRequest {
-    match look.test.request(&Bound::of(&standing())) {
+fn request(assertion: &PlannedAssertion) -> ApiRequest {
+    match assertion.test.request(&Bound::of(&standing())) {
         Ok(Request::Api(request)) => request,
         other => panic!("not a request to the API server: {other:?}"),
     }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 #[cfg(feature = "demo")]
 use hybrid_sim::JoinError;
 use winconform_core::document::Diagnostics;
+use winconform_core::method::TroubleKind;
 use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
-use winconform_core::way::TroubleKind;
 
 use crate::cluster::{CleanError, ConnectError, Guarded, LeaseError};
 use crate::engine::{JournalError, RunError, SurveyError};
@@ -159,7 +159,7 @@ fn lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use winconform_core::way::Trouble;
+    use winconform_core::method::Trouble;
 
     #[test]
     fn what_is_not_allowed_could_not_be_told_wherever_it_is_met() {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use winconform_core::method::Trouble;
 use winconform_core::plan::pulls;
 use winconform_core::record::{Exit, redact};
 use winconform_core::text::{counted, printable};
-use winconform_core::way::Trouble;
 
 use super::args::PrepullArgs;
 use super::connect::connected_to_change;
@@ -105,7 +105,7 @@ fn line(pull: &Pull, (told, of): (usize, usize), outcome: Result<Duration, &Trou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use winconform_core::way::TroubleKind;
+    use winconform_core::method::TroubleKind;
 
     #[test]
     fn why_an_image_is_not_pulled_is_said_without_secrets() {

@@ -1,8 +1,8 @@
 //! Server-side apply of one object, refusals told from trouble.
 
 use serde_json::Value as Json;
+use winconform_core::method::{ApiRequest, Trouble, Verb};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, Trouble, Verb};
 
 use super::kinds::{Kind, Scope};
 use crate::transport::Api;

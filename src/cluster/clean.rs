@@ -10,8 +10,8 @@ use futures::future::join_all;
 use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use winconform_core::method::{ApiRequest, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, Trouble, TroubleKind};
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
@@ -185,13 +185,13 @@ impl<'a> Removal<'a> {
         let _ = poll_until(first, limit, "removal", async || {
             let mut guard = this.lock().await;
             let (removal, asked) = &mut *guard;
-            removal.look_and_delete(kind, asked).await
+            removal.check_and_delete(kind, asked).await
         })
         .await;
         self
     }
 
-    async fn look_and_delete(
+    async fn check_and_delete(
         &mut self,
         kind: &'static Kind,
         asked: &mut BTreeMap<String, Deleting>,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use winconform_core::way::Trouble;
+use winconform_core::method::Trouble;
 
 use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, check_run, remove_run};
 use super::kinds::{ALL, LEASES};

@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 use tower::util::service_fn;
 use tower::{BoxError, Layer};
 use winconform_core::config::{Durations, Limits};
+use winconform_core::method::{ApiReply, ApiRequest};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest};
 
 use super::client::{client, head_timeout, longest_head, named};
 use super::credential::{Credential, CredentialError};

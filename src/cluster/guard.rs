@@ -1,8 +1,8 @@
 //! The guard before protected clusters: nothing is made on one that its owner or the user's
 //! configuration sets apart, unless that one is named as allowed.
 
+use winconform_core::method::ApiRequest;
 use winconform_core::text::{SHOWN, is_hostile, printable};
-use winconform_core::way::ApiRequest;
 
 use super::connect::Cluster;
 use super::labels::PROTECTED;

@@ -2,8 +2,8 @@
 //! pure.
 
 use serde_json::Value as Json;
+use winconform_core::method::{Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{Trouble, TroubleKind};
 
 use super::pods::{is_impossible, is_mismatch};
 use super::status::{condition, is};

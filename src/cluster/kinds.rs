@@ -1,7 +1,7 @@
 //! The one table of every kind we create: clean-up goes over it, and paths are built from it.
 
 use serde_json::{Value as Json, json};
-use winconform_core::way::{ApiRequest, Verb};
+use winconform_core::method::{ApiRequest, Verb};
 
 use crate::transport::encode;
 

@@ -18,8 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
+use winconform_core::method::{ApiReply, ApiRequest, Trouble, Verb};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
 
 use super::kinds::LEASES;
 use super::labels;
@@ -224,7 +224,7 @@ impl Keeper {
             .min(self.lease * BELIEVED)
             .max(self.renewal * 2);
         let begun = Cell::new(Instant::now());
-        let ask = async || {
+        let query = async || {
             let asked = Instant::now();
             let answer = self.ask(Verb::Get, self.path(), None).await;
             if asked.elapsed() > self.renewal {
@@ -250,7 +250,7 @@ impl Keeper {
             }
         };
         let limit = duration * 2 + self.api.durations().outage;
-        poll_until(self.renewal / 4, limit, "the Lease of another run", ask)
+        poll_until(self.renewal / 4, limit, "the Lease of another run", query)
             .await
             .unwrap_or_else(|source| Err(trouble(&self.name, source)))
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
+use winconform_core::method::{
+    NO_IMAGE, NOT_CREATED, PREPARING, StartFailure, Trouble, TroubleKind,
+};
 use winconform_core::text::printable;
-use winconform_core::way::{NO_IMAGE, NOT_CREATED, PREPARING, StartFailure, Trouble, TroubleKind};
 
 use super::status::{condition, containers, is, text};
 use super::wait::Condition;

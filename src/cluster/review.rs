@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt;
 use serde_json::{Value as Json, json};
+use winconform_core::method::{ApiRequest, Verb};
 use winconform_core::plan::{Access, Answer, Place};
-use winconform_core::way::{ApiRequest, Verb};
 
 use crate::transport::Api;
 

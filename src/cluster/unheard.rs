@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use serde_json::{Value as Json, json};
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind};
+use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind};
 
 use super::clean::{Left, ObjectRef};
 use super::kinds::LEASES;

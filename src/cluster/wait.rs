@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
+use winconform_core::method::{Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{Trouble, TroubleKind};
 
 use crate::transport::{Pace, pause};
 
@@ -58,14 +58,14 @@ pub async fn poll_until<T, F>(
     first: Duration,
     limit: Duration,
     what: &str,
-    mut ask: impl FnMut() -> F,
+    mut query: impl FnMut() -> F,
 ) -> Result<T, Trouble>
 where
     F: Future<Output = Condition<T>>,
 {
     let deadline = Instant::now() + limit;
     poll(Pace::new(first), limit, what, || {
-        let (late, asked) = (Instant::now() + ASK_AGAIN, ask());
+        let (late, asked) = (Instant::now() + ASK_AGAIN, query());
         async move {
             let answered = timeout_at(deadline.max(late), asked).await;
             answered.unwrap_or_else(|_| {
@@ -82,14 +82,14 @@ pub async fn poll<T, F>(
     mut pace: Pace,
     limit: Duration,
     what: &str,
-    mut ask: impl FnMut() -> F,
+    mut query: impl FnMut() -> F,
 ) -> Result<T, Trouble>
 where
     F: Future<Output = Condition<T>>,
 {
     let deadline = Instant::now() + limit;
     loop {
-        let status = match ask().await {
+        let status = match query().await {
             Condition::Done(value) => return Ok(value),
             Condition::Never(trouble) => return Err(trouble),
             Condition::NotYet(status) => status,
@@ -177,12 +177,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn polling_pauses_and_ends() {
         let asked = Cell::new(0);
-        let ask = async || {
+        let query = async || {
             asked.set(asked.get() + 1);
             Condition::<()>::NotYet("still there".to_owned())
         };
         let first = Duration::from_millis(100);
-        let polled = poll_until(first, LIMIT, "gone", ask).await;
+        let polled = poll_until(first, LIMIT, "gone", query).await;
         let trouble = polled.expect_err("ends");
         assert!(trouble.detail.ends_with("still there"), "{trouble}");
         assert!((20..40).contains(&asked.get()), "{}", asked.get());

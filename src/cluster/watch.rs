@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use winconform_core::method::{Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{Trouble, TroubleKind};
 
 use super::kinds::PODS;
 use super::labels;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::Images;
+use winconform_core::method::{ApiRequest, FixtureName, Standing};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
-use winconform_core::way::{ApiRequest, FixtureName, Standing};
 
 use super::diagnose::SYSTEM;
 use super::heard;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use winconform_core::config::{Image, Images};
 use winconform_core::facts::{NodeFact, Pool, PoolName, WindowsBuild};
-use winconform_core::way::{AIMED_AT, FixtureKey, SchedFixture};
+use winconform_core::method::{AIMED_AT, FixtureKey, SchedFixture};
 
 use super::manifest::{ManifestError, handler, name, named, pod_spec, tolerations as tolerating};
 
@@ -207,7 +207,7 @@ pub(super) mod tests {
     use super::*;
     use winconform_core::config::Durations;
     use winconform_core::facts::{NodeDetails, Os};
-    use winconform_core::way::{FixtureName, PlacedPod};
+    use winconform_core::method::{FixtureName, PlacedPod};
 
     fn pools(build: WindowsBuild) -> BTreeMap<PoolName, Pool> {
         let pool = |os, build, nodes: [&str; 2], taints| Pool {

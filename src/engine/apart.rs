@@ -3,7 +3,7 @@
 //! That what crosses the network takes time to come right explains a failure before the first round that
 //! holds. It explains none after it: the check is flaky, even where it holds again in the end.
 
-use winconform_core::record::LookRecord;
+use winconform_core::record::AssertionRecord;
 
 /// What came apart of a check since its repetition began, or what it looks at was made anew.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Apart {
     /// Whether a round of this attempt held.
     held: bool,
     /// The looks of the first round of this attempt that failed after one that held.
-    looks: Vec<LookRecord>,
+    assertions: Vec<AssertionRecord>,
     /// Whether an earlier attempt came apart.
     before: bool,
 }
@@ -19,23 +19,23 @@ pub(super) struct Apart {
 impl Apart {
     /// Whether a round that fails now is the first of the attempt to fail after one that held.
     pub(super) fn is_next(&self) -> bool {
-        self.held && self.looks.is_empty()
+        self.held && self.assertions.is_empty()
     }
 
     /// Takes note of a round: whether it holds, and its looks if it is the one that came apart.
-    pub(super) fn note(&mut self, holds: bool, looks: Vec<LookRecord>) {
+    pub(super) fn note(&mut self, holds: bool, assertions: Vec<AssertionRecord>) {
         self.held |= holds;
-        self.looks.extend(looks);
+        self.assertions.extend(assertions);
     }
 
     /// The looks that came apart in this attempt.
-    pub(super) fn looks(&self) -> &[LookRecord] {
-        &self.looks
+    pub(super) fn looks(&self) -> &[AssertionRecord] {
+        &self.assertions
     }
 
     /// Whether anything came apart.
     pub(super) fn is_any(&self) -> bool {
-        self.before || !self.looks.is_empty()
+        self.before || !self.assertions.is_empty()
     }
 
     pub(super) fn next_attempt(&mut self) {

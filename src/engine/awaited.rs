@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
-use winconform_core::text::printable;
-use winconform_core::way::{
+use winconform_core::method::{
     ApiRequest, FixtureKey, StandingFixture, StandingPod, Trouble, TroubleKind,
 };
+use winconform_core::text::printable;
 
 use super::fixtures::Fixtures;
 use super::hindered::belongs;
@@ -68,7 +68,7 @@ impl Fixtures {
         let path = SERVICES.object_path(metadata["namespace"].as_str(), name);
         let what = format!("an address of Service {}", printable(name));
         let durations = self.api.durations();
-        let times = (durations.look_again, durations.balancer);
+        let times = (durations.observe_again, durations.balancer);
         self.wait_for_object(path, &what, times, |service| {
             let stands = standing(std::slice::from_ref(service), Vec::new());
             match stands.balancer {

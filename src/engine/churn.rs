@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use winconform_core::method::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 
 use super::fixtures::Fixtures;
 use super::hindered::{belongs, is_of};

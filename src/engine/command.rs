@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use winconform_core::method::{Evaluated, FixtureKey, Reply, Trouble, VantageKey};
 use winconform_core::record::Attempted;
 use winconform_core::verdict::{Conclusion, SkipReason};
-use winconform_core::way::{FixtureKey, Reply, Taken, Trouble, VantageKey};
 
 /// One look of one check, by their places in the plan.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub(super) struct LookIx {
+pub(super) struct AssertionIx {
     pub(super) check: usize,
     /// 0 is its own look, then its controls.
-    pub(super) look: usize,
+    pub(super) assertion: usize,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct LookOutcome {
+pub(super) struct AssertionOutcome {
     pub(super) reply: Option<Reply>,
     /// The observation with its comparison, or why there is none.
-    pub(super) taken: Result<Taken, Trouble>,
+    pub(super) taken: Result<Evaluated, Trouble>,
 }
 
-impl LookOutcome {
+impl AssertionOutcome {
     pub(super) fn holds(&self) -> bool {
         let taken = self.taken.as_ref();
         taken.is_ok_and(|taken| taken.comparison.holds())
@@ -61,11 +61,11 @@ pub(super) enum Input {
     /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
     Changed(FixtureKey, Trouble),
     /// A look at the API server is done.
-    Asked(LookIx, LookOutcome),
+    Asked(AssertionIx, AssertionOutcome),
     /// What a look brought, now that the nodes were heard of on which it failed, or were not.
-    Confirmed(LookIx, LookOutcome),
+    Confirmed(AssertionIx, AssertionOutcome),
     /// A sweep is done.
-    Swept(VantageKey, Vec<(LookIx, LookOutcome)>),
+    Swept(VantageKey, Vec<(AssertionIx, AssertionOutcome)>),
     /// The time asked for by [`Command::WakeAt`] has come.
     Woken,
     /// No new work; what is open is skipped for this reason.
@@ -77,11 +77,11 @@ pub(super) enum Command {
     /// Apply a fixture and tell when it stands or why not.
     Apply(FixtureKey),
     /// Look at the API server.
-    Ask(LookIx),
+    Observe(AssertionIx),
     /// Look from a vantage, all in one session.
-    Sweep(VantageKey, Vec<LookIx>),
+    Sweep(VantageKey, Vec<AssertionIx>),
     /// Hear of the nodes on which a look failed: what fell silent has failed nobody.
-    Confirm(LookIx, LookOutcome),
+    Confirm(AssertionIx, AssertionOutcome),
     /// Tell when this time since the start has come.
     WakeAt(Duration),
     /// Write into the record that all is looked at again, for this time.

@@ -12,13 +12,13 @@ use serde_json::Value as Json;
 use tokio::time::timeout;
 use winconform_core::command::Command;
 use winconform_core::facts::Os;
-use winconform_core::plan::{CheckId, Plan, PlannedLook};
+use winconform_core::method::{ApiRequest, FixtureKey, FixtureName, SourceKind, VantageKey};
+use winconform_core::plan::{CheckId, Plan, PlannedAssertion};
 use winconform_core::record::{
     Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
 };
 use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
-use winconform_core::way::{ApiRequest, FixtureKey, FixtureName, SourceKind, VantageKey};
 
 use super::evidence::{name_of, node_of, node_status, status, told};
 use super::hindered::belongs;
@@ -47,7 +47,7 @@ pub(super) struct Rests(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 impl Rests {
     pub(super) fn of(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
-            let own = check.looks.iter().flat_map(PlannedLook::rests_on);
+            let own = check.assertions.iter().flat_map(PlannedAssertion::rests_on);
             (check.id.clone(), own.map(|(key, _)| key).collect())
         });
         Self(checks.collect())
@@ -341,7 +341,7 @@ mod tests {
     use serde_json::json;
     use tokio::time::Instant;
     use winconform_core::facts::PoolName;
-    use winconform_core::way::{Trouble, TroubleKind};
+    use winconform_core::method::{Trouble, TroubleKind};
 
     const POD: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux";
     const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
+use winconform_core::method::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 use winconform_core::plan::{Check, Plan};
 use winconform_core::verdict::{Because, Verdict};
-use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
-use super::command::{Command, Input, LookIx, LookOutcome};
+use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::gather::{Gathering, Unseen, is_among, unheld};
 use super::progress::{CheckState, Stage};
 use super::repeat::Repeat;
@@ -27,10 +27,10 @@ pub(super) struct Dispatcher {
     /// Those that were applied again after somebody else had changed them, which is done once in a
     /// repetition.
     again: BTreeSet<FixtureKey>,
-    asking: BTreeSet<LookIx>,
-    ask_queue: BTreeSet<LookIx>,
+    asking: BTreeSet<AssertionIx>,
+    ask_queue: BTreeSet<AssertionIx>,
     sweeping: BTreeSet<VantageKey>,
-    sweep_queue: BTreeMap<VantageKey, BTreeSet<LookIx>>,
+    sweep_queue: BTreeMap<VantageKey, BTreeSet<AssertionIx>>,
     gathering: Gathering,
     phase: Phase,
     /// How long after the start it is.
@@ -137,18 +137,18 @@ impl Dispatcher {
             (Phase::Running, Input::Failed(key, trouble) | Input::Changed(key, trouble)) => {
                 self.fail(key, trouble);
             }
-            (Phase::Running, Input::Asked(look, outcome)) => {
-                if self.asking.remove(&look) {
-                    self.take(look, outcome);
+            (Phase::Running, Input::Asked(assertion, outcome)) => {
+                if self.asking.remove(&assertion) {
+                    self.take(assertion, outcome);
                 }
             }
-            (Phase::Running, Input::Confirmed(look, outcome)) => {
-                self.confirmed(look, outcome);
+            (Phase::Running, Input::Confirmed(assertion, outcome)) => {
+                self.confirmed(assertion, outcome);
             }
             (Phase::Running, Input::Swept(from, outcomes)) => {
                 if self.sweeping.remove(&from) {
-                    for (look, outcome) in outcomes {
-                        self.take(look, outcome);
+                    for (assertion, outcome) in outcomes {
+                        self.take(assertion, outcome);
                     }
                 }
             }
@@ -172,7 +172,7 @@ impl Dispatcher {
             .checks
             .iter()
             .all(|state| matches!(state.stage, Stage::Done))
-            && !self.look_again()
+            && !self.observe_again()
         {
             for index in 0..self.checks.len() {
                 self.conclude(index);
@@ -190,7 +190,7 @@ impl Dispatcher {
     }
 
     /// Begins another repetition, if there is to be one and anything to look at again.
-    fn look_again(&mut self) -> bool {
+    fn observe_again(&mut self) -> bool {
         let due = self.repeat.goes_on_after(self.repetition, self.now);
         let worth: Vec<_> = self
             .checks
@@ -204,15 +204,15 @@ impl Dispatcher {
         let told = worth.iter().any(|state| state.has_told());
         let at = self.now
             + match told {
-                true => self.durations.look_again,
+                true => self.durations.observe_again,
                 false => self.durations.converge,
             };
-        let mut looked_at = BTreeSet::new();
+        let mut observed = BTreeSet::new();
         for state in worth {
             state.repeat(at);
-            looked_at.extend(state.churned());
+            observed.extend(state.churned());
         }
-        for churned in looked_at {
+        for churned in observed {
             self.make_anew(churned);
         }
         self.make_anew_what_was_taken();
@@ -351,14 +351,17 @@ impl Dispatcher {
 
     fn begin_round(&mut self, index: usize) {
         self.checks[index].begin_round(self.now);
-        self.queue_looks(index, 0);
+        self.queue_assertions(index, 0);
     }
 
     /// Has the looks of a check made, from that one on.
-    fn queue_looks(&mut self, index: usize, first: usize) {
-        let looks = self.checks[index].check.looks.iter().enumerate();
-        for (look, planned) in looks.skip(first) {
-            let ix = LookIx { check: index, look };
+    fn queue_assertions(&mut self, index: usize, first: usize) {
+        let assertions = self.checks[index].check.assertions.iter().enumerate();
+        for (assertion, planned) in assertions.skip(first) {
+            let ix = AssertionIx {
+                check: index,
+                assertion,
+            };
             match &planned.from {
                 Some(from) => {
                     self.sweep_queue.entry(from.clone()).or_default().insert(ix);
@@ -372,10 +375,10 @@ impl Dispatcher {
 
     fn ask(&mut self) {
         while self.asking.len() < self.limits.api_in_flight
-            && let Some(look) = self.ask_queue.pop_first()
+            && let Some(assertion) = self.ask_queue.pop_first()
         {
-            self.asking.insert(look);
-            self.commands.push(Command::Ask(look));
+            self.asking.insert(assertion);
+            self.commands.push(Command::Observe(assertion));
         }
     }
 
@@ -387,28 +390,28 @@ impl Dispatcher {
             if queue.is_empty() || self.sweeping.contains(from) {
                 continue;
             }
-            let mut looks = Vec::new();
-            while looks.len() < self.limits.looks_per_sweep
-                && let Some(look) = queue.pop_first()
+            let mut assertions = Vec::new();
+            while assertions.len() < self.limits.assertions_per_sweep
+                && let Some(assertion) = queue.pop_first()
             {
-                looks.push(look);
+                assertions.push(assertion);
             }
             self.sweeping.insert(from.clone());
-            self.commands.push(Command::Sweep(from.clone(), looks));
+            self.commands.push(Command::Sweep(from.clone(), assertions));
         }
     }
 
-    fn take(&mut self, ix: LookIx, outcome: LookOutcome) {
+    fn take(&mut self, ix: AssertionIx, outcome: AssertionOutcome) {
         let Some(state) = self.checks.get_mut(ix.check) else {
             return;
         };
-        let Stage::Round(looks) = &mut state.stage else {
+        let Stage::Round(assertions) = &mut state.stage else {
             return;
         };
-        if let Some(place) = looks.get_mut(ix.look) {
+        if let Some(place) = assertions.get_mut(ix.assertion) {
             *place = Some(outcome);
         }
-        let brought: Option<Vec<_>> = looks.iter().cloned().collect();
+        let brought: Option<Vec<_>> = assertions.iter().cloned().collect();
         if let Some(brought) = brought {
             self.judge_round(ix.check, brought);
         }

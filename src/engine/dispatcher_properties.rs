@@ -8,16 +8,16 @@ use serde_json::json;
 use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::facts::{IpFamily, PoolName, WindowsBuild};
-use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
-use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
-use winconform_core::way::{
-    AT_LEAST, AdmissionAsk, AdmissionExpect, Change, Comparison, ContainerKind, Difference,
-    FixtureKey, FixtureName, Hindrance, HttpAsk, HttpExpect, Look, Need, PlacedPod, PlacementAsk,
-    PlacementExpect, SourceKind, StateAsk, StateExpect, Taken, Target, Test, Trouble, TroubleKind,
-    VantageKey, Workload,
+use winconform_core::method::{
+    AT_LEAST, AdmissionExpectation, AdmissionQuery, Assertion, Change, Comparison, ContainerKind,
+    Difference, Evaluated, FixtureKey, FixtureName, Hindrance, HttpExpectation, HttpQuery, Need,
+    PlacedPod, PlacementExpectation, PlacementQuery, SourceKind, StateExpectation, StateQuery,
+    Target, Test, Trouble, TroubleKind, VantageKey, Workload,
 };
+use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedAssertion, Point};
+use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
 
-use super::command::{Command, Input, LookIx, LookOutcome};
+use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::dispatcher::Dispatcher;
 use super::repeat::Repeat;
 
@@ -33,13 +33,13 @@ enum Turn {
     Changed,
 }
 
-fn outcome(turn: Turn) -> LookOutcome {
+fn outcome(turn: Turn) -> AssertionOutcome {
     let difference = || Difference {
         expected: "this".to_owned(),
         seen: "that".to_owned(),
     };
     let taken = |comparison| {
-        Ok(Taken {
+        Ok(Evaluated {
             observation: serde_json::Value::Null,
             comparison,
         })
@@ -52,7 +52,7 @@ fn outcome(turn: Turn) -> LookOutcome {
         Turn::Lasting => Err(Trouble::new(TroubleKind::ToolMissing, "no curl")),
         Turn::Changed => Err(changed()),
     };
-    LookOutcome { reply: None, taken }
+    AssertionOutcome { reply: None, taken }
 }
 
 fn changed() -> Trouble {
@@ -69,9 +69,9 @@ fn pool(index: usize) -> PoolName {
 }
 
 /// A look with nothing to look from.
-fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedLook {
-    PlannedLook {
-        name: "look".to_owned(),
+fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedAssertion {
+    PlannedAssertion {
+        name: "test".to_owned(),
         role: Role::SamePath,
         from: None,
         needs: vec![(needs, need)],
@@ -80,12 +80,12 @@ fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedLook {
     }
 }
 
-fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
-    let ask = HttpAsk {
+fn http(kind: SourceKind, pool: &PoolName) -> PlannedAssertion {
+    let query = HttpQuery {
         of: Some(FixtureName::WinWebserver),
         target: Target::ServiceIp,
     };
-    let expect = HttpExpect::Answers {
+    let expectation = HttpExpectation::Answers {
         status: 200,
         body: "marker".to_owned(),
     };
@@ -99,14 +99,18 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
             SourceKind::Outside => None,
         },
     };
-    PlannedLook {
+    PlannedAssertion {
         from: Some(from),
-        ..look(key, Need::Stands, Test::Http(Look { ask, expect }))
+        ..look(
+            key,
+            Need::Stands,
+            Test::Http(Assertion { query, expectation }),
+        )
     }
 }
 
-fn admission() -> PlannedLook {
-    let ask = AdmissionAsk {
+fn admission() -> PlannedAssertion {
+    let query = AdmissionQuery {
         os: None,
         workload: Workload::Pod,
         container: ContainerKind::Container,
@@ -115,17 +119,17 @@ fn admission() -> PlannedLook {
         field: "spec.hostPID".to_owned(),
         value: None,
     };
-    let expect = AdmissionExpect::Accepted;
-    let test = Test::Admission(Look { ask, expect });
+    let expectation = AdmissionExpectation::Accepted;
+    let test = Test::Admission(Assertion { query, expectation });
     look(FixtureName::Namespaces.at(None), Need::Stands, test)
 }
 
 /// A look at the very question whether a fixture came to stand.
-fn pods(pool: &PoolName) -> PlannedLook {
+fn pods(pool: &PoolName) -> PlannedAssertion {
     let name = FixtureName::WinWebserver;
-    let ask = StateAsk::Pods(name);
-    let expect = StateExpect::Ready { pods: 2 };
-    let test = Test::State(Look { ask, expect });
+    let query = StateQuery::Pods(name);
+    let expectation = StateExpectation::Ready { pods: 2 };
+    let test = Test::State(Assertion { query, expectation });
     look(name.at(Some(pool)), Need::Settled, test)
 }
 
@@ -136,7 +140,7 @@ fn check(index: usize, form: usize) -> Check {
         why: Vec::new(),
     };
     let of = |kind| http(kind, &pool);
-    let (kind, looks) = match form % 7 {
+    let (kind, assertions) = match form % 7 {
         0 => (Kind::Capability, vec![of(SourceKind::WindowsPod)]),
         1 => {
             let both = [SourceKind::WindowsNode, SourceKind::WindowsPod];
@@ -148,9 +152,9 @@ fn check(index: usize, form: usize) -> Check {
         5 => (Kind::Capability, vec![pods(&pool)]),
         _ => (Kind::Requirement, vec![admission()]),
     };
-    let fate = match looks.is_empty() {
+    let fate = match assertions.is_empty() {
         true => Fate::Skip(skipped),
-        false => Fate::Look,
+        false => Fate::Observe,
     };
     let claim = ClaimId::parse("net.claim").expect("an id");
     Check {
@@ -165,7 +169,7 @@ fn check(index: usize, form: usize) -> Check {
         scope: Scope::Within,
         reads: BTreeSet::new(),
         fate,
-        looks,
+        assertions,
     }
 }
 
@@ -176,8 +180,8 @@ struct World {
     now: Duration,
     wake: Option<Duration>,
     pending: Vec<Input>,
-    asking: BTreeSet<LookIx>,
-    confirming: BTreeSet<LookIx>,
+    asking: BTreeSet<AssertionIx>,
+    confirming: BTreeSet<AssertionIx>,
     sweeping: BTreeSet<VantageKey>,
     /// Of each check, whether its last sweep asked once what takes many requests.
     once: BTreeMap<usize, bool>,
@@ -201,8 +205,8 @@ struct World {
 impl World {
     fn step(&mut self, input: Input, turns: &mut impl Iterator<Item = Turn>) {
         match &input {
-            Input::Asked(look, _) => assert!(self.asking.remove(look)),
-            Input::Confirmed(look, _) => assert!(self.confirming.remove(look)),
+            Input::Asked(assertion, _) => assert!(self.asking.remove(assertion)),
+            Input::Confirmed(assertion, _) => assert!(self.confirming.remove(assertion)),
             Input::Swept(from, _) => assert!(self.sweeping.remove(from)),
             _ => {}
         }
@@ -249,50 +253,60 @@ impl World {
                     _ => Input::Stands(key.clone()),
                 });
             }
-            Command::Ask(look) => {
-                assert!(self.asking.insert(*look), "{look:?} is asked twice at once");
+            Command::Observe(assertion) => {
+                assert!(
+                    self.asking.insert(*assertion),
+                    "{assertion:?} is asked twice at once"
+                );
                 assert!(
                     self.asking.len() <= self.limits.api_in_flight,
                     "too much at once"
                 );
                 let turn = turn();
-                self.take_away(*look, turn);
-                self.pending.push(Input::Asked(*look, outcome(turn)));
+                self.take_away(*assertion, turn);
+                self.pending.push(Input::Asked(*assertion, outcome(turn)));
             }
-            Command::Sweep(from, looks) => {
+            Command::Sweep(from, assertions) => {
                 self.sweeps += 1;
                 assert!(
                     self.sweeping.insert(from.clone()),
                     "{from} sweeps twice at once"
                 );
-                assert!(!looks.is_empty() && looks.len() <= self.limits.looks_per_sweep);
-                let turns: Vec<_> = looks.iter().map(|look| (*look, turn())).collect();
-                for (look, turn) in &turns {
-                    self.take_away(*look, *turn);
-                    let once = self.dispatcher.asks_once(look.check);
-                    self.once.insert(look.check, once);
-                    let settles = self.dispatcher.may_settle(look.check);
-                    self.settles.insert(look.check, settles);
+                assert!(
+                    !assertions.is_empty() && assertions.len() <= self.limits.assertions_per_sweep
+                );
+                let turns: Vec<_> = assertions
+                    .iter()
+                    .map(|assertion| (*assertion, turn()))
+                    .collect();
+                for (assertion, turn) in &turns {
+                    self.take_away(*assertion, *turn);
+                    let once = self.dispatcher.asks_once(assertion.check);
+                    self.once.insert(assertion.check, once);
+                    let settles = self.dispatcher.may_settle(assertion.check);
+                    self.settles.insert(assertion.check, settles);
                 }
-                let outcomes = turns.iter().map(|(look, turn)| (*look, outcome(*turn)));
+                let outcomes = turns
+                    .iter()
+                    .map(|(assertion, turn)| (*assertion, outcome(*turn)));
                 let outcomes = outcomes.collect();
                 self.pending.push(Input::Swept(from.clone(), outcomes));
             }
-            Command::Confirm(look, brought) => {
+            Command::Confirm(assertion, brought) => {
                 self.confirmations += 1;
                 assert!(
-                    self.confirming.insert(*look),
-                    "{look:?} is confirmed twice at once"
+                    self.confirming.insert(*assertion),
+                    "{assertion:?} is confirmed twice at once"
                 );
                 let outcome = match turn() {
                     turn @ (Turn::Trouble | Turn::Lasting) => outcome(turn),
                     turn @ Turn::Changed => {
-                        self.take_away(*look, turn);
+                        self.take_away(*assertion, turn);
                         outcome(turn)
                     }
                     Turn::Holds | Turn::Refuted | Turn::Otherwise => brought.clone(),
                 };
-                self.pending.push(Input::Confirmed(*look, outcome));
+                self.pending.push(Input::Confirmed(*assertion, outcome));
             }
             Command::WakeAt(at) => {
                 assert!(*at > self.now, "to wake in the past");
@@ -333,9 +347,12 @@ impl World {
     }
 
     /// What a look rests on is gone and told to be, once for each time it was applied.
-    fn take_away(&mut self, look: LookIx, turn: Turn) {
-        let check = self.dispatcher.check(look.check).expect("it is planned");
-        let needs = &check.looks[look.look].needs;
+    fn take_away(&mut self, assertion: AssertionIx, turn: Turn) {
+        let check = self
+            .dispatcher
+            .check(assertion.check)
+            .expect("it is planned");
+        let needs = &check.assertions[assertion.assertion].needs;
         if let (Turn::Changed, Some((key, _))) = (turn, needs.first())
             && key.name != FixtureName::Namespaces
             && self.applied.get(key) > self.taken.get(key)
@@ -359,7 +376,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         .collect();
     let limits = Limits {
         api_in_flight: 2,
-        looks_per_sweep: 2,
+        assertions_per_sweep: 2,
         ..Limits::default()
     };
     let durations = Durations {
@@ -482,7 +499,7 @@ proptest! {
 }
 
 #[test]
-fn a_healthy_check_is_looked_at_twice_and_passes() {
+fn a_healthy_check_is_observed_twice_and_passes() {
     let world = run(&[0], Vec::new(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.sweeps, 2);
@@ -553,18 +570,18 @@ fn what_refuses_at_first_is_recorded_once_it_answers_or_never_will() {
         ("refused", usize::MAX, 121),
         ("timeout", usize::MAX, 1),
     ] {
-        let mut looks = 0;
+        let mut assertions = 0;
         let (conclusions, _) = played(vec![check(0, 3)], 1, |_, _, _| {
-            looks += 1;
-            let answers = looks > after;
-            let mut look = outcome(if answers { Turn::Holds } else { Turn::Refuted });
+            assertions += 1;
+            let answers = assertions > after;
+            let mut assertion = outcome(if answers { Turn::Holds } else { Turn::Refuted });
             let failed = json!({"by": null, "answer": {"failed": {"class": class}}});
             let targets = if answers { json!([]) } else { json!([failed]) };
-            look.taken.as_mut().expect("taken").observation = json!({"targets": targets});
-            look
+            assertion.taken.as_mut().expect("taken").observation = json!({"targets": targets});
+            assertion
         });
         assert_eq!(conclusions[0].verdict, Verdict::Recorded);
-        assert_eq!(looks, rounds, "{class} until {after}");
+        assert_eq!(assertions, rounds, "{class} until {after}");
     }
 }
 
@@ -581,7 +598,7 @@ fn chance(state: &mut u64) -> u64 {
 fn played(
     checks: Vec<Check>,
     times: u32,
-    mut brings: impl FnMut(&Dispatcher, LookIx, &mut Duration) -> LookOutcome,
+    mut brings: impl FnMut(&Dispatcher, AssertionIx, &mut Duration) -> AssertionOutcome,
 ) -> (Vec<Conclusion>, BTreeMap<FixtureKey, usize>) {
     let (durations, limits) = (Durations::default(), Limits::default());
     let (plan, repeat) = (Plan { checks }, Repeat::Times(times));
@@ -595,12 +612,13 @@ fn played(
                 *applied.entry(key.clone()).or_default() += 1;
                 Input::Stands(key)
             }
-            Command::Sweep(from, looks) => {
-                let looks = looks.into_iter();
-                let looks = looks.map(|look| (look, brings(&dispatcher, look, &mut now)));
-                Input::Swept(from, looks.collect())
+            Command::Sweep(from, assertions) => {
+                let assertions = assertions.into_iter();
+                let assertions = assertions
+                    .map(|assertion| (assertion, brings(&dispatcher, assertion, &mut now)));
+                Input::Swept(from, assertions.collect())
             }
-            Command::Confirm(look, brought) => Input::Confirmed(look, brought),
+            Command::Confirm(assertion, brought) => Input::Confirmed(assertion, brought),
             Command::WakeAt(at) => {
                 now = now.max(at);
                 Input::Woken
@@ -619,10 +637,10 @@ fn played(
 /// A look at a Service that is to meet each pod behind it.
 fn balanced() -> Check {
     let mut balanced = check(0, 0);
-    let Test::Http(look) = &mut balanced.looks[0].test else {
+    let Test::Http(assertion) = &mut balanced.assertions[0].test else {
         unreachable!("it is of HTTP")
     };
-    look.ask.target = Target::EveryPodBehindServiceIp;
+    assertion.query.target = Target::EveryPodBehindServiceIp;
     balanced
 }
 
@@ -638,10 +656,10 @@ fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
             false,
         ),
     ] {
-        let mut looks = 0;
+        let mut assertions = 0;
         let (conclusions, _) = played(vec![balanced()], 1, |_, _, _| {
-            looks += 1;
-            let mut second = outcome(if looks == 2 {
+            assertions += 1;
+            let mut second = outcome(if assertions == 2 {
                 Turn::Otherwise
             } else {
                 Turn::Holds
@@ -683,12 +701,12 @@ fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
 fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
     for (first, lasts) in (1..150).flat_map(|first| [(first, 1), (first, 3)]) {
         let mut both = check(0, 0);
-        both.looks.push(both.looks[0].clone());
-        both.looks[1].role = Role::OtherOs;
+        both.assertions.push(both.assertions[0].clone());
+        both.assertions[1].role = Role::OtherOs;
         let mut seen = 0;
         let (conclusions, _) = played(vec![both], 1, |_, ix, _| {
-            seen += ix.look;
-            let fails = ix.look == 0 || (first..first + lasts).contains(&seen);
+            seen += ix.assertion;
+            let fails = ix.assertion == 0 || (first..first + lasts).contains(&seen);
             outcome(if fails { Turn::Refuted } else { Turn::Holds })
         });
         let verdict = conclusions[0].verdict;
@@ -701,7 +719,7 @@ fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
 }
 
 #[test]
-fn everything_is_looked_at_again_as_often_as_asked_for() {
+fn everything_is_observed_again_as_often_as_asked_for() {
     let world = repeated(Repeat::Times(3), &[0, 4, 6], Vec::new(), &[0], None);
     assert_eq!((world.repetitions, world.verdicts.len()), (3, 3));
     assert_eq!(world.sweeps, 6);
@@ -784,7 +802,7 @@ fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
     });
     assert_eq!(wakes, Some(patience), "{commands:?}");
     let commands = dispatcher.step(patience, Input::Woken);
-    let from = check(0, 3).looks[0].from.clone();
+    let from = check(0, 3).assertions[0].from.clone();
     assert_eq!(swept(&commands), [(from, 1)]);
 }
 
@@ -793,8 +811,8 @@ fn who_waits_with_another_place_is_waited_for_too() {
     // From the pod, from node and pod, and from the node alone, whose sample stands late
     let (pod, both) = (check(0, 0), check(1, 1));
     let mut node = check(2, 7);
-    node.looks[0].from = both.looks[0].from.clone();
-    let [from_pod, from_node] = [&pod, &node].map(|check| check.looks[0].from.clone());
+    node.assertions[0].from = both.assertions[0].from.clone();
+    let [from_pod, from_node] = [&pod, &node].map(|check| check.assertions[0].from.clone());
     let mut dispatcher = late(vec![pod, both, node]);
     let second = Duration::from_secs(1);
     assert_eq!(swept(&dispatcher.step(second, Input::Woken)), []);
@@ -809,14 +827,17 @@ fn who_waits_with_another_place_is_waited_for_too() {
 fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
     let (one, mut each, other) = (check(0, 0), check(1, 0), check(2, 10));
     each.point.node = Some(2);
-    each.looks[0].from.as_mut().expect("a vantage").node = Some(2);
-    let from_one = one.looks[0].from.clone().expect("a vantage");
-    let from_each = each.looks[0].from.clone();
+    each.assertions[0].from.as_mut().expect("a vantage").node = Some(2);
+    let from_one = one.assertions[0].from.clone().expect("a vantage");
+    let from_each = each.assertions[0].from.clone();
     let second = Duration::from_secs(1);
     let seen = |turn, each: &Check| {
         let mut dispatcher = late(vec![one.clone(), each.clone(), other.clone()]);
-        let look = LookIx { check: 0, look: 0 };
-        let ended = Input::Swept(from_one.clone(), vec![(look, outcome(turn))]);
+        let assertion = AssertionIx {
+            check: 0,
+            assertion: 0,
+        };
+        let ended = Input::Swept(from_one.clone(), vec![(assertion, outcome(turn))]);
         let commands = dispatcher.step(second, ended);
         (dispatcher, swept(&commands))
     };
@@ -846,19 +867,24 @@ fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
 }
 
 #[test]
-fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
+fn what_holds_is_observed_again_with_what_else_is_to_hold() {
     let (pod, both, late_one) = (check(0, 0), check(1, 1), check(2, 10));
-    let [from_pod, from_node] = [&pod, &both].map(|check| check.looks[0].from.clone());
+    let [from_pod, from_node] = [&pod, &both].map(|check| check.assertions[0].from.clone());
     let [at_pod, at_node] = [&from_pod, &from_node].map(|from| from.clone().expect("a vantage"));
-    let good = |looks: &[(usize, usize)]| {
-        let looks = looks.iter().map(|(check, look)| LookIx {
+    let good = |assertions: &[(usize, usize)]| {
+        let assertions = assertions.iter().map(|(check, assertion)| AssertionIx {
             check: *check,
-            look: *look,
+            assertion: *assertion,
         });
-        looks.map(|look| (look, outcome(Turn::Holds))).collect()
+        assertions
+            .map(|assertion| (assertion, outcome(Turn::Holds)))
+            .collect()
     };
     let second = Duration::from_secs(1);
-    let (patience, again) = (Durations::default().gather, Durations::default().look_again);
+    let (patience, again) = (
+        Durations::default().gather,
+        Durations::default().observe_again,
+    );
     let begun = || {
         let mut dispatcher = late(vec![pod.clone(), both.clone(), late_one.clone()]);
         let ended = Input::Swept(at_pod.clone(), good(&[(0, 0), (1, 1)]));
@@ -879,7 +905,10 @@ fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
     let mut dispatcher = begun();
     let commands = dispatcher.step(second + again + patience, Input::Woken);
     assert_eq!(swept(&commands), [(from_pod, 1)]);
-    let bad = LookIx { check: 0, look: 0 };
+    let bad = AssertionIx {
+        check: 0,
+        assertion: 0,
+    };
     let ended = Input::Swept(at_pod, vec![(bad, outcome(Turn::Refuted))]);
     let commands = dispatcher.step(second * 2 + again + patience, ended);
     let over = commands
@@ -891,8 +920,11 @@ fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
 #[test]
 fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silence() {
     let mut dispatcher = late(vec![check(0, 0), check(1, 10)]);
-    let own = LookIx { check: 0, look: 0 };
-    let from = check(0, 0).looks[0].from.clone().expect("a vantage");
+    let own = AssertionIx {
+        check: 0,
+        assertion: 0,
+    };
+    let from = check(0, 0).assertions[0].from.clone().expect("a vantage");
     let converge = Durations::default().converge;
     let refuted = || Input::Swept(from.clone(), vec![(own, outcome(Turn::Refuted))]);
     // Seen once, it may have been too early
@@ -935,23 +967,26 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
 }
 
 #[test]
-fn what_waits_is_looked_at_again_once_it_has_waited_for_a_while() {
+fn what_waits_is_observed_again_once_it_has_waited_for_a_while() {
     let durations = Durations::default();
-    let placement = |expect| {
+    let placement = |expectation| {
         let pod = PlacedPod::Plain;
-        let ask = PlacementAsk { pod };
-        let test = Test::Placement(Look { ask, expect });
-        PlannedLook {
+        let query = PlacementQuery { pod };
+        let test = Test::Placement(Assertion { query, expectation });
+        PlannedAssertion {
             test,
             ..admission()
         }
     };
     // When the second of two good rounds is due, which ends the attempt
-    let when = |looks: Vec<PlannedLook>| {
-        let own = (0..looks.len()).map(|look| LookIx { check: 0, look });
+    let when = |assertions: Vec<PlannedAssertion>| {
+        let own = (0..assertions.len()).map(|assertion| AssertionIx {
+            check: 0,
+            assertion,
+        });
         let own: Vec<_> = own.collect();
         let waits = Check {
-            looks,
+            assertions,
             ..check(0, 6)
         };
         let mut dispatcher = late(vec![waits, check(1, 10)]);
@@ -975,10 +1010,10 @@ fn what_waits_is_looked_at_again_once_it_has_waited_for_a_while() {
         assert!(!ends);
         (at, held(at).0)
     };
-    let pending = || placement(PlacementExpect::Pending(Hindrance::UntoleratedTaint));
-    let starts = || placement(PlacementExpect::Starts);
+    let pending = || placement(PlacementExpectation::Pending(Hindrance::UntoleratedTaint));
+    let starts = || placement(PlacementExpectation::Starts);
     let windows = pool(0);
-    let (last, again) = (durations.stays_ready, durations.look_again);
+    let (last, again) = (durations.stays_ready, durations.observe_again);
     // Another scheduler may bind it; what is bound stays so
     assert_eq!(when(vec![pending()]), (last, true));
     assert_eq!(when(vec![starts()]), (again, true));
@@ -999,7 +1034,7 @@ fn nodes_are_heard_of_for_each_failure_that_decides() {
 /// From where how many looks are begun.
 fn swept(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
     let sweeps = commands.iter().filter_map(|command| match command {
-        Command::Sweep(from, looks) => Some((Some(from.clone()), looks.len())),
+        Command::Sweep(from, assertions) => Some((Some(from.clone()), assertions.len())),
         _ => None,
     });
     sweeps.collect()
@@ -1012,7 +1047,9 @@ fn late(checks: Vec<Check>) -> Dispatcher {
 
 /// The same, and what it commanded meanwhile.
 fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
-    let last = checks.last().expect("a check").looks[0].needs[0].0.clone();
+    let last = checks.last().expect("a check").assertions[0].needs[0]
+        .0
+        .clone();
     let plan = Plan { checks };
     let mut dispatcher = Dispatcher::new(
         plan,
@@ -1036,8 +1073,8 @@ fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
 #[test]
 fn backends_come_and_go_again_in_each_repetition() {
     let mut churned = check(0, 3);
-    churned.looks[0].needs[0].0.name = FixtureName::Churn;
-    let churn = churned.looks[0].needs[0].0.clone();
+    churned.assertions[0].needs[0].0.name = FixtureName::Churn;
+    let churn = churned.assertions[0].needs[0].0.clone();
     let (_, mut applied) = played(vec![churned, check(1, 10)], 3, |_, _, _| {
         outcome(Turn::Holds)
     });

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
+use winconform_core::method::FixtureKey;
 use winconform_core::record::{Evidence, EvidenceKind};
-use winconform_core::way::FixtureKey;
 
 use super::manifest;
 use crate::cluster::status::{conditions, containers, text};
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use winconform_core::facts::{PoolName, WindowsBuild};
-    use winconform_core::way::FixtureName;
+    use winconform_core::method::FixtureName;
 
     fn pod() -> Json {
         json!({

@@ -14,22 +14,22 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::Facts;
+use winconform_core::method::{
+    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
+};
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
-use winconform_core::way::{
-    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
-};
 
-use super::command::{Command, Input, LookIx, LookOutcome};
+use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
 use super::heard::Heard;
 use super::journal::Journal;
-use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
 use super::nodes_now::NodesNow;
+use super::observer::{Changed, Observer};
 use super::repeat::Repeat;
 use super::shared::SharedRequests;
 use super::spans::Spans;
@@ -202,17 +202,17 @@ impl Executor {
                 self.spans.applies(&key);
                 self.raise(key);
             }
-            Command::Ask(ix) => {
+            Command::Observe(ix) => {
                 if let Some(state) = self.dispatcher.state(ix.check) {
                     self.spans.asks(ix, &state.check, state.paused);
                 }
                 self.ask(ix);
             }
-            Command::Sweep(from, looks) => {
-                let checks = looks.iter();
+            Command::Sweep(from, assertions) => {
+                let checks = assertions.iter();
                 let checks = checks.filter_map(|ix| Some((*ix, self.dispatcher.check(ix.check)?)));
                 self.spans.sweeps(&from, checks);
-                self.sweep(from, &looks);
+                self.sweep(from, &assertions);
             }
             Command::Confirm(ix, outcome) => self.confirm(ix, outcome),
             Command::Repeat(number) => {
@@ -236,7 +236,7 @@ impl Executor {
     /// Takes note that what was under way is over.
     fn over(&mut self, input: &Input) {
         match input {
-            Input::Asked(look, _) => self.spans.asked(*look),
+            Input::Asked(assertion, _) => self.spans.asked(*assertion),
             Input::Swept(from, _) => self.spans.swept(from),
             _ => {}
         }
@@ -306,29 +306,29 @@ impl Executor {
         Input::Changed(key, trouble)
     }
 
-    fn looker(&self, ix: LookIx) -> Option<Looker> {
+    fn observer(&self, ix: AssertionIx) -> Option<Observer> {
         let state = self.dispatcher.state(ix.check)?;
         let check = &state.check;
-        let look = check.looks.get(ix.look)?;
-        let rests = look.rests_on().filter_map(|(key, need)| {
+        let assertion = check.assertions.get(ix.assertion)?;
+        let rests = assertion.rests_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
             Some(Rest { key, need, made })
         });
-        Some(Looker {
+        Some(Observer {
             ix,
-            test: look.test.clone(),
-            presumed: look.presumed.clone(),
+            test: assertion.test.clone(),
+            presumed: assertion.presumed.clone(),
             attempt: state.attempted_so_far(),
-            from: look.from.clone(),
+            from: assertion.from.clone(),
             pool: check.point.pool.clone(),
             to: check.point.to.clone(),
-            node: look.at_node(),
+            node: assertion.at_node(),
             build: check.build,
             image: check.image.clone(),
             family: check.point.family,
             once: self.dispatcher.asks_once(ix.check),
             anew: state.controls_again,
-            settles: ix.look != 0 || self.dispatcher.may_settle(ix.check),
+            settles: ix.assertion != 0 || self.dispatcher.may_settle(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),
@@ -337,56 +337,61 @@ impl Executor {
         })
     }
 
-    fn ask(&self, ix: LookIx) {
-        let Some(looker) = self.looker(ix) else {
+    fn ask(&self, ix: AssertionIx) {
+        let Some(observer) = self.observer(ix) else {
             return;
         };
         let (api, facts) = (self.api.clone(), self.facts.clone());
         let (shared, tell) = (self.shared.clone(), self.tell());
         let asking = async move {
-            let reply = match looker.request() {
+            let reply = match observer.request() {
                 // What converges is asked anew each round, and a control after a failure
-                Ok(Request::Api(request)) if looker.test.traits().converges || looker.anew => {
+                Ok(Request::Api(request)) if observer.test.traits().converges || observer.anew => {
                     api.send(&request).await.map(Reply::Api)
                 }
                 Ok(Request::Api(request)) => {
-                    let answer = shared.send(&api, request, looker.attempt).await;
+                    let answer = shared.send(&api, request, observer.attempt).await;
                     answer.map(Reply::Api)
                 }
-                Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt_of_facts()).await)),
+                Ok(Request::Facts) => {
+                    Ok(Reply::Facts(facts.tell(observer.attempt_of_facts()).await))
+                }
                 Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
                 Err(trouble) => Err(trouble),
             };
-            let (brought, outcome) = (Instant::now(), looker.outcome(reply));
-            Input::Asked(ix, looker.confirmed(&api, brought, outcome, &tell).await)
+            let (brought, outcome) = (Instant::now(), observer.outcome(reply));
+            Input::Asked(ix, observer.confirmed(&api, brought, outcome, &tell).await)
         };
         self.spawn(asking, Input::Asked(ix, untold()));
     }
 
-    fn confirm(&self, ix: LookIx, outcome: LookOutcome) {
-        let Some(looker) = self.looker(ix) else {
+    fn confirm(&self, ix: AssertionIx, outcome: AssertionOutcome) {
+        let Some(observer) = self.observer(ix) else {
             return;
         };
         let (api, tell) = (self.api.clone(), self.tell());
         let confirming = async move {
-            let outcome = looker.heard(&api, outcome, &tell).await;
+            let outcome = observer.heard(&api, outcome, &tell).await;
             Input::Confirmed(ix, outcome)
         };
         self.spawn(confirming, Input::Confirmed(ix, untold()));
     }
 
-    fn sweep(&self, from: VantageKey, looks: &[LookIx]) {
-        let lookers = looks.iter().filter_map(|ix| self.looker(*ix)).collect();
+    fn sweep(&self, from: VantageKey, assertions: &[AssertionIx]) {
+        let observers = assertions
+            .iter()
+            .filter_map(|ix| self.observer(*ix))
+            .collect();
         let (api, vantages, tell) = (self.api.clone(), self.vantages.clone(), self.tell());
-        let untold = looks.iter().map(|ix| (*ix, untold())).collect();
+        let untold = assertions.iter().map(|ix| (*ix, untold())).collect();
         let broken = Input::Swept(from.clone(), untold);
         let sweeping = async move {
-            let swept = sweep(&vantages, &from, lookers).await;
+            let swept = sweep(&vantages, &from, observers).await;
             let brought = Instant::now();
             let mut outcomes = Vec::with_capacity(swept.len());
-            for (looker, outcome) in swept {
-                let outcome = looker.confirmed(&api, brought, outcome, &tell).await;
-                outcomes.push((looker.ix, outcome));
+            for (observer, outcome) in swept {
+                let outcome = observer.confirmed(&api, brought, outcome, &tell).await;
+                outcomes.push((observer.ix, outcome));
             }
             Input::Swept(from, outcomes)
         };
@@ -402,12 +407,12 @@ impl Executor {
     }
 
     /// Looks until the run ends, and tells what came of it; `broken` after a panic.
-    fn spawn(&self, look: impl Future<Output = Input> + Send + 'static, broken: Input) {
+    fn spawn(&self, assertion: impl Future<Output = Input> + Send + 'static, broken: Input) {
         let (cancel, sender) = (self.cancel.clone(), self.sender.clone());
         self.tracker.spawn(async move {
-            let look = AssertUnwindSafe(look).catch_unwind();
-            if let Some(looked) = cancel.run_until_cancelled(look).await {
-                let _ = sender.send(Message::Input(looked.unwrap_or(broken)));
+            let assertion = AssertUnwindSafe(assertion).catch_unwind();
+            if let Some(observed) = cancel.run_until_cancelled(assertion).await {
+                let _ = sender.send(Message::Input(observed.unwrap_or(broken)));
             }
         });
     }
@@ -421,8 +426,8 @@ fn panicked() -> Trouble {
     )
 }
 
-fn untold() -> LookOutcome {
-    LookOutcome {
+fn untold() -> AssertionOutcome {
+    AssertionOutcome {
         reply: None,
         taken: Err(panicked()),
     }

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
+use winconform_core::method::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 use winconform_core::record::{Event, ObjectName};
-use winconform_core::way::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
 
 use super::aim::{Ground, aim};
 use super::churn::Backend;
@@ -140,9 +140,9 @@ impl Fixtures {
         // Where they go is the question: they are aimed, and not placed
         let aimed = matches!(key.name, FixtureName::Sched(_));
         let pool = pool_of(key, &self.pools).filter(|_| !aimed);
-        let looked_from = pool.filter(|_| key.name.is_on_each_node());
-        let looked_from = looked_from.map(|pool| manifest::looked_from(pool, self.most));
-        let pool = looked_from.as_ref().or(pool);
+        let observed_from = pool.filter(|_| key.name.is_on_each_node());
+        let observed_from = observed_from.map(|pool| manifest::observed_from(pool, self.most));
+        let pool = observed_from.as_ref().or(pool);
         let mut objects = manifest::objects(key, run, pool, images, durations, domain)?;
         if aimed {
             let ground = Ground {
@@ -172,7 +172,7 @@ impl Fixtures {
     ) -> Result<Option<Json>, Trouble> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
-        let (first, limit) = (durations.look_again, durations.fixture);
+        let (first, limit) = (durations.observe_again, durations.fixture);
         let (begun, what) = (Instant::now(), format!("{kind} {name}"));
         // What was sent must be answered before tear-down looks for it
         poll(Pace::new(first), limit, &what, async || {
@@ -227,7 +227,7 @@ impl Fixtures {
         made: &Made,
     ) -> Result<StandingFixture, Trouble> {
         let (api, durations) = (&self.api, self.api.durations());
-        let (first, limit) = (durations.look_again, durations.fixture);
+        let (first, limit) = (durations.observe_again, durations.fixture);
         let what = key.to_string();
         // Pods of an earlier application may be Ready for a while: what counts is what the
         // Deployment of this one says
@@ -363,7 +363,7 @@ pub(super) mod tests {
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
-    use winconform_core::way::Served;
+    use winconform_core::method::Served;
 
     const SERVICE: &str = "/api/v1/namespaces/winconform-r1/services/win-webserver-windows-2022";
     const UNBOUND: &str = "/api/v1/namespaces/winconform-host-r1/pods/winconform-unbound";

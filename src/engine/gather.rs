@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use winconform_core::claims::ClaimId;
 use winconform_core::facts::{IpFamily, PoolName};
+use winconform_core::method::{SourceKind, VantageKey};
 use winconform_core::plan::Check;
-use winconform_core::way::{SourceKind, VantageKey};
 
 use super::progress::{CheckState, Stage};
 
@@ -139,5 +139,8 @@ pub(super) fn is_among(check: &Check, vantages_of: &BTreeSet<VantageKey>) -> boo
 }
 
 fn vantages(check: &Check) -> impl Iterator<Item = &VantageKey> {
-    check.looks.iter().filter_map(|look| look.from.as_ref())
+    check
+        .assertions
+        .iter()
+        .filter_map(|assertion| assertion.from.as_ref())
 }

@@ -15,8 +15,8 @@ use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::facts::Facts;
+use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind};
 
 use super::nodes_now::readiness;
 use crate::cluster::kinds::LEASES;
@@ -167,8 +167,8 @@ impl Heard {
     async fn silence(&self, api: &Api, since: Instant, name: &str) -> Option<Trouble> {
         let lasts = self.node(name).lock().await.lasts();
         let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
-        let ask = async || self.ask(api, since, name).await;
-        match poll(Pace::steady(pause), lasts, what, ask).await {
+        let query = async || self.ask(api, since, name).await;
+        match poll(Pace::steady(pause), lasts, what, query).await {
             Ok(()) => None,
             Err(trouble) if trouble.kind == TroubleKind::FixtureFailed => {
                 let how = format!("fell silent: its Lease was not renewed for {lasts:?}");
@@ -199,7 +199,7 @@ impl Node {
     /// What the API server has of it; those who ask together share the answer, whatever it is.
     async fn hear(&mut self, api: &Api, name: &str, asked: Instant) -> Result<Sign, Trouble> {
         if let Some((began, told)) = &self.last
-            && *began + api.durations().look_again > asked
+            && *began + api.durations().observe_again > asked
         {
             return told.clone();
         }

@@ -7,7 +7,7 @@ use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::way::{ApiRequest, FixtureKey, Trouble, TroubleKind, is_disrupted};
+use winconform_core::method::{ApiRequest, FixtureKey, Trouble, TroubleKind, is_disrupted};
 
 use crate::cluster::hindrance::{Hindrance, awaits_sandbox, refused, sandbox};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind};
@@ -34,9 +34,9 @@ pub(super) async fn hindered(
     // Most have their sandbox before anybody has to ask
     let late = Mutex::new(BTreeSet::new());
     let first = match key.node {
-        None => durations.look_again,
+        None => durations.observe_again,
         // They are many, and it is asked for each
-        Some(_) => durations.look_again * RARELY,
+        Some(_) => durations.observe_again * RARELY,
     };
     let found = poll_until(first, durations.fixture, "a hindrance", async || {
         let of_fixture = |objects: &Objects| -> Vec<Json> {
@@ -141,7 +141,7 @@ mod tests {
     use std::time::Duration;
     use tokio::time::timeout;
     use winconform_core::facts::{PoolName, WindowsBuild};
-    use winconform_core::way::FixtureName;
+    use winconform_core::method::FixtureName;
 
     const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
     const EVENTS: &str = "GET /api/v1/namespaces/a/events ";
@@ -244,7 +244,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pod_without_a_sandbox_is_asked_about_at_the_second_look() {
         let fake = fake();
-        let pause = fake.api().durations().look_again;
+        let pause = fake.api().durations().observe_again;
         for (length, asked) in [(pause / 2, 0), (pause + pause / 2, 1)] {
             let (found, _) = within(&fake, vec![pod("False")], length).await;
             assert_eq!(found, None);
@@ -263,7 +263,7 @@ mod tests {
         });
         for (name, hinders) in [("q", true), ("another", false)] {
             let fake = fake();
-            let pause = fake.api().durations().look_again;
+            let pause = fake.api().durations().observe_again;
             let mut events = event("no runtime for \"x\" is configured");
             events["items"][0]["involvedObject"] = json!({"name": name});
             fake.script(EVENTS, 200, events);

@@ -315,8 +315,8 @@ pub(super) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use winconform_core::method::{FixtureName, Trouble, TroubleKind};
     use winconform_core::record::{FixtureOutcome, SCHEMA, read};
-    use winconform_core::way::{FixtureName, Trouble, TroubleKind};
 
     #[test]
     fn intents_are_synced_at_once_and_verdicts_many_at_a_time() {

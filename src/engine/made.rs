@@ -13,10 +13,10 @@ use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::text::printable;
-use winconform_core::way::{
+use winconform_core::method::{
     ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind, is_disrupted,
 };
+use winconform_core::text::printable;
 
 use super::stands::{addresses, is_of_second, restarts};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
@@ -219,7 +219,7 @@ impl Made {
                 trouble = unseen => trouble,
             };
         }
-        let ask = async || match self.footing(api, Instant::now()).await.changed {
+        let query = async || match self.footing(api, Instant::now()).await.changed {
             Some(trouble) => Condition::<Infallible>::Never(trouble),
             None => Condition::NotYet("as it was made".to_owned()),
         };
@@ -227,8 +227,8 @@ impl Made {
         if self.objects.is_empty() {
             return never().await;
         }
-        let (first, limit) = (durations.look_again, durations.fixture);
-        match poll_until(first, limit, "a change of a fixture", ask).await {
+        let (first, limit) = (durations.observe_again, durations.fixture);
+        match poll_until(first, limit, "a change of a fixture", query).await {
             Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => trouble,
             Ok(_) | Err(_) => never().await,
         }
@@ -404,7 +404,7 @@ mod tests {
             assert_eq!(amiss, None);
         }
         assert_eq!(fake.log().len(), 2);
-        let later = since + api.durations().look_again;
+        let later = since + api.durations().observe_again;
         fake.remove(SERVICE);
         let footing = made.footing(&api, later).await;
         let said = "Service a/s was deleted by somebody else during the run";
@@ -412,7 +412,9 @@ mod tests {
         assert_eq!(fake.log().len(), 4);
         // What is gone does not come back
         put(&fake, 2);
-        let footing = made.footing(&api, later + api.durations().look_again).await;
+        let footing = made
+            .footing(&api, later + api.durations().observe_again)
+            .await;
         assert_eq!(detail(footing.changed), said);
         assert_eq!(fake.log().len(), 4);
         assert!(made.is_news() && !made.is_news());
@@ -507,7 +509,7 @@ mod tests {
             let api = fake.api();
             let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
                 for now in [&[][..], &[pod("own")], &others] {
-                    pause(api.durations().look_again).await;
+                    pause(api.durations().observe_again).await;
                     send.send_replace(watched(now));
                 }
             });

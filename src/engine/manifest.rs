@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 use winconform_core::config::{Durations, Image, Images};
 use winconform_core::facts::{Os, Pool, PoolName};
+use winconform_core::method::{FixtureKey, FixtureName, SourceKind, VantageKey};
 use winconform_core::text::printable;
-use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
 use super::prepull::Pull;
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, NETWORK_POLICIES, PODS, RUNTIME_CLASSES};
@@ -178,7 +178,7 @@ fn among<'n>(pool: &Pool, nodes: impl IntoIterator<Item = &'n String>) -> Pool {
 }
 
 /// A pool's nodes that are each looked from, `most` at the most.
-pub(super) fn looked_from(pool: &Pool, most: usize) -> Pool {
+pub(super) fn observed_from(pool: &Pool, most: usize) -> Pool {
     let ring = pool.ring(most);
     among(pool, ring.into_iter().filter_map(|at| pool.node(at)))
 }
@@ -516,10 +516,10 @@ mod tests {
     }
 
     #[test]
-    fn samples_go_to_each_node_that_is_looked_from() {
+    fn samples_go_to_each_node_that_is_observed_from() {
         let mut pool = pool();
         pool.nodes = (1..=5).map(|number| format!("win-{number}")).collect();
-        let few = looked_from(&pool, 3);
+        let few = observed_from(&pool, 3);
         let objects = made(FixtureName::NodeSample, &few, &Images::default()).expect("valid");
         let (class, deployment) = (&objects[0], &objects[1]);
         assert_eq!(deployment["spec"]["replicas"], few.nodes.len());

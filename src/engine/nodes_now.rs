@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use winconform_core::method::{Host, Request, StandingNode, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{Host, Request, StandingNode, Trouble, TroubleKind};
 
 use crate::cluster::fold;
 use crate::cluster::status::{condition, text};
@@ -109,7 +109,7 @@ mod tests {
     use crate::cluster::fake::Fake;
     use serde_json::json;
     use winconform_core::facts::PoolName;
-    use winconform_core::way::HttpGet;
+    use winconform_core::method::HttpGet;
 
     const NODE: &str = "/api/v1/nodes/win-a";
 
@@ -162,7 +162,7 @@ mod tests {
                     (Kubelet stopped posting)";
         assert_eq!(trouble.detail, said);
         fake.remove(NODE);
-        let later = since + api.durations().look_again;
+        let later = since + api.durations().observe_again;
         let trouble = now.amiss(&api, later, &get(7), &nodes()).await;
         let detail = trouble.map(|trouble| trouble.detail).unwrap_or_default();
         assert_eq!(detail, "Node win-a, at which it looks, is gone");

@@ -90,8 +90,8 @@ mod tests {
     use super::*;
     use crate::transport::registry;
     use winconform_core::facts::WindowsBuild;
+    use winconform_core::method::FixtureName;
     use winconform_core::record::{RunView, read};
-    use winconform_core::way::FixtureName;
 
     /// What is on record once these images were asked for, each in a pool.
     async fn noted(wanted: &[(Option<WindowsBuild>, &str, FixtureName)]) -> RunView {

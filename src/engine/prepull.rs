@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::{Pool, PoolName};
+use winconform_core::method::{FixtureKey, FixtureName, Trouble, TroubleKind};
 use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
-use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
 
 use super::access;
 use super::fixtures::Fixtures;

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use winconform_core::claims::Kind;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::plan::{Check, Fate, PlannedLook};
-use winconform_core::record::{Attempted, LookRecord};
+use winconform_core::method::{
+    Difference, FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind,
+};
+use winconform_core::plan::{Check, Fate, PlannedAssertion};
+use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
     Because, Repeated, SkipReason, Verdict, because, conclude, is_news, judge,
 };
-use winconform_core::way::{Difference, FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
 
 use super::apart::Apart;
-use super::command::LookOutcome;
+use super::command::AssertionOutcome;
 
 /// A check and how far it is.
 #[derive(Debug)]
@@ -63,10 +65,10 @@ pub(super) enum Stage {
     /// The next round may begin at this time.
     Due(Duration),
     /// A round is under way; what its looks brought so far.
-    Round(Vec<Option<LookOutcome>>),
+    Round(Vec<Option<AssertionOutcome>>),
     /// What an attempt brought would be held against the cluster, if the nodes it was seen on are
     /// heard of.
-    Confirming(Vec<LookOutcome>),
+    Confirming(Vec<AssertionOutcome>),
     Done,
 }
 
@@ -75,7 +77,7 @@ impl CheckState {
         // Whatever stands, stands in a namespace: without them nothing else is even applied
         let namespaces = (FixtureName::Namespaces.at(None), Need::Stands);
         let mut rests_on = Vec::new();
-        for need in check.looks.iter().flat_map(PlannedLook::rests_on) {
+        for need in check.assertions.iter().flat_map(PlannedAssertion::rests_on) {
             for need in [namespaces.clone(), need] {
                 if !rests_on.contains(&need) {
                     rests_on.push(need);
@@ -106,7 +108,11 @@ impl CheckState {
     }
 
     pub(super) fn needs(&self, fixture: &FixtureKey) -> bool {
-        let mut all = self.check.looks.iter().flat_map(PlannedLook::rests_on);
+        let mut all = self
+            .check
+            .assertions
+            .iter()
+            .flat_map(PlannedAssertion::rests_on);
         all.any(|(key, _)| key == *fixture)
     }
 
@@ -145,7 +151,7 @@ impl CheckState {
         let never_stood = self.repetitions.last().is_some_and(|last| {
             matches!(last.because, Because::Fixture { .. }) && !last.because.is_of_a_change()
         });
-        matches!(self.check.fate, Fate::Look) && !self.concluded && !never_stood
+        matches!(self.check.fate, Fate::Observe) && !self.concluded && !never_stood
     }
 
     /// Whether the repetition that is over told anything of the cluster.
@@ -173,17 +179,17 @@ impl CheckState {
         last != Some(verdict) || !verdict.is_expected() || !self.apart.looks().is_empty()
     }
 
-    pub(super) fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
-        let looked: Vec<_> = brought
+    pub(super) fn judge(&self, brought: &[AssertionOutcome]) -> (Verdict, Because) {
+        let observed: Vec<_> = brought
             .iter()
             .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
             .collect();
         // A check to be looked at has its own look; without it nothing is told
-        let Some(own) = looked.first().copied() else {
+        let Some(own) = observed.first().copied() else {
             let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
             return (Verdict::Broken, Because::Trouble(trouble));
         };
-        let controls = self.check.controls(&looked);
+        let controls = self.check.controls(&observed);
         let verdict = judge(self.check.kind, own, &controls, &self.check.scope);
         match because(verdict, own, &controls) {
             // Linux went with it for a moment, or the cluster broke meanwhile
@@ -201,8 +207,8 @@ impl CheckState {
 
     /// Whether any of its looks may take time to come right.
     fn converges(&self) -> bool {
-        let mut looks = self.check.looks.iter();
-        looks.any(|look| look.test.traits().converges)
+        let mut assertions = self.check.assertions.iter();
+        assertions.any(|assertion| assertion.test.traits().converges)
     }
 
     /// Whether a good round is followed by another, and nothing speaks against it: the first is
@@ -240,35 +246,42 @@ impl CheckState {
         self.rounds += 1;
         self.tried += 1;
         self.controls_again = false;
-        self.stage = Stage::Round(vec![None; self.check.looks.len()]);
+        self.stage = Stage::Round(vec![None; self.check.assertions.len()]);
     }
 
     /// Whether the controls are observed once more before what a round gave counts: its own look failed,
     /// and the cluster may have broken since they were observed.
     pub(super) fn needs_controls_again(&self, verdict: Verdict, reason: &Because) -> bool {
         let fails_for_all = verdict == Verdict::Skip && tells(reason);
-        (is_news(verdict) || fails_for_all) && !self.controls_again && self.check.looks.len() > 1
+        (is_news(verdict) || fails_for_all)
+            && !self.controls_again
+            && self.check.assertions.len() > 1
     }
 
     /// Begins to observe the controls alone, beside what its own look brought.
-    pub(super) fn begin_controls_again(&mut self, own: LookOutcome) {
-        let mut looks = vec![None; self.check.looks.len()];
-        looks[0] = Some(own);
+    pub(super) fn begin_controls_again(&mut self, own: AssertionOutcome) {
+        let mut assertions = vec![None; self.check.assertions.len()];
+        assertions[0] = Some(own);
         self.controls_again = true;
-        self.stage = Stage::Round(looks);
+        self.stage = Stage::Round(assertions);
     }
 
     /// Takes note of whether a round fails after another of the attempt held.
-    pub(super) fn note_apart(&mut self, verdict: Verdict, reason: &Because, looks: &[LookOutcome]) {
+    pub(super) fn note_apart(
+        &mut self,
+        verdict: Verdict,
+        reason: &Because,
+        assertions: &[AssertionOutcome],
+    ) {
         if reason.is_of_a_change() {
             self.apart = Apart::default();
-        } else if let Some((planned, own)) = self.check.looks.first().zip(looks.first()) {
+        } else if let Some((planned, own)) = self.check.assertions.first().zip(assertions.first()) {
             let is_more = planned.test.asks_many() && !own.lacks_an_answer();
             let is_more = is_more || own.is_refused_alone();
-            let records = || self.records(looks.to_vec());
-            let looks = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
+            let records = || self.records(assertions.to_vec());
+            let assertions = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
             let holds = verdict.is_conclusive() && verdict.is_expected();
-            self.apart.note(holds, looks.unwrap_or_default());
+            self.apart.note(holds, assertions.unwrap_or_default());
         }
     }
 
@@ -328,8 +341,9 @@ impl CheckState {
                 self.converges() && self.attempts.iter().filter(news).count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
-                let own = self.check.looks.first();
-                self.refuted && own.is_some_and(|look| look.test.traits().expects_no_answer)
+                let own = self.check.assertions.first();
+                self.refuted
+                    && own.is_some_and(|assertion| assertion.test.traits().expects_no_answer)
             }
             Verdict::LimitationLifted | Verdict::Recorded | Verdict::Skip | Verdict::Broken => {
                 false
@@ -340,20 +354,20 @@ impl CheckState {
     /// How long it is until the next round. What cannot have come and gone meanwhile, such as where a pod
     /// was put, is looked at once more when it has lasted.
     pub(super) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
-        let mut looks = self.check.looks.iter();
-        let stays = looks.all(|look| matches!(look.test, Test::Placement(_)));
+        let mut assertions = self.check.assertions.iter();
+        let stays = assertions.all(|assertion| matches!(assertion.test, Test::Placement(_)));
         match self.good_since {
             Some(since) if stays => (since + self.lasts(durations))
                 .saturating_sub(now)
-                .max(durations.look_again),
-            Some(_) | None => durations.look_again,
+                .max(durations.observe_again),
+            Some(_) | None => durations.observe_again,
         }
     }
 
     /// How long it has to hold.
     fn lasts(&self, durations: &Durations) -> Duration {
-        let mut looks = self.check.looks.iter();
-        match looks.any(|look| look.test.traits().must_last) {
+        let mut assertions = self.check.assertions.iter();
+        match assertions.any(|assertion| assertion.test.traits().must_last) {
             true => durations.stays_ready,
             false => Duration::ZERO,
         }
@@ -366,7 +380,7 @@ impl CheckState {
         &self,
         now: Duration,
         (verdict, reason): (Verdict, &Because),
-        own: Option<&LookOutcome>,
+        own: Option<&AssertionOutcome>,
         limits: &Limits,
         durations: &Durations,
     ) -> bool {
@@ -384,7 +398,8 @@ impl CheckState {
             Verdict::LimitationLifted => true,
             // Nobody listens yet, or nobody ever will
             Verdict::Recorded => {
-                self.has_had_time(now, durations) || !own.is_some_and(LookOutcome::is_refused_alone)
+                self.has_had_time(now, durations)
+                    || !own.is_some_and(AssertionOutcome::is_refused_alone)
             }
             Verdict::Fail | Verdict::Warn | Verdict::Broken | Verdict::Skip => {
                 let trouble = reason.trouble();
@@ -398,9 +413,9 @@ impl CheckState {
 
     /// Whether it has had its time to come right. What has been made anew meanwhile begins again.
     fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
-        let balanced = self.check.looks.iter().any(|look| {
+        let balanced = self.check.assertions.iter().any(|assertion| {
             let is_balancer = |(key, _): &(FixtureKey, Need)| key.name == FixtureName::LoadBalancer;
-            look.test.traits().needs_source && look.needs.iter().any(is_balancer)
+            assertion.test.traits().needs_source && assertion.needs.iter().any(is_balancer)
         });
         let converge = match balanced {
             true => durations.converge.max(durations.balancer),
@@ -409,33 +424,38 @@ impl CheckState {
         self.began.is_some_and(|began| now >= began + converge)
     }
 
-    pub(super) fn attempted(&self, verdict: Verdict, brought: Vec<LookOutcome>) -> Attempted {
+    pub(super) fn attempted(&self, verdict: Verdict, brought: Vec<AssertionOutcome>) -> Attempted {
         Attempted {
             check: self.check.id.clone(),
             number: self.attempted_so_far(),
             rounds: self.rounds,
             verdict,
-            looks: self.records(brought),
+            assertions: self.records(brought),
             came_apart: self.apart.looks().to_vec(),
         }
     }
 
-    fn records(&self, brought: Vec<LookOutcome>) -> Vec<LookRecord> {
-        let looks = self.check.looks.iter().zip(brought).map(|(look, outcome)| {
-            let (observation, comparison, trouble) = match outcome.taken {
-                Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
-                Err(trouble) => (None, None, Some(trouble)),
-            };
-            LookRecord {
-                name: look.name.clone(),
-                role: look.role,
-                reply: outcome.reply,
-                observation,
-                comparison,
-                trouble,
-            }
-        });
-        looks.collect()
+    fn records(&self, brought: Vec<AssertionOutcome>) -> Vec<AssertionRecord> {
+        let assertions = self
+            .check
+            .assertions
+            .iter()
+            .zip(brought)
+            .map(|(assertion, outcome)| {
+                let (observation, comparison, trouble) = match outcome.taken {
+                    Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
+                    Err(trouble) => (None, None, Some(trouble)),
+                };
+                AssertionRecord {
+                    name: assertion.name.clone(),
+                    role: assertion.role,
+                    reply: outcome.reply,
+                    observation,
+                    comparison,
+                    trouble,
+                }
+            });
+        assertions.collect()
     }
 }
 

@@ -7,8 +7,8 @@
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::PullSecret;
+use winconform_core::method::{ApiRequest, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, Trouble, TroubleKind};
 
 use super::fixtures::Fixtures;
 use super::manifest;
@@ -136,7 +136,7 @@ mod tests {
     use crate::cluster::fake::Fake;
     use winconform_core::config::read as config;
     use winconform_core::facts::{PoolName, WindowsBuild};
-    use winconform_core::way::FixtureName;
+    use winconform_core::method::FixtureName;
 
     const SOURCE: &str = "/api/v1/namespaces/registry/secrets/regcred";
     const HIDDEN: &str = "aHVudGVyMg==";

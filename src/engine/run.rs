@@ -14,13 +14,13 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
+use winconform_core::method::Standing;
 use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
     Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SIGNAL, TornDown,
     exit, read,
 };
 use winconform_core::suite::Suites;
-use winconform_core::way::Standing;
 
 use super::diagnose::{Rests, diagnose};
 use super::executor::{Executor, Stop};
@@ -338,7 +338,7 @@ pub(super) fn fixtures(
         run: options.run.clone(),
         pools: Arc::new(pools),
         nodes,
-        most: options.config.limits.nodes_looked_from,
+        most: options.config.limits.nodes_observed_from,
         images: Arc::new(options.config.images.clone()),
         second: None,
         journal: life.journal.clone(),

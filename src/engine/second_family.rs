@@ -7,7 +7,7 @@
 
 use serde_json::{Value as Json, json};
 use winconform_core::facts::IpFamily;
-use winconform_core::way::{StandingFixture, Trouble};
+use winconform_core::method::{StandingFixture, Trouble};
 
 use super::stands::{is_of_second, served, services};
 use crate::cluster::{ApplyError, labels};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use crate::transport::{Api, locked};
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use winconform_core::plan::{Check, PlannedLook};
+use winconform_core::method::{FixtureKey, FixtureName, VantageKey};
+use winconform_core::plan::{Check, PlannedAssertion};
 use winconform_core::record::{Activity, After, Event, Span};
-use winconform_core::way::{FixtureKey, FixtureName, VantageKey};
 
-use super::command::LookIx;
+use super::command::AssertionIx;
 use super::journal::Journal;
 use crate::transport::Api;
 
@@ -19,7 +19,7 @@ pub(super) struct Spans {
     began: Instant,
     next: u32,
     /// The pause between two rounds of one check that looks from somewhere.
-    look_again: Duration,
+    observe_again: Duration,
     /// How many looks at the API server may be under way at once.
     in_flight: usize,
     /// The look that has just made room for another where there was none.
@@ -28,7 +28,7 @@ pub(super) struct Spans {
     root: Option<u32>,
     fixtures: BTreeMap<FixtureKey, u32>,
     raising: BTreeMap<FixtureKey, Begun>,
-    asking: BTreeMap<LookIx, Begun>,
+    asking: BTreeMap<AssertionIx, Begun>,
     sweeping: BTreeMap<VantageKey, Begun>,
     checks: BTreeMap<usize, Rounds>,
     /// Spans of repetitions would have a long run's record grow without bounds.
@@ -56,7 +56,7 @@ impl Spans {
             journal,
             began,
             next: 0,
-            look_again: api.durations().look_again,
+            observe_again: api.durations().observe_again,
             in_flight: api.limits().api_in_flight,
             made_room: None,
             root: None,
@@ -100,17 +100,17 @@ impl Spans {
     }
 
     /// A look at the API server begins, this long after the round before.
-    pub(super) fn asks(&mut self, look: LookIx, check: &Check, pause: Duration) {
-        let mut after = self.due(look, check, pause);
+    pub(super) fn asks(&mut self, assertion: AssertionIx, check: &Check, pause: Duration) {
+        let mut after = self.due(assertion, check, pause);
         after.extend(self.made_room.take().map(at_once));
         let begun = self.begin(Activity::Ask, Instant::now(), &after);
-        self.in_span(look, begun.id);
-        self.asking.insert(look, begun);
+        self.in_span(assertion, begun.id);
+        self.asking.insert(assertion, begun);
     }
 
-    pub(super) fn asked(&mut self, look: LookIx) {
+    pub(super) fn asked(&mut self, assertion: AssertionIx) {
         let full = self.asking.len() >= self.in_flight;
-        if let Some(begun) = self.asking.remove(&look) {
+        if let Some(begun) = self.asking.remove(&assertion) {
             self.made_room = full.then_some(begun.id);
             self.end(begun);
         }
@@ -119,22 +119,22 @@ impl Spans {
     pub(super) fn sweeps<'c>(
         &mut self,
         from: &VantageKey,
-        looks: impl Iterator<Item = (LookIx, &'c Check)>,
+        assertions: impl Iterator<Item = (AssertionIx, &'c Check)>,
     ) {
         let mut after: BTreeMap<u32, After> = BTreeMap::new();
         let mut swept = Vec::new();
-        for (look, check) in looks {
-            for one in self.due(look, check, self.look_again) {
+        for (assertion, check) in assertions {
+            for one in self.due(assertion, check, self.observe_again) {
                 // The pause before the second round counts for those that are in it
                 let known = after.entry(one.id).or_insert(one);
                 known.pause_ms = known.pause_ms.max(one.pause_ms);
             }
-            swept.push(look);
+            swept.push(assertion);
         }
         let after: Vec<_> = after.into_values().collect();
         let begun = self.begin(Activity::Sweep(from.clone()), Instant::now(), &after);
-        for look in swept {
-            self.in_span(look, begun.id);
+        for assertion in swept {
+            self.in_span(assertion, begun.id);
         }
         self.sweeping.insert(from.clone(), begun);
     }
@@ -156,14 +156,14 @@ impl Spans {
     }
 
     /// What has to be over before a look: what its whole check needs, and the round before.
-    fn due(&mut self, look: LookIx, check: &Check, pause: Duration) -> Vec<After> {
-        let rounds = self.checks.entry(look.check).or_default();
-        if rounds.now.contains_key(&look.look) {
+    fn due(&mut self, assertion: AssertionIx, check: &Check, pause: Duration) -> Vec<After> {
+        let rounds = self.checks.entry(assertion.check).or_default();
+        if rounds.now.contains_key(&assertion.assertion) {
             rounds.before = std::mem::take(&mut rounds.now).into_values().collect();
         }
         let pause_ms = millis(pause);
         let before = rounds.before.iter().map(|id| After { id: *id, pause_ms });
-        let needs = check.looks.iter().flat_map(PlannedLook::rests_on);
+        let needs = check.assertions.iter().flat_map(PlannedAssertion::rests_on);
         let needs = needs.filter_map(|(key, _)| self.fixtures.get(&key).copied());
         let mut after: Vec<_> = before.chain(needs.map(at_once)).collect();
         after.sort_unstable_by_key(|after| after.id);
@@ -171,9 +171,9 @@ impl Spans {
         after
     }
 
-    fn in_span(&mut self, look: LookIx, id: u32) {
-        let rounds = self.checks.entry(look.check).or_default();
-        rounds.now.insert(look.look, id);
+    fn in_span(&mut self, assertion: AssertionIx, id: u32) {
+        let rounds = self.checks.entry(assertion.check).or_default();
+        rounds.now.insert(assertion.assertion, id);
     }
 
     fn begin(&mut self, what: Activity, at: Instant, after: &[After]) -> Begun {
@@ -218,10 +218,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use winconform_core::claims::{ClaimId, Kind};
+    use winconform_core::method::{
+        Assertion, Need, SourceKind, StateExpectation, StateQuery, Test,
+    };
     use winconform_core::plan::{CheckId, Fate, Point};
     use winconform_core::record::read;
     use winconform_core::verdict::{Role, Scope};
-    use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};
 
     use super::super::journal::tests::of_run;
     use super::*;
@@ -246,14 +248,14 @@ mod tests {
 
     /// A check with a look from a Linux pod at a Windows sample, and one at the API server.
     fn check() -> Check {
-        let look = |name: &str, from, needs| PlannedLook {
+        let assertion = |name: &str, from, needs| PlannedAssertion {
             name: name.to_owned(),
             role: Role::SamePath,
             from,
             needs,
-            test: Test::State(Look {
-                ask: StateAsk::Pods(FixtureName::WinWebserver),
-                expect: StateExpect::Ready { pods: 2 },
+            test: Test::State(Assertion {
+                query: StateQuery::Pods(FixtureName::WinWebserver),
+                expectation: StateExpectation::Ready { pods: 2 },
             }),
             presumed: None,
         };
@@ -270,16 +272,19 @@ mod tests {
             image: None,
             scope: Scope::Within,
             reads: BTreeSet::new(),
-            fate: Fate::Look,
-            looks: vec![
-                look("look", Some(linux_pod()), vec![sample]),
-                look("control", None, Vec::new()),
+            fate: Fate::Observe,
+            assertions: vec![
+                assertion("test", Some(linux_pod()), vec![sample]),
+                assertion("control", None, Vec::new()),
             ],
         }
     }
 
-    fn look(look: usize) -> LookIx {
-        LookIx { check: 0, look }
+    fn assertion(assertion: usize) -> AssertionIx {
+        AssertionIx {
+            check: 0,
+            assertion,
+        }
     }
 
     /// What each span waited for, with the pause, by its number.
@@ -313,9 +318,9 @@ mod tests {
         spans.stands(&sample);
         let (check, from) = (check(), linux_pod());
         for _ in 0..2 {
-            spans.asks(look(1), &check, PAUSE);
-            spans.sweeps(&from, [(look(0), &check)].into_iter());
-            spans.asked(look(1));
+            spans.asks(assertion(1), &check, PAUSE);
+            spans.sweeps(&from, [(assertion(0), &check)].into_iter());
+            spans.asked(assertion(1));
             spans.swept(&from);
         }
         let (pause, swept) = (millis(PAUSE), 500);
@@ -352,22 +357,25 @@ mod tests {
     async fn a_look_that_waits_for_room_comes_after_the_one_that_made_it() {
         let (mut spans, journal) = spans();
         let check = check();
-        let look = |check| LookIx { check, look: 1 };
+        let assertion = |check| AssertionIx {
+            check,
+            assertion: 1,
+        };
         let most = spans.in_flight;
         for index in 0..most {
-            spans.asks(look(index), &check, PAUSE);
+            spans.asks(assertion(index), &check, PAUSE);
         }
         spans.settled();
         // The fourth ends: another takes its place
-        spans.asked(look(3));
-        spans.asks(look(most), &check, PAUSE);
+        spans.asked(assertion(3));
+        spans.asks(assertion(most), &check, PAUSE);
         spans.settled();
         // The fifth ends, and nothing waits: what comes later found room
-        spans.asked(look(4));
+        spans.asked(assertion(4));
         spans.settled();
-        spans.asks(look(most + 1), &check, PAUSE);
+        spans.asks(assertion(most + 1), &check, PAUSE);
         for index in [most, most + 1] {
-            spans.asked(look(index));
+            spans.asked(assertion(index));
         }
         let waited = waited(&journal).into_iter().map(|(_, after)| after);
         let waited: Vec<_> = waited.collect();
@@ -377,11 +385,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn repetitions_leave_no_spans() {
         let (mut spans, journal) = spans();
-        spans.asks(look(1), &check(), PAUSE);
-        spans.asked(look(1));
+        spans.asks(assertion(1), &check(), PAUSE);
+        spans.asked(assertion(1));
         spans.repeats();
-        spans.asks(look(1), &check(), PAUSE);
-        spans.asked(look(1));
+        spans.asks(assertion(1), &check(), PAUSE);
+        spans.asked(assertion(1));
         assert_eq!(waited(&journal), [(0, vec![])]);
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use winconform_core::config::Durations;
-use winconform_core::record::ObjectName;
-use winconform_core::way::{
+use winconform_core::method::{
     Balancer, FixtureName, Served, StandingFixture, StandingPod, Trouble, TroubleKind,
     lacks_namespace,
 };
+use winconform_core::record::ObjectName;
 
 use crate::cluster::{ApplyError, labels};
 

@@ -3,7 +3,7 @@
 
 use winconform_core::command::Command;
 use winconform_core::facts::Os;
-use winconform_core::way::{ExecReply, ExitStatus, FixtureName, Trouble, TroubleKind};
+use winconform_core::method::{ExecReply, ExitStatus, FixtureName, Trouble, TroubleKind};
 
 use super::fixtures::Fixtures;
 use super::manifest;
@@ -31,12 +31,12 @@ impl Fixtures {
 async fn of(api: &Api, pod: &PodRef) -> Option<String> {
     // agnhost reads `/etc/resolv.conf` and prints the search list in one line
     // (kubernetes, test/images/agnhost/dns)
-    let ask = Command::DnsSuffix.on(Os::Linux).ok()?;
+    let query = Command::DnsSuffix.on(Os::Linux).ok()?;
     let suffix = |reply: &ExecReply| {
         let none = || Trouble::new(TroubleKind::UnrecognisedOutput, format!("{reply:?}"));
         read(reply, &pod.namespace).ok_or_else(none)
     };
-    let told = api.exec_read(pod, &ask, suffix).await;
+    let told = api.exec_read(pod, &query, suffix).await;
     told.inspect_err(|trouble| tracing::debug!(%trouble, "DNS suffix"))
         .ok()
 }

@@ -3,41 +3,43 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use winconform_core::way::{HttpGet, Reply, Request, SourceKind, Trouble, TroubleKind, VantageKey};
+use winconform_core::method::{
+    HttpGet, Reply, Request, SourceKind, Trouble, TroubleKind, VantageKey,
+};
 
-use super::command::LookOutcome;
-use super::looker::Looker;
+use super::command::AssertionOutcome;
+use super::observer::Observer;
 use super::vantage::Vantages;
 
 /// Looks, all in one session.
 pub(super) async fn sweep(
     vantages: &Vantages,
     from: &VantageKey,
-    lookers: Vec<Looker>,
-) -> Vec<(Looker, LookOutcome)> {
+    observers: Vec<Observer>,
+) -> Vec<(Observer, AssertionOutcome)> {
     let (mut gets, mut pings) = (Vec::<HttpGet>::new(), Vec::<IpAddr>::new());
     let mut places = Vec::new();
     let mut pinged = Vec::new();
-    let mut outcomes = Vec::with_capacity(lookers.len());
-    for looker in lookers {
-        match looker.request() {
+    let mut outcomes = Vec::with_capacity(observers.len());
+    for observer in observers {
+        match observer.request() {
             Ok(Request::Get(own)) => {
                 let from = gets.len();
                 gets.extend(own);
-                places.push((from..gets.len(), looker));
+                places.push((from..gets.len(), observer));
             }
             Ok(Request::Ping(own)) if from.kind.shell().is_some() => {
                 let from = pings.len();
                 pings.extend(own);
-                pinged.push((from..pings.len(), looker));
+                pinged.push((from..pings.len(), observer));
             }
             Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
-                let outcome = looker.outcome(Err(misdirected()));
-                outcomes.push((looker, outcome));
+                let outcome = observer.outcome(Err(misdirected()));
+                outcomes.push((observer, outcome));
             }
             Err(trouble) => {
-                let outcome = looker.outcome(Err(trouble));
-                outcomes.push((looker, outcome));
+                let outcome = observer.outcome(Err(trouble));
+                outcomes.push((observer, outcome));
             }
         }
     }
@@ -51,24 +53,24 @@ pub(super) async fn sweep(
     };
     let mut brought: Vec<_> = places
         .into_iter()
-        .map(|(place, looker)| {
+        .map(|(place, observer)| {
             let got = own(&got, place).and_then(|got| got.into_iter().collect());
-            let outcome = looker.outcome(got.map(Reply::Get));
-            (looker, outcome)
+            let outcome = observer.outcome(got.map(Reply::Get));
+            (observer, outcome)
         })
         .collect();
     let by_us = from.kind == SourceKind::Outside;
-    for (looker, outcome) in brought.iter().filter(|_| by_us) {
-        for get in looker.answered(outcome) {
-            vantages.answers(looker.is_at_node(&get), get);
+    for (observer, outcome) in brought.iter().filter(|_| by_us) {
+        for get in observer.answered(outcome) {
+            vantages.answers(observer.is_at_node(&get), get);
         }
     }
-    let failed = |outcome: &LookOutcome| outcome.taken.is_ok() && !outcome.holds();
-    for (looker, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
-        let Ok(Request::Get(gets)) = looker.request() else {
+    let failed = |outcome: &AssertionOutcome| outcome.taken.is_ok() && !outcome.holds();
+    for (observer, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
+        let Ok(Request::Get(gets)) = observer.request() else {
             continue;
         };
-        let at_node = gets.iter().any(|get| looker.is_at_node(get));
+        let at_node = gets.iter().any(|get| observer.is_at_node(get));
         let replies = match &outcome.reply {
             Some(Reply::Get(replies)) => replies.as_slice(),
             _ => &[],
@@ -78,9 +80,9 @@ pub(super) async fn sweep(
         }
     }
     outcomes.extend(brought);
-    for (place, looker) in pinged {
-        let outcome = looker.outcome(own(&answered, place).map(Reply::Ping));
-        outcomes.push((looker, outcome));
+    for (place, observer) in pinged {
+        let outcome = observer.outcome(own(&answered, place).map(Reply::Ping));
+        outcomes.push((observer, outcome));
     }
     outcomes
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use winconform_core::command::{Command, Curl, HttpSession, NotOn, Token};
 use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
-use winconform_core::way::ping::session;
-use winconform_core::way::{
+use winconform_core::method::ping::session;
+use winconform_core::method::{
     ExecRequest, Host, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
 };
 
@@ -299,7 +299,7 @@ mod tests {
     use crate::transport::{Dial, Env, Stream};
     use jiff::Timestamp;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use winconform_core::way::{FailureClass, SourceKind};
+    use winconform_core::method::{FailureClass, SourceKind};
 
     /// What comes of these programs, the first of which is not there and the second as given.
     async fn tried(second: Result<u8, TroubleKind>) -> (usize, Result<(Curl, u8), Trouble>) {

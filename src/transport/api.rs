@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;

@@ -8,8 +8,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout};
+use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::api::Api;
 use super::words::{causes, words};

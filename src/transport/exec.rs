@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures::{Sink, SinkExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+use winconform_core::method::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
 
 use super::api::Api;
 use super::pace::{Pace, pause};

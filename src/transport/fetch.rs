@@ -14,7 +14,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use winconform_core::config::{Durations, Target};
-use winconform_core::way::{FailureClass, HttpGet, HttpReply, Trouble, TroubleKind};
+use winconform_core::method::{FailureClass, HttpGet, HttpReply, Trouble, TroubleKind};
 
 use super::env::{Env, Stream};
 use super::words::words;
@@ -171,7 +171,7 @@ mod tests {
     use std::sync::Arc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
-    use winconform_core::way::Host;
+    use winconform_core::method::Host;
 
     /// Says this to whoever asks, and gives what was asked.
     async fn server(says: &'static [u8]) -> (SocketAddr, tokio::task::JoinHandle<String>) {

@@ -1,8 +1,8 @@
 //! What an exec's channels carry, without I/O (kubernetes `remotecommand` constants, v4 and v5).
 
 use serde_json::Value as Json;
+use winconform_core::method::{ExecReply, ExitStatus, Trouble, TroubleKind};
 use winconform_core::text::printable;
-use winconform_core::way::{ExecReply, ExitStatus, Trouble, TroubleKind};
 
 /// Channel of what the program reads.
 pub(super) const STDIN: u8 = 0;

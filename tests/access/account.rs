@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use winconform::cluster::{Cluster, connect};
 use winconform::transport::Api;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::Verb;
+use winconform_core::method::Verb;
 
 use crate::asking::send;
 use crate::world::{World, options};

@@ -34,10 +34,10 @@ fn record(said: &str) -> Vec<String> {
         }}),
         json!({"plan": [{
             "id": id, "claim": "net.service-ip-from-pod", "kind": "capability", "title": said,
-            "hint": said, "point": {"pool": said, "source": null}, "fate": "look",
+            "hint": said, "point": {"pool": said, "source": null}, "fate": "observe",
         }, {
             "id": said, "claim": "net.service-ip-from-pod", "kind": "capability", "title": said,
-            "hint": said, "point": {"pool": null, "source": null}, "fate": "look",
+            "hint": said, "point": {"pool": null, "source": null}, "fate": "observe",
         }]}),
         json!({"intent": object}),
         json!({"fixture": {"key": pool, "took-ms": 5, "outcome": {"failed": {
@@ -45,7 +45,7 @@ fn record(said: &str) -> Vec<String> {
         }}}}),
         json!({"attempt": {
             "check": id, "number": 1, "rounds": 2, "verdict": "fail",
-            "looks": [{
+            "assertions": [{
                 "name": said, "reply": null, "observation": {"body": said},
                 "comparison": {"refuted": difference}, "trouble": null,
             }],

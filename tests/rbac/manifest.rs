@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use winconform_core::method::FixtureName;
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses};
-use winconform_core::way::FixtureName;
 
 /// Columns of the manifest.
 const WIDTH: usize = 100;
@@ -212,7 +212,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
         .map(|need| {
             let why = match &need.purpose {
                 Purpose::Fact(fact) => format!("the fact {fact}"),
-                Purpose::Look => {
+                Purpose::Observe => {
                     let areas = claims.get(&need).into_iter().flatten();
                     let areas: Vec<_> = areas.map(|area| format!("{area}.*")).collect();
                     let dry = match (role(&need), areas.as_slice()) {
@@ -247,11 +247,11 @@ fn role(need: &Need) -> Role {
     );
     match &need.purpose {
         Purpose::Fact(_) => Role::Facts,
-        Purpose::Look if reads && !own => Role::Facts,
+        Purpose::Observe if reads && !own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
         Purpose::Silence if in_a_namespace(&need.access) => Role::NodeLeases,
-        Purpose::Look
+        Purpose::Observe
         | Purpose::Fixture(_)
         | Purpose::Removal
         | Purpose::Diagnosis

@@ -9,12 +9,12 @@ use ordered_watch as watch;
 use winconform::engine::RunOptions;
 use winconform_core::config::Config;
 use winconform_core::facts::Facts;
+use winconform_core::method::{Bound, FixtureName, Standing, StandingFixture};
 use winconform_core::plan::{Fate, plan};
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::text::is_hostile;
 use winconform_core::verdict::{SkipReason, Verdict};
-use winconform_core::way::{Bound, FixtureName, Standing, StandingFixture};
 
 use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within};
 
@@ -92,8 +92,8 @@ fn seen(faults: &[String]) -> Result<(RunView, Vec<(String, Verdict)>), String> 
         return Err(format!("interrupted by {by}"));
     }
     let attempts = view.checks.values().flat_map(|check| &check.attempts);
-    let mut looks = attempts.flat_map(|attempt| &attempt.looks);
-    if !looks.any(|look| look.reply.is_some() || look.trouble.is_some()) {
+    let mut assertions = attempts.flat_map(|attempt| &attempt.assertions);
+    if !assertions.any(|assertion| assertion.reply.is_some() || assertion.trouble.is_some()) {
         return Err("nothing was asked".to_owned());
     }
     let is_of_version = |fate: &Fate| matches!(fate, Fate::Skip(SkipReason::Version { .. }));
@@ -167,8 +167,8 @@ fn distinct(facts: &Facts) -> u64 {
     let at = Bound::of(&standing);
     let checks = plan(&ALL, facts, &Config::default()).checks;
     let rejections = checks.iter().filter(|check| check.claim.area() == "reject");
-    let looks = rejections.flat_map(|check| &check.looks);
-    let requests = looks.map(|look| format!("{:?}", look.test.request(&at)));
+    let assertions = rejections.flat_map(|check| &check.assertions);
+    let requests = assertions.map(|assertion| format!("{:?}", assertion.test.request(&at)));
     let distinct: BTreeSet<_> = requests.collect();
     u64::try_from(distinct.len()).unwrap_or(u64::MAX)
 }

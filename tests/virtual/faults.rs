@@ -162,8 +162,8 @@ fn silent(fault: &'static str) -> Outcome {
         }
         let attempts = view.checks.values().flat_map(|check| &check.attempts);
         let troubles = attempts
-            .flat_map(|attempt| &attempt.looks)
-            .filter_map(|look| look.trouble.as_ref());
+            .flat_map(|attempt| &attempt.assertions)
+            .filter_map(|assertion| assertion.trouble.as_ref());
         would_have_failed += troubles
             .filter(|trouble| trouble.detail.contains(", on which it failed, "))
             .count();

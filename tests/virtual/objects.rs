@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use winconform::transport::Api;
-use winconform_core::way::Verb;
+use winconform_core::method::Verb;
 
 use crate::asking::send;
 use crate::world::Outcome;

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use winconform_core::claims::Pattern;
 use winconform_core::config::Config;
 use winconform_core::facts::Facts;
+use winconform_core::method::{AdmissionExpectation, Change, Test};
 use winconform_core::plan::plan;
 use winconform_core::verdict::Verdict;
-use winconform_core::way::{AdmissionExpect, Change, Test};
 
 use crate::table::{Expects, Ordered, ROWS, Row};
 use crate::world::ALL;
@@ -39,20 +39,22 @@ fn asked() -> Vec<Asked> {
     let facts: Facts = serde_json::from_str(&facts).expect("facts");
     let planned = plan(&ALL, &facts, &Config::default()).checks.into_iter();
     let asked = planned.filter_map(|check| {
-        let Some(Test::Admission(look)) = check.looks.first().map(|look| &look.test) else {
+        let Some(Test::Admission(assertion)) =
+            check.assertions.first().map(|assertion| &assertion.test)
+        else {
             return None;
         };
         // Their rule is of no field
-        if look.ask.change == Change::Resize || check.claim.as_str() == CONTROL {
+        if assertion.query.change == Change::Resize || check.claim.as_str() == CONTROL {
             return None;
         }
-        let field = look.ask.field.clone();
-        let (expects, named) = match &look.expect {
-            AdmissionExpect::Refused { field: named, .. } => {
+        let field = assertion.query.field.clone();
+        let (expects, named) = match &assertion.expectation {
+            AdmissionExpectation::Refused { field: named, .. } => {
                 (Expects::Refused, named.as_deref().map(as_in_a_pod))
             }
-            AdmissionExpect::Accepted => (Expects::Accepted, None),
-            AdmissionExpect::Dropped => (Expects::Dropped, None),
+            AdmissionExpectation::Accepted => (Expects::Accepted, None),
+            AdmissionExpectation::Dropped => (Expects::Dropped, None),
         };
         let is_of_whole_pod = named.as_deref() == Some(WHOLE);
         Some(Asked {

@@ -10,9 +10,9 @@ use libtest_mimic::Trial;
 use ordered_watch as watch;
 use winconform::engine::{Repeat, RunOptions};
 use winconform_core::config::{Durations, Limits};
+use winconform_core::method::FixtureName;
 use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
-use winconform_core::way::FixtureName;
 
 use crate::ring::two;
 use crate::world::{

@@ -9,9 +9,9 @@ use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
 use winconform_core::facts::{PoolName, WindowsBuild};
+use winconform_core::method::FixtureName;
 use winconform_core::record::{CheckView, EvidenceKind, RunView};
 use winconform_core::verdict::Verdict;
-use winconform_core::way::FixtureName;
 
 use crate::deadline::{overdue, since};
 use crate::faults::seen_of;
@@ -166,8 +166,11 @@ fn harness(fault: &'static str, hundredths: u32, seeds: u64, broken: &[&str]) ->
 
 /// Whether a check asks the pod of a prober that was put on the second node, where packets are lost.
 fn asks_the_second(check: &CheckView) -> bool {
-    let looks = check.attempts.iter().flat_map(|attempt| &attempt.looks);
-    let mut seen = looks.filter_map(|look| look.observation.as_ref());
+    let assertions = check
+        .attempts
+        .iter()
+        .flat_map(|attempt| &attempt.assertions);
+    let mut seen = assertions.filter_map(|assertion| assertion.observation.as_ref());
     seen.any(|seen| {
         seen.to_string()
             .contains("pod prober-windows-2022 on windows-2022-b")

@@ -203,9 +203,9 @@ fn is_recorded(check: &CheckView) -> bool {
 /// without the letter of a node, since on which one of its pool a prober stands depends on what else does, and with
 /// the targets in the order of what is left of them.
 fn observed(check: &CheckView) -> String {
-    let looks = check.attempts.last().map(|attempt| &attempt.looks);
-    let look = looks.and_then(|looks| looks.first());
-    let mut observation = json!(look.and_then(|look| look.observation.clone()));
+    let assertions = check.attempts.last().map(|attempt| &attempt.assertions);
+    let assertion = assertions.and_then(|assertions| assertions.first());
+    let mut observation = json!(assertion.and_then(|assertion| assertion.observation.clone()));
     if check.planned.id.as_str().starts_with(OF_FACTS) {
         return format!("{observation:#}");
     }

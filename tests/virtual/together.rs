@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio::time::timeout;
 use winconform::cluster::{CleanupError, LeaseError, cleanup, labels};
 use winconform::engine::{RunError, RunOptions};
+use winconform_core::method::{ApiRequest, Verb};
 use winconform_core::record::{Exit, Line};
-use winconform_core::way::{ApiRequest, Verb};
 
 use crate::world::{Outcome, World, ran, trial, unbroken, undisturbed, verdicts, within};
 

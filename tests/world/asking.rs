@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use winconform::cluster::{Condition, poll_until};
 use winconform::transport::Api;
-use winconform_core::way::{ApiRequest, Verb};
+use winconform_core::method::{ApiRequest, Verb};
 
 /// The first pause between two questions.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -35,9 +35,9 @@ pub(crate) async fn send(
 pub(crate) async fn until<T>(
     what: &str,
     limit: Duration,
-    ask: impl AsyncFn() -> Result<Condition<T>, String>,
+    query: impl AsyncFn() -> Result<Condition<T>, String>,
 ) -> Result<T, String> {
-    let asked = poll_until(PAUSE, limit, what, async || match ask().await {
+    let asked = poll_until(PAUSE, limit, what, async || match query().await {
         Ok(Condition::Done(answer)) => Condition::Done(Ok(answer)),
         Ok(Condition::NotYet(how)) => Condition::NotYet(how),
         Ok(Condition::Never(trouble)) => Condition::Never(trouble),

@@ -142,7 +142,7 @@ pub(crate) fn durations() -> Durations {
         stays_ready: seconds(2),
         converge: seconds(5),
         balancer: seconds(10),
-        look_again: Duration::from_millis(100),
+        observe_again: Duration::from_millis(100),
         ..Durations::default()
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use winconform::cluster::{Condition, connect, poll_until};
 use winconform::transport::Api;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::{ApiRequest, Verb};
+use winconform_core::method::{ApiRequest, Verb};
 
 use crate::scheduling::{OS_SELECTS, POLICIES};
 

@@ -73,7 +73,7 @@ pub struct Durations {
     pub leaving: Duration,
     /// The pause between two looks of one check; one at where pods are put is made again after
     /// `stays_ready`.
-    pub look_again: Duration,
+    pub observe_again: Duration,
     /// All of looking at what failed, before tear-down.
     pub diagnose: Duration,
     /// All of tear-down.
@@ -132,7 +132,7 @@ impl Default for Durations {
             balancer: seconds(5 * 60),
             sign_of_life: seconds(2),
             leaving: seconds(120),
-            look_again: Duration::from_millis(500),
+            observe_again: Duration::from_millis(500),
             diagnose: seconds(20),
             tear_down: seconds(120),
             lease: seconds(12),

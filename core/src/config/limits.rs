@@ -12,7 +12,7 @@ pub struct Limits {
     /// Consecutive good rounds of a check over the network before it counts.
     pub hold_rounds: u32,
     /// Nodes of a pool that are each looked from.
-    pub nodes_looked_from: usize,
+    pub nodes_observed_from: usize,
     /// Bytes kept of one answer of the API server; more is trouble, not truncation.
     pub api_body: usize,
     /// Bytes kept of one exec's output stream.
@@ -24,7 +24,7 @@ pub struct Limits {
     /// a command line, and what is too much for one exec's output goes by several (`curl::fitting`,
     /// `ping::session::MOST`; by halves where more comes than was expected). From Linux pods 117 looks are made in two families at three Windows
     /// pools, by 451 requests that send 145 kB and bring 102 kB.
-    pub looks_per_sweep: usize,
+    pub assertions_per_sweep: usize,
     /// How often an exec is begun, in all, while its transport fails or its output is lost.
     pub exec_tries: u32,
     /// Times the kubelet tries a pull or a start again before its failing is final.
@@ -38,11 +38,11 @@ impl Default for Limits {
             sweeps_in_flight: 32,
             attempts: 2,
             hold_rounds: 2,
-            nodes_looked_from: 16,
+            nodes_observed_from: 16,
             api_body: 64 << 20,
             exec_output: 1 << 20,
             recorded_reply: 4 << 10,
-            looks_per_sweep: 256,
+            assertions_per_sweep: 256,
             exec_tries: 4,
             kubelet_retries: 3,
         }

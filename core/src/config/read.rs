@@ -113,8 +113,8 @@ fn valid(written: Written) -> Config {
     }
     limits.attempts = set.attempts.unwrap_or(limits.attempts);
     limits.hold_rounds = set.hold_rounds.unwrap_or(limits.hold_rounds);
-    if let Some(nodes) = set.nodes_looked_from {
-        limits.nodes_looked_from = nodes as usize;
+    if let Some(nodes) = set.nodes_observed_from {
+        limits.nodes_observed_from = nodes as usize;
     }
     Config {
         profile: written.profile.unwrap_or_default(),
@@ -203,7 +203,7 @@ fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> 
         api_in_flight: read("api-in-flight", (1, 256)),
         attempts: read("attempts", (1, 10)),
         hold_rounds: read("hold-rounds", (1, 20)),
-        nodes_looked_from: read("nodes-looked-from", (2, 64)),
+        nodes_observed_from: read("nodes-observed-from", (2, 64)),
     };
     fields.finish(decoder);
     Some(written)

@@ -142,5 +142,5 @@ pub(super) struct WrittenLimits {
     /// Consecutive good rounds of a check over the network before it counts. From 1 to 20; 2 unless set.
     pub(super) hold_rounds: Option<u32>,
     /// Nodes of a pool that are each looked from. From 2 to 64; 16 unless set.
-    pub(super) nodes_looked_from: Option<u32>,
+    pub(super) nodes_observed_from: Option<u32>,
 }

@@ -10,7 +10,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
-use crate::way::{
+use crate::method::{
     ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Standing, StandingFixture,
     StandingNode, StandingPod, Test, Verb,
 };
@@ -181,7 +181,7 @@ pub enum Purpose {
     /// that read it cannot be told.
     Fact(&'static str),
     /// To look: the check cannot be told.
-    Look,
+    Observe,
     /// To bring up a fixture: the checks that need it cannot be told.
     Fixture(FixtureName),
     /// To keep two runs apart: a run that creates anything is not begun, or ends early.
@@ -222,28 +222,28 @@ impl Uses {
             needs.extend(self.of_fact(fact));
         }
         let own = own();
-        for look in &check.looks {
+        for assertion in &check.assertions {
             let stands = everything(&own, check);
             let at = Bound {
                 standing: &stands,
-                from: look.from.as_ref(),
+                from: assertion.from.as_ref(),
                 pool: check.point.pool.as_ref(),
                 to: check.point.to.as_ref(),
-                node: look.at_node(),
+                node: assertion.at_node(),
                 build: check.build,
                 image: check.image.as_deref(),
                 family: check.point.family,
                 once: false,
             };
             needs.extend(
-                self.of_look(&look.test, &at)
+                self.of_assertion(&assertion.test, &at)
                     .into_iter()
                     .map(|access| Need {
                         access,
-                        purpose: Purpose::Look,
+                        purpose: Purpose::Observe,
                     }),
             );
-            for (fixture, _) in look.rests_on() {
+            for (fixture, _) in assertion.rests_on() {
                 // Every other stands in those
                 for name in [fixture.name, FixtureName::Namespaces] {
                     needs.extend(self.fixtures.get(&name).into_iter().flatten().cloned());
@@ -272,7 +272,7 @@ impl Uses {
         accesses.iter().map(need).collect()
     }
 
-    fn of_look(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
+    fn of_assertion(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
         match test.request(at) {
             Ok(Request::Api(request)) => [Access::of(&request, at.standing)].into(),
             Ok(Request::Facts) => BTreeSet::new(),
@@ -330,8 +330,8 @@ fn everything(own: &Standing, check: &Check) -> Standing {
         kubelet: Some(80),
         addresses: vec![address],
     }];
-    for look in &check.looks {
-        for (key, _) in look.rests_on() {
+    for assertion in &check.assertions {
+        for (key, _) in assertion.rests_on() {
             standing.fixtures.insert(key, stands.clone());
         }
     }

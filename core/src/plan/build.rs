@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::{Check, CheckId, Plan, PlannedLook, Point};
+use super::check::{Check, CheckId, Plan, PlannedAssertion, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
+use crate::method::{
+    Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
+};
 use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Fate, Role, Scope, SkipReason};
-use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
@@ -129,41 +131,48 @@ impl Surroundings<'_> {
             (Scope::Within, Some(entry)) => test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
         };
-        let mut looks = vec![self.look(
-            "look",
+        let mut assertions = vec![self.assertion(
+            "test",
             point.source,
             own.clone().unwrap_or_else(|| test.clone()),
             &point,
         )];
-        looks[0].presumed = expected.presumed;
+        assertions[0].presumed = expected.presumed;
         for control in &case.controls {
             let test = match (&control.test, control.without) {
                 (Some(own), _) => at_point(own, &case.over, &point, None),
-                (None, Some(without)) => without.look(&test),
+                (None, Some(without)) => without.assertion(&test),
                 (None, None) => test.clone(),
             };
             let source = control
                 .source
                 .or(point.source)
                 .filter(|_| test.traits().needs_source);
-            let look = PlannedLook {
+            let assertion = PlannedAssertion {
                 role: control.role,
-                ..self.look(&control.name, source, test, &point)
+                ..self.assertion(&control.name, source, test, &point)
             };
             // Where Linux has no such nodes, Windows is judged by itself
             let linux = self.pools.get(&PoolName::linux());
-            let is_alone = linux.is_none_or(|pool| pool.nodes.len() < 2) && !look.needs.is_empty();
-            let is_missing = is_alone || self.hindrance(&look).is_some();
+            let is_alone =
+                linux.is_none_or(|pool| pool.nodes.len() < 2) && !assertion.needs.is_empty();
+            let is_missing = is_alone || self.hindrance(&assertion).is_some();
             if control.role == Role::SamePath || own.is_some() || !is_missing {
-                looks.push(look);
+                assertions.push(assertion);
             }
         }
-        if let Some(reason) = looks.iter().find_map(|look| self.hindrance(look)) {
+        if let Some(reason) = assertions
+            .iter()
+            .find_map(|assertion| self.hindrance(assertion))
+        {
             return self.check(case, point, scope, Fate::Skip(reason), Vec::new());
         }
-        match looks.iter().find_map(|look| self.lacks_balancer(look)) {
+        match assertions
+            .iter()
+            .find_map(|assertion| self.lacks_balancer(assertion))
+        {
             Some(fate) => self.check(case, point, scope, fate, Vec::new()),
-            None => self.check(case, point, scope, Fate::Look, looks),
+            None => self.check(case, point, scope, Fate::Observe, assertions),
         }
     }
 
@@ -184,12 +193,12 @@ impl Surroundings<'_> {
     fn ring(&self, pool: &PoolName) -> Vec<NodeOrdinal> {
         let pool = self.pools.get(pool);
         pool.map_or_else(Vec::new, |pool| {
-            pool.ring(self.config.limits.nodes_looked_from)
+            pool.ring(self.config.limits.nodes_observed_from)
         })
     }
 
     /// How many nodes of a pool are each looked from.
-    fn looked_from(&self, pool: &PoolName) -> u16 {
+    fn observed_from(&self, pool: &PoolName) -> u16 {
         self.ring(pool).len().try_into().unwrap_or(u16::MAX)
     }
 
@@ -214,7 +223,7 @@ impl Surroundings<'_> {
 
     /// Of the nodes that are each looked from, the one that a node looks at: a pod at that on the next, from
     /// the last at that on the first, and a Windows node itself at its own.
-    fn looked_at(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
+    fn observed(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
         let own = point.node?;
         if source == Some(SourceKind::WindowsNode) {
             return Some(own);
@@ -224,15 +233,15 @@ impl Surroundings<'_> {
         ring.get((here + 1) % ring.len()).copied()
     }
 
-    fn look(
+    fn assertion(
         &self,
         name: &str,
         source: Option<SourceKind>,
         test: Test,
         point: &Point,
-    ) -> PlannedLook {
+    ) -> PlannedAssertion {
         let of = point.to.as_ref().or(point.pool.as_ref());
-        let node = self.looked_at(source, point);
+        let node = self.observed(source, point);
         let key = |(name, need): (FixtureName, Need)| (name.at(of).on(node), need);
         let from = source.map(|kind| VantageKey {
             kind,
@@ -242,12 +251,12 @@ impl Surroundings<'_> {
                 kind.has_prober_per_node() && kind.pool(point.pool.as_ref()) == point.source_pool()
             }),
         });
-        PlannedLook {
+        PlannedAssertion {
             name: name.to_owned(),
             role: Role::SamePath,
             from,
             needs: test.needs().into_iter().map(key).collect(),
-            test: test.on_nodes(of.map_or(0, |pool| self.looked_from(pool))),
+            test: test.on_nodes(of.map_or(0, |pool| self.observed_from(pool))),
             presumed: None,
         }
     }
@@ -258,7 +267,7 @@ impl Surroundings<'_> {
         point: Point,
         scope: Scope,
         fate: Fate,
-        looks: Vec<PlannedLook>,
+        assertions: Vec<PlannedAssertion>,
     ) -> Check {
         let build = point
             .pool
@@ -276,7 +285,7 @@ impl Surroundings<'_> {
             reads: self.reads(case, &point),
             point,
             fate,
-            looks,
+            assertions,
         }
     }
 
@@ -297,7 +306,7 @@ impl Surroundings<'_> {
             .iter()
             .any(|(name, _)| *name == FixtureName::LoadBalancer);
         let asked = match &case.test {
-            Test::Fact(look) => look.ask.facts(),
+            Test::Fact(assertion) => assertion.query.facts(),
             // Nodes are told apart by what is known of them
             Test::Placement(_) => &["nodes"],
             Test::Admission(_)
@@ -322,7 +331,7 @@ impl Surroundings<'_> {
 /// The role of the image that the pods a test asks for should run.
 fn sample(test: &Test) -> Option<Image> {
     match test {
-        Test::State(look) => look.ask.fixture().image(),
+        Test::State(assertion) => assertion.query.fixture().image(),
         Test::Admission(_)
         | Test::Fact(_)
         | Test::Http(_)
@@ -358,9 +367,9 @@ mod tests {
     use super::*;
     use crate::claims::Pattern;
     use crate::facts::{IpFamily, WindowsBuild, values};
+    use crate::method::{HttpExpectation, Test, Workload};
     use crate::rows::listed;
     use crate::suite::SuiteFile;
-    use crate::way::{HttpExpect, Test, Workload};
 
     fn files(root: &Path, below: &Path) -> Vec<SuiteFile> {
         let entries = std::fs::read_dir(root.join(below)).expect("the suites");
@@ -438,7 +447,7 @@ mod tests {
 
     fn said(fate: &Fate) -> String {
         match fate {
-            Fate::Look => "it is looked at".to_owned(),
+            Fate::Observe => "it is looked at".to_owned(),
             Fate::Skip(reason) => format!("skip: {reason}"),
             Fate::Broken(trouble) => format!("broken: {trouble}"),
         }
@@ -485,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_expected_on_as_many_nodes_as_are_looked_from() {
+    fn samples_are_expected_on_as_many_nodes_as_are_observed_from() {
         let of_nodes = |nodes: usize| {
             let windows = |nth| windows(&format!("win-{nth:02}"));
             let facts = facts("v1.37.0", (0..nodes).map(windows).collect());
@@ -493,13 +502,16 @@ mod tests {
             let [check] = checks.as_slice() else {
                 panic!("{checks:?}")
             };
-            match (&check.fate, check.looks.first().map(|look| &look.test)) {
-                (Fate::Look, Some(Test::State(look))) => Ok(look.expect.pods()),
+            match (
+                &check.fate,
+                check.assertions.first().map(|assertion| &assertion.test),
+            ) {
+                (Fate::Observe, Some(Test::State(assertion))) => Ok(assertion.expectation.pods()),
                 (fate, _) => Err(format!("{fate:?}")),
             }
         };
         assert_eq!(of_nodes(3), Ok(3));
-        let most = Config::default().limits.nodes_looked_from;
+        let most = Config::default().limits.nodes_observed_from;
         assert_eq!(of_nodes(most + 4).map(usize::from), Ok(most));
         let alone = of_nodes(1).expect_err("nothing to look at");
         assert!(
@@ -509,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_nodes_looked_from_by_themselves_are_those_that_samples_are_put_on() {
+    fn windows_nodes_observed_from_by_themselves_are_those_that_samples_are_put_on() {
         let of = |nodes: usize, cordoned: &[usize]| {
             let windows = |nth| {
                 let mut node = windows(&format!("win-{nth:02}"));
@@ -520,19 +532,19 @@ mod tests {
             let nodes = (1..=nodes).map(windows).chain([linux]).collect();
             let facts = facts("v1.37.0", nodes);
             let checks = of_claim(&facts, "net.node-to-service-ip/each-windows-node");
-            let looked_at = checks.iter().filter(|check| check.fate == Fate::Look);
-            let looked_at: Vec<_> = looked_at.filter_map(|check| check.point.node).collect();
+            let observed = checks.iter().filter(|check| check.fate == Fate::Observe);
+            let observed: Vec<_> = observed.filter_map(|check| check.point.node).collect();
             let pools = facts.pools();
             let pool = pools.values().find(|pool| pool.os == Os::Windows);
             let pool = pool.expect("it has nodes");
             let name = |at: &NodeOrdinal| pool.node(*at).expect("a node").clone();
             let first: Vec<_> = pool.nodes.iter().take(Pool::TOGETHER).cloned().collect();
-            let looked_from: Vec<_> = looked_at.iter().map(name).collect();
+            let observed_from: Vec<_> = observed.iter().map(name).collect();
             assert!(
-                looked_from.is_empty() || looked_from == first,
-                "{looked_from:?}"
+                observed_from.is_empty() || observed_from == first,
+                "{observed_from:?}"
             );
-            looked_at
+            observed
         };
         assert_eq!(of(1, &[]), Vec::<NodeOrdinal>::new());
         assert_eq!(of(2, &[]), [1, 2]);
@@ -579,7 +591,7 @@ mod tests {
         for (id, fate) in fates(&facts("v1.37.0", hybrid(&json!({"usable": false})))) {
             let asks = id.starts_with("env.") || id.starts_with("reject.");
             assert_eq!(
-                fate == Fate::Look,
+                fate == Fate::Observe,
                 asks || !over_pools(&id),
                 "{id}: {fate:?}"
             );
@@ -606,22 +618,22 @@ mod tests {
         }
     }
 
-    fn expects_failure(look: &PlannedLook) -> bool {
-        matches!(&look.test, Test::Http(look) if matches!(look.expect, HttpExpect::Fails { .. }))
+    fn expects_failure(assertion: &PlannedAssertion) -> bool {
+        matches!(&assertion.test, Test::Http(assertion) if matches!(assertion.expectation, HttpExpectation::Fails { .. }))
     }
 
     #[test]
     fn a_limitation_expects_its_signature_and_its_control_the_answer() {
         let check = of_claim(&usual(), "net.node-to-service-ip").remove(0);
         assert_eq!(check.scope, Scope::Within);
-        let (own, controls) = check.looks.split_first().expect("it has a look");
+        let (own, controls) = check.assertions.split_first().expect("it has a look");
         assert!(expects_failure(own) && !controls.is_empty());
         assert!(!controls.iter().any(expects_failure));
         assert!(controls.iter().any(|control| control.from != own.from));
     }
 
     #[test]
-    fn out_of_scope_a_limitation_is_looked_at_as_a_capability() {
+    fn out_of_scope_a_limitation_is_observed_as_a_capability() {
         let facts = facts("v1.37.0", hybrid(&json!({"build": "10.0.25398"})));
         // The image table has none for that build: ask the scope alone
         let suites = suites();
@@ -678,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_looked_at_waits_for_pods_that_cannot_be_pulled() {
+    fn nothing_that_is_observed_waits_for_pods_that_cannot_be_pulled() {
         let mut found = Vec::new();
         let text = "images: {agnhost-builds: [10.0.17763]}";
         let config = crate::config::read("config.yaml", text, &mut found);
@@ -727,7 +739,7 @@ mod tests {
 
     #[test]
     fn what_is_expected_follows_version_and_gates() {
-        use crate::way::AdmissionExpect::{Dropped, Refused};
+        use crate::method::AdmissionExpectation::{Dropped, Refused};
         let id = "reject.feature-gate/host-users";
         for (version, gate, dropped, presumed) in [
             ("v1.32.2", Some(false), true, false),
@@ -740,17 +752,21 @@ mod tests {
             let checks = of_claim(&gated(version, gate), id);
             assert_eq!(checks.len(), 9, "{version}");
             for check in checks {
-                let Some(own) = check.looks.first() else {
+                let Some(own) = check.assertions.first() else {
                     // No template of a StatefulSet is validated before 1.34
                     let old = !version.starts_with("v1.35") && !version.starts_with("v1.36");
                     assert!(old && check.point.workload == Some(Workload::StatefulSet));
                     continue;
                 };
-                let Test::Admission(look) = &own.test else {
+                let Test::Admission(assertion) = &own.test else {
                     panic!("an admission look")
                 };
-                assert_eq!(look.expect == Dropped, dropped, "{version} {gate:?}");
-                assert_eq!(matches!(look.expect, Refused { .. }), !dropped);
+                assert_eq!(
+                    assertion.expectation == Dropped,
+                    dropped,
+                    "{version} {gate:?}"
+                );
+                assert_eq!(matches!(assertion.expectation, Refused { .. }), !dropped);
                 assert_eq!(own.presumed.is_some(), presumed, "{version} {gate:?}");
             }
         }
@@ -776,19 +792,19 @@ mod tests {
             );
             let checks = of_claim(&facts, "reject.all-container-kinds/privileged");
             let found = checks.iter().find(|check| check.id.as_str() == id);
-            let looks = &found.expect("the check").looks;
-            let Test::Admission(look) = &looks[0].test else {
+            let assertions = &found.expect("the check").assertions;
+            let Test::Admission(assertion) = &assertions[0].test else {
                 panic!("an admission look")
             };
-            assert_eq!(look.ask.path(), path);
-            let body = look.ask.body().expect("a body");
+            assert_eq!(assertion.query.path(), path);
+            let body = assertion.query.body().expect("a body");
             let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
             assert_eq!(
                 body.pointer(&pointer),
                 Some(&serde_json::json!(true)),
                 "{body}"
             );
-            assert_eq!(looks.len(), 3);
+            assert_eq!(assertions.len(), 3);
         }
     }
 }

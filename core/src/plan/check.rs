@@ -9,10 +9,10 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::claims::{ClaimId, Kind};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
-use crate::verdict::{Controlled, Fate, Looked, Role, Scope};
-use crate::way::{
+use crate::method::{
     ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
 };
+use crate::verdict::{Controlled, Fate, Observed, Role, Scope};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -139,7 +139,7 @@ impl fmt::Display for Point {
 
 /// One look of a check: its own or a control's.
 #[derive(Clone, Debug)]
-pub struct PlannedLook {
+pub struct PlannedAssertion {
     /// `look`, or the control's name.
     pub name: String,
     /// What the control says where it does not hold.
@@ -153,7 +153,7 @@ pub struct PlannedLook {
     pub presumed: Option<String>,
 }
 
-impl PlannedLook {
+impl PlannedAssertion {
     /// The node whose prober it looks at, where each is.
     pub fn at_node(&self) -> Option<NodeOrdinal> {
         self.needs.iter().find_map(|(key, _)| key.node)
@@ -200,17 +200,17 @@ pub struct Check {
     /// What is known beforehand.
     pub fate: Fate,
     /// Its own look, then those of its controls; empty unless it is to be looked at.
-    pub looks: Vec<PlannedLook>,
+    pub assertions: Vec<PlannedAssertion>,
 }
 
 impl Check {
     /// Its controls, of what each look gave, its own first.
-    pub fn controls<'l>(&'l self, looked: &[Looked<'l>]) -> Vec<Controlled<'l>> {
-        let controls = self.looks.iter().zip(looked).skip(1);
-        let control = |(look, looked): (&'l PlannedLook, &Looked<'l>)| Controlled {
-            name: &look.name,
-            role: look.role,
-            looked: *looked,
+    pub fn controls<'l>(&'l self, observed: &[Observed<'l>]) -> Vec<Controlled<'l>> {
+        let controls = self.assertions.iter().zip(observed).skip(1);
+        let control = |(assertion, observed): (&'l PlannedAssertion, &Observed<'l>)| Controlled {
+            name: &assertion.name,
+            role: assertion.role,
+            observed: *observed,
         };
         controls.map(control).collect()
     }
@@ -225,14 +225,17 @@ pub struct Plan {
 impl Plan {
     /// The second family of addresses that anything is looked at in.
     pub fn second_family(&self) -> Option<IpFamily> {
-        let mut looked = self.checks.iter().filter(|check| check.fate == Fate::Look);
-        looked.find_map(|check| check.point.family)
+        let mut observed = self
+            .checks
+            .iter()
+            .filter(|check| check.fate == Fate::Observe);
+        observed.find_map(|check| check.point.family)
     }
 
     /// The fixtures its looks need, the vantages' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
-        let looks = self.checks.iter().flat_map(|check| &check.looks);
-        let all = looks.flat_map(PlannedLook::rests_on);
+        let assertions = self.checks.iter().flat_map(|check| &check.assertions);
+        let all = assertions.flat_map(PlannedAssertion::rests_on);
         all.map(|(key, _)| key).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! Why a look cannot be: what it needs is nowhere to be had, or nobody has asked for it.
 
 use super::build::{Surroundings, unknown};
-use super::check::PlannedLook;
+use super::check::PlannedAssertion;
 use crate::facts::{Known, NodeFact, PoolName};
+use crate::method::{FixtureName, SourceKind, Target, Test};
 use crate::verdict::{Fate, SkipReason};
-use crate::way::{FixtureName, SourceKind, Target, Test};
 
 /// So many nodes of a pool that cannot be used are named.
 const NAMED: usize = 3;
@@ -15,12 +15,13 @@ const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
 impl Surroundings<'_> {
     /// Why a look cannot be: nobody has asked for it, or what it needs has no place to stand, or no
     /// image.
-    pub(super) fn hindrance(&self, look: &PlannedLook) -> Option<SkipReason> {
-        if let Some(because) = self.not_asked(look) {
+    pub(super) fn hindrance(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
+        if let Some(because) = self.not_asked(assertion) {
             let because = because.to_owned();
             return Some(SkipReason::NotAsked { because });
         }
-        look.rests_on()
+        assertion
+            .rests_on()
             .filter_map(|(key, _)| Some((key.name, key.pool?)))
             .find_map(|(fixture, name)| {
                 let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
@@ -38,7 +39,7 @@ impl Surroundings<'_> {
                     pool: name.to_string(),
                 })
             })
-            .or_else(|| self.lacks_agnhost(look))
+            .or_else(|| self.lacks_agnhost(assertion))
     }
 
     /// That no node of a pool can be used, and why those are not that it has.
@@ -58,14 +59,14 @@ impl Surroundings<'_> {
     }
 
     /// The pool in which agnhost would have to send or serve and is not to be had.
-    fn lacks_agnhost(&self, look: &PlannedLook) -> Option<SkipReason> {
-        let (here, there) = match &look.test {
+    fn lacks_agnhost(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
+        let (here, there) = match &assertion.test {
             // Its /dial sends the datagram
-            Test::Udp(udp) => (true, is_prober(udp.ask.of)),
+            Test::Udp(udp) => (true, is_prober(udp.query.of)),
             Test::Http(http) => {
-                let of = http.ask.of.is_some_and(is_prober);
+                let of = http.query.of.is_some_and(is_prober);
                 (
-                    matches!(http.ask.target, Target::Itself | Target::ItselfByService),
+                    matches!(http.query.target, Target::Itself | Target::ItselfByService),
                     of,
                 )
             }
@@ -76,11 +77,11 @@ impl Surroundings<'_> {
             | Test::Preemption(_)
             | Test::State(_) => (false, false),
         };
-        let from = look
+        let from = assertion
             .from
             .as_ref()
             .filter(|from| here && from.kind == SourceKind::WindowsPod);
-        let mut needs = look.needs.iter().map(|(key, _)| key);
+        let mut needs = assertion.needs.iter().map(|(key, _)| key);
         // Servers of agnhost's alone, whatever is asked of them
         let serves = |name: FixtureName| match name {
             FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
@@ -99,8 +100,8 @@ impl Surroundings<'_> {
     }
 
     /// What becomes of a look that needs a load balancer where there is none, or nobody can tell.
-    pub(super) fn lacks_balancer(&self, look: &PlannedLook) -> Option<Fate> {
-        let mut needs = look.needs.iter().map(|(key, _)| key.name);
+    pub(super) fn lacks_balancer(&self, assertion: &PlannedAssertion) -> Option<Fate> {
+        let mut needs = assertion.needs.iter().map(|(key, _)| key.name);
         needs.find(|name| *name == FixtureName::LoadBalancer)?;
         let known = match &self.facts.load_balancer {
             Known::Fact { value, .. } => value,
@@ -129,10 +130,11 @@ impl Surroundings<'_> {
     }
 
     /// What the configuration says of a look that has to do with the outside and is not wanted.
-    fn not_asked(&self, look: &PlannedLook) -> Option<&'static str> {
+    fn not_asked(&self, assertion: &PlannedAssertion) -> Option<&'static str> {
         let outside = &self.config.outside;
-        let from_outside = look.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
-        if look
+        let from_outside =
+            assertion.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
+        if assertion
             .needs
             .iter()
             .any(|(key, _)| key.name == FixtureName::LoadBalancer)
@@ -149,7 +151,7 @@ impl Surroundings<'_> {
                  (`outside: {reaches-nodes: true}`)",
             );
         }
-        let target = look.test.traits().outside?;
+        let target = assertion.test.traits().outside?;
         if !self.config.profile.rules().way_out {
             return Some("with this profile nothing outside the cluster is looked at");
         }

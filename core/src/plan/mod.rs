@@ -13,7 +13,7 @@ mod select;
 pub use crate::verdict::Fate;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::plan;
-pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
+pub use check::{Axis, Check, CheckId, Plan, PlannedAssertion, Point};
 pub use named::check_waivers;
 pub use offer::{Manifest, Offer, Platform, Unoffered};
 pub use pulls::{Pulls, pulls};

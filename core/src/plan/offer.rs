@@ -7,8 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Os, Pool, PoolName, WindowsBuild};
+use crate::method::FixtureName;
 use crate::text::bound;
-use crate::way::FixtureName;
 
 /// A system that an image is for.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,8 +2,8 @@
 
 use super::check::Point;
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
+use crate::method::{AdmissionExpectation, Assertion, ContainerKind, SourceKind, Test, Workload};
 use crate::suite::{Across, Over};
-use crate::way::{AdmissionExpect, ContainerKind, Look, SourceKind, Test, Workload};
 
 /// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
 /// each, `second` the family that its cluster has besides its first; `ring` tells the nodes of a pool
@@ -75,16 +75,16 @@ pub(super) fn at_point(
     test: &Test,
     over: &Over,
     point: &Point,
-    instead: Option<&AdmissionExpect>,
+    instead: Option<&AdmissionExpectation>,
 ) -> Test {
-    let Test::Admission(look) = test else {
+    let Test::Admission(assertion) = test else {
         return test.clone();
     };
-    let mut ask = look.ask.clone();
-    ask.workload = point.workload.unwrap_or(ask.workload);
-    ask.container = point.container.unwrap_or(ask.container);
+    let mut query = assertion.query.clone();
+    query.workload = point.workload.unwrap_or(query.workload);
+    query.container = point.container.unwrap_or(query.container);
     let value = point.value.as_ref().and_then(|name| over.values.get(name));
-    ask.value = value.cloned().or(ask.value);
-    let expect = instead.unwrap_or(&look.expect).of(&ask);
-    Test::Admission(Look { ask, expect })
+    query.value = value.cloned().or(query.value);
+    let expectation = instead.unwrap_or(&assertion.expectation).of(&query);
+    Test::Admission(Assertion { query, expectation })
 }

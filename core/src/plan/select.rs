@@ -7,9 +7,9 @@ use super::named::{case_id, known_id, known_place, nearest_check};
 use crate::claims::{Claim, ClaimId, Kind, Pattern};
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean};
 use crate::facts::{Facts, IpFamily, Known};
+use crate::method::{SourceKind, Test};
 use crate::suite::{Across, Case, Suites};
 use crate::verdict::Fate;
-use crate::way::{SourceKind, Test};
 
 /// Which checks are wanted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -309,7 +309,7 @@ impl What {
 
     fn hit_check(&self, check: &Check) -> Hit {
         // It stands for all points of its case, which could not be told or are not there
-        let stands_for_all = check.point == Point::default() && check.fate != Fate::Look;
+        let stands_for_all = check.point == Point::default() && check.fate != Fate::Observe;
         match self {
             Self::Id(pattern) if stands_for_all => hit_id(pattern, check.id.as_str()),
             Self::Id(pattern) => Hit::certain(pattern.covers(check.id.as_str())),

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::redact::redact;
+use crate::method::FixtureKey;
 use crate::plan::CheckId;
-use crate::way::FixtureKey;
 
 /// The most lines of one piece of evidence; the last are kept.
 pub(super) const LINES: usize = 30;

@@ -11,9 +11,9 @@ use super::span::Span;
 use crate::claims::{ClaimId, Kind};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
+use crate::method::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 use crate::plan::{CheckId, Fate, Point, Unoffered};
 use crate::verdict::{Conclusion, Role, Verdict};
-use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 
 /// The version of the record's schema; a reader takes its own and older ones.
 pub const SCHEMA: u32 = 4;
@@ -201,17 +201,17 @@ pub struct Attempted {
     /// What this attempt alone came to.
     pub verdict: Verdict,
     /// Its own look and its controls, of the last round.
-    pub looks: Vec<LookRecord>,
+    pub assertions: Vec<AssertionRecord>,
     /// The same of the first round that failed after another had held, where that happened: the check is
     /// flaky.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub came_apart: Vec<LookRecord>,
+    pub came_apart: Vec<AssertionRecord>,
 }
 
 /// One look as recorded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct LookRecord {
+pub struct AssertionRecord {
     /// `look`, or the control's name.
     pub name: String,
     /// What the control says where it does not hold.

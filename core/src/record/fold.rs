@@ -11,9 +11,9 @@ use super::event::{
 };
 use super::span::Span;
 use crate::facts::Facts;
+use crate::method::FixtureKey;
 use crate::plan::{CheckId, Unoffered};
 use crate::verdict::{Because, Conclusion, Verdict};
-use crate::way::FixtureKey;
 
 /// Why a record cannot be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

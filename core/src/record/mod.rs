@@ -18,8 +18,8 @@ mod write;
 pub use critical_path::{CriticalPath, critical_path};
 pub use diagnosis::{Diagnosis, Evidence, EvidenceKind};
 pub use event::{
-    Attempted, Ended, Event, FixtureOutcome, Line, LookRecord, ObjectName, PlannedCheck, SCHEMA,
-    SIGNAL, SIMULATED, Started, TornDown,
+    AssertionRecord, Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck,
+    SCHEMA, SIGNAL, SIMULATED, Started, TornDown,
 };
 pub use fold::{CheckView, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::way::{FixtureKey, VantageKey};
+use crate::method::{FixtureKey, VantageKey};
 
 /// Something that took time.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

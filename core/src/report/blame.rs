@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::method::{FixtureKey, Trouble};
 use crate::plan::CheckId;
 use crate::record::{FixtureOutcome, RunView};
 use crate::verdict::Because;
-use crate::way::{FixtureKey, Trouble};
 
 /// The failed fixtures of a run, and what each of them broke.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::folded::MANY;
 use super::layout::{columns, pad};
 use crate::claims::{Claim, Kind};
-use crate::plan::{Check, Fate, Plan, PlannedLook, Selection};
+use crate::method::Test;
+use crate::plan::{Check, Fate, Plan, PlannedAssertion, Selection};
 use crate::suite::Suites;
 use crate::text::{counted, printable};
 use crate::verdict::{Scope, Verdict};
-use crate::way::Test;
 
 /// The claims that are wanted by area, with how many cases each has.
 pub fn list_text(suites: &Suites, selection: &Selection) -> String {
@@ -90,9 +90,9 @@ pub fn plan_text(plan: &Plan) -> String {
     let mut lines: Vec<Vec<(String, String, String)>> = Vec::new();
     for check in &plan.checks {
         let (word, below) = match &check.fate {
-            Fate::Look => {
+            Fate::Observe => {
                 counts[0] += 1;
-                ("look    ", looks_of(check))
+                ("look    ", assertions_of(check))
             }
             Fate::Skip(reason) => {
                 counts[1] += 1;
@@ -137,11 +137,11 @@ pub fn plan_text(plan: &Plan) -> String {
     for key in &fixtures {
         let _ = writeln!(text, "  {}", printable(&key.to_string()));
     }
-    let [look, skip, broken] = counts;
+    let [assertion, skip, broken] = counts;
     let all = counted(plan.checks.len(), "check");
     let _ = writeln!(
         text,
-        "\n{all}: {look} to look at, {skip} skipped, {broken} cannot be told"
+        "\n{all}: {assertion} to look at, {skip} skipped, {broken} cannot be told"
     );
     text
 }
@@ -161,16 +161,19 @@ pub(super) fn is_implemented(suites: &Suites, claim: &Claim) -> bool {
     suites.cases_of(&claim.id).next().is_some()
 }
 
-fn looks_of(check: &Check) -> String {
+fn assertions_of(check: &Check) -> String {
     let mut text = String::new();
-    for (index, look) in check.looks.iter().enumerate() {
+    for (index, assertion) in check.assertions.iter().enumerate() {
         let role = match index {
             0 => String::new(),
-            _ => format!("control {} ", printable(&look.name)),
+            _ => format!("control {} ", printable(&assertion.name)),
         };
-        let _ = writeln!(text, "          {role}{}", printable(&place(look)));
+        let _ = writeln!(text, "          {role}{}", printable(&place(assertion)));
     }
-    let needs = check.looks.iter().flat_map(|look| &look.needs);
+    let needs = check
+        .assertions
+        .iter()
+        .flat_map(|assertion| &assertion.needs);
     let needs: BTreeSet<_> = needs.map(|(key, _)| key).collect();
     if !needs.is_empty() {
         let needs: Vec<_> = needs
@@ -190,8 +193,8 @@ fn looks_of(check: &Check) -> String {
 }
 
 /// Where a look looks from.
-fn place(look: &PlannedLook) -> String {
-    match (&look.from, &look.test) {
+fn place(assertion: &PlannedAssertion) -> String {
+    match (&assertion.from, &assertion.test) {
         (Some(vantage), _) => format!("from {vantage}"),
         (None, Test::Fact(_)) => "asks the facts".to_owned(),
         (None, _) => "asks the API server".to_owned(),

@@ -1,9 +1,9 @@
 //! The little of a diagnosis that a report shows; all of it is in the record.
 
+use crate::method::FixtureKey;
 use crate::plan::CheckId;
 use crate::record::{Diagnosis, Evidence, EvidenceKind, RunView};
 use crate::text::printable;
-use crate::way::FixtureKey;
 
 /// Lines shown of what a failed check rests on.
 const SHOWN: usize = 4;
@@ -54,7 +54,7 @@ fn excerpt(diagnosis: &Diagnosis) -> Excerpt {
 mod tests {
     use super::*;
     use crate::facts::PoolName;
-    use crate::way::FixtureName;
+    use crate::method::FixtureName;
 
     #[test]
     fn the_last_line_before_the_restart_is_shown_and_is_printable() {

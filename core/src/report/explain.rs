@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::claims::{is_implemented, words};
 use super::layout::pad;
 use crate::document::nearest;
+use crate::method::{AdmissionExpectation, Change, StateQuery, Test};
 use crate::suite::{Across, Case, Suites, Then};
 use crate::text::printable;
 use crate::verdict::{LedgerEntry, Outside, Role};
-use crate::way::{AdmissionExpect, Change, StateAsk, Test};
 
 /// No claim has this id.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -110,7 +110,7 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
     for (word, values) in axes.into_iter().filter(|(_, values)| !values.is_empty()) {
         field(text, word, &values);
     }
-    explain_look(text, &case.test, known);
+    explain_assertion(text, &case.test, known);
     for exception in &case.exceptions {
         let gate = exception.without_gate.as_ref();
         let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
@@ -119,7 +119,7 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
         }
         let then = match &exception.then {
             Then::Skip(because) => format!("skipped: {because}"),
-            Then::Expect(expect) => expect.to_string(),
+            Then::Expect(expectation) => expectation.to_string(),
         };
         let gate = gate.unwrap_or_default();
         let of = exception
@@ -147,7 +147,7 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
             field(text, "expects", "the rest of it accepted");
         }
         if let Some(test) = &control.test {
-            explain_look(text, test, None);
+            explain_assertion(text, test, None);
         }
     }
     field(text, "hint", &case.hint);
@@ -155,77 +155,84 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
 
 /// What a test asks and what should be seen; where a limitation is known, how that fails, and what would
 /// lift it.
-fn explain_look(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
+fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
     let (asks, expects) = match test {
-        Test::Admission(look) => {
-            let os = match &look.ask.os {
+        Test::Admission(assertion) => {
+            let os = match &assertion.query.os {
                 None => "no spec.os".to_owned(),
                 Some(name) => format!("spec.os.name `{name}`"),
             };
-            let verb = match look.ask.change {
+            let verb = match assertion.query.change {
                 Change::Create => "creates",
                 Change::Resize => "resizes",
             };
             let mut asks = format!("a dry run that {verb} a pod with {os}");
-            if look
-                .ask
+            if assertion
+                .query
                 .with
                 .as_object()
                 .is_some_and(|with| !with.is_empty())
             {
-                asks.push_str(&format!(", {}", look.ask.with));
+                asks.push_str(&format!(", {}", assertion.query.with));
             }
-            match &look.ask.value {
-                Some(value) => asks.push_str(&format!(", {} = {value}", look.ask.field)),
+            match &assertion.query.value {
+                Some(value) => asks.push_str(&format!(", {} = {value}", assertion.query.field)),
                 // A value of the axis, or none
-                None => asks.push_str(&format!(", {}", look.ask.field)),
+                None => asks.push_str(&format!(", {}", assertion.query.field)),
             }
-            let expects = match &look.expect {
-                AdmissionExpect::Refused { reason, field } => {
-                    let field = field.as_ref().unwrap_or(&look.ask.field);
+            let expects = match &assertion.expectation {
+                AdmissionExpectation::Refused { reason, field } => {
+                    let field = field.as_ref().unwrap_or(&assertion.query.field);
                     format!("refused for {field} ({reason})")
                 }
                 accepted => accepted.to_string(),
             };
             (asks, expects)
         }
-        Test::Fact(look) => (look.ask.to_string(), look.expect.to_string()),
-        Test::Http(look) => {
-            let of = look.ask.of.map(|of| format!(" of {}", of.as_str()));
-            let target = look.ask.target.as_str();
+        Test::Fact(assertion) => (
+            assertion.query.to_string(),
+            assertion.expectation.to_string(),
+        ),
+        Test::Http(assertion) => {
+            let of = assertion.query.of.map(|of| format!(" of {}", of.as_str()));
+            let target = assertion.query.target.as_str();
             let asks = format!("a GET of {target}{}", of.unwrap_or_default());
-            (asks, look.expect.to_string())
+            (asks, assertion.expectation.to_string())
         }
-        Test::Ping(look) => {
-            let of = look.ask.of.map(|of| format!(" of {}", of.as_str()));
-            let target = look.ask.target.as_str();
+        Test::Ping(assertion) => {
+            let of = assertion.query.of.map(|of| format!(" of {}", of.as_str()));
+            let target = assertion.query.target.as_str();
             let asks = format!("a ping of {target}{}", of.unwrap_or_default());
-            (asks, look.expect.to_string())
+            (asks, assertion.expectation.to_string())
         }
-        Test::Udp(look) => {
-            let asks = format!("a datagram to the pods of {}", look.ask.of.as_str());
-            (asks, look.expect.to_string())
+        Test::Udp(assertion) => {
+            let asks = format!("a datagram to the pods of {}", assertion.query.of.as_str());
+            (asks, assertion.expectation.to_string())
         }
-        Test::Placement(look) => {
-            let pod = look.ask.pod;
+        Test::Placement(assertion) => {
+            let pod = assertion.query.pod;
             let fixture = pod.fixture().as_str();
             let asks = format!("where pod {} of {fixture} is put", pod.as_str());
-            (asks, look.expect.to_string())
+            (asks, assertion.expectation.to_string())
         }
-        Test::Preemption(look) => {
+        Test::Preemption(assertion) => {
             let asks =
                 "what the scheduler says of two pods of which one can only be in the other's place";
-            (asks.to_owned(), look.expect.to_string())
+            (asks.to_owned(), assertion.expectation.to_string())
         }
-        Test::State(look) => {
-            let asks = match look.ask {
-                StateAsk::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
-                StateAsk::Endpoints(fixture) => {
+        Test::State(assertion) => {
+            let asks = match assertion.query {
+                StateQuery::Pods(fixture) => {
+                    format!("the state of the pods of {}", fixture.as_str())
+                }
+                StateQuery::Endpoints(fixture) => {
                     format!("the endpoints of the Service of {}", fixture.as_str())
                 }
-                StateAsk::Balancer(_) => "where a load balancer answers for the Service".to_owned(),
+                StateQuery::Balancer(_) => {
+                    "where a load balancer answers for the Service".to_owned()
+                }
             };
-            (asks, look.expect.to_string())
+            (asks, assertion.expectation.to_string())
         }
     };
     field(out, "asks", &asks);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::claims::{ClaimId, Kind};
+use crate::method::{Comparison, Difference, Trouble, TroubleKind};
 use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, PlannedCheck};
 use crate::text::printable;
 use crate::verdict::{Because, Conclusion, Controlled, SkipReason, Verdict, because};
-use crate::way::{Comparison, Difference, Trouble, TroubleKind};
 
 /// What is said of a check without a verdict.
 pub(super) const UNFINISHED: &str = "the run ended before it came to a verdict";
@@ -103,7 +103,7 @@ pub(super) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attem
     };
     (!attempt.came_apart.is_empty()).then(|| Attempted {
         verdict,
-        looks: attempt.came_apart.clone(),
+        assertions: attempt.came_apart.clone(),
         came_apart: Vec::new(),
         ..attempt.clone()
     })
@@ -290,27 +290,28 @@ fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<S
 
 /// What an attempt rests on, from its recorded looks.
 fn because_of(attempt: &Attempted) -> Option<Because> {
-    let mut looks = attempt.looks.iter().filter_map(|look| {
-        let looked: Result<&Comparison, &Trouble> = match (&look.comparison, &look.trouble) {
-            (_, Some(trouble)) => Err(trouble),
-            (Some(comparison), None) => Ok(comparison),
-            (None, None) => return None,
-        };
+    let mut assertions = attempt.assertions.iter().filter_map(|assertion| {
+        let observed: Result<&Comparison, &Trouble> =
+            match (&assertion.comparison, &assertion.trouble) {
+                (_, Some(trouble)) => Err(trouble),
+                (Some(comparison), None) => Ok(comparison),
+                (None, None) => return None,
+            };
         Some(Controlled {
-            name: &look.name,
-            role: look.role,
-            looked,
+            name: &assertion.name,
+            role: assertion.role,
+            observed,
         })
     });
-    let own = looks.next()?.looked;
-    let controls: Vec<_> = looks.collect();
+    let own = assertions.next()?.observed;
+    let controls: Vec<_> = assertions.collect();
     Some(because(attempt.verdict, own, &controls))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way::TroubleKind;
+    use crate::method::TroubleKind;
 
     #[test]
     fn the_next_step_is_about_what_is_amiss() {
@@ -325,7 +326,7 @@ mod tests {
             title: String::new(),
             hint: "An accepted field points to a webhook.".to_owned(),
             point: Point::default(),
-            fate: crate::plan::Fate::Look,
+            fate: crate::plan::Fate::Observe,
         };
         let difference = || Difference {
             expected: "accepted".to_owned(),

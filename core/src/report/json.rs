@@ -15,10 +15,10 @@ use super::suspects::{suspects, unoffered};
 use super::waivers::state_word;
 use crate::config;
 use crate::facts::{Facts, Known};
+use crate::method::FixtureKey;
 use crate::record::{CheckView, FixtureOutcome, ObjectName, RunView, Tally, critical_path, exit};
 use crate::text::{bound, is_hostile};
 use crate::verdict::{Verdict, Weight};
-use crate::way::FixtureKey;
 
 /// The version of this report's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
@@ -45,7 +45,7 @@ pub fn render(view: &RunView) -> String {
         run: Run::of(view),
         server: view.facts.as_ref().map(|facts| Server::of(&facts.server)),
         pools: view.facts.as_ref().map(pools).unwrap_or_default(),
-        looked_from: super::places::looked_from(view),
+        observed_from: super::places::observed_from(view),
         exit: ExitCode { code, meaning },
         tally: counts(&tally),
         flaky: tally.flaky,
@@ -99,7 +99,7 @@ struct Report {
     server: Option<Server>,
     pools: Vec<Pool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    looked_from: Vec<String>,
+    observed_from: Vec<String>,
     exit: ExitCode,
     tally: BTreeMap<&'static str, usize>,
     flaky: usize,

@@ -15,7 +15,7 @@ use super::ending::reservations;
 use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, apart as apart_of, times, word};
 use super::json::ending;
-use super::places::looked_from;
+use super::places::observed_from;
 use super::summary::{pools, server, took_ms};
 use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
@@ -82,7 +82,7 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ),
         ("winconform.server", &server(view.facts.as_ref())),
         ("winconform.pools", &pools),
-        ("winconform.looked-from", &looked_from(view).join(", ")),
+        ("winconform.looked-from", &observed_from(view).join(", ")),
         ("winconform.profile", view.started.profile.as_str()),
         ("winconform.selection", &view.started.selection.join(" ")),
         ("winconform.resumed", resumed),

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::json::kept;
 use crate::facts::{Facts, IpFamily, Pool, PoolName};
+use crate::method::{ContainerKind, SourceKind, Workload};
 use crate::plan;
 use crate::record::RunView;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
-use crate::way::{ContainerKind, SourceKind, Workload};
 
 /// Where a check is and looks from, in reports for programs.
 #[derive(Serialize)]
@@ -61,13 +61,13 @@ pub(super) fn pools(view: &RunView) -> Pools {
 /// Of each pool that is looked from node by node, or has one usable node alone, of how many something is
 /// known; with their names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Where it is
 /// known of fewer that were looked from themselves, of how many. Printable.
-pub(super) fn looked_from(view: &RunView) -> Vec<String> {
+pub(super) fn observed_from(view: &RunView) -> Vec<String> {
     let pools = pools(view);
     let each = view
         .checks
         .values()
         .any(|check| check.planned.point.node.is_some());
-    let mut looked = BTreeMap::<&PoolName, Nodes<'_>>::new();
+    let mut observed = BTreeMap::<&PoolName, Nodes<'_>>::new();
     for check in view.checks.values() {
         let point = &check.planned.point;
         let Some((name, pool)) = point
@@ -84,7 +84,7 @@ pub(super) fn looked_from(view: &RunView) -> Vec<String> {
         };
         let told = check.verdict().is_some_and(Verdict::is_conclusive);
         if let Some(node) = node {
-            let nodes = looked.entry(name).or_default();
+            let nodes = observed.entry(name).or_default();
             nodes.known.extend(told.then_some(node));
             if point.source == Some(SourceKind::WindowsNode) {
                 let themselves = nodes.themselves.get_or_insert_default();
@@ -92,7 +92,7 @@ pub(super) fn looked_from(view: &RunView) -> Vec<String> {
             }
         }
     }
-    let told = looked.into_iter().flat_map(|(name, nodes)| {
+    let told = observed.into_iter().flat_map(|(name, nodes)| {
         let pool = &pools[name];
         let all = pool.nodes.len() + pool.unusable.len();
         let name = printable(name.as_str());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::json::pretty;
-use crate::plan::{Fate, Plan, PlannedLook, Selection};
+use crate::plan::{Fate, Plan, PlannedAssertion, Selection};
 
 /// The version of this document's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
@@ -31,12 +31,12 @@ struct Check<'p> {
     point: BTreeMap<&'static str, Cow<'p, str>>,
     fate: &'static str,
     because: Option<String>,
-    looks: Vec<Look<'p>>,
+    assertions: Vec<Assertion<'p>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Look<'p> {
+struct Assertion<'p> {
     name: &'p str,
     from: Option<String>,
     needs: Vec<String>,
@@ -46,7 +46,7 @@ struct Look<'p> {
 pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usize>) -> String {
     let checks = plan.checks.iter().map(|check| {
         let (fate, because) = match &check.fate {
-            Fate::Look => ("look", None),
+            Fate::Observe => ("observe", None),
             Fate::Skip(reason) => ("skip", Some(reason.to_string())),
             Fate::Broken(trouble) => ("broken", Some(trouble.to_string())),
         };
@@ -59,7 +59,7 @@ pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usiz
             point: point.map(|(axis, value)| (axis.as_str(), value)).collect(),
             fate,
             because,
-            looks: check.looks.iter().map(look).collect(),
+            assertions: check.assertions.iter().map(assertion).collect(),
         }
     });
     pretty(&Document {
@@ -71,10 +71,14 @@ pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usiz
     })
 }
 
-fn look(look: &PlannedLook) -> Look<'_> {
-    Look {
-        name: &look.name,
-        from: look.from.as_ref().map(ToString::to_string),
-        needs: look.needs.iter().map(|(key, _)| key.to_string()).collect(),
+fn assertion(assertion: &PlannedAssertion) -> Assertion<'_> {
+    Assertion {
+        name: &assertion.name,
+        from: assertion.from.as_ref().map(ToString::to_string),
+        needs: assertion
+            .needs
+            .iter()
+            .map(|(key, _)| key.to_string())
+            .collect(),
     }
 }

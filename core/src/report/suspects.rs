@@ -2,9 +2,9 @@
 //! its webhooks and policies; and which image a registry does not have.
 
 use crate::facts::{Known, WebhookFact};
+use crate::method::{FixtureKey, Trouble, TroubleKind};
 use crate::record::{CheckView, RunView};
 use crate::verdict::Because;
-use crate::way::{FixtureKey, Trouble, TroubleKind};
 
 /// What a check's conclusion points to. Foreign text as recorded.
 pub(super) fn suspects(view: &RunView, check: &CheckView) -> Option<String> {
@@ -32,9 +32,12 @@ pub(super) fn unoffered(view: &RunView, key: &FixtureKey, trouble: &Trouble) -> 
 /// What the admission of a check points to: a field was set, or `spec.os` altered, on the way to
 /// validation. `None` where nothing was altered.
 fn altered(view: &RunView, check: &CheckView) -> Option<String> {
-    let looks = check.attempts.iter().flat_map(|attempt| &attempt.looks);
-    let altered = looks
-        .filter_map(|look| look.observation.as_ref())
+    let assertions = check
+        .attempts
+        .iter()
+        .flat_map(|attempt| &attempt.assertions);
+    let altered = assertions
+        .filter_map(|assertion| assertion.observation.as_ref())
         .any(|seen| {
             let foreign = seen["refused"]["foreign"].as_array();
             foreign.is_some_and(|fields| !fields.is_empty()) || !seen["os-altered"].is_null()

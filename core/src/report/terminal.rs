@@ -6,18 +6,18 @@ use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, apart as apart_of, in_words, times, word};
 use super::folded::{Row, kind_of, rows, shared_reason};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
-use super::places::{looked_from, pools as places};
+use super::places::{observed_from, pools as places};
 use super::style::Style;
 use super::summary::{path, pools, seconds, server, tally};
 use super::suspects::{suspects, unoffered};
 use super::waivers::{idle, raised};
 use crate::claims::ClaimId;
 use crate::config::Profile;
+use crate::method::FixtureKey;
 use crate::plan::CheckId;
 use crate::record::{CheckView, Exit, RunView, exit};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
-use crate::way::FixtureKey;
 
 /// Columns of the longest verdict, `limitation-lifted`, and of the gap after it.
 pub(super) const VERDICT: usize = 19;
@@ -132,9 +132,9 @@ impl Page {
         self.field(0, "server", &server(view.facts.as_ref()));
         let pools = view.facts.as_ref().map(pools).unwrap_or_default();
         self.field(0, "pools", &pools.join(", "));
-        let looked_from = looked_from(view);
-        if !looked_from.is_empty() {
-            self.field(0, "looked from", &looked_from.join(", "));
+        let observed_from = observed_from(view);
+        if !observed_from.is_empty() {
+            self.field(0, "looked from", &observed_from.join(", "));
         }
     }
 

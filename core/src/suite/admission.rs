@@ -7,10 +7,10 @@ use serde_json::{Value as Json, json};
 
 use crate::document::{Decoder, Node, Value};
 use crate::facts::{Facts, Os};
-use crate::verdict::{Fate, SkipReason};
-use crate::way::{
-    AdmissionAsk, AdmissionExpect, Change, ContainerKind, Trouble, TroubleKind, Workload,
+use crate::method::{
+    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, Trouble, TroubleKind, Workload,
 };
+use crate::verdict::{Fate, SkipReason};
 
 /// Where something else is to be seen than a case expects.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +39,14 @@ pub enum Then {
     /// It is skipped, because.
     Skip(String),
     /// This is to be seen.
-    Expect(AdmissionExpect),
+    Expect(AdmissionExpectation),
 }
 
 /// What is to be seen on a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
     /// In place of what the case says.
-    pub instead: Option<AdmissionExpect>,
+    pub instead: Option<AdmissionExpectation>,
     /// What this rests on and the server did not say.
     pub presumed: Option<String>,
 }
@@ -114,8 +114,8 @@ impl Expected {
                         let detail = format!("{because}, if {presumed}");
                         Err(Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail)))
                     }
-                    (Then::Expect(expect), _) => Ok(Self {
-                        instead: Some(expect.clone()),
+                    (Then::Expect(expectation), _) => Ok(Self {
+                        instead: Some(expectation.clone()),
                         presumed,
                     }),
                 };
@@ -147,13 +147,13 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     });
     let on_since = fields.maybe(decoder, "on-since", read_version);
     let skip = fields.optional("skip");
-    let expect = fields.optional("expect");
+    let expectation = fields.optional("expect");
     fields.finish(decoder);
-    let then = match (skip, expect) {
+    let then = match (skip, expectation) {
         (Some(node), None) => decoder
             .text(node, "`skip`")
             .map(|text| Then::Skip(text.to_owned())),
-        (None, Some(node)) => read_expect(decoder, node).map(Then::Expect),
+        (None, Some(node)) => read_expectation(decoder, node).map(Then::Expect),
         (Some(_), Some(_)) | (None, None) => {
             let message = "an exception has either `skip` or `expect`";
             decoder.report(node, message, None);
@@ -186,7 +186,7 @@ fn read_version(decoder: &mut Decoder<'_>, node: &Node) -> Option<Version> {
 }
 
 /// Reads what is asked; the axes of the case fill in the rest.
-pub(super) fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionAsk> {
+pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionQuery> {
     let mut fields = decoder.fields(node, "an admission `ask`")?;
     let os = fields.optional("os");
     let os_name = fields.optional("os-name");
@@ -224,7 +224,7 @@ pub(super) fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admissi
             None
         }
     };
-    Some(AdmissionAsk {
+    Some(AdmissionQuery {
         os: os?,
         workload: Workload::Pod,
         container: ContainerKind::Container,
@@ -250,14 +250,17 @@ fn read_field(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     None
 }
 
-pub(super) fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
+pub(super) fn read_expectation(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<AdmissionExpectation> {
     let entry = decoder.tagged(node, "expectation", &["refused", "accepted", "dropped"])?;
     let mut fields = decoder.fields(&entry.node, "the expectation")?;
     if entry.key != "refused" {
         fields.finish(decoder);
         return Some(match entry.key.as_str() {
-            "accepted" => AdmissionExpect::Accepted,
-            _ => AdmissionExpect::Dropped,
+            "accepted" => AdmissionExpectation::Accepted,
+            _ => AdmissionExpectation::Dropped,
         });
     }
     let reason = fields.text(decoder, "reason");
@@ -267,7 +270,7 @@ pub(super) fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admi
         _ => read_field(decoder, node),
     });
     fields.finish(decoder);
-    Some(AdmissionExpect::Refused {
+    Some(AdmissionExpectation::Refused {
         reason: reason?,
         field: field?,
     })

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::admission::{Exception, read_exceptions};
+use super::assertion::read_test;
 use super::control::{Control, check_role, read_control, report_idle};
-use super::look::read_test;
 use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, Kind};
 use crate::document::{Decoder, Node};
-use crate::way::{FixtureName, Signature, SourceKind, Test};
+use crate::method::{FixtureName, Signature, SourceKind, Test};
 
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
@@ -154,15 +154,15 @@ fn check_axes(
         );
     }
     match test {
-        Test::Admission(look) => {
-            let of_container = look.ask.field.starts_with("container.");
+        Test::Admission(assertion) => {
+            let of_container = assertion.query.field.starts_with("container.");
             if of_container == over.containers.is_empty() {
                 refuse(
                     "the field and the axis `container` do not go together",
                     "a field that begins with `container.` needs the axis, no other takes it",
                 );
             }
-            if look.ask.value.is_some() && !over.values.is_empty() {
+            if assertion.query.value.is_some() && !over.values.is_empty() {
                 refuse(
                     "the field has a `value`, and the case an axis `value`, too",
                     "leave one out",
@@ -239,16 +239,16 @@ fn check_families<'c>(
         let test = control.test.as_ref().unwrap_or(test);
         sources.into_iter().map(move |source| (source, test))
     });
-    let looks: Vec<_> = own.chain(of_controls).collect();
+    let assertions: Vec<_> = own.chain(of_controls).collect();
     let of_one = |(source, test): &(SourceKind, &Test)| {
         *source == SourceKind::Outside || !test.traits().has_families
     };
-    if looks.iter().any(of_one) || !test.traits().has_families {
+    if assertions.iter().any(of_one) || !test.traits().has_families {
         let message = "what is looked at here is not there in each family of addresses";
         let hint = "remove `family` from `over`".to_owned();
         return decoder.report(node, message, Some(hint));
     }
-    let services = looks
+    let services = assertions
         .iter()
         .filter_map(|(source, test)| test.service_of(*source));
     let unserved: BTreeSet<_> = services
@@ -271,10 +271,10 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
     let mut names = BTreeSet::new();
     for (node, control) in controls {
         let Some(control) = control else { continue };
-        if control.name == OWN_LOOK || !names.insert(&control.name) {
+        if control.name == OWN_ASSERTION || !names.insert(&control.name) {
             let (message, hint) = match control.name.as_str() {
-                OWN_LOOK => (
-                    format!("`{OWN_LOOK}` is the name of the case's own look"),
+                OWN_ASSERTION => (
+                    format!("`{OWN_ASSERTION}` is the name of the case's own look"),
                     None,
                 ),
                 name => (
@@ -359,7 +359,7 @@ fn check_ledger(
 }
 
 /// The name of a case's own look in the record.
-const OWN_LOOK: &str = "look";
+const OWN_ASSERTION: &str = "test";
 
 /// A name is part of ids that people type.
 const LONGEST_NAME: usize = 60;

@@ -2,11 +2,11 @@
 
 use strum::IntoStaticStr;
 
+use super::assertion::read_test;
 use super::case::read_name;
-use super::look::read_test;
 use crate::document::{Decoder, Node};
+use crate::method::{AdmissionExpectation, Assertion, FixtureName, SourceKind, Target, Test};
 use crate::verdict::Role;
-use crate::way::{AdmissionExpect, FixtureName, Look, SourceKind, Target, Test};
 
 /// A look that must hold in the same round, so that the case's own look proves something.
 #[derive(Clone, Debug)]
@@ -27,15 +27,16 @@ pub struct Control {
 /// is outside, pings, datagrams, and port 80 of pods.
 fn is_of_any_system(control: &Test, case: &Test) -> bool {
     match (control, case) {
-        (Test::Http(own), Test::Http(case)) => match own.ask.target {
+        (Test::Http(own), Test::Http(case)) => match own.query.target {
             Target::Port80OnOtherNodes => {
                 let pods = [Target::Pods, Target::PodsOnOtherNodes];
-                case.ask.of == Some(FixtureName::WinWebserver) && pods.contains(&case.ask.target)
+                case.query.of == Some(FixtureName::WinWebserver)
+                    && pods.contains(&case.query.target)
             }
-            target => target.is_outside() && target == case.ask.target,
+            target => target.is_outside() && target == case.query.target,
         },
         (Test::Ping(own), Test::Ping(case)) => {
-            own.ask.target != Target::Nodes && own.ask.of.is_some() == case.ask.of.is_some()
+            own.query.target != Target::Nodes && own.query.of.is_some() == case.query.of.is_some()
         }
         (Test::Udp(_), Test::Udp(_)) => true,
         (_, _) => false,
@@ -84,20 +85,20 @@ pub enum Without {
 impl Without {
     /// The look of the control: accepted, where the case expects a refusal, and as the case does
     /// otherwise.
-    pub fn look(self, test: &Test) -> Test {
-        let Test::Admission(look) = test else {
+    pub fn assertion(self, test: &Test) -> Test {
+        let Test::Admission(assertion) = test else {
             return test.clone();
         };
-        let mut ask = look.ask.clone();
+        let mut query = assertion.query.clone();
         match self {
-            Self::Field => ask.value = None,
-            Self::Os => ask.os = None,
+            Self::Field => query.value = None,
+            Self::Os => query.os = None,
         }
-        let expect = match (self, &look.expect) {
-            (Self::Os, AdmissionExpect::Dropped) => AdmissionExpect::Dropped,
-            _ => AdmissionExpect::Accepted,
+        let expectation = match (self, &assertion.expectation) {
+            (Self::Os, AdmissionExpectation::Dropped) => AdmissionExpectation::Dropped,
+            _ => AdmissionExpectation::Accepted,
         };
-        Test::Admission(Look { ask, expect })
+        Test::Admission(Assertion { query, expectation })
     }
 }
 

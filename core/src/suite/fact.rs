@@ -6,39 +6,39 @@ use semver::VersionReq;
 
 use crate::document::{Decoder, Node, Value};
 use crate::facts::{Os, read_build};
-use crate::way::Look;
-use crate::way::fact::{
-    Fact, FactExpect, ImageRule, NodeLabel, Quantity, RuntimeRule, SkewRule, SupportRule,
+use crate::method::Assertion;
+use crate::method::fact::{
+    Fact, FactExpectation, ImageRule, NodeLabel, Quantity, RuntimeRule, SkewRule, SupportRule,
     TaintRule, Topic,
 };
 
 /// Reads topic and expectation; both are looked at, also when one is missing.
 pub(super) fn read_fact(
     decoder: &mut Decoder<'_>,
-    ask: Option<&Node>,
-    expect: Option<&Node>,
-) -> Option<Look<Fact>> {
-    let ask = ask.and_then(|node| read_ask(decoder, node));
-    let read = expect.and_then(|node| read_expect(decoder, node));
-    let (ask, (word, wanted)) = (ask?, read?);
-    let known = ask.expectations();
+    query: Option<&Node>,
+    expectation: Option<&Node>,
+) -> Option<Assertion<Fact>> {
+    let query = query.and_then(|node| read_query(decoder, node));
+    let read = expectation.and_then(|node| read_expectation(decoder, node));
+    let (query, (word, wanted)) = (query?, read?);
+    let known = query.expectations();
     if word != "told" && !known.contains(&word.as_str()) {
-        let message = format!("`{word}` is not to be seen of `{}`", ask.as_str());
+        let message = format!("`{word}` is not to be seen of `{}`", query.as_str());
         let hint = format!(
             "of `{}`: {}",
-            ask.as_str(),
+            query.as_str(),
             [known, &["told"]].concat().join(", ")
         );
-        decoder.report(expect?, message, Some(hint));
+        decoder.report(expectation?, message, Some(hint));
         return None;
     }
-    Some(Look {
-        ask,
-        expect: wanted?,
+    Some(Assertion {
+        query,
+        expectation: wanted?,
     })
 }
 
-fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
+fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
     let mut fields = decoder.fields(node, "a fact `ask`")?;
     let topic = fields.read(decoder, "topic", |decoder, node| {
         decoder.word(node, "topic", Topic::WORDS, Topic::parse)
@@ -63,32 +63,39 @@ fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
 }
 
 /// An expectation with its word, which stands also for one whose parameters are wrong.
-fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<(String, Option<FactExpect>)> {
-    let entry = decoder.tagged(node, "expectation", &FactExpect::WORDS)?;
+fn read_expectation(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<(String, Option<FactExpectation>)> {
+    let entry = decoder.tagged(node, "expectation", &FactExpectation::WORDS)?;
     let node = &entry.node;
-    let expect = match entry.key.as_str() {
-        "told" => nothing(decoder, node, "`told`").map(|()| FactExpect::Told),
+    let expectation = match entry.key.as_str() {
+        "told" => nothing(decoder, node, "`told`").map(|()| FactExpectation::Told),
         "labels-agree" => read_labels(decoder, node),
-        "on" => decoder.member(node, "os", Os::ALL).map(FactExpect::On),
-        "at-least" => decoder.count(node, "`at-least`").map(FactExpect::AtLeast),
-        "supported" => rules(decoder, node, "`supported`", read_support).map(FactExpect::Supported),
-        "runtime" => rules(decoder, node, "`runtime`", read_runtime).map(FactExpect::Runtime),
-        "skew" => rules(decoder, node, "`skew`", read_skew).map(FactExpect::Skew),
-        "tainted" => rules(decoder, node, "`tainted`", read_taint).map(FactExpect::Tainted),
-        "reserved" => read_reserved(decoder, node),
-        "lowered" => texts(decoder, node, "`lowered`").map(FactExpect::Lowered),
-        "present" => nothing(decoder, node, "`present`").map(|()| FactExpect::Present),
-        "runs-on-build" => {
-            rules(decoder, node, "`runs-on-build`", read_image).map(FactExpect::RunsOnBuild)
+        "on" => decoder.member(node, "os", Os::ALL).map(FactExpectation::On),
+        "at-least" => decoder
+            .count(node, "`at-least`")
+            .map(FactExpectation::AtLeast),
+        "supported" => {
+            rules(decoder, node, "`supported`", read_support).map(FactExpectation::Supported)
         }
-        "ready" => nothing(decoder, node, "`ready`").map(|()| FactExpect::Ready),
+        "runtime" => rules(decoder, node, "`runtime`", read_runtime).map(FactExpectation::Runtime),
+        "skew" => rules(decoder, node, "`skew`", read_skew).map(FactExpectation::Skew),
+        "tainted" => rules(decoder, node, "`tainted`", read_taint).map(FactExpectation::Tainted),
+        "reserved" => read_reserved(decoder, node),
+        "lowered" => texts(decoder, node, "`lowered`").map(FactExpectation::Lowered),
+        "present" => nothing(decoder, node, "`present`").map(|()| FactExpectation::Present),
+        "runs-on-build" => {
+            rules(decoder, node, "`runs-on-build`", read_image).map(FactExpectation::RunsOnBuild)
+        }
+        "ready" => nothing(decoder, node, "`ready`").map(|()| FactExpectation::Ready),
         "vxlan" => read_vxlan(decoder, node),
         "family" => decoder
             .member(node, "family", &["ipv4", "ipv6"])
-            .map(|word| FactExpect::Family(word.to_owned())),
-        _ => nothing(decoder, node, "`none`").map(|()| FactExpect::None),
+            .map(|word| FactExpectation::Family(word.to_owned())),
+        _ => nothing(decoder, node, "`none`").map(|()| FactExpectation::None),
     };
-    Some((entry.key.clone(), expect))
+    Some((entry.key.clone(), expectation))
 }
 
 /// `{}`, of an expectation without parameters.
@@ -121,10 +128,10 @@ fn rules<'f, T>(
     decoder.each(node, what, read)
 }
 
-fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
+fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectation> {
     let read =
         |decoder: &mut Decoder<'_>, node: &Node| decoder.member(node, "label", NodeLabel::ALL);
-    rules(decoder, node, "`labels-agree`", read).map(FactExpect::LabelsAgree)
+    rules(decoder, node, "`labels-agree`", read).map(FactExpectation::LabelsAgree)
 }
 
 fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
@@ -198,7 +205,7 @@ fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintRule> {
     })
 }
 
-fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
+fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectation> {
     let Value::Map(entries) = &node.value else {
         decoder.fields(node, "`reserved`");
         return None;
@@ -223,7 +230,7 @@ fn read_reserved(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
         decoder.report(node, "`reserved` must not be empty", None);
         return None;
     }
-    wanted.map(FactExpect::Reserved)
+    wanted.map(FactExpectation::Reserved)
 }
 
 fn read_image(decoder: &mut Decoder<'_>, node: &Node) -> Option<ImageRule> {
@@ -237,12 +244,12 @@ fn read_image(decoder: &mut Decoder<'_>, node: &Node) -> Option<ImageRule> {
     })
 }
 
-fn read_vxlan(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
+fn read_vxlan(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpectation> {
     let mut fields = decoder.fields(node, "`vxlan`")?;
     let vni = fields.count(decoder, "vni");
     let port = fields.count(decoder, "port");
     fields.finish(decoder);
-    Some(FactExpect::Vxlan {
+    Some(FactExpectation::Vxlan {
         vni: vni?.into(),
         port: port?,
     })

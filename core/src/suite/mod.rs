@@ -1,10 +1,10 @@
 //! Suites: the claims, the ledger of limitations and the cases, from YAML.
 
 mod admission;
+mod assertion;
 mod case;
 mod control;
 mod fact;
-mod look;
 mod over;
 mod placement;
 mod read;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::admission::read_values;
 use crate::document::{Decoder, Fields, Node, Value};
 use crate::facts::{Facts, Known, PoolName, WindowsBuild};
+use crate::method::{ContainerKind, SourceKind, Trouble, TroubleKind, Workload};
 use crate::verdict::{Fate, SkipReason};
-use crate::way::{ContainerKind, SourceKind, Trouble, TroubleKind, Workload};
 
 /// The axes of a case.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

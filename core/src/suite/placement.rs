@@ -1,27 +1,34 @@
 //! Looks at where pods are put, from YAML.
 
 use crate::document::{Decoder, Node};
-use crate::way::{
-    Ground, Hindrance, PlacedPod, PlacementAsk, PlacementExpect, PreemptionAsk, PreemptionExpect,
+use crate::method::{
+    Ground, Hindrance, PlacedPod, PlacementExpectation, PlacementQuery, PreemptionExpectation,
+    PreemptionQuery,
 };
 
-pub(super) fn read_placement_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementAsk> {
+pub(super) fn read_placement_query(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<PlacementQuery> {
     let mut fields = decoder.fields(node, "a placement `ask`")?;
     let pod = fields.read(decoder, "pod", |decoder, node| {
         decoder.member(node, "pod", PlacedPod::ALL)
     });
     fields.finish(decoder);
-    Some(PlacementAsk { pod: pod? })
+    Some(PlacementQuery { pod: pod? })
 }
 
-pub(super) fn read_placement(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementExpect> {
+pub(super) fn read_placement(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<PlacementExpectation> {
     let entry = decoder.tagged(node, "expectation", &["placed", "pending", "starts"])?;
     let (what, key) = match entry.key.as_str() {
         "placed" => ("`placed`", "on"),
         "pending" => ("`pending`", "by"),
         _ => {
             decoder.fields(&entry.node, "`starts`")?.finish(decoder);
-            return Some(PlacementExpect::Starts);
+            return Some(PlacementExpectation::Starts);
         }
     };
     let mut fields = decoder.fields(&entry.node, what)?;
@@ -30,20 +37,26 @@ pub(super) fn read_placement(decoder: &mut Decoder<'_>, node: &Node) -> Option<P
     let value = value?;
     if key == "on" {
         let ground = decoder.member(value, "ground", Ground::ALL);
-        ground.map(PlacementExpect::Placed)
+        ground.map(PlacementExpectation::Placed)
     } else {
         let by = decoder.member(value, "hindrance", &Hindrance::EXPECTED);
-        by.map(PlacementExpect::Pending)
+        by.map(PlacementExpectation::Pending)
     }
 }
 
-pub(super) fn read_preemption_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PreemptionAsk> {
+pub(super) fn read_preemption_query(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<PreemptionQuery> {
     decoder.fields(node, "a preemption `ask`")?.finish(decoder);
-    Some(PreemptionAsk)
+    Some(PreemptionQuery)
 }
 
-pub(super) fn read_preemption(decoder: &mut Decoder<'_>, node: &Node) -> Option<PreemptionExpect> {
+pub(super) fn read_preemption(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<PreemptionExpectation> {
     let entry = decoder.tagged(node, "expectation", &["preempts"])?;
     decoder.fields(&entry.node, "`preempts`")?.finish(decoder);
-    Some(PreemptionExpect::Preempts)
+    Some(PreemptionExpectation::Preempts)
 }

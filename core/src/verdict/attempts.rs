@@ -162,7 +162,7 @@ impl Repeated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way::{Trouble, TroubleKind};
+    use crate::method::{Trouble, TroubleKind};
     use std::collections::BTreeSet;
 
     fn folded(all: impl IntoIterator<Item = Conclusion>) -> Repeated {

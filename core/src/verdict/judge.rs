@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::claims::Kind;
+use crate::method::{Comparison, Difference, FixtureKey, Trouble, TroubleKind};
 use crate::text::printable;
-use crate::way::{Comparison, Difference, FixtureKey, Trouble, TroubleKind};
 
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -181,7 +181,7 @@ impl fmt::Display for SkipReason {
 }
 
 /// What one look gave: a comparison, or why there is none.
-pub type Looked<'l> = Result<&'l Comparison, &'l Trouble>;
+pub type Observed<'l> = Result<&'l Comparison, &'l Trouble>;
 
 /// Whether a limitation's ledger entry covers this cluster.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -219,13 +219,13 @@ pub struct Controlled<'l> {
     pub name: &'l str,
     /// What it says where it does not hold.
     pub role: Role,
-    pub looked: Looked<'l>,
+    pub observed: Observed<'l>,
 }
 
 impl<'l> Controlled<'l> {
     /// What was seen where it does not work for the other operating system either.
     fn fails_there_too(&self) -> Option<&'l Difference> {
-        match (self.role, self.looked) {
+        match (self.role, self.observed) {
             (
                 Role::OtherOs,
                 Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)),
@@ -243,7 +243,7 @@ impl<'l> Controlled<'l> {
 /// system as well is skipped.
 pub fn judge(
     kind: Kind,
-    looked: Looked<'_>,
+    observed: Observed<'_>,
     controls: &[Controlled<'_>],
     scope: &Scope,
 ) -> Verdict {
@@ -252,13 +252,13 @@ pub fn judge(
         (Kind::Limitation, Scope::AsCapability) => Kind::Capability,
         (kind, Scope::Within | Scope::AsCapability) => kind,
     };
-    let works = match (kind, looked) {
+    let works = match (kind, observed) {
         (Kind::Limitation, Ok(Refuted(_))) => true,
         (Kind::Limitation, _) => false,
-        (_, looked) => looked.is_ok_and(Comparison::holds),
+        (_, observed) => observed.is_ok_and(Comparison::holds),
     };
     let fails_for_all = !works && controls.iter().any(|one| one.fails_there_too().is_some());
-    let is_amiss = |one: &Controlled<'_>| match (one.role, one.looked) {
+    let is_amiss = |one: &Controlled<'_>| match (one.role, one.observed) {
         (_, Ok(Holds(_))) => false,
         (Role::SamePath, _) => true,
         // There is none, such as no second node: a limitation alone goes not without
@@ -267,7 +267,7 @@ pub fn judge(
         (Role::OtherOs, _) => !works,
     };
     let is_proven = !controls.iter().any(is_amiss);
-    match (kind, looked) {
+    match (kind, observed) {
         (_, Err(_)) => Verdict::Broken,
         (_, Ok(Inapplicable(_))) => Verdict::Skip,
         (Kind::Evidence, Ok(Holds(_) | Refuted(_) | Otherwise(_))) => Verdict::Recorded,
@@ -332,8 +332,8 @@ impl Because {
 }
 
 /// What the verdict of a round rests on.
-pub fn because(verdict: Verdict, looked: Looked<'_>, controls: &[Controlled<'_>]) -> Because {
-    match looked {
+pub fn because(verdict: Verdict, observed: Observed<'_>, controls: &[Controlled<'_>]) -> Because {
+    match observed {
         Err(trouble) => Because::Trouble(trouble.clone()),
         Ok(Comparison::Inapplicable(because)) => Because::Skipped(SkipReason::Inapplicable {
             because: because.clone(),
@@ -367,7 +367,7 @@ pub fn because(verdict: Verdict, looked: Looked<'_>, controls: &[Controlled<'_>]
 /// What is wrong with a control, if anything is.
 fn control_amiss(control: &Controlled<'_>) -> Option<Because> {
     let name = control.name.to_owned();
-    match control.looked {
+    match control.observed {
         Ok(Comparison::Holds(_)) => None,
         Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)) => {
             Some(Because::Control {
@@ -393,7 +393,7 @@ fn control_amiss(control: &Controlled<'_>) -> Option<Because> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way::TroubleKind;
+    use crate::method::TroubleKind;
 
     fn difference() -> Difference {
         Difference {
@@ -412,7 +412,7 @@ mod tests {
         ]
     }
 
-    fn row(kind: Kind, controls: &[Looked<'_>], scope: &Scope) -> [Verdict; 5] {
+    fn row(kind: Kind, controls: &[Observed<'_>], scope: &Scope) -> [Verdict; 5] {
         let controls: Vec<_> = controls
             .iter()
             .map(|one| of(Role::SamePath, *one))
@@ -420,15 +420,19 @@ mod tests {
         row_beside(kind, &controls, scope)
     }
 
-    fn of(role: Role, looked: Looked<'_>) -> Controlled<'_> {
+    fn of(role: Role, observed: Observed<'_>) -> Controlled<'_> {
         let name = "control";
-        Controlled { name, role, looked }
+        Controlled {
+            name,
+            role,
+            observed,
+        }
     }
 
     fn row_beside(kind: Kind, controls: &[Controlled<'_>], scope: &Scope) -> [Verdict; 5] {
         columns()
             .each_ref()
-            .map(|looked| judge(kind, looked.as_ref(), controls, scope))
+            .map(|observed| judge(kind, observed.as_ref(), controls, scope))
     }
 
     #[test]
@@ -489,7 +493,7 @@ mod tests {
         // What could not be told for want of the other system's answer says so
         let lost = Trouble::new(TroubleKind::ExecTransport, "cut");
         let control = Controlled {
-            looked: Err(&lost),
+            observed: Err(&lost),
             ..control
         };
         let why = because(Broken, Ok(&refuted), &[control]);
@@ -559,9 +563,9 @@ mod tests {
             Comparison::Holds(difference()),
             Comparison::Refuted(difference()),
         );
-        let named = |name, looked| Controlled {
+        let named = |name, observed| Controlled {
             name,
-            ..of(Role::SamePath, looked)
+            ..of(Role::SamePath, observed)
         };
         let controls = [named("first", Ok(&holds)), named("second", Ok(&refuted))];
         let named = because(Verdict::Broken, Ok(&holds), &controls);

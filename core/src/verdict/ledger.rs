@@ -10,7 +10,7 @@ use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, parse};
 use crate::facts::{CniMode, Facts, Known, WindowsBuild, read_build};
-use crate::way::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
+use crate::method::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]

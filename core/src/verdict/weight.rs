@@ -35,8 +35,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::method::{Trouble, TroubleKind};
     use crate::verdict::Because;
-    use crate::way::{Trouble, TroubleKind};
 
     fn row(profile: Profile, flaky: bool) -> Vec<Weight> {
         let weight = |&verdict: &Verdict| {

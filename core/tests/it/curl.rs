@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use winconform_core::command::{self, Curl, HttpSession, Token};
 use winconform_core::facts::Os;
-use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, curl};
+use winconform_core::method::{ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, curl};
 
 /// The paths of curls, written as PATH is; `ci/windows-programs/curl` builds and names them.
 const CURLS: &str = "WINCONFORM_TEST_CURLS";

@@ -9,14 +9,14 @@ use serde_json::{Value as Json, json};
 use winconform_core::claims::Kind;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, PoolName, WindowsBuild};
+use winconform_core::method::fact::{Observed, ObservedPulls};
+use winconform_core::method::{
+    Bound, Fact, FactExpectation, FactObservation, Method, Reply, Request, Standing, Topic, Trouble,
+};
 use winconform_core::plan::{Fate, plan};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict::{self, Broken, Pass, Recorded, Skip};
 use winconform_core::verdict::judge;
-use winconform_core::way::fact::{PullsSeen, Saw};
-use winconform_core::way::{
-    Bound, Fact, FactExpect, FactSeen, Reply, Request, Standing, Topic, Trouble, Way,
-};
 
 use crate::claims::project_suites;
 use crate::rows::listed;
@@ -157,7 +157,7 @@ fn an_unread_cluster_passes_nothing() {
 }
 
 /// What is seen of a topic by a look at a pool, or at the cluster.
-fn seen(topic: &Topic, facts: &Facts, pool: Option<&PoolName>) -> Result<FactSeen, Trouble> {
+fn seen(topic: &Topic, facts: &Facts, pool: Option<&PoolName>) -> Result<FactObservation, Trouble> {
     let standing = Standing::default();
     let at = Bound {
         pool,
@@ -172,7 +172,7 @@ fn told(topic: &Topic, facts: &Facts) -> [bool; 2] {
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
     [None, Some(&pool)].map(|pool| {
         let seen = seen(topic, facts, pool);
-        seen.is_ok_and(|seen| Fact::compare(&FactExpect::Told, &seen).is_ok())
+        seen.is_ok_and(|seen| Fact::compare(&FactExpectation::Told, &seen).is_ok())
     })
 }
 
@@ -203,11 +203,12 @@ fn a_topic_is_told_by_its_own_facts_and_by_no_others() {
 
 #[test]
 fn usable_nodes_are_counted_by_their_system() {
-    let Ok(FactSeen::Subjects(subjects)) = seen(&Topic::UsableNodes, &healthy(), None) else {
+    let Ok(FactObservation::Subjects(subjects)) = seen(&Topic::UsableNodes, &healthy(), None)
+    else {
         panic!("told")
     };
     let counts: Vec<_> = subjects.iter().map(|one| (&*one.name, &one.saw)).collect();
-    let [linux, windows] = [2, 3].map(|all| Saw::Nodes {
+    let [linux, windows] = [2, 3].map(|all| Observed::Nodes {
         usable: all,
         of: all,
     });
@@ -220,18 +221,18 @@ fn a_pull_is_told_of_the_node_it_was_to() {
     let facts = with(&[("pulls".to_owned(), pull)].into());
     let topic = Topic::Images(vec!["windows/servercore".to_owned()]);
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
-    let Ok(FactSeen::Subjects(subjects)) = seen(&topic, &facts, Some(&pool)) else {
+    let Ok(FactObservation::Subjects(subjects)) = seen(&topic, &facts, Some(&pool)) else {
         panic!("told")
     };
     let pulls = subjects.iter().map(|one| match &one.saw {
-        Saw::Images { pulls, .. } => (&*one.name, pulls.clone()),
+        Observed::Images { pulls, .. } => (&*one.name, pulls.clone()),
         other => panic!("{other}"),
     });
     let took = |pulls: &[(&str, u64)]| {
         let pulls = pulls
             .iter()
             .map(|(image, took)| ((*image).to_owned(), *took));
-        PullsSeen::Took(pulls.collect())
+        ObservedPulls::Took(pulls.collect())
     };
     assert_eq!(
         pulls.collect::<Vec<_>>(),
@@ -263,7 +264,7 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
         let test = match &check.fate {
             Fate::Skip(reason) => return (check.kind, Skip, json!(reason)),
             Fate::Broken(trouble) => return (check.kind, Broken, json!(trouble)),
-            Fate::Look => &check.looks[0].test,
+            Fate::Observe => &check.assertions[0].test,
         };
         assert_eq!(test.request(&at), Ok(Request::Facts));
         let taken = test.take(&at, &Reply::Facts(Arc::new(facts.clone())));

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use winconform_core::claims::Kind;
 use winconform_core::facts::{Facts, Known, Os};
+use winconform_core::method::{HttpReply, Reply, Served, StandingFixture, Trouble, TroubleKind};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
     CheckView, Event, Exit, Line, RecordError, ResumeError, SCHEMA, Started, Tally, TornDown, exit,
     read, to_line,
 };
 use winconform_core::verdict::{Scope, Verdict};
-use winconform_core::way::{HttpReply, Reply, Served, StandingFixture, Trouble, TroubleKind};
 
 use crate::runs::{self, Recorder, at, facts, planned, saw};
 
@@ -132,7 +132,7 @@ fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
 }
 
 #[test]
-fn what_tells_nothing_of_the_cluster_is_looked_at_again() {
+fn what_tells_nothing_of_the_cluster_is_observed_again() {
     let view = runs::recorded("every-verdict").view();
     let settled: BTreeSet<_> = view.settled().map(|check| &check.planned.id).collect();
     for check in view.checks.values() {
@@ -356,7 +356,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
         scope: Scope::Within,
         reads: BTreeSet::new(),
         fate: view.planned.fate.clone(),
-        looks: Vec::new(),
+        assertions: Vec::new(),
     };
     Selected {
         plan: Plan {

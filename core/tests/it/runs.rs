@@ -6,12 +6,12 @@ use jiff::{SignedDuration, Timestamp};
 use winconform_core::claims::{ClaimId, Kind, Pattern};
 use winconform_core::config::{Profile, Waiver};
 use winconform_core::facts::{Facts, PoolName, WindowsBuild};
+use winconform_core::method::{Difference, FixtureKey, FixtureName, SourceKind, Trouble};
 use winconform_core::plan::{CheckId, Fate, Point, Unoffered};
 use winconform_core::record::{
     Ended, Event, Exit, FixtureOutcome, Line, PlannedCheck, RunView, SCHEMA, Started, read, to_line,
 };
 use winconform_core::verdict::{Because, Conclusion, Verdict};
-use winconform_core::way::{Difference, FixtureKey, FixtureName, SourceKind, Trouble};
 
 /// Between two lines.
 const STEP: SignedDuration = SignedDuration::from_millis(500);
@@ -138,7 +138,7 @@ pub(crate) fn planned(claim: &str, kind: Kind, point: Point, title: &str) -> Pla
         title: title.to_owned(),
         hint: format!("Look at what `{title}` rests on."),
         point,
-        fate: Fate::Look,
+        fate: Fate::Observe,
     }
 }
 

@@ -43,7 +43,7 @@ fn the_critical_path_is_told_beside_the_tear_down() {
 }
 
 #[test]
-fn of_nodes_that_are_each_looked_from_it_tells_which_and_how_many() {
+fn of_nodes_that_are_each_observed_from_it_tells_which_and_how_many() {
     let view = runs::recorded("from-each-node").view();
     let text = rendered(&view, 100);
     let lines: Vec<_> = text.lines().map(str::trim).collect();
@@ -180,7 +180,7 @@ fn progress_tells_what_matters_on_one_line() {
 
 #[test]
 fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
-    use winconform_core::way::{FixtureName, Trouble, TroubleKind};
+    use winconform_core::method::{FixtureName, Trouble, TroubleKind};
     let told = |name, kind| {
         let mut recorder = runs::Recorder::started();
         recorder
@@ -226,7 +226,7 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
 
 #[test]
 fn fixtures_blamed_in_a_circle_are_still_told() {
-    use winconform_core::way::{FixtureName, Trouble, TroubleKind};
+    use winconform_core::method::{FixtureName, Trouble, TroubleKind};
     let needs = |name| {
         let detail = format!("{} does not stand", runs::fixture(name));
         Trouble::new(TroubleKind::FixtureFailed, detail)

@@ -2,11 +2,11 @@
 
 use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Profile, Waiver};
+use winconform_core::method::{Trouble, TroubleKind};
 use winconform_core::record::{Event, Exit, RunView, SIGNAL, Started, Tally, exit, read};
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{json, junit};
 use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
-use winconform_core::way::{Trouble, TroubleKind};
 
 use crate::runs::{self, Recorder, conclusion, ended, planned, saw, waiver};
 

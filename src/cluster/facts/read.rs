@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 use winconform_core::facts::Known;
+use winconform_core::method::{ApiReply, ApiRequest, Trouble};
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble};
 
 use crate::cluster::status::word;
 use crate::transport::{Api, encode};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use winconform_core::facts::{PullFact, WorkloadsFact};
-use winconform_core::way::fact::Quantity;
+use winconform_core::method::fact::Quantity;
 
 use super::read::{Unread, fold, items, path_of};
 use crate::cluster::labels;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ordered_watch as watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::{Keeper, Mark, holder, refused};
 use crate::transport::{Hold, pause};

@@ -3,7 +3,7 @@
 use winconform_core::plan::Fate;
 use winconform_core::verdict::{Because, SkipReason, Verdict, is_unconfirmed};
 
-use super::super::command::{Command, LookIx, LookOutcome};
+use super::super::command::{AssertionIx, AssertionOutcome, Command};
 use super::super::progress::Stage;
 use super::super::repeat::Repeat;
 use super::{Dispatcher, FixtureState};
@@ -12,7 +12,7 @@ use super::{Dispatcher, FixtureState};
 const TO_CONFIRM: u32 = 4;
 
 impl Dispatcher {
-    pub(super) fn judge_round(&mut self, index: usize, brought: Vec<LookOutcome>) {
+    pub(super) fn judge_round(&mut self, index: usize, brought: Vec<AssertionOutcome>) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
         if !state.controls_again {
@@ -27,13 +27,13 @@ impl Dispatcher {
             && let Some(own) = brought.first()
         {
             state.begin_controls_again(own.clone());
-            self.queue_looks(index, 1);
+            self.queue_assertions(index, 1);
         } else if let Some(own) = brought.first()
             && state.is_to_be_confirmed(verdict)
         {
-            let ix = LookIx {
+            let ix = AssertionIx {
                 check: index,
-                look: 0,
+                assertion: 0,
             };
             self.commands.push(Command::Confirm(ix, own.clone()));
             state.stage = Stage::Confirming(brought);
@@ -43,7 +43,7 @@ impl Dispatcher {
     }
 
     /// Takes what became of an attempt that would be held against the cluster.
-    pub(super) fn confirmed(&mut self, ix: LookIx, outcome: LookOutcome) {
+    pub(super) fn confirmed(&mut self, ix: AssertionIx, outcome: AssertionOutcome) {
         let Some(state) = self.checks.get_mut(ix.check) else {
             return;
         };
@@ -53,16 +53,16 @@ impl Dispatcher {
         let mut brought = std::mem::take(brought);
         if state.began.is_none() {
             // What it looked at is made anew
-            state.stage = Stage::Due(self.now + self.durations.look_again);
+            state.stage = Stage::Due(self.now + self.durations.observe_again);
             return;
         }
-        if let Some(own) = brought.get_mut(ix.look) {
+        if let Some(own) = brought.get_mut(ix.assertion) {
             *own = outcome;
         }
         self.end_attempt(ix.check, brought);
     }
 
-    pub(super) fn end_attempt(&mut self, index: usize, brought: Vec<LookOutcome>) {
+    pub(super) fn end_attempt(&mut self, index: usize, brought: Vec<AssertionOutcome>) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
         // Who is not allowed to look is not allowed a moment later
@@ -87,7 +87,7 @@ impl Dispatcher {
         } else {
             state.rounds = 0;
             state.apart.next_attempt();
-            state.stage = Stage::Due(self.now + self.durations.look_again);
+            state.stage = Stage::Due(self.now + self.durations.observe_again);
         }
     }
 
@@ -113,7 +113,7 @@ impl Dispatcher {
     pub(super) fn conclude_by_fate(&mut self) {
         for index in 0..self.checks.len() {
             let attempt = match &self.checks[index].check.fate {
-                Fate::Look => continue,
+                Fate::Observe => continue,
                 Fate::Skip(reason) => (Verdict::Skip, Because::Skipped(reason.clone())),
                 Fate::Broken(trouble) => (Verdict::Broken, Because::Trouble(trouble.clone())),
             };

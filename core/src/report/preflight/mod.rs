@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use jiff::SignedDuration;
 
 use crate::facts::Facts;
+use crate::method::TroubleKind;
 use crate::plan::{Access, Answer, Check, Fate, Plan, Purpose, Uses};
-use crate::way::TroubleKind;
 
 /// Minor versions of Kubernetes 1 that the expectations were written for.
 pub const EXPECTED: RangeInclusive<u64> = 24..=38;
@@ -93,7 +93,7 @@ impl Preflight {
                 Purpose::Removal => lack.leaves = true,
                 Purpose::Lease => lack.lease = true,
                 Purpose::Silence => lack.silence = true,
-                Purpose::Look | Purpose::Fixture(_) | Purpose::Diagnosis => {}
+                Purpose::Observe | Purpose::Fixture(_) | Purpose::Diagnosis => {}
             }
         }
         for check in &self.plan.checks {
@@ -126,7 +126,7 @@ impl Preflight {
             Fate::Skip(reason) => Prospect::Skipped(reason.to_string()),
             _ if costed => Prospect::Forbidden,
             Fate::Broken(trouble) => Prospect::Broken(trouble.to_string()),
-            Fate::Look => Prospect::Run,
+            Fate::Observe => Prospect::Run,
         }
     }
 
@@ -142,7 +142,7 @@ static NOT_ASKED: Answer = Answer::Unknown(String::new());
 /// Whether a lack of permission could be why a check is not told.
 fn can_be_costed(check: &Check) -> bool {
     match &check.fate {
-        Fate::Look => true,
+        Fate::Observe => true,
         Fate::Skip(_) => false,
         Fate::Broken(trouble) => trouble.kind == TroubleKind::Forbidden,
     }

@@ -1,0 +1,481 @@
+//! From facts to what was seen of one topic.
+
+use std::collections::BTreeMap;
+
+use super::quantity::Quantity;
+use super::seen::{
+    FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedPulls,
+    ObservedResource, Subject, os_word,
+};
+use super::topic::Topic;
+use super::version::numbers;
+use crate::facts::{CniMode, DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
+use crate::method::{Bound, Trouble, TroubleKind};
+use crate::text::printable;
+
+/// What the facts show of a topic; what is not known is trouble, never a default.
+pub(super) fn read(
+    topic: &Topic,
+    at: &Bound<'_>,
+    facts: &Facts,
+) -> Result<FactObservation, Trouble> {
+    match topic {
+        Topic::ControlPlane => control_plane(facts),
+        Topic::UsableNodes => usable_nodes(facts),
+        Topic::Cni => {
+            let cni = needed("cni", &facts.cni)?;
+            Ok(cluster(Observed::Cni(cni.clone())))
+        }
+        Topic::Vxlan => vxlan(facts),
+        Topic::KubeProxy => {
+            let proxy = needed("kube-proxy", &facts.kube_proxy)?;
+            Ok(cluster(Observed::KubeProxy(proxy.clone())))
+        }
+        Topic::Dns => dns(facts),
+        Topic::IpFamilies => ip_families(facts),
+        Topic::PodsWithoutOs => lacking(facts, |workloads| {
+            (workloads.without_os_count, &workloads.without_os)
+        }),
+        Topic::PodsWithoutRequests => lacking(facts, |workloads| {
+            (
+                workloads.without_requests_count,
+                &workloads.without_requests,
+            )
+        }),
+        Topic::Labels
+        | Topic::Builds
+        | Topic::Runtimes
+        | Topic::Kubelets
+        | Topic::Taints
+        | Topic::Resources
+        | Topic::MemoryPressure
+        | Topic::ProblemDetectors
+        | Topic::Images(_)
+        | Topic::Provisioning
+        | Topic::Kernels => of_nodes(topic, at, facts).map(FactObservation::Subjects),
+        Topic::Readiness => {
+            let mut subjects = of_nodes(topic, at, facts)?;
+            // They are of no pool
+            if at.pool.is_none() {
+                match needed("silent-nodes", &facts.silent_nodes) {
+                    Ok(silent) => subjects.extend(silent.iter().map(|name| silent_node(name))),
+                    Err(trouble) => subjects.push(Subject {
+                        name: String::new(),
+                        saw: Observed::Untold(trouble.detail),
+                    }),
+                }
+            }
+            Ok(FactObservation::Subjects(subjects))
+        }
+    }
+}
+
+fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>, Trouble> {
+    let subjects = nodes(at, facts)?.into_iter().map(|node| {
+        let saw = match of_node(topic, node, facts) {
+            Ok(saw) => saw,
+            // Others may tell enough
+            Err(Lack::OfNode(because)) => Observed::Untold(because),
+            Err(Lack::OfCluster(trouble)) => return Err(trouble),
+        };
+        let name = node.name.clone();
+        Ok(Subject { name, saw })
+    });
+    subjects.collect()
+}
+
+/// Why a node's part of a topic cannot be told.
+enum Lack {
+    /// The node does not say it in a form that is known.
+    OfNode(String),
+    /// A fact that every node is held against is not known.
+    OfCluster(Trouble),
+}
+
+impl From<Trouble> for Lack {
+    fn from(trouble: Trouble) -> Self {
+        Self::OfCluster(trouble)
+    }
+}
+
+/// A node whose kubelet has not reported is not Ready, whatever its conditions are set to.
+fn silent_node(name: &str) -> Subject {
+    Subject {
+        name: name.to_owned(),
+        saw: Observed::Ready {
+            status: None,
+            reason: "it does not say what it runs".to_owned(),
+        },
+    }
+}
+
+fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T, Trouble> {
+    match fact {
+        Known::Fact { value, .. } => Ok(value),
+        Known::Unknown { because } => Err(unread(name, because)),
+    }
+}
+
+fn unread(name: &str, because: &str) -> Trouble {
+    // As the collection of facts spells a refusal
+    let kind = match because.contains("status 403") {
+        true => TroubleKind::Forbidden,
+        false => TroubleKind::FactUnknown,
+    };
+    Trouble::new(kind, format!("{name}: {because}"))
+}
+
+fn unknown(detail: impl Into<String>) -> Trouble {
+    Trouble::new(TroubleKind::FactUnknown, detail)
+}
+
+fn cluster(saw: Observed) -> FactObservation {
+    let name = String::new();
+    FactObservation::Subjects(vec![Subject { name, saw }])
+}
+
+/// The nodes of the point's pool, or all; never none.
+fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let in_pool =
+        |node: &&NodeFact| at.pool.is_none() || node.os == Os::Windows && node.build == at.build;
+    let nodes: Vec<_> = nodes.iter().filter(in_pool).collect();
+    match (nodes.is_empty(), at.pool) {
+        (false, _) => Ok(nodes),
+        (true, Some(_)) => Err(unknown("the pool has no nodes any more")),
+        (true, None) => Err(unknown("the cluster has no nodes")),
+    }
+}
+
+fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, Lack> {
+    let details = &node.details;
+    Ok(match topic {
+        Topic::Labels => Observed::Labels(labels(node)),
+        Topic::Builds => Observed::Build {
+            build: node
+                .build
+                .ok_or_else(|| untold("kernelVersion", &details.kernel))?,
+            kubernetes: server(facts)?,
+        },
+        Topic::Runtimes => {
+            let version = details.runtime.split_once("://");
+            if version.is_none_or(|(_, version)| numbers(version).is_none()) {
+                return Err(untold("containerRuntimeVersion", &details.runtime));
+            }
+            Observed::Runtime {
+                runtime: details.runtime.clone(),
+                kubelet: details.kubelet.clone(),
+            }
+        }
+        Topic::Kubelets => Observed::Kubelet {
+            kubelet: kubelet(node)?,
+            server: server(facts)?,
+        },
+        Topic::Taints => Observed::Taints(details.all_taints.iter().map(spelled).collect()),
+        Topic::Resources => Observed::Resources(resources(node)?),
+        Topic::MemoryPressure => Observed::MemoryPressure {
+            status: details
+                .condition("MemoryPressure")
+                .map(|condition| condition.status.clone()),
+            kubelet: details.kubelet.clone(),
+        },
+        Topic::ProblemDetectors => {
+            let detectors = &needed("workloads", &facts.workloads)?.problem_detectors;
+            let here = detectors.iter().filter(|(_, on)| *on == node.name);
+            Observed::Detectors(here.map(|(pod, _)| pod.clone()).collect())
+        }
+        Topic::Images(names) => images(names, node, facts),
+        Topic::Provisioning => {
+            let ready = details.condition("Ready").filter(|c| c.status == "True");
+            let times = ready.map(|condition| (details.created, condition.since));
+            Observed::Provisioned(match times {
+                None => None,
+                Some((Some(created), Some(since))) => Some(since.duration_since(created).as_secs()),
+                Some((None, _) | (_, None)) => {
+                    return Err(untold("creation or since when it is Ready", ""));
+                }
+            })
+        }
+        Topic::Readiness => {
+            let ready = details.condition("Ready");
+            Observed::Ready {
+                status: ready.map(|condition| condition.status.clone()),
+                reason: ready.map_or(String::new(), |condition| condition.reason.clone()),
+            }
+        }
+        Topic::Kernels => match details.kernel.as_str() {
+            "" => return Err(untold("kernelVersion", "")),
+            version => Observed::Kernel {
+                version: version.to_owned(),
+                os_image: details.os_image.clone(),
+            },
+        },
+        // Not about single nodes
+        Topic::ControlPlane
+        | Topic::UsableNodes
+        | Topic::Cni
+        | Topic::Vxlan
+        | Topic::KubeProxy
+        | Topic::Dns
+        | Topic::IpFamilies
+        | Topic::PodsWithoutOs
+        | Topic::PodsWithoutRequests => return Err(unknown("no node tells it").into()),
+    })
+}
+
+/// Something that a node should say of itself, and does not in a form that is known.
+fn untold(what: &str, value: &str) -> Lack {
+    Lack::OfNode(format!("{what} is `{value}`, which tells nothing"))
+}
+
+fn kubelet(node: &NodeFact) -> Result<String, Lack> {
+    let version = &node.details.kubelet;
+    match numbers(version) {
+        Some(_) => Ok(version.clone()),
+        None => Err(untold("kubeletVersion", version)),
+    }
+}
+
+fn server(facts: &Facts) -> Result<String, Trouble> {
+    let version = needed("server", &facts.server)?;
+    match numbers(version) {
+        Some(_) => Ok(version.clone()),
+        None => Err(unknown(format!("the API server's version is `{version}`"))),
+    }
+}
+
+fn labels(node: &NodeFact) -> Vec<ObservedLabel> {
+    let seen = |label: NodeLabel| ObservedLabel {
+        label,
+        value: node.details.labels.get(label.as_str()).cloned(),
+        reported: match label {
+            NodeLabel::Os => os_word(node.os).to_owned(),
+            NodeLabel::Arch => node.details.arch.clone(),
+            NodeLabel::WindowsBuild => node.details.kernel.clone(),
+        },
+    };
+    let wanted = |label: &NodeLabel| node.os == Os::Windows || *label != NodeLabel::WindowsBuild;
+    NodeLabel::ALL
+        .iter()
+        .copied()
+        .filter(wanted)
+        .map(seen)
+        .collect()
+}
+
+/// A taint as `kubectl` spells it.
+fn spelled(taint: &serde_json::Value) -> String {
+    let text = |key: &str| taint[key].as_str().unwrap_or_default();
+    format!("{}={}:{}", text("key"), text("value"), text("effect"))
+}
+
+/// The resources that both capacity and allocatable tell of; memory is always one.
+fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack> {
+    let read = |name: &str, text: &str| {
+        Quantity::parse(text).ok_or_else(|| untold(&format!("its {name}"), text))
+    };
+    let mut seen = BTreeMap::new();
+    for (name, capacity) in &node.details.capacity {
+        let Some(allocatable) = node.details.allocatable.get(name) else {
+            continue;
+        };
+        let resource = ObservedResource {
+            capacity: read(name, capacity)?,
+            allocatable: read(name, allocatable)?,
+        };
+        seen.insert(name.clone(), resource);
+    }
+    match seen.contains_key("memory") {
+        true => Ok(seen),
+        false => Err(untold("its memory", "")),
+    }
+}
+
+fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Observed {
+    let wanted = |image: &str| names.iter().any(|name| is_of(image, name));
+    let listed = &node.details.images;
+    let found = listed.iter().filter(|image| wanted(image));
+    let pulls = match &facts.pulls {
+        Known::Unknown { because } => ObservedPulls::Untold(because.clone()),
+        Known::Fact { value, .. } => {
+            let here = value.iter().filter(|pull| pull.node == node.name);
+            let here = here.filter(|pull| wanted(&pull.image));
+            ObservedPulls::Took(here.map(|pull| (pull.image.clone(), pull.took)).collect())
+        }
+    };
+    Observed::Images {
+        build: node.build,
+        found: found.cloned().collect(),
+        listed: listed.len(),
+        pulls,
+    }
+}
+
+/// Whether an image's path holds these segments, one after the other, wherever it is kept.
+fn is_of(image: &str, name: &str) -> bool {
+    let path = image.split_once('@').map_or(image, |(path, _)| path);
+    let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let last = last.split_once(':').map_or(last, |(last, _)| last);
+    format!("/{folder}/{last}/").contains(&format!("/{name}/"))
+}
+
+fn control_plane(facts: &Facts) -> Result<FactObservation, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let of_control_plane = nodes.iter().filter(|node| node.details.control_plane);
+    let subjects: Vec<_> = of_control_plane
+        .map(|node| Subject {
+            name: node.name.clone(),
+            saw: Observed::Os(node.os),
+        })
+        .collect();
+    Ok(match subjects.is_empty() {
+        true => FactObservation::DoesNotArise(
+            "no node is labelled as one of the control plane, so its provider keeps it apart"
+                .to_owned(),
+        ),
+        false => FactObservation::Subjects(subjects),
+    })
+}
+
+fn usable_nodes(facts: &Facts) -> Result<FactObservation, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let of = |os: Os| {
+        let nodes = || nodes.iter().filter(|node| node.os == os);
+        Subject {
+            name: os_word(os).to_owned(),
+            saw: Observed::Nodes {
+                usable: nodes().filter(|node| node.usable).count(),
+                of: nodes().count(),
+            },
+        }
+    };
+    Ok(FactObservation::Subjects(vec![
+        of(Os::Linux),
+        of(Os::Windows),
+    ]))
+}
+
+fn vxlan(facts: &Facts) -> Result<FactObservation, Trouble> {
+    let Some(cni) = needed("cni", &facts.cni)? else {
+        let because = "no rule recognises the network plugin".to_owned();
+        return Ok(FactObservation::DoesNotArise(because));
+    };
+    match (cni.product.as_str(), &cni.vxlan, cni.unread.as_slice()) {
+        ("flannel", Some(vxlan), _) => Ok(cluster(Observed::Vxlan {
+            vni: vxlan.vni,
+            port: vxlan.port,
+        })),
+        ("flannel", None, unread @ [_, ..]) => Err(self::unread("cni", &unread.join("; "))),
+        ("flannel", None, []) if cni.mode == Some(CniMode::L2bridge) => Ok(
+            FactObservation::DoesNotArise("Flannel without VXLAN".to_owned()),
+        ),
+        ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
+        (other, _, _) => {
+            let because = format!("the network plugin is {}", printable(other));
+            Ok(FactObservation::DoesNotArise(because))
+        }
+    }
+}
+
+fn dns(facts: &Facts) -> Result<FactObservation, Trouble> {
+    let Some(dns) = needed("dns", &facts.dns)? else {
+        return Err(unknown(
+            "dns: no Service of the cluster's DNS is recognised",
+        ));
+    };
+    let nodes = needed("nodes", &facts.nodes)?;
+    let seen = |endpoint: &DnsEndpoint| {
+        let on = |node: &&NodeFact| endpoint.node.as_ref() == Some(&node.name);
+        ObservedEndpoint {
+            address: endpoint.address.clone(),
+            node: endpoint.node.clone(),
+            os: nodes.iter().find(on).map(|node| node.os),
+            ready: endpoint.ready,
+        }
+    };
+    let endpoints: Vec<_> = dns.endpoints.iter().map(seen).collect();
+    Ok(FactObservation::Subjects(vec![Subject {
+        name: dns.service.clone(),
+        saw: Observed::Endpoints(endpoints),
+    }]))
+}
+
+fn ip_families(facts: &Facts) -> Result<FactObservation, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let windows: Vec<_> = nodes.iter().filter(|node| node.os == Os::Windows).collect();
+    if windows.is_empty() {
+        let because = "the cluster has no Windows node".to_owned();
+        return Ok(FactObservation::DoesNotArise(because));
+    }
+    let families = &needed("workloads", &facts.workloads)?.windows_families;
+    let of_pods = families.iter().map(|(families, count)| Subject {
+        name: format!("{count} pods on Windows nodes"),
+        saw: Observed::Families(families.clone()),
+    });
+    let mut subjects: Vec<_> = of_pods.collect();
+    if subjects.is_empty() {
+        let with_cidrs = windows.iter().filter(|n| !n.details.pod_cidrs.is_empty());
+        subjects.extend(with_cidrs.map(|node| Subject {
+            name: format!("podCIDRs of {}", node.name),
+            saw: Observed::Families(families_of(&node.details.pod_cidrs)),
+        }));
+    }
+    Ok(match subjects.is_empty() {
+        true => FactObservation::DoesNotArise(
+            "no pod on a Windows node has an address, and no Windows node has podCIDRs".to_owned(),
+        ),
+        false => FactObservation::Subjects(subjects),
+    })
+}
+
+fn families_of(cidrs: &[String]) -> String {
+    let has = |wanted: bool| cidrs.iter().any(|cidr| cidr.contains(':') == wanted);
+    match (has(false), has(true)) {
+        (true, true) => "ipv4,ipv6",
+        (false, true) => "ipv6",
+        (true | false, false) => "ipv4",
+    }
+    .to_owned()
+}
+
+fn lacking(
+    facts: &Facts,
+    of: impl Fn(&WorkloadsFact) -> (u64, &Vec<String>),
+) -> Result<FactObservation, Trouble> {
+    let workloads = needed("workloads", &facts.workloads)?;
+    if workloads.windows_pods == 0 {
+        let because = "no pod runs on a Windows node".to_owned();
+        return Ok(FactObservation::DoesNotArise(because));
+    }
+    let (lacking, named) = of(workloads);
+    Ok(cluster(Observed::Lacking {
+        lacking,
+        of: workloads.windows_pods,
+        named: named.clone(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::rows;
+
+    const TABLES: &str = include_str!("read.yaml");
+
+    #[test]
+    fn images_are_known_by_whole_segments_of_their_path() {
+        for (image, name, is) in rows::<(String, String, bool)>(TABLES, "images") {
+            assert_eq!(is_of(&image, &name), is, "{image}");
+        }
+    }
+
+    #[test]
+    fn families_of_cidrs() {
+        let of = |cidrs: &[&str]| {
+            families_of(&cidrs.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["10.0.0.0/24"]), "ipv4");
+        assert_eq!(of(&["fd00::/64"]), "ipv6");
+        assert_eq!(of(&["fd00::/64", "10.0.0.0/24"]), "ipv4,ipv6");
+    }
+}

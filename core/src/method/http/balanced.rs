@@ -1,0 +1,36 @@
+//! The request to where a load balancer answers.
+
+use super::aims::Aims;
+use super::binding::Binding;
+use crate::method::exchange::Host;
+use crate::method::fixture::FixtureName;
+use crate::method::trouble::Trouble;
+use crate::text::printable;
+
+impl<'a> Binding<'_, 'a> {
+    /// Where a load balancer answers. From within, one that is not passed by says nothing of the
+    /// cluster: whether it lets those in that stand behind it is its own (AWS, "Network Load
+    /// Balancer troubleshooting": none without loopback).
+    pub(super) fn balancer(&self) -> Result<Aims<'a>, Trouble> {
+        let (_, port) = self.address()?;
+        let balancer = &self.at.fixture(FixtureName::LoadBalancer)?.balancer;
+        let lacks = || self.lacks("load balancer's address");
+        let balancer = balancer.as_ref().ok_or_else(lacks)?;
+        let within = self.at.from.is_none_or(|from| from.prober().is_some());
+        if within && !balancer.short_cut {
+            let at = printable(&balancer.at);
+            let absent = format!("from within, {at} is the load balancer's own matter");
+            return Ok(Aims {
+                absent: Some(absent),
+                ..Aims::of([])
+            });
+        }
+        let host = Host::parse(&balancer.at);
+        let host = host.ok_or_else(|| self.lacks("load balancer's address that is one"))?;
+        Ok(Aims::of([self.to(
+            format!("load balancer {host}"),
+            host,
+            port,
+        )]))
+    }
+}

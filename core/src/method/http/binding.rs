@@ -1,0 +1,240 @@
+//! A fixture about to be asked: its addresses, names and ports in the family that is looked at.
+
+use std::net::IpAddr;
+
+use super::aims::{Aim, Aims, unknown};
+use super::sample::sample;
+use crate::facts::{IpFamily, PoolName};
+use crate::method::exchange::{Host, HttpGet};
+use crate::method::fixture::FixtureName;
+use crate::method::place::{
+    Bound, Served, StandingFixture, StandingNode, StandingPod, assertions_alone,
+};
+use crate::method::trouble::{Trouble, TroubleKind};
+
+/// A fixture about to be asked.
+pub(super) struct Binding<'b, 'a> {
+    of: FixtureName,
+    pub(super) fixture: &'a StandingFixture,
+    pub(super) at: &'b Bound<'a>,
+}
+
+impl<'b, 'a> Binding<'b, 'a> {
+    /// A fixture that stands; of a second family each of its pods has an address, or none has.
+    pub(super) fn of(of: FixtureName, at: &'b Bound<'a>) -> Result<Self, Trouble> {
+        let fixture = at.fixture(of)?;
+        let binding = Self { of, fixture, at };
+        let lacks = |pod: &&StandingPod| at.of_family(&pod.addresses).is_none();
+        match (at.family, fixture.pods.iter().find(lacks)) {
+            (Some(family), Some(pod)) => {
+                let StandingPod { name, node, .. } = pod;
+                let what = format!("{family} address for pod {name} on {node}, as for others");
+                Err(binding.lacks(&what))
+            }
+            _ => Ok(binding),
+        }
+    }
+
+    pub(super) fn pods(&self, wanted: impl Fn(&StandingPod) -> bool) -> Result<Aims<'a>, Trouble> {
+        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
+        let pods = self.fixture.pods.iter();
+        let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
+            let address = self.at.of_family(&pod.addresses);
+            let address = address.ok_or_else(|| self.lacks("address of each pod"))?;
+            Ok(Aim {
+                get: self.get(Host::Address(address), port),
+                shown: format!("pod {} on {}", pod.name, pod.node),
+                by: std::slice::from_ref(pod),
+                says: None,
+            })
+        });
+        let each: Vec<_> = aims.collect::<Result<_, Trouble>>()?;
+        let absent = each.is_empty().then(|| {
+            let nodes: std::collections::BTreeSet<_> =
+                self.fixture.pods.iter().map(|pod| &*pod.node).collect();
+            let nodes: Vec<_> = nodes.into_iter().collect();
+            match (self.at.vantage(), self.fixture.pods.as_slice()) {
+                (Ok(here), [alone]) if here.name == alone.name => assertions_alone(self.of),
+                (here, _) => {
+                    let here = here.map_or("nowhere", |pod| &pod.node);
+                    let nodes = nodes.join(", ");
+                    format!(
+                        "it looks from node {here}, and the pods of {} are on {nodes}",
+                        self.of.as_str()
+                    )
+                }
+            }
+        });
+        Ok(Aims {
+            each,
+            all: Vec::new(),
+            absent,
+        })
+    }
+
+    /// Its pods on the node that is looked from.
+    pub(super) fn pods_here(&self) -> Result<Aims<'a>, Trouble> {
+        let here = &self.at.vantage()?.node;
+        self.pods(|pod| pod.node == *here)
+    }
+
+    /// Its Service, where one of its pods is on the node that is looked from.
+    pub(super) fn service_from_here(&self) -> Result<Aims<'a>, Trouble> {
+        match self.pods_here()?.absent {
+            Some(absent) => Ok(Aims::none(absent)),
+            None => Ok(Aims::of([self.service()?])),
+        }
+    }
+
+    pub(super) fn service(&self) -> Result<Aim<'a>, Trouble> {
+        let (address, port) = self.address()?;
+        let host = Host::Address(address);
+        Ok(self.to(format!("Service IP {host}"), host, port))
+    }
+
+    /// The Service by its name, with its namespace and `below` where that is given.
+    pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, Trouble> {
+        let (_, port) = self.address()?;
+        let name = self.served()?.name;
+        let name = name.ok_or_else(|| self.lacks("Service name"))?;
+        let name = match below {
+            None => name,
+            Some(below) => format!("{name}.{}{below}", self.at.standing.namespace),
+        };
+        Ok(self.to(name.clone(), Host::Name(name), port))
+    }
+
+    /// The Service without an address by its full name, on the port of the pods.
+    pub(super) fn headless(&self) -> Result<Aim<'a>, Trouble> {
+        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
+        let name = self.served()?.headless;
+        let name = name.ok_or_else(|| self.lacks("headless Service"))?;
+        let name = self.full(&name)?;
+        Ok(self.to(name.clone(), Host::Name(name), port))
+    }
+
+    /// The Service that stands for this one's name, by its full name.
+    pub(super) fn alias(&self) -> Result<Aim<'a>, Trouble> {
+        let (_, port) = self.address()?;
+        let alias = self.at.fixture(FixtureName::Alias)?;
+        let name = alias.name.as_ref();
+        let name = name.ok_or_else(|| self.lacks("alias"))?;
+        let name = self.full(name)?;
+        Ok(self.to(name.clone(), Host::Name(name), port))
+    }
+
+    /// The full name of a Service of the run.
+    fn full(&self, name: &str) -> Result<String, Trouble> {
+        let (namespace, domain) = (&self.at.standing.namespace, self.at.domain()?);
+        Ok(format!("{name}.{namespace}.svc.{domain}"))
+    }
+
+    pub(super) fn node_ports(
+        &self,
+        wanted: impl Fn(&StandingNode) -> bool,
+    ) -> Result<Aims<'a>, Trouble> {
+        let nodes = self.at.standing.nodes.iter();
+        let nodes = nodes
+            .filter(|node| wanted(node))
+            .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node));
+        let aims = sample(&self.at.standing.run, nodes)
+            .into_iter()
+            .filter_map(|node| self.node_port(node).transpose());
+        let each: Vec<_> = aims.collect::<Result<_, _>>()?;
+        match (each.is_empty(), self.at.family) {
+            (true, Some(family)) => Ok(Aims::none(format!(
+                "no node that forwards its NodePort has an {family} address"
+            ))),
+            (true, None) => {
+                let family = IpFamily::of(self.address()?.0);
+                Err(self.lacks(&format!("node with an address of its family, {family}")))
+            }
+            (false, _) => Ok(Aims::of(each)),
+        }
+    }
+
+    /// The node port at a node; `None` where the node has no address of the Service's family.
+    pub(super) fn node_port(&self, node: &StandingNode) -> Result<Option<Aim<'a>>, Trouble> {
+        let (service, _) = self.address()?;
+        if node.addresses.is_empty() {
+            return Err(unknown("address", &node.name));
+        }
+        let port = self.served()?.node_port;
+        let port = port.ok_or_else(|| self.lacks("node port"))?;
+        let mut addresses = node.addresses.iter();
+        let address = addresses.find(|address| address.is_ipv4() == service.is_ipv4());
+        let aim = |address: &IpAddr| {
+            let shown = format!("port {port} of node {}", node.name);
+            self.to(shown, Host::Address(*address), port)
+        };
+        Ok(address.map(aim))
+    }
+
+    /// Windows forwards a node port only where at least one pod runs (Microsoft, common-problems.md,
+    /// "my Kubernetes NodePort"): nodes without one of ours are nobody's fault, nor are those whose
+    /// pods have no address of the family.
+    fn has_our_pods(&self, node: &StandingNode) -> bool {
+        let pods = self.at.standing.fixtures.iter();
+        let mut pods = pods
+            .filter(|(key, _)| {
+                // No look at the port of a node rests on who looks from there
+                let assertions = [
+                    FixtureName::WindowsNodeProber,
+                    FixtureName::EachWindowsNode,
+                    FixtureName::Ring,
+                ];
+                !assertions.contains(&key.name)
+            })
+            .flat_map(|(_, fixture)| &fixture.pods);
+        let has = |pod: &StandingPod| {
+            self.at.family.is_none() || self.at.of_family(&pod.addresses).is_some()
+        };
+        pods.any(|pod| pod.node == node.name && has(pod))
+    }
+
+    pub(super) fn address(&self) -> Result<(IpAddr, u16), Trouble> {
+        let service = self.served()?.service;
+        service.ok_or_else(|| self.lacks("Service address"))
+    }
+
+    fn served(&self) -> Result<Served, Trouble> {
+        self.fixture.served(self.at.family)
+    }
+
+    pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
+        Aim {
+            get: self.get(host, port),
+            shown,
+            // IIS' own page tells of no pod
+            by: match self.of {
+                FixtureName::Iis => &[],
+                _ => &self.fixture.pods,
+            },
+            says: None,
+        }
+    }
+
+    fn get(&self, host: Host, port: u16) -> HttpGet {
+        let path = match self.of {
+            // agnhost answers any other path with the time
+            FixtureName::LinuxServer
+            | FixtureName::LinuxPodProber
+            | FixtureName::WindowsPodProber
+            | FixtureName::Ring
+            | FixtureName::Churn
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed => "/hostname",
+            _ => "/",
+        };
+        HttpGet {
+            host,
+            port,
+            path: path.to_owned(),
+        }
+    }
+
+    pub(super) fn lacks(&self, what: &str) -> Trouble {
+        let detail = format!("{} has no {what}", self.of.as_str());
+        Trouble::new(TroubleKind::FixtureFailed, detail)
+    }
+}

@@ -1,0 +1,156 @@
+//! An HTTP observation held against its expectation, target by target.
+
+use std::collections::BTreeMap;
+
+use super::{HttpAnswer, HttpExpectation, HttpObservation, ObservedTarget};
+use crate::method::compare::Each;
+use crate::method::failure::FailureClass;
+use crate::method::{Comparison, Difference};
+use crate::text::printable;
+
+/// So many targets that are not as expected are named.
+const NAMED: usize = 4;
+/// Bytes of what one of them said that are shown.
+const BODY_SHOWN: usize = 512;
+
+/// All targets together; every pod that was to be met has to be.
+pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> Comparison {
+    if let Some(absent) = &seen.absent {
+        return Comparison::Inapplicable(absent.clone());
+    }
+    let each: Vec<_> = seen
+        .targets
+        .iter()
+        .map(|target| one(expectation, target))
+        .collect();
+    let difference = Difference {
+        expected: expected(expectation, seen),
+        seen: told(seen, &each),
+    };
+    let is_limitation = matches!(expectation, HttpExpectation::Fails { .. });
+    match Each::together(&each, is_limitation, difference) {
+        Comparison::Holds(difference) if !seen.unmet.is_empty() => {
+            Comparison::Otherwise(difference)
+        }
+        together => together,
+    }
+}
+
+fn one(expectation: &HttpExpectation, seen: &ObservedTarget) -> Each {
+    match expectation {
+        HttpExpectation::Answers { status, body } => match failure(seen, *status, body) {
+            None => Each::Holds,
+            Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Otherwise,
+            Some(_) => Each::Refuted,
+        },
+        HttpExpectation::Reached => match &seen.answer {
+            HttpAnswer::Answered { .. } if seen.foreign => Each::Otherwise,
+            HttpAnswer::Answered { .. } => Each::Holds,
+            HttpAnswer::Failed { .. } => Each::Refuted,
+        },
+        HttpExpectation::Fails {
+            classes,
+            status,
+            instead_of,
+        } => match failure(seen, *status, instead_of) {
+            None => Each::Refuted,
+            Some(class) if classes.contains(&class) => Each::Holds,
+            Some(_) => Each::Otherwise,
+        },
+    }
+}
+
+/// How an observation falls short of an answer of the right pod with `marker`; `None` when it
+/// does not.
+fn failure(seen: &ObservedTarget, wanted: u16, marker: &str) -> Option<FailureClass> {
+    match &seen.answer {
+        HttpAnswer::Answered { status, body } if *status == wanted => {
+            let right = !seen.foreign && body.contains(marker);
+            (!right).then_some(FailureClass::WrongAnswer)
+        }
+        // A page where a refusal is due is somebody else's
+        HttpAnswer::Answered { status: 200, .. } => Some(FailureClass::WrongAnswer),
+        HttpAnswer::Answered { .. } => Some(FailureClass::HttpStatus),
+        HttpAnswer::Failed { class, .. } => Some(*class),
+    }
+}
+
+fn expected(expectation: &HttpExpectation, seen: &HttpObservation) -> String {
+    let by = match seen.targets.as_slice() {
+        // One for all: they are requests to one target
+        [first, .., last] if first.target == last.target => {
+            format!(
+                " to each of {} requests, and every pod met",
+                seen.targets.len()
+            )
+        }
+        [_, _, ..] => format!(" from each of {}", seen.targets.len()),
+        [_] | [] => String::new(),
+    };
+    format!("{expectation}{by}")
+}
+
+fn told(seen: &HttpObservation, each: &[Each]) -> String {
+    if let [target] = seen.targets.as_slice() {
+        return said(target);
+    }
+    // What is said of many targets alike is said once
+    let mut amiss: BTreeMap<String, usize> = BTreeMap::new();
+    for (target, _) in seen
+        .targets
+        .iter()
+        .zip(each)
+        .filter(|(_, one)| **one != Each::Holds)
+    {
+        let line = format!("{}: {}", printable(&target.target), said(target));
+        *amiss.entry(line).or_default() += 1;
+    }
+    let count: usize = amiss.values().sum();
+    let mut parts = match count {
+        0 => vec![so_it_was(seen)],
+        count => vec![format!("{count} of {} otherwise", each.len())],
+    };
+    let lines = amiss.len();
+    parts.extend(
+        amiss
+            .into_iter()
+            .take(NAMED)
+            .map(|(line, times)| match times {
+                1 => line,
+                times => format!("{line} ({times} times)"),
+            }),
+    );
+    if lines > NAMED {
+        parts.push(format!("and {} more", lines - NAMED));
+    }
+    if !seen.unmet.is_empty() {
+        let unmet: Vec<_> = seen.unmet.iter().map(|pod| printable(pod)).collect();
+        parts.push(format!("none was answered by {}", unmet.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// That every target did as it was to; in which ways, where that is to fail.
+fn so_it_was(seen: &HttpObservation) -> String {
+    let all = seen.targets.len();
+    let mut ways = BTreeMap::new();
+    for target in &seen.targets {
+        if let HttpAnswer::Failed { class, .. } = &target.answer {
+            ways.entry(class.as_str()).or_insert_with(|| said(target));
+        }
+    }
+    let ways = ways
+        .into_values()
+        .chain([format!("so it was, {all} of {all}")]);
+    ways.collect::<Vec<_>>().join("; ")
+}
+
+fn said(seen: &ObservedTarget) -> String {
+    match &seen.answer {
+        HttpAnswer::Answered { status, body } => {
+            let shown = &body[..body.floor_char_boundary(BODY_SHOWN)];
+            format!("{status} with `{}`", printable(shown))
+        }
+        HttpAnswer::Failed { class, text } => format!("{}: {}", class.as_str(), printable(text)),
+    }
+}

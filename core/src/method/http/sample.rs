@@ -1,0 +1,92 @@
+//! Which nodes are looked at one by one: all of a few, and of many a sample that the run's id decides.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::facts::PoolName;
+use crate::method::place::StandingNode;
+
+/// So many nodes are each looked at from every place; of more, so many are picked, other ones in each
+/// run.
+const NODES: usize = 64;
+
+/// These nodes if they are few; else as many of each pool as there is room for, by chance with the
+/// run's id for a seed: whoever reads the run again picks the same.
+pub(super) fn sample<'a>(
+    run: &str,
+    nodes: impl IntoIterator<Item = &'a StandingNode>,
+) -> Vec<&'a StandingNode> {
+    let mut nodes: Vec<_> = nodes.into_iter().collect();
+    if nodes.len() <= NODES {
+        return nodes;
+    }
+    let drawn = |node: &StandingNode| {
+        let seeded = Sha256::new().chain_update(run).chain_update([0]);
+        seeded.chain_update(&node.name).finalize()
+    };
+    nodes.sort_by_cached_key(|node| drawn(node));
+    let mut of_pool = BTreeMap::<&PoolName, usize>::new();
+    let mut in_turn: Vec<_> = nodes
+        .into_iter()
+        .map(|node| {
+            let before = of_pool.entry(&node.pool).or_default();
+            *before += 1;
+            (*before, node)
+        })
+        .collect();
+    // The first of every pool, then the second of every pool, and so on
+    in_turn.sort_by_key(|(turn, _)| *turn);
+    let mut picked: Vec<_> = in_turn.into_iter().map(|(_, node)| node).collect();
+    picked.truncate(NODES);
+    picked.sort_by(|one, other| one.name.cmp(&other.name));
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::facts::WindowsBuild;
+
+    fn nodes(linux: usize, windows: usize) -> Vec<StandingNode> {
+        let node = |pool: PoolName, number: usize| StandingNode {
+            name: format!("{pool}-{number:04}"),
+            pool,
+            kubelet: None,
+            addresses: Vec::new(),
+        };
+        let linux = (0..linux).map(|number| node(PoolName::linux(), number));
+        let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+        let windows = (0..windows).map(|number| node(pool.clone(), number));
+        linux.chain(windows).collect()
+    }
+
+    fn names(run: &str, nodes: &[StandingNode]) -> BTreeSet<String> {
+        let picked = sample(run, nodes);
+        picked.into_iter().map(|node| node.name.clone()).collect()
+    }
+
+    #[test]
+    fn few_nodes_are_all_there() {
+        let few = nodes(NODES / 2, NODES / 2);
+        assert_eq!(names("r1", &few).len(), NODES);
+    }
+
+    #[test]
+    fn of_many_each_pool_has_its_share_and_each_run_its_own() {
+        let many = nodes(3, 1000);
+        let picked = names("r1", &many);
+        assert_eq!(picked.len(), NODES);
+        assert_eq!(
+            picked
+                .iter()
+                .filter(|name| name.starts_with("linux"))
+                .count(),
+            3
+        );
+        assert_eq!(picked, names("r1", &many));
+        assert_ne!(picked, names("r2", &many));
+    }
+}

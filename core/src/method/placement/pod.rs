@@ -1,0 +1,61 @@
+//! The pods whose placing is looked at, and the fixtures they stand in.
+
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::method::fixture::SchedFixture;
+
+/// A pod that is there to be placed; closed.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PlacedPod {
+    /// Selects `kubernetes.io/os: windows`; may go to the pool and to Linux.
+    ByOs,
+    /// Selects the pool's `node.kubernetes.io/windows-build`; may go anywhere.
+    ByBuild,
+    /// Selects Windows and tolerates the pool's taints.
+    Tolerant,
+    /// Selects Windows and tolerates nothing.
+    Selecting,
+    /// Selects and tolerates nothing; aimed at the pool by the names of its nodes.
+    Plain,
+    /// Its `RuntimeClass` selects and tolerates for it; may go to the pool and to Linux.
+    ByRuntimeClass,
+    /// Says `spec.os` windows; aimed at Linux.
+    OsAlone,
+    /// Has a Windows image; aimed at Linux.
+    Unselected,
+    /// Has an image that the pool's build runs; aimed at the pool.
+    Fit,
+    /// Has an image that the pool's build does not run; aimed at the pool.
+    Unfit,
+    /// Has a Linux and a Windows container; aimed at Linux.
+    Mixed,
+    /// Asks for next to nothing; aimed at the pool's first node.
+    Small,
+    /// Asks for all CPU of the node that the small one is on.
+    AllCpu,
+    /// Asks for all memory of that node.
+    AllMemory,
+}
+
+impl PlacedPod {
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn fixture(self) -> SchedFixture {
+        match self {
+            Self::ByOs | Self::ByBuild => SchedFixture::Selected,
+            Self::Tolerant => SchedFixture::Tolerant,
+            Self::Selecting | Self::Plain => SchedFixture::Intolerant,
+            Self::ByRuntimeClass => SchedFixture::RuntimeClass,
+            Self::OsAlone => SchedFixture::OsAlone,
+            Self::Unselected => SchedFixture::Unselected,
+            Self::Fit | Self::Unfit => SchedFixture::Builds,
+            Self::Mixed => SchedFixture::Mixed,
+            Self::Small | Self::AllCpu | Self::AllMemory => SchedFixture::Requests,
+        }
+    }
+}

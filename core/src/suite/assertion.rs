@@ -1,0 +1,244 @@
+//! The looks of cases, from YAML.
+
+use super::admission::{read_expectation, read_query};
+use super::fact::read_fact;
+use super::placement::{
+    read_placement, read_placement_query, read_preemption, read_preemption_query,
+};
+use crate::document::{Decoder, Node};
+use crate::method::{
+    Assertion, FailureClass, FixtureName, HttpExpectation, HttpQuery, Method, PingQuery,
+    ReachExpectation, StateExpectation, StateQuery, Target, Test, UdpQuery,
+};
+
+/// Reads one test: `way: {ask: …, expect: …}`.
+pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
+    let entry = decoder.tagged(node, "test", &Test::NAMES)?;
+    let mut fields = decoder.fields(&entry.node, "a look")?;
+    let query = fields.required(decoder, "ask");
+    let expectation = fields.required(decoder, "expect");
+    fields.finish(decoder);
+    let at = (query, expectation);
+    match entry.key.as_str() {
+        "admission" => assertion(decoder, at, read_query, read_expectation).map(Test::Admission),
+        "http" => assertion(decoder, at, read_http_query, read_http_expectation).map(Test::Http),
+        "ping" => assertion(decoder, at, read_ping_query, read_reach).map(Test::Ping),
+        "udp" => assertion(decoder, at, read_udp_query, read_reach).map(Test::Udp),
+        "placement" => {
+            assertion(decoder, at, read_placement_query, read_placement).map(Test::Placement)
+        }
+        "preemption" => {
+            assertion(decoder, at, read_preemption_query, read_preemption).map(Test::Preemption)
+        }
+        "fact" => read_fact(decoder, query, expectation).map(Test::Fact),
+        _ => read_state(decoder, query?, expectation?).map(Test::State),
+    }
+}
+
+/// Reads what is asked and what is expected, each by itself.
+fn assertion<W: Method>(
+    decoder: &mut Decoder<'_>,
+    (query, expectation): (Option<&Node>, Option<&Node>),
+    read_query: fn(&mut Decoder<'_>, &Node) -> Option<W::Query>,
+    read_expectation: fn(&mut Decoder<'_>, &Node) -> Option<W::Expectation>,
+) -> Option<Assertion<W>> {
+    let query = query.and_then(|node| read_query(decoder, node));
+    let expectation = expectation.and_then(|node| read_expectation(decoder, node));
+    Some(Assertion {
+        query: query?,
+        expectation: expectation?,
+    })
+}
+
+fn read_fixture(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    observed: &[FixtureName],
+) -> Option<FixtureName> {
+    decoder.member(node, "fixture for this look", observed)
+}
+
+fn read_http_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpQuery> {
+    let (of, target) = read_target(decoder, node, "an http `ask`", Target::ALL)?;
+    Some(HttpQuery { of, target })
+}
+
+fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> {
+    let (of, target) = read_target(decoder, node, "a ping's `ask`", &PingQuery::TARGETS)?;
+    Some(PingQuery { of, target })
+}
+
+fn read_udp_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<UdpQuery> {
+    let mut fields = decoder.fields(node, "a datagram's `ask`")?;
+    let of = fields.read(decoder, "of", |decoder, node| {
+        read_fixture(decoder, node, &SERVING_UDP)
+    });
+    fields.finish(decoder);
+    Some(UdpQuery { of: of? })
+}
+
+fn read_reach(decoder: &mut Decoder<'_>, node: &Node) -> Option<ReachExpectation> {
+    let entry = decoder.tagged(node, "expectation", &["answers"])?;
+    decoder.fields(&entry.node, "`answers`")?.finish(decoder);
+    Some(ReachExpectation::Answers)
+}
+
+fn read_target(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    what: &'static str,
+    targets: &[Target],
+) -> Option<(Option<FixtureName>, Target)> {
+    let mut fields = decoder.fields(node, what)?;
+    let of_node = fields.optional("of");
+    let target = fields.read(decoder, "target", |decoder, node| {
+        decoder.member(node, "target", targets)
+    });
+    fields.finish(decoder);
+    let of = of_node.map(|node| read_fixture(decoder, node, &SERVING));
+    let target = target?;
+    let (at, message, hint) = match (of_node, target.is_of_a_fixture()) {
+        (None, true) => (
+            node,
+            "this target is a fixture's, and none is named",
+            "add `of: win-webserver`",
+        ),
+        (Some(node), false) => (node, "this target is no fixture's", "remove `of`"),
+        (None, false) => return Some((None, target)),
+        (Some(_), true) => return of.flatten().map(|of| (Some(of), target)),
+    };
+    decoder.report(at, message, Some(hint.to_owned()));
+    None
+}
+
+fn read_http_expectation(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpectation> {
+    let entry = decoder.tagged(node, "expectation", &["answers", "reached", "unreached"])?;
+    if entry.key == "unreached" {
+        decoder.fields(&entry.node, "`unreached`")?.finish(decoder);
+        return Some(HttpExpectation::Fails {
+            classes: UNREACHED.into(),
+            status: 200,
+            instead_of: String::new(),
+        });
+    }
+    if entry.key == "reached" {
+        decoder.fields(&entry.node, "`reached`")?.finish(decoder);
+        return Some(HttpExpectation::Reached);
+    }
+    let mut fields = decoder.fields(&entry.node, "`answers`")?;
+    let status = fields.or(decoder, "status", 200, |decoder, node| {
+        decoder.count(node, "`status`")
+    });
+    // Whatever answers names its pod
+    let body = fields.or(decoder, "body", "", |decoder, node| {
+        decoder.text(node, "`body`")
+    });
+    fields.finish(decoder);
+    Some(HttpExpectation::Answers {
+        status: status?,
+        body: body?.to_owned(),
+    })
+}
+
+fn read_state(
+    decoder: &mut Decoder<'_>,
+    query: &Node,
+    expectation: &Node,
+) -> Option<Assertion<crate::method::State>> {
+    let asked = decoder.tagged(query, "state `ask`", &["pods", "endpoints", "balancer"])?;
+    let (what, observed, known): (_, &[_], &[_]) = match asked.key.as_str() {
+        "pods" => (
+            "`pods`",
+            &WITH_PODS,
+            &["ready", "ready-on-each-node", "steady", "listed"],
+        ),
+        "balancer" => ("`balancer`", &[FixtureName::LoadBalancer], &["addressed"]),
+        _ => ("`endpoints`", &WITH_SERVICE, &["endpoints"]),
+    };
+    let expected = decoder.tagged(expectation, "expectation", known);
+    let of = decoder.fields(&asked.node, what).and_then(|mut fields| {
+        let of = fields.read(decoder, "of", |decoder, node| {
+            read_fixture(decoder, node, observed)
+        });
+        fields.finish(decoder);
+        of
+    });
+    let expectation = expected.and_then(|expected| {
+        let mut fields = decoder.fields(&expected.node, "what is expected of pods")?;
+        let alone = match expected.key.as_str() {
+            "addressed" => Some(StateExpectation::Addressed),
+            "ready-on-each-node" => Some(StateExpectation::ReadyOnEachNode),
+            _ => None,
+        };
+        if alone.is_some() {
+            fields.finish(decoder);
+            return alone;
+        }
+        let pods = fields.count(decoder, "pods");
+        fields.finish(decoder);
+        let pods = pods?;
+        Some(match expected.key.as_str() {
+            "ready" => StateExpectation::Ready { pods },
+            "steady" => StateExpectation::Steady { pods },
+            "listed" => StateExpectation::Listed { pods },
+            _ => StateExpectation::Endpoints { pods },
+        })
+    });
+    let of = of?;
+    if (expectation == Some(StateExpectation::ReadyOnEachNode)) != of.is_on_each_node() {
+        let message = "a fixture has a pod on each node, or is not expected to have one there";
+        let hint = "`node-sample` and `ready-on-each-node` go together";
+        decoder.report(query, message, Some(hint.to_owned()));
+    }
+    Some(Assertion {
+        query: match asked.key.as_str() {
+            "pods" => StateQuery::Pods(of),
+            "balancer" => StateQuery::Balancer(of),
+            _ => StateQuery::Endpoints(of),
+        },
+        expectation: expectation?,
+    })
+}
+
+/// How a connection fails that is not let in: packets are dropped, or somebody on the way says no.
+const UNREACHED: [FailureClass; 5] = [
+    FailureClass::Timeout,
+    FailureClass::Refused,
+    FailureClass::NoRoute,
+    FailureClass::NotConnected,
+    FailureClass::Reset,
+];
+
+/// The fixtures that answer HTTP.
+const SERVING: [FixtureName; 9] = [
+    FixtureName::WinWebserver,
+    FixtureName::Iis,
+    FixtureName::Churn,
+    FixtureName::PolicyDenied,
+    FixtureName::PolicyAllowed,
+    FixtureName::LinuxServer,
+    FixtureName::LinuxPodProber,
+    FixtureName::WindowsPodProber,
+    FixtureName::Ring,
+];
+
+/// Those that answer datagrams.
+const SERVING_UDP: [FixtureName; 4] = [
+    FixtureName::LinuxServer,
+    FixtureName::LinuxPodProber,
+    FixtureName::WindowsPodProber,
+    FixtureName::Ring,
+];
+
+const WITH_SERVICE: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::Iis];
+
+const WITH_PODS: [FixtureName; 8] = [
+    FixtureName::WinWebserver,
+    FixtureName::Iis,
+    FixtureName::SlowStarter,
+    FixtureName::NanoServer,
+    FixtureName::NodeSample,
+    FixtureName::LinuxPodProber,
+    FixtureName::WindowsPodProber,
+    FixtureName::WindowsNodeProber,
+];
