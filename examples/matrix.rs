@@ -1,5 +1,5 @@
 //! Has every pod of a namespace ask every pod of it over HTTP, through exec, in two ways one after
-//! the other: one session for each place to look from, as sweeps are made, and one exec for each
+//! the other: one session for each place to observe from, as exec sessions are made, and one exec for each
 //! cell of the matrix with 15 workers. Prints how long each took and the ratio.
 //!
 //! `matrix KUBECONFIG NAMESPACE ROUNDS BOUND`, where the pods are agnhost's `netexec` on port 8080 on
@@ -24,19 +24,19 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::method::curl::{candidates, split};
 use winconform_core::method::{Host, HttpGet, HttpReply, SourceKind};
 
-type Trouble = Box<dyn Error>;
+type ObservationError = Box<dyn Error>;
 
 /// Execs under way at once where each is one cell.
 const WORKERS: usize = 15;
 
-/// A pod that looks and is looked at.
+/// A pod that observes and is observed.
 struct Place {
     pod: PodRef,
     address: IpAddr,
 }
 
 #[tokio::main]
-async fn main() -> Result<ExitCode, Trouble> {
+async fn main() -> Result<ExitCode, ObservationError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kubeconfig, namespace, rounds, bound] = arguments.as_slice() else {
         return Err("usage: matrix KUBECONFIG NAMESPACE ROUNDS BOUND".into());
@@ -74,14 +74,16 @@ async fn main() -> Result<ExitCode, Trouble> {
     })
 }
 
-async fn timed(way: impl Future<Output = Result<(), Trouble>>) -> Result<Duration, Trouble> {
+async fn timed(
+    way: impl Future<Output = Result<(), ObservationError>>,
+) -> Result<Duration, ObservationError> {
     let began = Instant::now();
     way.await?;
     Ok(began.elapsed())
 }
 
 /// The pods of a namespace.
-async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, Trouble> {
+async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, ObservationError> {
     let pods: Objects<Pod> = Objects::namespaced(cluster.api.client().clone(), namespace);
     let mut places = Vec::new();
     for pod in pods.list(&kube::api::ListParams::default()).await? {
@@ -101,14 +103,14 @@ async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, Troubl
 }
 
 /// Every place's targets in one session, all places at once.
-async fn swept(cluster: &Cluster, places: &[Place]) -> Result<(), Trouble> {
+async fn swept(cluster: &Cluster, places: &[Place]) -> Result<(), ObservationError> {
     let targets: Vec<_> = places.iter().collect();
     try_join_all(places.iter().map(|from| look(cluster, from, &targets))).await?;
     Ok(())
 }
 
 /// One target in each session.
-async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), Trouble> {
+async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), ObservationError> {
     let cells = places
         .iter()
         .flat_map(|from| places.iter().map(move |to| (from, to)));
@@ -121,7 +123,7 @@ async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), Trouble> 
 }
 
 /// Asks the targets for their names, and takes no other answer.
-async fn look(cluster: &Cluster, from: &Place, targets: &[&Place]) -> Result<(), Trouble> {
+async fn look(cluster: &Cluster, from: &Place, targets: &[&Place]) -> Result<(), ObservationError> {
     let get = |to: &&Place| HttpGet {
         host: Host::Address(to.address),
         port: 8080,

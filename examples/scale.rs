@@ -31,7 +31,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::method::curl::{candidates, split};
 use winconform_core::method::{Host, HttpGet, HttpReply, SourceKind};
 
-type Trouble = Box<dyn Error>;
+type ObservationError = Box<dyn Error>;
 
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
@@ -65,7 +65,7 @@ struct Cost {
     mib: f64,
 }
 
-fn main() -> Result<ExitCode, Trouble> {
+fn main() -> Result<ExitCode, ObservationError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [word, nodes] = arguments.as_slice()
         && word == "measure"
@@ -110,7 +110,7 @@ fn main() -> Result<ExitCode, Trouble> {
 }
 
 /// What a process of its own tells of so many nodes.
-fn measured(size: &str) -> Result<[f64; 8], Trouble> {
+fn measured(size: &str) -> Result<[f64; 8], ObservationError> {
     let measured = Command::new(std::env::current_exe()?)
         .args(["measure", size])
         .stdout(Stdio::piped())
@@ -165,7 +165,7 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
 }
 
 /// Prints what each part costs.
-async fn measure(nodes: usize) -> Result<(), Trouble> {
+async fn measure(nodes: usize) -> Result<(), ObservationError> {
     let loopback = Loopback::in_memory(EPOCH);
     let own = loopback.clone();
     let env = Env::simulated(EPOCH, SEED, dial(move |address| own.connect(address)));
@@ -212,7 +212,7 @@ fn options(nodes: usize, loopback: Loopback) -> JoinOptions {
 }
 
 /// Deployments with a Service each, of both systems in turn.
-async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
+async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, ObservationError> {
     for (number, begin) in (0..count).step_by(REPLICAS).enumerate() {
         let replicas = REPLICAS.min(count - begin);
         let system = ["linux", "windows"][number % 2];
@@ -250,7 +250,7 @@ async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
     }
 }
 
-async fn create(client: &Client, object: &Value) -> Result<(), Trouble> {
+async fn create(client: &Client, object: &Value) -> Result<(), ObservationError> {
     let object: DynamicObject = serde_json::from_value(object.clone())?;
     let types = object.types.as_ref().ok_or("no kind")?;
     let kind = kube::core::GroupVersionKind::try_from(types)?;
@@ -273,7 +273,7 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 /// Has each pod ask the next for its name, a hundred at a time.
-async fn ring(api: &Api, pods: &[Pod]) -> Result<(), Trouble> {
+async fn ring(api: &Api, pods: &[Pod]) -> Result<(), ObservationError> {
     let pairs = pods.iter().zip(pods.iter().cycle().skip(1));
     let assertions = pairs.map(|(from, to)| look(api, from, to));
     let mut assertions = futures::stream::iter(assertions).buffer_unordered(100);
@@ -291,7 +291,7 @@ fn source(pod: &Pod) -> SourceKind {
     }
 }
 
-fn reference(pod: &Pod) -> Result<PodRef, Trouble> {
+fn reference(pod: &Pod) -> Result<PodRef, ObservationError> {
     Ok(PodRef {
         namespace: pod.metadata.namespace.clone().ok_or("no namespace")?,
         name: pod.metadata.name.clone().ok_or("no name")?,
@@ -299,7 +299,7 @@ fn reference(pod: &Pod) -> Result<PodRef, Trouble> {
     })
 }
 
-async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), Trouble> {
+async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), ObservationError> {
     let address = to.status.as_ref().and_then(|status| status.pod_ip.as_ref());
     let address: IpAddr = address.ok_or("no address")?.parse()?;
     let gets = [HttpGet {
@@ -327,7 +327,7 @@ async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), Trouble> {
 }
 
 /// proc(5): fields 14 and 15 of stat, in hundredths of a second.
-fn seconds() -> Result<f64, Trouble> {
+fn seconds() -> Result<f64, ObservationError> {
     let stat = read_to_string("/proc/self/stat")?;
     let behind = stat.rsplit_once(')').ok_or("no name in stat")?.1;
     let ticks = behind.split_whitespace().skip(11).take(2);
@@ -337,7 +337,7 @@ fn seconds() -> Result<f64, Trouble> {
         / 100.0)
 }
 
-fn mib(field: &str) -> Result<f64, Trouble> {
+fn mib(field: &str) -> Result<f64, ObservationError> {
     let status = read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with(field));
     let number = line.and_then(|line| line.split_whitespace().nth(1));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! suites/*.yaml ─┐                                    ┌─ transport::api  ─┐
-//!                ├─ plan ─▶ engine ── commands ─▶ looks┤                   ├─▶ API server
+//!                ├─ plan ─▶ engine ── commands ─▶ assertions┤                   ├─▶ API server
 //! cluster::facts ┘           ▲  dispatcher             └─ transport::exec ─┘
 //!                            └── replies, time, signals ◀──────┘
 //!                               │
@@ -12,7 +12,7 @@
 //!
 //! What was seen, what was expected and what is concluded are three types: a
 //! [way](winconform_core::way) reads a reply into an observation and compares it with its
-//! expectation; [`verdict`](winconform_core::verdict) alone concludes. Trouble of our own is a
+//! expectation; [`verdict`](winconform_core::verdict) alone concludes. Error of our own is a
 //! type of its own all the way to the exit code.
 //!
 //! One direction: `text` → `document` → `claims` → `facts` → `config` → `command` → `way` →
@@ -24,15 +24,15 @@
 //! | to change | open |
 //! |---|---|
 //! | what is claimed, how it is checked | `suites/` |
-//! | a way of looking | `core/src/way/`, one file each |
+//! | a test method | `core/src/way/`, one file each |
 //! | what is run in containers | `core/src/command/` |
 //! | what a comparison comes to | `core/src/verdict/judge.rs` |
 //! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
-//! | which nodes of a pool are each looked from | `Pool::ring`, and by themselves `Pool::together`, in `core/src/facts/cluster.rs`; `suites/net/ring.yaml`, `each-linux-node.yaml` and `each-windows-node.yaml`; a case with `node: each` |
-//! | what is looked at over the second family of addresses | `core/src/facts/family.rs`, `src/engine/second_family.rs`; a case with `family: all` |
-//! | what is on record before anything is looked at | `src/engine/planned.rs` |
+//! | which nodes of a pool are each observed from | `Pool::ring`, and by themselves `Pool::together`, in `core/src/facts/cluster.rs`; `suites/net/ring.yaml`, `each-linux-node.yaml` and `each-windows-node.yaml`; a case with `node: each` |
+//! | what is observed over the second family of addresses | `core/src/facts/family.rs`, `src/engine/second_family.rs`; a case with `family: all` |
+//! | what is on record before anything is observed | `src/engine/planned.rs` |
 //! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | which image is pulled where, when and with what | `core/src/config/images.rs`, `src/engine/pull_secrets.rs` |

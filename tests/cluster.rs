@@ -13,7 +13,7 @@ use winconform::cluster::{
     connect, labels, pods, remove_run, wait_for_objects, watch_pods,
 };
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{ApiRequest, TroubleKind};
+use winconform_core::method::{ApiRequest, ErrorKind};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -119,9 +119,9 @@ async fn what_a_run_makes_is_seen_and_removed() {
         let pod = there.get(&key);
         pod.map_or(Condition::NotYet("gone".to_owned()), pods::readiness)
     });
-    let trouble = never.await.expect_err("without nodes");
-    assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
-    assert!(trouble.detail.contains("no node yet"), "{trouble}");
+    let error = never.await.expect_err("without nodes");
+    assert_eq!(error.kind, ErrorKind::FixtureFailed);
+    assert!(error.detail.contains("no node yet"), "{error}");
 
     let mistyped = labelled(
         json!({"apiVersion": "v1", "kind": "Pod",

@@ -91,7 +91,7 @@ impl World {
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
         let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;
         let left = left.expect("the control plane answers").removed;
-        let is_told = !torn_down.left.is_empty() || !torn_down.troubles.is_empty();
+        let is_told = !torn_down.left.is_empty() || !torn_down.errors.is_empty();
         assert!(
             is_told || left.is_empty(),
             "{run_id} said it left nothing: {left:?}"

@@ -218,7 +218,7 @@ async fn signalled(world: &World, signal: &str, moment: &str) -> Outcome {
     run.until(moment).await?;
     run.signal(signal).await;
     let (code, told) = run.end().await;
-    // On a busy machine something may be left to look at even then
+    // On a busy machine something may be left to observe even then
     let complete = moment == LAST && code == Some(0);
     if !complete {
         equal(code, Some(130), &told)?;
@@ -312,7 +312,7 @@ async fn prepulled(world: &World) -> Outcome {
     unchanged(&before, &everything(world).await)
 }
 
-/// A run that was killed is gone on with: what it had told is told again, the rest is looked at.
+/// A run that was killed is gone on with: what it had told is told again, the rest is observed.
 async fn resumed(world: &World) -> Outcome {
     let before = everything(world).await;
     let [out, other] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));

@@ -58,7 +58,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
     let mut config = Config::default();
     config.outside.load_balancers = true;
     let uses = uses(&config.images).expect("the manifests are valid");
-    // A cluster on which every check of theirs is looked at
+    // A cluster on which every check of theirs is observed
     let node = |name: &str, os, build| NodeFact {
         name: name.to_owned(),
         os,
@@ -85,7 +85,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         signs: Vec::new(),
         unread: Vec::new(),
     };
-    // What is looked at differs by version
+    // What is observed differs by version
     let checks = EXPECTED.flat_map(|minor| {
         let facts = Facts {
             server: Known::Fact {

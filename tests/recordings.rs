@@ -18,10 +18,10 @@ use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::method::{
-    ApiReply, ApiRequest, Bound, FixtureKey, FixtureName, Reply, Request, Standing,
-    StandingFixture, Trouble, TroubleKind, Verb,
+    ApiReply, ApiRequest, Bound, ErrorKind, FixtureKey, FixtureName, ObservationError,
+    ReadyFixture, ReadyFixtures, Reply, Request, Verb,
 };
-use winconform_core::plan::{Check, Fate, PlannedAssertion, Selection, plan};
+use winconform_core::plan::{Check, Disposition, PlannedAssertion, Selection, plan};
 use winconform_core::record::read;
 use winconform_core::verdict::{Verdict, judge};
 
@@ -37,7 +37,7 @@ const INTO: &str = "WINCONFORM_RECORD_INTO";
 
 /// One request with its answer.
 #[derive(Deserialize, Serialize)]
-struct Recorded {
+struct Informational {
     verb: Verb,
     path: String,
     body: Option<Json>,
@@ -58,10 +58,10 @@ fn recorded_servers_are_judged_as_they_were() {
         let mut counts = BTreeMap::<String, usize>::new();
         let mut wrong = Vec::new();
         for check in plan(&suites::of_areas(&["reject"]), &facts, &Config::default()).checks {
-            let outcome = match &check.fate {
-                Fate::Skip(reason) => format!("skip: {reason}"),
-                Fate::Broken(trouble) => format!("broken: {trouble}"),
-                Fate::Observe => match replayed(&check, &answers) {
+            let outcome = match &check.disposition {
+                Disposition::Skip(reason) => format!("skip: {reason}"),
+                Disposition::Inconclusive(error) => format!("broken: {error}"),
+                Disposition::Observe => match replayed(&check, &answers) {
                     Verdict::Pass => "pass".to_owned(),
                     other => {
                         wrong.push(format!("{}: {other}", check.id));
@@ -137,7 +137,7 @@ async fn record() {
                 panic!("{}, {}: no answer", check.id, assertion.name);
             };
             let request = request(assertion);
-            let answer = Recorded {
+            let answer = Informational {
                 verb: request.verb,
                 path: request.path.clone(),
                 body: request.body.clone(),
@@ -163,15 +163,15 @@ async fn record() {
 
 /// A check on recorded answers.
 fn replayed(check: &Check, answers: &Answers) -> Verdict {
-    let standing = standing();
+    let ready = standing();
     let taken = check.assertions.iter().map(|assertion| {
         let asked = key(&request(assertion));
         let answer = answers.get(&asked).ok_or_else(|| {
             let detail = format!("no answer to {asked}: record again");
-            Trouble::new(TroubleKind::ApiUnavailable, detail)
+            ObservationError::new(ErrorKind::ApiUnavailable, detail)
         })?;
         let reply = Reply::Api(answer.clone());
-        assertion.test.take(&Bound::of(&standing), &reply)
+        assertion.test.take(&Bound::of(&ready), &reply)
     });
     let taken: Vec<_> = taken.collect();
     let compared: Vec<_> = taken
@@ -179,7 +179,7 @@ fn replayed(check: &Check, answers: &Answers) -> Verdict {
         .map(|taken| taken.as_ref().map(|taken| &taken.comparison))
         .collect();
     judge(
-        check.kind,
+        check.claim_type,
         compared[0],
         &check.controls(&compared),
         &check.scope,
@@ -203,21 +203,21 @@ fn key(request: &ApiRequest) -> String {
     )
 }
 
-fn standing() -> Standing {
+fn standing() -> ReadyFixtures {
     let key = |name| FixtureKey {
         name,
         pool: None,
         node: None,
     };
     let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
-    Standing {
+    ReadyFixtures {
         run: RUN.to_owned(),
         namespace: format!("winconform-{RUN}"),
         host_namespace: format!("winconform-host-{RUN}"),
         fixtures: names
-            .map(|name| (key(name), StandingFixture::default()))
+            .map(|name| (key(name), ReadyFixture::default()))
             .into(),
-        ..Standing::default()
+        ..ReadyFixtures::default()
     }
 }
 
@@ -254,7 +254,7 @@ fn plain(mut answer: Json) -> Json {
 fn read_answers(folder: &Path) -> Answers {
     let text = std::fs::read_to_string(folder.join("answers.jsonl")).expect("recorded answers");
     let lines = text.lines().map(|line| {
-        let answer: Recorded = serde_json::from_str(line).expect("an answer");
+        let answer: Informational = serde_json::from_str(line).expect("an answer");
         let request = ApiRequest {
             verb: answer.verb,
             path: answer.path,

@@ -100,7 +100,7 @@ pub(super) struct SuitesArgs {
 #[derive(Args, Debug)]
 pub(super) struct SelectArgs {
     /// Only these checks; may be repeated: an id or pattern (`net.*[pool=windows-2022*`), area=net,
-    /// kind=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out.
+    /// type=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out.
     /// In the place of `select` in the config file
     #[arg(long, value_name = "EXPR")]
     pub(super) select: Vec<String>,
@@ -167,18 +167,18 @@ pub(super) struct RunArgs {
     /// Run apart from runs without or with another id, which would otherwise be refused
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(super) id: Option<String>,
-    /// Look at everything so many times, in the same workloads: of what is told of a check the worst
+    /// Observe everything so many times, in the same workloads: of what is told of a check the worst
     /// counts, and what differs is flaky
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) repeat: u32,
-    /// Look at everything again and again for this long, such as 8h; the deadline ends it, too
+    /// Observe everything again and again for this long, such as 8h; the deadline ends it, too
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
     pub(super) soak: Option<Duration>,
-    /// Go on with the record of an earlier run: what it told of the cluster is not looked at again.
+    /// Go on with the record of an earlier run: what it told of the cluster is not observed again.
     /// The cluster, the suites and the config file must be the same
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
     pub(super) resume: Option<PathBuf>,
-    /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it
+    /// Leave what the run created in the cluster, to observe it; `winconform cleanup` removes it
     #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
     pub(super) keep: KeepWhen,
 }

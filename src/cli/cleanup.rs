@@ -17,8 +17,8 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
         Cleaning::Waits => {
             screen.complain("Making sure that the run that left its Lease is dead …\n");
         }
-        Cleaning::Unreleased(trouble) => {
-            screen.complain(&format!("warning: {}\n", printable(&trouble.to_string())));
+        Cleaning::Unreleased(error) => {
+            screen.complain(&format!("warning: {}\n", printable(&error.to_string())));
         }
     };
     let removed = cleanup(&cluster.api, args.run.as_deref(), &holder, told).await;
@@ -32,9 +32,9 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
     for left in &removed.left {
         screen.say(&format!("left {}: {}\n", left.object, printable(&left.why)));
     }
-    for (kind, trouble) in &removed.unlisted {
-        let trouble = printable(&trouble.to_string());
-        screen.say(&format!("could not look for {}: {trouble}\n", kind.plural));
+    for (kind, error) in &removed.unlisted {
+        let error = printable(&error.to_string());
+        screen.say(&format!("could not look for {}: {error}\n", kind.plural));
     }
     if let (Some(run), true) = (&args.run, removed.removed.is_empty() && removed.is_clean()) {
         let run = printable(run);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[cfg(feature = "demo")]
 use hybrid_sim::JoinError;
 use winconform_core::document::Diagnostics;
-use winconform_core::method::TroubleKind;
+use winconform_core::method::ErrorKind;
 use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
@@ -95,8 +95,8 @@ impl CliError {
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::CleanupHeld(error) => error.exit_code(),
-            Self::Clean(CleanError::Unlistable(trouble)) => match trouble.kind {
-                TroubleKind::Forbidden => Exit::CouldNotTell.code(),
+            Self::Clean(CleanError::Unlistable(error)) => match error.kind {
+                ErrorKind::Forbidden => Exit::CouldNotTell.code(),
                 _ => 21,
             },
             Self::Run(RunError::Denied(_)) => Exit::CouldNotTell.code(),
@@ -159,7 +159,7 @@ fn lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use winconform_core::method::Trouble;
+    use winconform_core::method::ObservationError;
 
     #[test]
     fn what_is_not_allowed_could_not_be_told_wherever_it_is_met() {
@@ -172,17 +172,18 @@ mod tests {
             let name = "winconform".to_owned();
             CliError::Run(RunError::Lease { name, source })
         };
-        let clean = |kind| CliError::Clean(CleanError::Unlistable(Trouble::new(kind, "no")));
+        let clean =
+            |kind| CliError::Clean(CleanError::Unlistable(ObservationError::new(kind, "no")));
         let (name, holder) = ("winconform".to_owned(), "other".to_owned());
         let held = LeaseError::Held { name, holder };
         for (error, code) in [
             (run(refused(403)), 11),
             (CliError::CleanupHeld(refused(403)), 11),
             (CliError::CleanupHeld(held), 20),
-            (clean(TroubleKind::Forbidden), 11),
+            (clean(ErrorKind::Forbidden), 11),
             (run(refused(401)), 21),
-            (clean(TroubleKind::Unauthenticated), 21),
-            (clean(TroubleKind::ApiUnavailable), 21),
+            (clean(ErrorKind::Unauthenticated), 21),
+            (clean(ErrorKind::ApiUnavailable), 21),
         ] {
             assert_eq!(error.exit_code(), code, "{error:?}");
         }

@@ -8,7 +8,7 @@ use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
 use super::settings;
-use crate::engine::{offers, plan_of};
+use crate::engine::{image_platforms, plan_of};
 
 pub(super) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
@@ -18,7 +18,7 @@ pub(super) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
         .await
         .map_err(CliError::Absent)?;
     let pulled = pulls(&selected.plan, &facts, table);
-    let offers = offers(cluster.api.env(), &pulled, &facts.pools()).await;
+    let offers = image_platforms(cluster.api.env(), &pulled, &facts.pools()).await;
     match args.format {
         Format::Text => screen.say(&images::text(&pulled, &offers)),
         Format::Json => screen.say(&images::json(&pulled, &offers)),

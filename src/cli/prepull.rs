@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use winconform_core::method::Trouble;
+use winconform_core::method::ObservationError;
 use winconform_core::plan::pulls;
 use winconform_core::record::{Exit, redact};
 use winconform_core::text::{counted, printable};
@@ -52,7 +52,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         keep: Keep::Never,
     };
     let signals = count_signals().map_err(CliError::Signals)?;
-    let mut tell = |pull: &Pull, outcome: Result<Duration, &Trouble>| {
+    let mut tell = |pull: &Pull, outcome: Result<Duration, &ObservationError>| {
         let (told, of) = nodes.entry(pull.node.clone()).or_default();
         *told += 1;
         screen.say(&line(pull, (*told, *of), outcome));
@@ -61,7 +61,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     let done = prepull(&cluster, &wanted, pools, &options, signals, &mut tell)
         .await
         .map_err(CliError::Run)?;
-    let left = done.torn_down.left.len() + done.torn_down.troubles.len();
+    let left = done.torn_down.left.len() + done.torn_down.errors.len();
     if let Some(EndedBy::Lease(why)) = &done.ended_by {
         screen.say(&format!("ended early by {}\n", printable(why)));
     }
@@ -72,7 +72,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         _ => {
             let why: Vec<_> = done
                 .torn_down
-                .troubles
+                .errors
                 .iter()
                 .map(|why| printable(&redact(why)))
                 .collect();
@@ -93,11 +93,15 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
 }
 
 /// What is said of an image on a node.
-fn line(pull: &Pull, (told, of): (usize, usize), outcome: Result<Duration, &Trouble>) -> String {
+fn line(
+    pull: &Pull,
+    (told, of): (usize, usize),
+    outcome: Result<Duration, &ObservationError>,
+) -> String {
     let (node, image) = (printable(&pull.node), printable(&pull.image));
     let how = match outcome {
         Ok(after) => format!("there after {} s", after.as_secs()),
-        Err(trouble) => format!("not pulled: {}", printable(&redact(&trouble.to_string()))),
+        Err(error) => format!("not pulled: {}", printable(&redact(&error.to_string()))),
     };
     format!("{node}  {told} of {of}  {image}  {how}\n")
 }
@@ -105,14 +109,14 @@ fn line(pull: &Pull, (told, of): (usize, usize), outcome: Result<Duration, &Trou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use winconform_core::method::TroubleKind;
+    use winconform_core::method::ErrorKind;
 
     #[test]
     fn why_an_image_is_not_pulled_is_said_without_secrets() {
         let why = "GET https://a.test/b?sig=hunter2: 403";
-        let trouble = Trouble::new(TroubleKind::ImagePull, why);
+        let error = ObservationError::new(ErrorKind::ImagePull, why);
         let (node, image) = ("n".to_owned(), "i".to_owned());
-        let said = line(&Pull { node, image }, (1, 2), Err(&trouble));
+        let said = line(&Pull { node, image }, (1, 2), Err(&error));
         let said = said.strip_prefix("n  1 of 2  i  not pulled: ");
         assert!(said.is_some_and(|why| why.contains("sig=***")), "{said:?}");
     }

@@ -13,7 +13,7 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// What removes whatever a run may have left in the cluster that it was told to look at.
+/// What removes whatever a run may have left in the cluster that it was told to observe.
 #[derive(Debug)]
 pub(super) struct Cleanup(String);
 

@@ -1,13 +1,13 @@
-//! Server-side apply of one object, refusals told from trouble.
+//! Server-side apply of one object, refusals told from error.
 
 use serde_json::Value as Json;
-use winconform_core::method::{ApiRequest, Trouble, Verb};
+use winconform_core::method::{ApiRequest, ObservationError, Verb};
 use winconform_core::text::printable;
 
 use super::kinds::{Kind, Scope};
 use crate::transport::Api;
 
-/// Why an object does not stand.
+/// Why an object is not ready.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ApplyError {
     /// It is not of a kind in the table, or has no name.
@@ -27,10 +27,10 @@ pub enum ApplyError {
     },
     /// The server could not be asked.
     #[error("`{object}` could not be applied")]
-    Trouble {
+    ObservationError {
         /// Kind, namespace and name.
         object: String,
-        source: Trouble,
+        source: ObservationError,
     },
 }
 
@@ -71,7 +71,7 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
             status: reply.status,
             message: reply.message(),
         }),
-        Err(source) => Err(ApplyError::Trouble {
+        Err(source) => Err(ApplyError::ObservationError {
             object: shown,
             source,
         }),
@@ -115,7 +115,7 @@ mod tests {
         let fake = Fake::default();
         fake.script("PATCH", 503, json!({}));
         let error = apply(&fake.api(), &pod()).await.expect_err("trouble");
-        assert!(matches!(error, ApplyError::Trouble { .. }));
+        assert!(matches!(error, ApplyError::ObservationError { .. }));
     }
 
     #[tokio::test(start_paused = true)]

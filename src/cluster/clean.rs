@@ -10,12 +10,12 @@ use futures::future::join_all;
 use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::method::{ApiRequest, Trouble, TroubleKind};
+use winconform_core::method::{ApiRequest, ErrorKind, ObservationError};
 use winconform_core::text::printable;
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
-use super::unheard::listed;
+use super::orphaned_lease::listed;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, encode};
 
@@ -61,7 +61,7 @@ pub struct Removed {
     pub removed: Vec<ObjectRef>,
     pub left: Vec<Left>,
     /// Kinds that could not be looked for, and why; objects of theirs may be left.
-    pub unlisted: Vec<(&'static Kind, Trouble)>,
+    pub unlisted: Vec<(&'static Kind, ObservationError)>,
 }
 
 impl Removed {
@@ -78,7 +78,7 @@ pub enum CleanError {
     NotARun { run: String },
     /// No kind could be looked for.
     #[error("nothing of ours could be looked for")]
-    Unlistable(#[source] Trouble),
+    Unlistable(#[source] ObservationError),
 }
 
 /// How long what controllers made has to go with them, from when the last of ours is gone: the garbage collector
@@ -121,16 +121,16 @@ pub(super) struct Removal<'a> {
     begun: Instant,
     budget: Duration,
     /// Everything ever seen, and how it stood last; `None` once gone.
-    found: BTreeMap<ObjectRef, Option<Standing>>,
+    found: BTreeMap<ObjectRef, Option<ReadyFixtures>>,
     /// Since when no Deployment of ours stands.
     uncontrolled: Arc<Mutex<Option<Instant>>>,
     refused: BTreeMap<ObjectRef, String>,
-    unlisted: BTreeMap<&'static Kind, Trouble>,
+    unlisted: BTreeMap<&'static Kind, ObservationError>,
 }
 
 /// An object that was listed.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct ReadyFixtures {
     uid: String,
     pub(super) run: String,
     /// Whether a controller made it, and would make another in its place.
@@ -178,7 +178,7 @@ impl<'a> Removal<'a> {
         let mut asked = BTreeMap::<String, Deleting>::new();
         let limit = (self.begun + until).saturating_duration_since(Instant::now());
         let first = self.api.durations().transport_pause;
-        let unknown = Trouble::new(TroubleKind::ApiUnavailable, "no list came");
+        let unknown = ObservationError::new(ErrorKind::ApiUnavailable, "no list came");
         self.unlisted.insert(kind, unknown);
         let this = Mutex::new((&mut self, &mut asked));
         // What is still there at the end is reported from `found`
@@ -197,18 +197,18 @@ impl<'a> Removal<'a> {
         asked: &mut BTreeMap<String, Deleting>,
     ) -> Condition<()> {
         match self.list(kind).await {
-            Ok(standing) => {
+            Ok(ready) => {
                 self.unlisted.remove(kind);
                 let before = self
                     .found
                     .iter_mut()
                     .filter(|(object, _)| object.kind == kind);
-                before.for_each(|(_, standing)| *standing = None);
+                before.for_each(|(_, ready)| *ready = None);
                 self.found
-                    .extend(standing.into_iter().map(|(o, s)| (o, Some(s))));
+                    .extend(ready.into_iter().map(|(o, s)| (o, Some(s))));
             }
-            Err(trouble) => {
-                self.unlisted.insert(kind, trouble);
+            Err(error) => {
+                self.unlisted.insert(kind, error);
             }
         }
         let elapsed = self.begun.elapsed();
@@ -221,17 +221,14 @@ impl<'a> Removal<'a> {
         let by_themselves = have_stayed || elapsed >= self.budget / 4;
         let mut wanted = Vec::new();
         let mut left = 0;
-        for (object, standing) in &self.found {
-            let Some(standing) = standing.as_ref().filter(|_| object.kind == kind) else {
+        for (object, ready) in &self.found {
+            let Some(ready) = ready.as_ref().filter(|_| object.kind == kind) else {
                 continue;
             };
             left += 1;
-            let so_far = asked
-                .get(&standing.uid)
-                .copied()
-                .unwrap_or(standing.deleting);
-            if so_far < want && (by_themselves || !standing.controlled) {
-                wanted.push((object.clone(), standing.uid.clone()));
+            let so_far = asked.get(&ready.uid).copied().unwrap_or(ready.deleting);
+            if so_far < want && (by_themselves || !ready.controlled) {
+                wanted.push((object.clone(), ready.uid.clone()));
             }
         }
         let this = &*self;
@@ -258,7 +255,7 @@ impl<'a> Removal<'a> {
         let unlisted = self.unlisted.get(kind);
         match left {
             // Asking again will not help where it is not allowed; a credential may be accepted again
-            0 if unlisted.is_some_and(|trouble| trouble.kind != TroubleKind::Forbidden) => {
+            0 if unlisted.is_some_and(|error| error.kind != ErrorKind::Forbidden) => {
                 Condition::NotYet("what is left is not known".to_owned())
             }
             0 if *kind != PODS || uncontrolled.is_some() => Condition::Done(()),
@@ -271,7 +268,7 @@ impl<'a> Removal<'a> {
         let mut since = self.uncontrolled.lock().await;
         if *kind == DEPLOYMENTS {
             let mut of_kind = self.found.iter().filter(|(object, _)| object.kind == kind);
-            *since = match of_kind.any(|(_, standing)| standing.is_some()) {
+            *since = match of_kind.any(|(_, ready)| ready.is_some()) {
                 true => None,
                 false => since.or_else(|| Some(Instant::now())),
             };
@@ -279,7 +276,10 @@ impl<'a> Removal<'a> {
         *since
     }
 
-    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
+    async fn list(
+        &self,
+        kind: &'static Kind,
+    ) -> Result<Vec<(ObjectRef, ReadyFixtures)>, ObservationError> {
         let mut objects = self.labelled(kind).await?;
         if self.run.is_none() {
             // Whose object was listed had its Lease before, and has it now if it lives
@@ -294,7 +294,7 @@ impl<'a> Removal<'a> {
     pub(super) async fn labelled(
         &self,
         kind: &'static Kind,
-    ) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
+    ) -> Result<Vec<(ObjectRef, ReadyFixtures)>, ObservationError> {
         let base = format!("{}&limit={PAGE}", kind.list_path(&self.selector));
         let mut objects = Vec::new();
         let mut path = base.clone();
@@ -312,11 +312,11 @@ impl<'a> Removal<'a> {
             "the list of {} did not end within {PAGES} pages",
             kind.plural
         );
-        Err(Trouble::new(TroubleKind::ApiUnavailable, why))
+        Err(ObservationError::new(ErrorKind::ApiUnavailable, why))
     }
 
     /// An item of a list. What lacks our labels is not ours, whatever the selector let through.
-    fn read(&self, kind: &'static Kind, item: &Json) -> Option<(ObjectRef, Standing)> {
+    fn read(&self, kind: &'static Kind, item: &Json) -> Option<(ObjectRef, ReadyFixtures)> {
         let metadata = &item["metadata"];
         let label = |name: &str| metadata["labels"][name].as_str();
         let ours = label(labels::MANAGED_BY) == Some(labels::WINCONFORM)
@@ -349,7 +349,7 @@ impl<'a> Removal<'a> {
             why = format!("{why}, held by {}", finalizers.join(", "));
         }
         let owners = metadata["ownerReferences"].as_array();
-        let standing = Standing {
+        let ready = ReadyFixtures {
             uid: metadata["uid"].as_str()?.to_owned(),
             run: label(labels::RUN).unwrap_or_default().to_owned(),
             controlled: owners
@@ -357,7 +357,7 @@ impl<'a> Removal<'a> {
             deleting,
             why,
         };
-        Some((object, standing))
+        Some((object, ready))
     }
 
     async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
@@ -377,7 +377,7 @@ impl<'a> Removal<'a> {
                 reply.status,
                 reply.message()
             )),
-            Err(trouble) => Err(trouble.to_string()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -393,16 +393,16 @@ impl<'a> Removal<'a> {
     fn finish(mut self) -> Result<Removed, CleanError> {
         if self.found.is_empty()
             && self.unlisted.len() == ALL.len()
-            && let Some((_, trouble)) = self.unlisted.pop_first()
+            && let Some((_, error)) = self.unlisted.pop_first()
         {
-            return Err(CleanError::Unlistable(trouble));
+            return Err(CleanError::Unlistable(error));
         }
         let mut removed = Removed::default();
-        for (object, standing) in self.found {
-            match standing {
+        for (object, ready) in self.found {
+            match ready {
                 None => removed.removed.push(object),
-                Some(standing) => {
-                    let why = self.refused.remove(&object).unwrap_or(standing.why);
+                Some(ready) => {
+                    let why = self.refused.remove(&object).unwrap_or(ready.why);
                     removed.left.push(Left { object, why });
                 }
             }
@@ -612,11 +612,11 @@ mod tests {
         let begun = Instant::now();
         let removed = cleaned(&fake, Some("r1")).await;
         assert_eq!(removed.removed.len(), 4);
-        let [(kind, trouble)] = removed.unlisted.as_slice() else {
+        let [(kind, error)] = removed.unlisted.as_slice() else {
             panic!("{removed:?}")
         };
-        let forbidden = TroubleKind::Forbidden;
-        assert_eq!((kind.plural, trouble.kind), ("deployments", forbidden));
+        let forbidden = ErrorKind::Forbidden;
+        assert_eq!((kind.plural, error.kind), ("deployments", forbidden));
         assert!(begun.elapsed() < Duration::from_secs(1));
         fake.script("GET", 403, json!({"message": "rbac"}));
         let removed = remove_run(&fake.api(), None, BUDGET).await;
@@ -638,11 +638,11 @@ mod tests {
             let fake = fake();
             fake.script("GET /api/v1/pods", 200, answer);
             let removed = cleaned(&fake, Some("r1")).await;
-            let [(kind, trouble)] = removed.unlisted.as_slice() else {
+            let [(kind, error)] = removed.unlisted.as_slice() else {
                 panic!("{removed:?}")
             };
-            let unavailable = TroubleKind::ApiUnavailable;
-            assert_eq!((kind.plural, trouble.kind), ("pods", unavailable));
+            let unavailable = ErrorKind::ApiUnavailable;
+            assert_eq!((kind.plural, error.kind), ("pods", unavailable));
             assert_eq!(removed.removed.len(), 4);
         }
         let fake = fake();

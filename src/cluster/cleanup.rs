@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use winconform_core::method::Trouble;
+use winconform_core::method::ObservationError;
 
 use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, check_run, remove_run};
 use super::kinds::{ALL, LEASES};
 use super::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
-use super::unheard::delete_lease;
+use super::orphaned_lease::delete_lease;
 use crate::transport::Api;
 
 /// What is to be told of a clean-up under way.
@@ -18,7 +18,7 @@ pub enum Cleaning {
     /// There are Leases, and whether those who hold them live has to be seen.
     Waits,
     /// A Lease that it held could not be given back; it dies by itself.
-    Unreleased(Trouble),
+    Unreleased(ObservationError),
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub async fn cleanup(
             Ok(lease) => held.push(lease),
             Err(error) => {
                 // It may have come to be, and be ours; if it cannot be removed it dies by itself
-                if let LeaseError::Trouble { name, .. } = &error {
+                if let LeaseError::ObservationError { name, .. } = &error {
                     let _ = delete_lease(api, name, holder).await;
                 }
                 refused = Some(error);
@@ -80,8 +80,8 @@ pub async fn cleanup(
             .map_err(CleanupError::Clean),
     };
     for lease in held {
-        if let Err(trouble) = lease.release().await {
-            tell(Cleaning::Unreleased(trouble));
+        if let Err(error) = lease.release().await {
+            tell(Cleaning::Unreleased(error));
         }
     }
     let mut removed = removed?;

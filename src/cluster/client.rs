@@ -158,7 +158,7 @@ mod tests {
     use http_body_util::Full;
     use tokio::time::Instant;
 
-    use crate::transport::words;
+    use crate::transport::error_text;
 
     #[tokio::test(start_paused = true)]
     async fn every_request_of_the_client_ends_though_the_server_says_nothing() {
@@ -173,7 +173,7 @@ mod tests {
             .await
             .expect_err("ends");
         assert_eq!(begun.elapsed(), Duration::from_secs(15));
-        assert!(words(&error).contains("elapsed"), "{error}");
+        assert!(error_text(&error).contains("elapsed"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -188,7 +188,7 @@ mod tests {
             let client = client(&config, proxy.as_ref(), None, &Durations::default());
             let client = client.expect("a client");
             let sent = client.send(Request::new(Body::empty())).await;
-            let said = words(&sent.expect_err("it says nothing"));
+            let said = error_text(&sent.expect_err("it says nothing"));
             let named = format!("the proxy {scheme}://{at} (of the kubeconfig's `proxy-url`)");
             assert!(said.starts_with(&named), "{said}");
         }

@@ -18,7 +18,7 @@ use super::client::{client, head_timeout, longest_head, named};
 use super::credential::{Credential, CredentialError};
 use super::kubeconfig::{Chosen, KubeconfigError, Sources, choose, unusable};
 use super::proxy::ProxyError;
-use crate::transport::{Api, Failure, Pace, causes, pause, words};
+use crate::transport::{Api, Failure, Pace, causes, error_text, pause};
 
 /// All tries to reach the server; someone waits at a terminal.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -187,7 +187,7 @@ pub async fn connect(
             why: match &error {
                 // Certificates and keys may be quoted by TLS' own words
                 kube::Error::RustlsTls(_) => "its certificates or key are not valid".to_owned(),
-                error => words(error),
+                error => error_text(error),
             },
         },
     })?;
@@ -248,7 +248,7 @@ fn read_version(reply: &ApiReply, server: &str) -> Result<(), ConnectError> {
 /// What a failure means, and whether another try is worth it.
 fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
     let server = server.to_owned();
-    let why = words(&failure);
+    let why = error_text(&failure);
     let error = match failure {
         Failure::Connection(error) => return classify_connection(&error, server),
         Failure::NoReply { status: 401, .. } => ConnectError::Unauthenticated { server, why },
@@ -256,15 +256,16 @@ fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
         Failure::NoReply { .. } | Failure::TooLarge(_) | Failure::Invalid(_) => {
             ConnectError::NotKubernetes { server, why }
         }
-        Failure::NoAnswer(_) | Failure::Stalled(_) | Failure::Stale { .. } | Failure::Broken(_) => {
-            ConnectError::Unreachable { server, why }
-        }
+        Failure::NoAnswer(_)
+        | Failure::Stalled(_)
+        | Failure::Stale { .. }
+        | Failure::Inconclusive(_) => ConnectError::Unreachable { server, why },
     };
     (error, true)
 }
 
 fn classify_connection(error: &kube::Error, server: String) -> (ConnectError, bool) {
-    let why = words(error);
+    let why = error_text(error);
     if causes(error).any(<dyn Error>::is::<ProxyError>) {
         return (ConnectError::Proxy { server, why }, true);
     }

@@ -63,12 +63,12 @@ fn hint(context: &str) -> String {
 
 /// That nobody can tell whether a cluster says that it is protected, for who makes something there
 /// nevertheless.
-fn unread(context: &str, because: &str) -> String {
+fn unread(context: &str, reason: &str) -> String {
     format!(
         "whether the cluster of context `{}` is protected by the annotation `{PROTECTED}` of its \
          namespace kube-system could not be read, and so it protects nothing: {}",
         printable(context),
-        printable(because)
+        printable(reason)
     )
 }
 
@@ -97,7 +97,7 @@ pub async fn guard(
     };
     let reply = match cluster.api.send(&ApiRequest::get(NAMESPACE)).await {
         Ok(reply) => reply,
-        Err(trouble) => return untold(trouble.to_string()),
+        Err(error) => return untold(error.to_string()),
     };
     let said = || format!("status {}: {}", reply.status, reply.message());
     match reply.status {
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_made_where_it_cannot_be_told() {
-        // The API's own trouble, and an answer that is none
+        // The API's own error, and an answer that is none
         for status in [500, 503, 429, 401, 418, 201] {
             let fake = Fake::default();
             let body = json!({"kind": "Status", "message": "etcdserver: no leader"});

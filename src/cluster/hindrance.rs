@@ -2,7 +2,7 @@
 //! pure.
 
 use serde_json::Value as Json;
-use winconform_core::method::{Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, ObservationError};
 use winconform_core::text::printable;
 
 use super::pods::{is_impossible, is_mismatch};
@@ -11,7 +11,7 @@ use super::status::{condition, is};
 /// Something that keeps pods back.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hindrance {
-    pub trouble: Trouble,
+    pub error: ObservationError,
     /// Whether it will not pass; otherwise it may, such as the lag of a controller's caches or a
     /// network plugin that is still starting.
     pub lasting: bool,
@@ -36,7 +36,7 @@ pub fn refused(deployment: &Json) -> Option<Hindrance> {
     let detail = format!("its pods are refused: {}", printable(message));
     Some(Hindrance {
         // What the cluster's policies refuse is not for us to judge
-        trouble: Trouble::new(TroubleKind::Forbidden, detail),
+        error: ObservationError::new(ErrorKind::Forbidden, detail),
         lasting: REFUSALS.iter().any(|words| message.contains(words)),
     })
 }
@@ -60,11 +60,11 @@ pub fn sandbox(event: &Json) -> Option<Hindrance> {
     let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
     let detail = format!("pod {}: {}", printable(pod), printable(message));
     let kind = match is_mismatch(message) {
-        true => TroubleKind::BuildMismatch,
-        false => TroubleKind::SandboxFailed,
+        true => ErrorKind::BuildMismatch,
+        false => ErrorKind::SandboxFailed,
     };
     Some(Hindrance {
-        trouble: Trouble::new(kind, detail),
+        error: ObservationError::new(kind, detail),
         lasting: is_impossible(message),
     })
 }
@@ -93,8 +93,8 @@ mod tests {
         ] {
             let found = refused(&deployment(message)).expect("refused");
             assert!(found.lasting, "{message}");
-            assert_eq!(found.trouble.kind, TroubleKind::Forbidden);
-            assert!(found.trouble.detail.ends_with(message), "{found:?}");
+            assert_eq!(found.error.kind, ErrorKind::Forbidden);
+            assert!(found.error.detail.ends_with(message), "{found:?}");
         }
     }
 
@@ -120,16 +120,16 @@ mod tests {
             get sandbox runtime: no runtime for \"nvidia\" is configured",
         );
         assert!(handler.lasting);
-        assert_eq!(handler.trouble.kind, TroubleKind::SandboxFailed);
+        assert_eq!(handler.error.kind, ErrorKind::SandboxFailed);
         let pause = of(
             "Failed to create pod sandbox: hcs::CreateComputeSystem x: The container \
             operating system does not match the host operating system.: unknown",
         );
         assert!(pause.lasting);
-        assert_eq!(pause.trouble.kind, TroubleKind::BuildMismatch);
+        assert_eq!(pause.error.kind, ErrorKind::BuildMismatch);
         let network = of("Failed to create pod sandbox: plugin type=\"win-bridge\" failed (add)");
         assert!(!network.lasting);
-        let detail = network.trouble.detail;
+        let detail = network.error.detail;
         assert!(detail.starts_with("pod p: Failed to create"), "{detail}");
         let mut other = event("x");
         other["reason"] = json!("BackOff");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError as KubeError};
 use winconform_core::text::printable;
 
-use super::namesakes::{check_meaning, check_names, meaning};
+use super::kubeconfig_names::{check_meaning, check_names, meaning};
 use super::proxy::Proxy;
 
 /// Why there is no context to speak to.
@@ -204,7 +204,7 @@ pub(super) async fn choose(
     let Some(mut kubeconfig) = merged else {
         if sources.in_pod && sources.given.is_none() && context.is_none() {
             let config = Config::incluster().map_err(|error| KubeconfigError::InCluster {
-                why: crate::transport::words(&error),
+                why: crate::transport::error_text(&error),
             })?;
             let proxy = Proxy::choose(None, &config.cluster_url);
             return Ok(Chosen {
@@ -359,7 +359,7 @@ fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), Kubeco
     Ok(())
 }
 
-/// kube's trouble with the parts of a context, without what it quotes.
+/// kube's error with the parts of a context, without what it quotes.
 pub(super) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
     let (what, why) = match error {
         KubeError::LoadCertificateAuthority(error) => ("certificate authority", load_words(error)),

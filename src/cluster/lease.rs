@@ -18,12 +18,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
-use winconform_core::method::{ApiReply, ApiRequest, Trouble, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ObservationError, Verb};
 use winconform_core::text::printable;
 
 use super::kinds::LEASES;
 use super::labels;
-use super::unheard::delete_lease;
+use super::orphaned_lease::delete_lease;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, Env, Hold, encode};
 
@@ -56,7 +56,10 @@ pub enum LeaseError {
     },
     /// The server could not be asked.
     #[error("the Lease `{name}` could not be taken")]
-    Trouble { name: String, source: Trouble },
+    ObservationError {
+        name: String,
+        source: ObservationError,
+    },
 }
 
 impl LeaseError {
@@ -66,7 +69,7 @@ impl LeaseError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Held { .. } | Self::Foreign { .. } => 20,
-            Self::Refused { status: 401, .. } | Self::Trouble { .. } => 21,
+            Self::Refused { status: 401, .. } | Self::ObservationError { .. } => 21,
             Self::Refused { .. } => 11,
         }
     }
@@ -79,7 +82,7 @@ pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String
     let request = ApiRequest::get(format!("{path}?labelSelector={selector}"));
     let all = "of all runs";
     let sent = api.send(&request).await;
-    let reply = sent.map_err(|source| trouble(all, source))?;
+    let reply = sent.map_err(|source| error(all, source))?;
     let Some(items) = reply.body["items"].as_array() else {
         return Err(refused(all, &reply));
     };
@@ -155,7 +158,7 @@ impl LeaseHeld {
     }
 
     /// Stops renewing and deletes the Lease if it is still ours.
-    pub async fn release(self) -> Result<(), Trouble> {
+    pub async fn release(self) -> Result<(), ObservationError> {
         drop(self.stop);
         // A renewal that panicked leaves a Lease that dies by itself
         if self.renewing.await.is_err() || self.lost.borrow().is_some() {
@@ -252,7 +255,7 @@ impl Keeper {
         let limit = duration * 2 + self.api.durations().outage;
         poll_until(self.renewal / 4, limit, "the Lease of another run", query)
             .await
-            .unwrap_or_else(|source| Err(trouble(&self.name, source)))
+            .unwrap_or_else(|source| Err(error(&self.name, source)))
     }
 
     fn is_ours(&self, reply: &ApiReply) -> bool {
@@ -295,7 +298,7 @@ impl Keeper {
         body: Option<Json>,
     ) -> Result<ApiReply, LeaseError> {
         let sent = self.api.send(&ApiRequest { verb, path, body }).await;
-        sent.map_err(|source| trouble(&self.name, source))
+        sent.map_err(|source| error(&self.name, source))
     }
 
     fn mark(&self, reply: &ApiReply) -> Result<Mark, LeaseError> {
@@ -318,9 +321,9 @@ fn refused(name: &str, reply: &ApiReply) -> LeaseError {
     }
 }
 
-fn trouble(name: &str, source: Trouble) -> LeaseError {
+fn error(name: &str, source: ObservationError) -> LeaseError {
     let name = name.to_owned();
-    LeaseError::Trouble { name, source }
+    LeaseError::ObservationError { name, source }
 }
 
 fn holder(reply: &ApiReply) -> String {
@@ -537,8 +540,8 @@ mod tests {
         let lost = state.wait_for(Option::is_some).await;
         assert!(lost.is_ok());
         api.send(&request(Verb::Delete)).await.expect("an answer");
-        let trouble = api.send(&request(Verb::Apply)).await.expect_err("not sent");
-        assert!(trouble.detail.contains("Lease"), "{trouble}");
+        let error = api.send(&request(Verb::Apply)).await.expect_err("not sent");
+        assert!(error.detail.contains("Lease"), "{error}");
     }
 
     /// How it stands a minute after the next answers to renewals came so late, in seconds.

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
-    NO_IMAGE, NOT_CREATED, PREPARING, StartFailure, Trouble, TroubleKind,
+    ErrorKind, NO_IMAGE, NOT_CREATED, ObservationError, PREPARING, StartFailure,
 };
 use winconform_core::text::printable;
 
@@ -25,14 +25,14 @@ pub fn readiness(pod: &Json) -> Condition<()> {
     let status = &pod["status"];
     if is_over(pod) {
         let kind = match is_mismatch(text(&status["message"])) {
-            true => TroubleKind::BuildMismatch,
-            false => TroubleKind::FixtureFailed,
+            true => ErrorKind::BuildMismatch,
+            false => ErrorKind::FixtureFailed,
         };
         return never(kind, ended(status));
     }
     match failure(pod) {
-        Some(failure) if failure.may_pass => Condition::NotYet(failure.trouble.detail),
-        Some(failure) => Condition::Never(failure.trouble),
+        Some(failure) if failure.may_pass => Condition::NotYet(failure.error.detail),
+        Some(failure) => Condition::Never(failure.error),
         None if is(pod, "Ready") => Condition::Done(()),
         None => Condition::NotYet(progress(pod)),
     }
@@ -46,7 +46,7 @@ pub fn is_over(pod: &Json) -> bool {
 
 /// A pull or a start of a container that fails.
 struct Failure {
-    trouble: Trouble,
+    error: ObservationError,
     may_pass: bool,
     /// Whether the container ran before, which says that it can start.
     ran: bool,
@@ -107,22 +107,22 @@ fn failure(pod: &Json) -> Option<Failure> {
         let name = printable(text(&container["name"]));
         let detail = format!("container {name}: {}", told(reason, message));
         let (kind, detail, may_pass) = if is_mismatch(message) || is_mismatch(last) {
-            (TroubleKind::BuildMismatch, detail, false)
+            (ErrorKind::BuildMismatch, detail, false)
         } else if NO_IMAGE.contains(&reason) {
             let lower = message.to_lowercase().replace(BUSY, "");
             let gone = NOT_TO_BE_HAD.iter().any(|words| lower.contains(words));
             let may_pass = !gone && !NO_SUCH_IMAGE.contains(&reason);
-            (TroubleKind::ImagePull, detail, may_pass)
+            (ErrorKind::ImagePull, detail, may_pass)
         } else if NOT_CREATED.contains(&reason) || reason == CRASHES {
             let impossible = [message, last].into_iter().any(is_impossible);
             let may_pass = !impossible && reason != "CreateContainerConfigError";
             let detail = crashes(pod).unwrap_or(detail);
-            (TroubleKind::FixtureFailed, detail, may_pass)
+            (ErrorKind::FixtureFailed, detail, may_pass)
         } else {
             return None;
         };
         Some(Failure {
-            trouble: Trouble::new(kind, detail),
+            error: ObservationError::new(kind, detail),
             may_pass,
             ran: reason == CRASHES && ended["reason"] != "StartError",
             restarts: container["restartCount"].as_u64().unwrap_or(0),
@@ -142,10 +142,7 @@ pub fn pulled(pod: &Json) -> Option<Condition<()>> {
     })?;
     // An image of another build is pulled all the same where its name is that of one platform's
     Some(match is_mismatch(text(&began["message"])) {
-        true => never(
-            TroubleKind::BuildMismatch,
-            printable(text(&began["message"])),
-        ),
+        true => never(ErrorKind::BuildMismatch, printable(text(&began["message"]))),
         false => Condition::Done(()),
     })
 }
@@ -287,7 +284,7 @@ impl PodWait {
         };
         let since = *self.unscheduled.get_or_insert(now);
         if now.saturating_duration_since(since) >= self.patience {
-            return never(TroubleKind::Unscheduled, why);
+            return never(ErrorKind::Unscheduled, why);
         }
         readiness(pod)
     }
@@ -297,14 +294,14 @@ impl PodWait {
     pub fn settled(&mut self, pod: &Json, starts: bool, now: Instant) -> Condition<()> {
         let failed = self.failed(pod, now).is_some();
         match failure(pod) {
-            Some(open) if starts && !failed && !open.ran => Condition::NotYet(open.trouble.detail),
+            Some(open) if starts && !failed && !open.ran => Condition::NotYet(open.error.detail),
             _ => settled(pod, starts),
         }
     }
 
     /// Why a pod does not start, once that is final: by its words, by how often the kubelet has tried
     /// again, or by how long it lasts.
-    fn failed(&mut self, pod: &Json, now: Instant) -> Option<Trouble> {
+    fn failed(&mut self, pod: &Json, now: Instant) -> Option<ObservationError> {
         let Some(failure) = failure(pod) else {
             self.failing = None;
             return None;
@@ -321,12 +318,12 @@ impl PodWait {
         }
         let lasts = now.saturating_duration_since(failing.since) >= self.patience_with_failing;
         let tried = failing.retries.max(failure.restarts) >= self.retries;
-        (!failure.may_pass || lasts || tried).then_some(failure.trouble)
+        (!failure.may_pass || lasts || tried).then_some(failure.error)
     }
 }
 
-fn never(kind: TroubleKind, detail: String) -> Condition<()> {
-    Condition::Never(Trouble::new(kind, detail))
+fn never(kind: ErrorKind, detail: String) -> Condition<()> {
+    Condition::Never(ObservationError::new(kind, detail))
 }
 
 /// What a pod that ended says of it: the kubelet's admission (`PodOSNotSupported`,
@@ -407,7 +404,7 @@ mod tests {
             let told = match readiness(&pod) {
                 Condition::Done(()) => "done".to_owned(),
                 Condition::NotYet(status) => format!("not yet: {status}"),
-                Condition::Never(trouble) => trouble.to_string(),
+                Condition::Never(error) => error.to_string(),
             };
             assert!(told.starts_with(&row.told), "{pod}: {told}");
             assert_eq!(crashes(&pod), row.crashes, "{pod}");
@@ -497,10 +494,10 @@ mod tests {
         let ended = json!({"terminated": {"exitCode": 1, "reason": "Error"}});
         assert_eq!(of(ended), Some(Condition::Done(())));
         let other = json!({"terminated": {"reason": "StartError", "message": "hcs: 0xc0370101"}});
-        let Some(Condition::Never(trouble)) = of(other) else {
+        let Some(Condition::Never(error)) = of(other) else {
             panic!("it is of another build")
         };
-        assert_eq!(trouble.kind, TroubleKind::BuildMismatch);
+        assert_eq!(error.kind, ErrorKind::BuildMismatch);
     }
 
     #[test]
@@ -513,11 +510,11 @@ mod tests {
         let fresh = json!({"status": {"phase": "Pending"}});
         assert!(matches!(wait.look(&fresh, at(29)), Condition::NotYet(_)));
         assert!(matches!(wait.look(&pod, at(32)), Condition::NotYet(_)));
-        let Condition::Never(trouble) = wait.look(&pod, at(62)) else {
+        let Condition::Never(error) = wait.look(&pod, at(62)) else {
             panic!("it lasted")
         };
-        assert_eq!(trouble.kind, TroubleKind::Unscheduled);
-        assert_eq!(trouble.detail, "0/2 nodes are available");
+        assert_eq!(error.kind, ErrorKind::Unscheduled);
+        assert_eq!(error.detail, "0/2 nodes are available");
     }
 
     #[test]

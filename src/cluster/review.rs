@@ -36,7 +36,7 @@ async fn review_one(api: &Api, access: &Access) -> Answer {
     };
     let reply = match api.send(&request).await {
         Ok(reply) => reply,
-        Err(trouble) => return Answer::Unknown(trouble.to_string()),
+        Err(error) => return Answer::Unknown(error.to_string()),
     };
     let status = &reply.body["status"];
     match (reply.status, status["allowed"].as_bool()) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
-use winconform_core::method::{Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, ObservationError};
 use winconform_core::text::printable;
 
 use crate::transport::{Pace, pause};
@@ -15,27 +15,27 @@ pub enum Condition<T> {
     /// Not met; how far it is.
     NotYet(String),
     /// It will not be met, because.
-    Never(Trouble),
+    Never(ObservationError),
 }
 
 /// A condition may depend on time alone, so it is asked this often without news too.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Waits until `condition` is met by what `source` shows, at most for `limit`; `what` names it.
-/// The trouble of a time-out quotes the last status.
+/// The error of a time-out quotes the last status.
 pub async fn wait_until<S, T>(
     source: &mut watch::Receiver<S>,
     limit: Duration,
     what: &str,
     mut condition: impl FnMut(&S) -> Condition<T>,
-) -> Result<T, Trouble> {
+) -> Result<T, ObservationError> {
     let deadline = Instant::now() + limit;
     loop {
         // The borrow ends before the await
         let stands = condition(&source.borrow_and_update());
         let status = match stands {
             Condition::Done(value) => return Ok(value),
-            Condition::Never(trouble) => return Err(trouble),
+            Condition::Never(error) => return Err(error),
             Condition::NotYet(status) => status,
         };
         let now = Instant::now();
@@ -47,7 +47,7 @@ pub async fn wait_until<S, T>(
                 "{what}: nothing watches any more; last: {}",
                 printable(&status)
             );
-            return Err(Trouble::new(TroubleKind::NotApplied, detail));
+            return Err(ObservationError::new(ErrorKind::NotApplied, detail));
         }
     }
 }
@@ -59,7 +59,7 @@ pub async fn poll_until<T, F>(
     limit: Duration,
     what: &str,
     mut query: impl FnMut() -> F,
-) -> Result<T, Trouble>
+) -> Result<T, ObservationError>
 where
     F: Future<Output = Condition<T>>,
 {
@@ -70,7 +70,7 @@ where
             let answered = timeout_at(deadline.max(late), asked).await;
             answered.unwrap_or_else(|_| {
                 let detail = format!("{what}: no answer within {limit:?}");
-                Condition::Never(Trouble::new(TroubleKind::ApiUnavailable, detail))
+                Condition::Never(ObservationError::new(ErrorKind::ApiUnavailable, detail))
             })
         }
     })
@@ -83,7 +83,7 @@ pub async fn poll<T, F>(
     limit: Duration,
     what: &str,
     mut query: impl FnMut() -> F,
-) -> Result<T, Trouble>
+) -> Result<T, ObservationError>
 where
     F: Future<Output = Condition<T>>,
 {
@@ -91,7 +91,7 @@ where
     loop {
         let status = match query().await {
             Condition::Done(value) => return Ok(value),
-            Condition::Never(trouble) => return Err(trouble),
+            Condition::Never(error) => return Err(error),
             Condition::NotYet(status) => status,
         };
         let now = Instant::now();
@@ -102,9 +102,9 @@ where
     }
 }
 
-fn timed_out(what: &str, limit: Duration, status: &str) -> Trouble {
+fn timed_out(what: &str, limit: Duration, status: &str) -> ObservationError {
     let detail = format!("{what}: not within {limit:?}; last: {}", printable(status));
-    Trouble::new(TroubleKind::FixtureFailed, detail)
+    ObservationError::new(ErrorKind::FixtureFailed, detail)
 }
 
 #[cfg(test)]
@@ -134,22 +134,25 @@ mod tests {
         let not_yet = |(): &()| Condition::<()>::NotYet("ContainerCreating".to_owned());
         let waited = wait_until(&mut receive, LIMIT, "sample", not_yet).await;
         let said = "sample: not within 60s; last: ContainerCreating";
-        assert_eq!(waited, Err(Trouble::new(TroubleKind::FixtureFailed, said)));
+        assert_eq!(
+            waited,
+            Err(ObservationError::new(ErrorKind::FixtureFailed, said))
+        );
         assert_eq!(begun.elapsed(), LIMIT);
     }
 
     #[tokio::test(start_paused = true)]
     async fn never_ends_the_wait_and_so_does_a_dead_watch() {
         let (send, mut receive) = watch::channel(());
-        let why = Trouble::new(TroubleKind::BuildMismatch, "10.0.17763");
+        let why = ObservationError::new(ErrorKind::BuildMismatch, "10.0.17763");
         let never = |(): &()| Condition::<()>::Never(why.clone());
         let waited = wait_until(&mut receive, LIMIT, "x", never).await;
         assert_eq!(waited, Err(why.clone()));
         drop(send);
         let not_yet = |(): &()| Condition::<()>::NotYet(String::new());
         let waited = wait_until(&mut receive, LIMIT, "x", not_yet).await;
-        let trouble = waited.expect_err("ends");
-        assert!(trouble.detail.contains("nothing watches"), "{trouble}");
+        let error = waited.expect_err("ends");
+        assert!(error.detail.contains("nothing watches"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -169,9 +172,9 @@ mod tests {
         let asks = async || std::future::pending::<Condition<()>>().await;
         let waiting = poll_until(Duration::from_millis(100), LIMIT, "gone", asks);
         let waited = tokio::time::timeout(LIMIT * 2, waiting).await;
-        let trouble = waited.expect("it is bounded").expect_err("ends");
-        assert_eq!(trouble.detail, "gone: no answer within 60s");
-        assert_eq!(trouble.kind, TroubleKind::ApiUnavailable);
+        let error = waited.expect("it is bounded").expect_err("ends");
+        assert_eq!(error.detail, "gone: no answer within 60s");
+        assert_eq!(error.kind, ErrorKind::ApiUnavailable);
     }
 
     #[tokio::test(start_paused = true)]
@@ -183,8 +186,8 @@ mod tests {
         };
         let first = Duration::from_millis(100);
         let polled = poll_until(first, LIMIT, "gone", query).await;
-        let trouble = polled.expect_err("ends");
-        assert!(trouble.detail.ends_with("still there"), "{trouble}");
+        let error = polled.expect_err("ends");
+        assert!(error.detail.ends_with("still there"), "{error}");
         assert!((20..40).contains(&asked.get()), "{}", asked.get());
     }
 }

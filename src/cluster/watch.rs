@@ -13,13 +13,13 @@ use serde_json::Value as Json;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::method::{Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, ObservationError};
 use winconform_core::text::printable;
 
 use super::kinds::PODS;
 use super::labels;
 use super::wait::{Condition, wait_until};
-use crate::transport::{Api, Pace, pause, words};
+use crate::transport::{Api, Pace, error_text, pause};
 
 /// Objects by `namespace/name`.
 pub type Objects = BTreeMap<String, Json>;
@@ -30,7 +30,7 @@ pub struct Watched {
     /// As far as they were seen.
     pub objects: Arc<Objects>,
     /// Why the server does not let them be seen, as long as it does not.
-    pub refused: Option<Trouble>,
+    pub refused: Option<ObservationError>,
 }
 
 /// Watches the pods of a run in all namespaces until `cancel`; the task is `tracker`'s.
@@ -52,7 +52,7 @@ pub fn watch_pods(
         .timeout(u32::try_from(api.durations().watch.as_secs()).unwrap_or(u32::MAX));
     tracker.spawn(async move {
         let watching = keep_watching(&api, config, &send);
-        // Ends when nobody looks any more, too
+        // Ends when nobody observes any more, too
         tokio::select! {
             biased;
             () = cancel.cancelled() => {}
@@ -70,9 +70,9 @@ pub async fn wait_for_objects<T>(
     limit: Duration,
     what: &str,
     mut condition: impl FnMut(&Objects) -> Condition<T>,
-) -> Result<T, Trouble> {
+) -> Result<T, ObservationError> {
     let stands = |watched: &Watched| match &watched.refused {
-        Some(trouble) => Condition::Never(trouble.clone()),
+        Some(error) => Condition::Never(error.clone()),
         None => condition(&watched.objects),
     };
     wait_until(watched, limit, what, stands).await
@@ -104,13 +104,13 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                 // The stream of a watcher has no end
                 Ok(None) => break,
                 Ok(Some(Err(error))) => {
-                    tracing::debug!("watching pods: {}", words(&error));
-                    if let Some(trouble) = refusal(&error) {
+                    tracing::debug!("watching pods: {}", error_text(&error));
+                    if let Some(error) = refusal(&error) {
                         // A watch that stood meanwhile was allowed, and said nothing of it
                         let at_once = asked.elapsed() <= listing;
                         forbidden = if at_once { forbidden + 1 } else { 1 };
                         if forbidden > 1 {
-                            send.send_if_modified(|known| known.refused.replace(trouble).is_none());
+                            send.send_if_modified(|known| known.refused.replace(error).is_none());
                         }
                     }
                     if begins_anew(&error) {
@@ -137,7 +137,7 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
 }
 
 /// Why the server does not allow it, if that is so.
-fn refusal(error: &watcher::Error) -> Option<Trouble> {
+fn refusal(error: &watcher::Error) -> Option<ObservationError> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))
@@ -146,7 +146,7 @@ fn refusal(error: &watcher::Error) -> Option<Trouble> {
         {
             let said = printable(&status.message);
             let detail = format!("watch the run's pods: {said}");
-            Some(Trouble::new(TroubleKind::Forbidden, detail))
+            Some(ObservationError::new(ErrorKind::Forbidden, detail))
         }
         _ => None,
     }
@@ -305,7 +305,7 @@ mod tests {
         let api = api(answers, Arc::clone(&log));
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
         let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
-        // What came between may have been replaced before it was looked at
+        // What came between may have been replaced before it was observed
         for expected in [vec!["a/one"], vec!["a/four", "a/three"]] {
             let there = pods.wait_for(|pods| pods.objects.keys().eq(&expected));
             let found = timeout(Duration::from_mins(10), there).await;
@@ -391,10 +391,10 @@ mod tests {
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
         let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
         let refused = pods.wait_for(|pods| pods.refused.is_some()).await;
-        let trouble = refused.expect("watching").refused.clone();
-        let trouble = trouble.expect("it is refused");
-        assert_eq!(trouble.kind, TroubleKind::Forbidden);
-        assert!(trouble.detail.contains("cannot watch pods"), "{trouble}");
+        let error = refused.expect("watching").refused.clone();
+        let error = error.expect("it is refused");
+        assert_eq!(error.kind, ErrorKind::Forbidden);
+        assert!(error.detail.contains("cannot watch pods"), "{error}");
         let allowed = pods
             .wait_for(|pods| pods.objects.contains_key("a/two"))
             .await;

@@ -1,15 +1,15 @@
-//! What runs have to be allowed to do beside their looks: of the table of facts, of the manifests
+//! What runs have to be allowed to do beside their assertions: of the table of facts, of the manifests
 //! and of what removes again. There is no list of permissions beside these.
 
 use std::collections::BTreeSet;
 
 use winconform_core::config::Images;
-use winconform_core::method::{ApiRequest, FixtureName, Standing};
+use winconform_core::method::{ApiRequest, FixtureName, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
 use super::diagnose::SYSTEM;
-use super::heard;
 use super::manifest::{self, ManifestError};
+use super::node_liveness;
 use super::preflight::SurveyError;
 use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
@@ -27,7 +27,7 @@ fn of_all(images: &Images) -> Result<Uses, ManifestError> {
         run: of_run(),
         ..Uses::default()
     };
-    let get = |path: &&str| Access::of(&ApiRequest::get(*path), &Standing::default());
+    let get = |path: &&str| Access::of(&ApiRequest::get(*path), &ReadyFixtures::default());
     let facts = READ.iter();
     uses.facts = facts
         .map(|(fact, paths)| (*fact, paths.iter().map(get).collect()))
@@ -177,7 +177,7 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
     }
     let lease = of_kind(
         &LEASES,
-        Place::Namespace(heard::NAMESPACE.to_owned()),
+        Place::Namespace(node_liveness::NAMESPACE.to_owned()),
         AccessVerb::Get,
     );
     let node = objects("", "nodes", Place::Cluster, AccessVerb::Get);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::method::{
-    ApiRequest, FixtureKey, StandingFixture, StandingPod, Trouble, TroubleKind,
+    ApiRequest, ErrorKind, FixtureKey, ObservationError, ReadyFixture, ReadyPod,
 };
 use winconform_core::text::printable;
 
 use super::fixtures::Fixtures;
-use super::hindered::belongs;
-use super::stands::{never_begun, restarts, services, settles_in, standing, standing_pod};
+use super::readiness::{never_begun, ready_fixture, ready_pod, restarts, services, settles_in};
+use super::stuck_pods::belongs;
 use crate::cluster::kinds::{PODS, SERVICES};
 use crate::cluster::pods::{PodWaits, have_begun};
 use crate::cluster::status::text;
@@ -27,27 +27,30 @@ impl Fixtures {
         what: &str,
         (first, limit): (Duration, Duration),
         read: impl Fn(&Json) -> Condition<T>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, ObservationError> {
         let request = ApiRequest::get(path);
         poll_until(first, limit, what, async || {
             match self.api.send(&request).await {
                 Ok(reply) if reply.status == 200 => read(&reply.body),
                 Ok(reply) if reply.status == 403 => {
-                    Condition::Never(Trouble::new(TroubleKind::Forbidden, reply.message()))
+                    Condition::Never(ObservationError::new(ErrorKind::Forbidden, reply.message()))
                 }
                 Ok(reply) => {
                     let (status, words) = (reply.status, reply.message());
                     Condition::NotYet(format!("status {status}: {words}"))
                 }
-                Err(trouble) if trouble.kind.is_lasting() => Condition::Never(trouble),
-                Err(trouble) => Condition::NotYet(trouble.to_string()),
+                Err(error) if error.kind.is_lasting() => Condition::Never(error),
+                Err(error) => Condition::NotYet(error.to_string()),
             }
         })
         .await
     }
 
     /// Pods are refused until the controller manager has made the default service account.
-    pub(super) async fn wait_for_service_account(&self, namespace: &Json) -> Result<(), Trouble> {
+    pub(super) async fn wait_for_service_account(
+        &self,
+        namespace: &Json,
+    ) -> Result<(), ObservationError> {
         let name = text(&namespace["metadata"]["name"]);
         let path = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
         let what = format!("service account of namespace {name}");
@@ -61,7 +64,7 @@ impl Fixtures {
     pub(super) async fn wait_for_balancer(
         &self,
         applied: &[Json],
-    ) -> Result<StandingFixture, Trouble> {
+    ) -> Result<ReadyFixture, ObservationError> {
         let service = services(applied).next();
         let metadata = service.map_or(&Json::Null, |service| &service["metadata"]);
         let name = text(&metadata["name"]);
@@ -70,7 +73,7 @@ impl Fixtures {
         let durations = self.api.durations();
         let times = (durations.observe_again, durations.balancer);
         self.wait_for_object(path, &what, times, |service| {
-            let stands = standing(std::slice::from_ref(service), Vec::new());
+            let stands = ready_fixture(std::slice::from_ref(service), Vec::new());
             match stands.balancer {
                 Some(_) => Condition::Done(stands),
                 None => Condition::NotYet("it is pending".to_owned()),
@@ -86,7 +89,7 @@ impl Fixtures {
         key: &FixtureKey,
         applied: &[Json],
         starts: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ObservationError> {
         let stays = |object: &&Json| {
             object["kind"] == "Pod" && object["metadata"]["labels"][labels::MAY_GO].is_null()
         };
@@ -123,7 +126,7 @@ impl Fixtures {
         key: &FixtureKey,
         applied: &[Json],
         count: usize,
-    ) -> Result<Vec<StandingPod>, Trouble> {
+    ) -> Result<Vec<ReadyPod>, ObservationError> {
         let what = format!("pods of {key}");
         let durations = self.api.durations();
         let settle = settles_in(key.name, durations);
@@ -146,9 +149,9 @@ impl Fixtures {
                         preparing |= !have_begun(pod);
                         waiting.push(status);
                     }
-                    Condition::Never(trouble) => {
+                    Condition::Never(error) => {
                         preparing = false;
-                        return Condition::Never(trouble);
+                        return Condition::Never(error);
                     }
                 }
             }
@@ -164,7 +167,7 @@ impl Fixtures {
             let done = now.saturating_duration_since(since) >= settle;
             if done {
                 let ready = pods.iter().filter(|(name, _)| ready.contains_key(*name));
-                return Condition::Done(ready.filter_map(|(_, pod)| standing_pod(pod)).collect());
+                return Condition::Done(ready.filter_map(|(_, pod)| ready_pod(pod)).collect());
             }
             ready_since = Some((since, ready));
             Condition::NotYet(status)

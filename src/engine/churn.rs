@@ -1,4 +1,4 @@
-//! Backends that come and go under a Service: what is done to them before anybody looks, one thing
+//! Backends that come and go under a Service: what is done to them before anybody assertions, one thing
 //! after the other.
 //!
 //! Whatever a node keeps of those that have gone (HNS endpoints, load balancers, conntrack) is what is
@@ -10,12 +10,12 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::method::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError, ReadyFixture};
 use winconform_core::text::printable;
 
+use super::applied::AppliedObjects;
 use super::fixtures::Fixtures;
-use super::hindered::{belongs, is_of};
-use super::made::Made;
+use super::stuck_pods::{belongs, is_of};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS};
 use crate::cluster::pods::PodWaits;
 use crate::cluster::status::text;
@@ -39,17 +39,17 @@ enum Step {
 const STEPS: [Step; 4] = [Step::ScaleUp, Step::ScaleDown, Step::Replace, Step::Delete];
 
 impl Fixtures {
-    /// Waits until a fixture stands, and then, where its backends are to come and go, until they have.
+    /// Waits until a fixture is ready, and then, where its backends are to come and go, until they have.
     pub(super) async fn wait_and_churn(
         &self,
         key: &FixtureKey,
         applied: &[Json],
-        made: &Made,
+        made: &AppliedObjects,
         cancel: &CancellationToken,
-    ) -> Result<StandingFixture, Trouble> {
-        let standing = Box::pin(self.wait_while_it_lasts(key, applied, made)).await?;
+    ) -> Result<ReadyFixture, ObservationError> {
+        let ready = Box::pin(self.wait_while_it_lasts(key, applied, made)).await?;
         if key.name != FixtureName::Churn {
-            return Ok(standing);
+            return Ok(ready);
         }
         for step in STEPS {
             let done = self.clone().churn(step, key, cancel);
@@ -65,7 +65,7 @@ impl Fixtures {
         step: Step,
         key: &FixtureKey,
         cancel: &CancellationToken,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ObservationError> {
         let mut deployment = self.deployment(key)?;
         let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
         let before = backends(&self.pods.borrow().objects, key);
@@ -96,8 +96,8 @@ impl Fixtures {
         self.wait_for_these(key, scaled, &gone).await
     }
 
-    fn deployment(&self, key: &FixtureKey) -> Result<Json, Trouble> {
-        let failed = |detail: String| Trouble::new(TroubleKind::NotApplied, detail);
+    fn deployment(&self, key: &FixtureKey) -> Result<Json, ObservationError> {
+        let failed = |detail: String| ObservationError::new(ErrorKind::NotApplied, detail);
         let objects = self.objects(key, None);
         let mut objects = objects
             .map_err(|error| failed(error.to_string()))?
@@ -107,17 +107,17 @@ impl Fixtures {
     }
 
     /// Deletes a pod of ours, and none of the same name that came meanwhile.
-    pub(super) async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
+    pub(super) async fn delete(&self, pod: &Backend) -> Result<(), ObservationError> {
         let own = json!({"uid": pod.uid});
         let request = PODS.deletion(Some(&pod.namespace), &pod.name, &own);
         let reply = self.api.send(&request).await?;
         if matches!(reply.status, 200..=202 | 404 | 409) {
             return Ok(());
         }
-        let kind = reply.refusal(TroubleKind::NotApplied);
+        let kind = reply.refusal(ErrorKind::NotApplied);
         let (name, status, words) = (printable(&pod.name), reply.status, reply.message());
         let detail = format!("pod {name} could not be deleted: status {status}: {words}");
-        Err(Trouble::new(kind, detail))
+        Err(ObservationError::new(kind, detail))
     }
 
     /// Waits until so many are Ready, and neither anybody else nor any of `gone` is there.
@@ -126,7 +126,7 @@ impl Fixtures {
         key: &FixtureKey,
         wanted: u64,
         gone: &BTreeSet<String>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ObservationError> {
         let durations = self.api.durations();
         let what = format!("pods of {key} after they were told to come and go");
         let (mut waits, mut leaving) = (PodWaits::new(&self.api), BTreeMap::new());
@@ -149,7 +149,7 @@ impl Fixtures {
                 match waits.of(name, self.api.last_away()).look(pod, now) {
                     Condition::Done(()) => ready += 1,
                     Condition::NotYet(_) => others += 1,
-                    Condition::Never(trouble) => return Condition::Never(trouble),
+                    Condition::Never(error) => return Condition::Never(error),
                 }
             }
             if ready == wanted && others == 0 {
@@ -164,7 +164,7 @@ impl Fixtures {
 }
 
 /// One that was told to go, and does not.
-fn stays(pod: &Json, since: Duration) -> Trouble {
+fn stays(pod: &Json, since: Duration) -> ObservationError {
     let metadata = &pod["metadata"];
     let name = printable(text(&metadata["name"]));
     let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
@@ -176,7 +176,7 @@ fn stays(pod: &Json, since: Duration) -> Trouble {
     };
     let since = since.as_secs();
     let detail = format!("pod {name} is being deleted for {since} s, and {held}");
-    Trouble::new(TroubleKind::FixtureFailed, detail)
+    ObservationError::new(ErrorKind::FixtureFailed, detail)
 }
 
 /// A pod under the Service.
@@ -311,9 +311,9 @@ mod tests {
         let (_send, pods) = watch::channel(watched([pod]));
         fixtures.pods = pods;
         let ended = fixtures.wait_for_these(&key(), 2, &BTreeSet::new()).await;
-        let trouble = ended.expect_err("it stays");
+        let error = ended.expect_err("it stays");
         let said = "pod churn-1 is being deleted for 121 s, and its node win-a does not end it";
-        assert_eq!(trouble.detail, said);
+        assert_eq!(error.detail, said);
     }
 
     #[tokio::test(start_paused = true)]
@@ -344,8 +344,8 @@ mod tests {
             uid: name.to_owned(),
         };
         let refused = fixtures(&fake).delete(&of("a")).await;
-        let trouble = refused.expect_err("refused");
-        assert_eq!(trouble.kind, TroubleKind::Forbidden);
-        assert_eq!(trouble.detail, "pod a could not be deleted: status 403: no");
+        let error = refused.expect_err("refused");
+        assert_eq!(error.kind, ErrorKind::Forbidden);
+        assert_eq!(error.detail, "pod a could not be deleted: status 403: no");
     }
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use winconform_core::method::{Evaluated, FixtureKey, Reply, Trouble, VantageKey};
+use winconform_core::method::{Evaluated, FixtureKey, ObservationError, Reply, VantageKey};
 use winconform_core::record::Attempted;
 use winconform_core::verdict::{Conclusion, SkipReason};
 
-/// One look of one check, by their places in the plan.
+/// One assertion of one check, by their places in the plan.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct AssertionIx {
     pub(super) check: usize,
-    /// 0 is its own look, then its controls.
+    /// 0 is its own assertion, then its controls.
     pub(super) assertion: usize,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct AssertionIx {
 pub(super) struct AssertionOutcome {
     pub(super) reply: Option<Reply>,
     /// The observation with its comparison, or why there is none.
-    pub(super) taken: Result<Evaluated, Trouble>,
+    pub(super) taken: Result<Evaluated, ObservationError>,
 }
 
 impl AssertionOutcome {
@@ -56,16 +56,16 @@ impl AssertionOutcome {
 pub(super) enum Input {
     /// The run begins.
     Started,
-    Stands(FixtureKey),
-    Failed(FixtureKey, Trouble),
+    Ready(FixtureKey),
+    Failed(FixtureKey, ObservationError),
     /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
-    Changed(FixtureKey, Trouble),
-    /// A look at the API server is done.
+    Changed(FixtureKey, ObservationError),
+    /// An API request is done.
     Asked(AssertionIx, AssertionOutcome),
-    /// What a look brought, now that the nodes were heard of on which it failed, or were not.
+    /// What an assertion brought, now that the nodes were heard of on which it failed, or were not.
     Confirmed(AssertionIx, AssertionOutcome),
-    /// A sweep is done.
-    Swept(VantageKey, Vec<(AssertionIx, AssertionOutcome)>),
+    /// A exec session is done.
+    SessionReplies(VantageKey, Vec<(AssertionIx, AssertionOutcome)>),
     /// The time asked for by [`Command::WakeAt`] has come.
     Woken,
     /// No new work; what is open is skipped for this reason.
@@ -74,17 +74,17 @@ pub(super) enum Input {
 
 #[derive(Clone, Debug)]
 pub(super) enum Command {
-    /// Apply a fixture and tell when it stands or why not.
+    /// Apply a fixture and tell when it is ready or why not.
     Apply(FixtureKey),
-    /// Look at the API server.
+    /// Observe the API server.
     Observe(AssertionIx),
-    /// Look from a vantage, all in one session.
-    Sweep(VantageKey, Vec<AssertionIx>),
-    /// Hear of the nodes on which a look failed: what fell silent has failed nobody.
+    /// Assertion from a vantage point, all in one session.
+    ExecSession(VantageKey, Vec<AssertionIx>),
+    /// Hear of the nodes on which an assertion failed: what fell silent has failed nobody.
     Confirm(AssertionIx, AssertionOutcome),
     /// Tell when this time since the start has come.
     WakeAt(Duration),
-    /// Write into the record that all is looked at again, for this time.
+    /// Write into the record that all is observed again, for this time.
     Repeat(u32),
     /// Write an attempt into the record.
     Attempted(Attempted),

@@ -1,4 +1,4 @@
-//! What is to be seen of fixtures that failed, and of those that failed checks rest on: put on
+//! What is to be seen of fixtures that failed, and of those that failed checks depend on: put on
 //! record after the last verdict and before tear-down.
 //!
 //! It is never waited for beyond its own limit, a healthy run asks nothing, and nothing of it makes
@@ -21,16 +21,16 @@ use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
 
 use super::evidence::{name_of, node_of, node_status, status, told};
-use super::hindered::belongs;
 use super::journal::Journal;
 use super::manifest::{self, prober};
-use super::reasons::signalled;
+use super::stop::signalled;
+use super::stuck_pods::belongs;
 use crate::cluster::kinds::PODS;
 use crate::cluster::labels;
 use crate::cluster::status::{containers, is, text};
 use crate::transport::{Api, encode};
 
-/// Fixtures looked at; those that failed come first.
+/// Fixtures observed; those that failed come first.
 const FIXTURES: usize = 12;
 const PODS_EACH: usize = 3;
 /// Lines asked for of a log.
@@ -40,11 +40,11 @@ const LOG: usize = 64 << 10;
 /// Where kube-proxy runs as a `DaemonSet`.
 pub(super) const SYSTEM: &str = "kube-system";
 
-/// What each check rests on: by check, the fixtures it needs and the prober it looks from.
+/// What each check depends on: by check, the fixtures it needs and the prober it observes from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rests(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
+pub(super) struct Dependencies(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 
-impl Rests {
+impl Dependencies {
     pub(super) fn of(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
             let own = check.assertions.iter().flat_map(PlannedAssertion::rests_on);
@@ -53,7 +53,7 @@ impl Rests {
         Self(checks.collect())
     }
 
-    /// The fixtures to look at, with the failed checks that rest on each.
+    /// The fixtures to observe, with the failed checks that depend on each.
     fn subjects(&self, view: &RunView) -> Vec<(FixtureKey, Vec<CheckId>)> {
         let failed = view.fixtures.iter();
         let failed =
@@ -85,7 +85,7 @@ pub(super) async fn diagnose(
     api: &Api,
     run: &str,
     journal: &Journal,
-    rests: &Rests,
+    rests: &Dependencies,
     mut signals: watch::Receiver<u32>,
 ) {
     let Ok(view) = read(&journal.text()) else {
@@ -188,7 +188,7 @@ async fn network(
 ) -> Vec<Evidence> {
     // Of another node it would tell nothing
     let is_there = |outcome: &FixtureOutcome| match outcome {
-        FixtureOutcome::Stands(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
+        FixtureOutcome::Ready(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
         FixtureOutcome::Failed(_) => false,
     };
     let is_node = |own: &FixtureKey| {
@@ -217,7 +217,7 @@ async fn network(
             let text = format!("{}\n{}", reply.stdout, reply.stderr);
             Evidence::of(EvidenceKind::Hns, of, &text)
         }
-        Err(trouble) => Evidence::unknown(EvidenceKind::Hns, of, &trouble.to_string()),
+        Err(error) => Evidence::unknown(EvidenceKind::Hns, of, &error.to_string()),
     };
     let mut evidence = vec![hns];
     let proxies = join_all(on.iter().map(|node| proxies_on(api, node))).await;
@@ -264,7 +264,7 @@ async fn got(api: &Api, path: String) -> Result<Json, String> {
     match api.send(&ApiRequest::get(path)).await {
         Ok(reply) if reply.status == 200 => Ok(reply.body),
         Ok(reply) => Err(reply.message()),
-        Err(trouble) => Err(trouble.to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -292,7 +292,7 @@ impl Log {
                 return Evidence::of(self.kind, self.of, text(&reply.body));
             }
             Ok(reply) => format!("status {}: {}", reply.status, text(&reply.body["message"])),
-            Err(trouble) => trouble.to_string(),
+            Err(error) => error.to_string(),
         };
         Evidence::unknown(self.kind, self.of, &why)
     }
@@ -341,7 +341,7 @@ mod tests {
     use serde_json::json;
     use tokio::time::Instant;
     use winconform_core::facts::PoolName;
-    use winconform_core::method::{Trouble, TroubleKind};
+    use winconform_core::method::{ErrorKind, ObservationError};
 
     const POD: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux";
     const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";
@@ -354,10 +354,10 @@ mod tests {
     fn journal(failed: bool) -> Journal {
         let journal = of_run();
         if failed {
-            let trouble = Trouble::new(TroubleKind::FixtureFailed, "CrashLoopBackOff");
+            let error = ObservationError::new(ErrorKind::FixtureFailed, "CrashLoopBackOff");
             let event = Event::Fixture {
                 key: key(),
-                outcome: FixtureOutcome::Failed(trouble),
+                outcome: FixtureOutcome::Failed(error),
                 took_ms: 1,
             };
             journal.write(event).expect("written");
@@ -382,7 +382,14 @@ mod tests {
     async fn diagnosed(fake: &Fake, failed: bool) -> BTreeMap<FixtureKey, Diagnosis> {
         let journal = journal(failed);
         let (_alive, signals) = watch::channel(0);
-        diagnose(&fake.api(), "r1", &journal, &Rests::default(), signals).await;
+        diagnose(
+            &fake.api(),
+            "r1",
+            &journal,
+            &Dependencies::default(),
+            signals,
+        )
+        .await;
         read(&journal.text()).expect("a record").diagnoses
     }
 

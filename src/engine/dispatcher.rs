@@ -4,18 +4,20 @@
 //! no clock but the `now` it is handed, and is told of every effect by a later input. Judging is
 //! left to `verdict`.
 
-mod ends;
+mod conclude;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
+use winconform_core::method::{
+    ErrorKind, FixtureKey, FixtureName, Need, ObservationError, VantageKey,
+};
 use winconform_core::plan::{Check, Plan};
-use winconform_core::verdict::{Because, Verdict};
+use winconform_core::verdict::{Reason, Verdict};
 
+use super::batching::{Batching, Unseen, is_among, unheld};
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
-use super::gather::{Gathering, Unseen, is_among, unheld};
 use super::progress::{CheckState, Stage};
 use super::repeat::Repeat;
 
@@ -29,9 +31,9 @@ pub(super) struct Dispatcher {
     again: BTreeSet<FixtureKey>,
     asking: BTreeSet<AssertionIx>,
     ask_queue: BTreeSet<AssertionIx>,
-    sweeping: BTreeSet<VantageKey>,
-    sweep_queue: BTreeMap<VantageKey, BTreeSet<AssertionIx>>,
-    gathering: Gathering,
+    in_exec_session: BTreeSet<VantageKey>,
+    exec_session_queue: BTreeMap<VantageKey, BTreeSet<AssertionIx>>,
+    gathering: Batching,
     phase: Phase,
     /// How long after the start it is.
     now: Duration,
@@ -56,15 +58,15 @@ enum Phase {
 enum FixtureState {
     Unapplied,
     Applied,
-    Stands,
-    Failed(Trouble),
+    Ready,
+    Failed(ObservationError),
 }
 
 /// Whether what a check needs is there.
 enum Readiness {
     NotYet,
     Ready,
-    Never(FixtureKey, Trouble),
+    Never(FixtureKey, ObservationError),
 }
 
 impl Dispatcher {
@@ -84,9 +86,9 @@ impl Dispatcher {
             again: BTreeSet::new(),
             asking: BTreeSet::new(),
             ask_queue: BTreeSet::new(),
-            sweeping: BTreeSet::new(),
-            sweep_queue: BTreeMap::new(),
-            gathering: Gathering::default(),
+            in_exec_session: BTreeSet::new(),
+            exec_session_queue: BTreeMap::new(),
+            gathering: Batching::default(),
             phase: Phase::NotStarted,
             now: Duration::ZERO,
             commands: Vec::new(),
@@ -113,7 +115,7 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
-    /// Whether its attempt may end with the round that is under way, if its own look holds.
+    /// Whether its attempt may end with the round that is under way, if its own assertion holds.
     pub(super) fn may_settle(&self, index: usize) -> bool {
         let check = self.checks.get(index);
         check.is_none_or(|check| check.may_settle(&self.limits))
@@ -131,11 +133,11 @@ impl Dispatcher {
                 self.phase = Phase::Running;
                 self.skip_the_rest(&reason);
             }
-            (Phase::Running, Input::Stands(key)) => {
-                self.fixtures.insert(key, FixtureState::Stands);
+            (Phase::Running, Input::Ready(key)) => {
+                self.fixtures.insert(key, FixtureState::Ready);
             }
-            (Phase::Running, Input::Failed(key, trouble) | Input::Changed(key, trouble)) => {
-                self.fail(key, trouble);
+            (Phase::Running, Input::Failed(key, error) | Input::Changed(key, error)) => {
+                self.fail(key, error);
             }
             (Phase::Running, Input::Asked(assertion, outcome)) => {
                 if self.asking.remove(&assertion) {
@@ -145,8 +147,8 @@ impl Dispatcher {
             (Phase::Running, Input::Confirmed(assertion, outcome)) => {
                 self.confirmed(assertion, outcome);
             }
-            (Phase::Running, Input::Swept(from, outcomes)) => {
-                if self.sweeping.remove(&from) {
+            (Phase::Running, Input::SessionReplies(from, outcomes)) => {
+                if self.in_exec_session.remove(&from) {
                     for (assertion, outcome) in outcomes {
                         self.take(assertion, outcome);
                     }
@@ -167,7 +169,7 @@ impl Dispatcher {
         self.apply_fixtures();
         let gathered = self.begin_rounds();
         self.ask();
-        self.sweep();
+        self.exec_session();
         if self
             .checks
             .iter()
@@ -189,7 +191,7 @@ impl Dispatcher {
         self.commands.extend(wake.map(Command::WakeAt));
     }
 
-    /// Begins another repetition, if there is to be one and anything to look at again.
+    /// Begins another repetition, if there is to be one and anything to observe again.
     fn observe_again(&mut self) -> bool {
         let due = self.repeat.goes_on_after(self.repetition, self.now);
         let worth: Vec<_> = self
@@ -226,13 +228,13 @@ impl Dispatcher {
     fn make_anew_what_was_taken(&mut self) {
         self.again.clear();
         let taken = self.fixtures.iter().filter_map(|(key, state)| match state {
-            FixtureState::Failed(trouble) if trouble.kind == TroubleKind::FixtureChanged => {
+            FixtureState::Failed(error) if error.kind == ErrorKind::FixtureChanged => {
                 Some(key.clone())
             }
             FixtureState::Failed(_)
             | FixtureState::Unapplied
             | FixtureState::Applied
-            | FixtureState::Stands => None,
+            | FixtureState::Ready => None,
         });
         let taken: Vec<_> = taken.collect();
         if !taken.is_empty() {
@@ -244,7 +246,7 @@ impl Dispatcher {
         }
     }
 
-    /// Has a fixture applied once more, and what looks at it come right anew.
+    /// Has a fixture applied once more, and what observes it come right anew.
     fn make_anew(&mut self, key: FixtureKey) {
         for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
             state.begin_anew();
@@ -254,7 +256,7 @@ impl Dispatcher {
 
     fn apply_fixtures(&mut self) {
         let namespaces = FixtureName::Namespaces.at(None);
-        let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Stands));
+        let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Ready));
         for (key, state) in &mut self.fixtures {
             if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
                 *state = FixtureState::Applied;
@@ -263,13 +265,13 @@ impl Dispatcher {
         }
     }
 
-    /// Takes note that a fixture does not stand; one that somebody else took is applied once more.
-    fn fail(&mut self, key: FixtureKey, trouble: Trouble) {
-        let changed = trouble.kind == TroubleKind::FixtureChanged;
+    /// Takes note that a fixture is not ready; one that somebody else took is applied once more.
+    fn fail(&mut self, key: FixtureKey, error: ObservationError) {
+        let changed = error.kind == ErrorKind::FixtureChanged;
         if changed && self.again.insert(key.clone()) {
             self.make_anew(key);
         } else {
-            self.fixtures.insert(key, FixtureState::Failed(trouble));
+            self.fixtures.insert(key, FixtureState::Failed(error));
         }
     }
 
@@ -286,8 +288,8 @@ impl Dispatcher {
             };
             match self.readiness(&self.checks[index]) {
                 Readiness::NotYet => {}
-                Readiness::Never(fixture, trouble) => {
-                    let attempt = (Verdict::Broken, Because::Fixture { fixture, trouble });
+                Readiness::Never(fixture, error) => {
+                    let attempt = (Verdict::Inconclusive, Reason::Fixture { fixture, error });
                     self.checks[index].attempts.push(attempt);
                     self.finish(index);
                 }
@@ -313,7 +315,7 @@ impl Dispatcher {
         gathered
     }
 
-    /// From where more is to be looked at as soon as fixtures stand, or one place has seen what each
+    /// From where more is to be observed as soon as fixtures are ready, or one place has seen what each
     /// node is to see, and when the first of these waits no longer for that.
     fn unseen(&mut self) -> (BTreeSet<VantageKey>, Option<Duration>) {
         let mut unseen = Unseen::default();
@@ -335,11 +337,11 @@ impl Dispatcher {
         let mut readiness = Readiness::Ready;
         for (key, need) in &state.rests_on {
             match (self.fixtures.get(key), need) {
-                (Some(FixtureState::Stands), _) => {}
-                (Some(FixtureState::Failed(trouble)), Need::Settled)
-                    if trouble.kind == TroubleKind::FixtureFailed => {}
-                (Some(FixtureState::Failed(trouble)), Need::Stands | Need::Settled) => {
-                    return Readiness::Never(key.clone(), trouble.clone());
+                (Some(FixtureState::Ready), _) => {}
+                (Some(FixtureState::Failed(error)), Need::Settled)
+                    if error.kind == ErrorKind::FixtureFailed => {}
+                (Some(FixtureState::Failed(error)), Need::Ready | Need::Settled) => {
+                    return Readiness::Never(key.clone(), error.clone());
                 }
                 (Some(FixtureState::Unapplied | FixtureState::Applied) | None, _) => {
                     readiness = Readiness::NotYet;
@@ -354,7 +356,7 @@ impl Dispatcher {
         self.queue_assertions(index, 0);
     }
 
-    /// Has the looks of a check made, from that one on.
+    /// Has the assertions of a check made, from that one on.
     fn queue_assertions(&mut self, index: usize, first: usize) {
         let assertions = self.checks[index].check.assertions.iter().enumerate();
         for (assertion, planned) in assertions.skip(first) {
@@ -364,7 +366,10 @@ impl Dispatcher {
             };
             match &planned.from {
                 Some(from) => {
-                    self.sweep_queue.entry(from.clone()).or_default().insert(ix);
+                    self.exec_session_queue
+                        .entry(from.clone())
+                        .or_default()
+                        .insert(ix);
                 }
                 None => {
                     self.ask_queue.insert(ix);
@@ -382,22 +387,23 @@ impl Dispatcher {
         }
     }
 
-    fn sweep(&mut self) {
-        for (from, queue) in &mut self.sweep_queue {
-            if self.sweeping.len() >= self.limits.sweeps_in_flight {
+    fn exec_session(&mut self) {
+        for (from, queue) in &mut self.exec_session_queue {
+            if self.in_exec_session.len() >= self.limits.exec_sessions_in_flight {
                 break;
             }
-            if queue.is_empty() || self.sweeping.contains(from) {
+            if queue.is_empty() || self.in_exec_session.contains(from) {
                 continue;
             }
             let mut assertions = Vec::new();
-            while assertions.len() < self.limits.assertions_per_sweep
+            while assertions.len() < self.limits.assertions_per_exec_session
                 && let Some(assertion) = queue.pop_first()
             {
                 assertions.push(assertion);
             }
-            self.sweeping.insert(from.clone());
-            self.commands.push(Command::Sweep(from.clone(), assertions));
+            self.in_exec_session.insert(from.clone());
+            self.commands
+                .push(Command::ExecSession(from.clone(), assertions));
         }
     }
 

@@ -5,31 +5,31 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
-use winconform_core::claims::{ClaimId, Kind};
+use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::facts::{IpFamily, PoolName, WindowsBuild};
 use winconform_core::method::{
     AT_LEAST, AdmissionExpectation, AdmissionQuery, Assertion, Change, Comparison, ContainerKind,
-    Difference, Evaluated, FixtureKey, FixtureName, Hindrance, HttpExpectation, HttpQuery, Need,
-    PlacedPod, PlacementExpectation, PlacementQuery, SourceKind, StateExpectation, StateQuery,
-    Target, Test, Trouble, TroubleKind, VantageKey, Workload,
+    Difference, ErrorKind, Evaluated, FixtureKey, FixtureName, Hindrance, HttpExpectation,
+    HttpQuery, Need, ObservationError, PlacedPod, PlacementExpectation, PlacementQuery, SourceKind,
+    StateExpectation, StateQuery, Target, Test, VantageKey, Workload,
 };
-use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedAssertion, Point};
+use winconform_core::plan::{Check, CheckId, Disposition, Plan, PlannedAssertion, Point};
 use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
 
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::dispatcher::Dispatcher;
 use super::repeat::Repeat;
 
-/// How one look turns out in a generated world.
+/// How one assertion turns out in a generated world.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    Holds,
-    Refuted,
-    Otherwise,
-    Trouble,
+    Met,
+    NotMet,
+    Unexpected,
+    ObservationError,
     Lasting,
-    /// Somebody deletes what it rests on.
+    /// Somebody deletes what it depends on.
     Changed,
 }
 
@@ -45,18 +45,18 @@ fn outcome(turn: Turn) -> AssertionOutcome {
         })
     };
     let taken = match turn {
-        Turn::Holds => taken(Comparison::Holds(difference())),
-        Turn::Refuted => taken(Comparison::Refuted(difference())),
-        Turn::Otherwise => taken(Comparison::Otherwise(difference())),
-        Turn::Trouble => Err(Trouble::new(TroubleKind::ExecTransport, "cut")),
-        Turn::Lasting => Err(Trouble::new(TroubleKind::ToolMissing, "no curl")),
+        Turn::Met => taken(Comparison::Met(difference())),
+        Turn::NotMet => taken(Comparison::NotMet(difference())),
+        Turn::Unexpected => taken(Comparison::Unexpected(difference())),
+        Turn::ObservationError => Err(ObservationError::new(ErrorKind::ExecTransport, "cut")),
+        Turn::Lasting => Err(ObservationError::new(ErrorKind::ToolMissing, "no curl")),
         Turn::Changed => Err(changed()),
     };
     AssertionOutcome { reply: None, taken }
 }
 
-fn changed() -> Trouble {
-    Trouble::new(TroubleKind::FixtureChanged, "Service a/b was deleted")
+fn changed() -> ObservationError {
+    ObservationError::new(ErrorKind::FixtureChanged, "Service a/b was deleted")
 }
 
 fn pool(index: usize) -> PoolName {
@@ -68,7 +68,7 @@ fn pool(index: usize) -> PoolName {
     PoolName::windows(builds[index % builds.len()])
 }
 
-/// A look with nothing to look from.
+/// An assertion with nothing to observe from.
 fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedAssertion {
     PlannedAssertion {
         name: "test".to_owned(),
@@ -103,7 +103,7 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedAssertion {
         from: Some(from),
         ..look(
             key,
-            Need::Stands,
+            Need::Ready,
             Test::Http(Assertion { query, expectation }),
         )
     }
@@ -121,10 +121,10 @@ fn admission() -> PlannedAssertion {
     };
     let expectation = AdmissionExpectation::Accepted;
     let test = Test::Admission(Assertion { query, expectation });
-    look(FixtureName::Namespaces.at(None), Need::Stands, test)
+    look(FixtureName::Namespaces.at(None), Need::Ready, test)
 }
 
-/// A look at the very question whether a fixture came to stand.
+/// An assertion at the very question whether a fixture came to stand.
 fn pods(pool: &PoolName) -> PlannedAssertion {
     let name = FixtureName::WinWebserver;
     let query = StateQuery::Pods(name);
@@ -141,26 +141,26 @@ fn check(index: usize, form: usize) -> Check {
     };
     let of = |kind| http(kind, &pool);
     let (kind, assertions) = match form % 7 {
-        0 => (Kind::Capability, vec![of(SourceKind::WindowsPod)]),
+        0 => (ClaimType::Capability, vec![of(SourceKind::WindowsPod)]),
         1 => {
             let both = [SourceKind::WindowsNode, SourceKind::WindowsPod];
-            (Kind::Limitation, both.map(of).to_vec())
+            (ClaimType::Limitation, both.map(of).to_vec())
         }
-        2 => (Kind::Rejection, vec![admission(); 3]),
-        3 => (Kind::Evidence, vec![of(SourceKind::LinuxPod)]),
-        4 => (Kind::Capability, Vec::new()),
-        5 => (Kind::Capability, vec![pods(&pool)]),
-        _ => (Kind::Requirement, vec![admission()]),
+        2 => (ClaimType::Rejection, vec![admission(); 3]),
+        3 => (ClaimType::Informational, vec![of(SourceKind::LinuxPod)]),
+        4 => (ClaimType::Capability, Vec::new()),
+        5 => (ClaimType::Capability, vec![pods(&pool)]),
+        _ => (ClaimType::Requirement, vec![admission()]),
     };
-    let fate = match assertions.is_empty() {
-        true => Fate::Skip(skipped),
-        false => Fate::Observe,
+    let disposition = match assertions.is_empty() {
+        true => Disposition::Skip(skipped),
+        false => Disposition::Observe,
     };
     let claim = ClaimId::parse("net.claim").expect("an id");
     Check {
         id: CheckId::new(&claim, Some(&index.to_string()), &Point::default()),
         claim,
-        kind,
+        claim_type: kind,
         title: String::new(),
         hint: String::new(),
         point: Point::default(),
@@ -168,7 +168,7 @@ fn check(index: usize, form: usize) -> Check {
         image: None,
         scope: Scope::Within,
         reads: BTreeSet::new(),
-        fate,
+        disposition,
         assertions,
     }
 }
@@ -182,10 +182,10 @@ struct World {
     pending: Vec<Input>,
     asking: BTreeSet<AssertionIx>,
     confirming: BTreeSet<AssertionIx>,
-    sweeping: BTreeSet<VantageKey>,
-    /// Of each check, whether its last sweep asked once what takes many requests.
+    in_exec_session: BTreeSet<VantageKey>,
+    /// Of each check, whether its last exec session asked once what takes many requests.
     once: BTreeMap<usize, bool>,
-    /// Of each check, whether its last sweep was to ask what it rests on.
+    /// Of each check, whether its last exec session was to ask what it depends on.
     settles: BTreeMap<usize, bool>,
     verdicts: BTreeMap<usize, Verdict>,
     conclusions: Vec<Conclusion>,
@@ -197,7 +197,7 @@ struct World {
     applied: BTreeMap<FixtureKey, usize>,
     /// How often somebody took it.
     taken: BTreeMap<FixtureKey, usize>,
-    sweeps: usize,
+    exec_sessions: usize,
     confirmations: usize,
     torn_down: bool,
 }
@@ -207,7 +207,7 @@ impl World {
         match &input {
             Input::Asked(assertion, _) => assert!(self.asking.remove(assertion)),
             Input::Confirmed(assertion, _) => assert!(self.confirming.remove(assertion)),
-            Input::Swept(from, _) => assert!(self.sweeping.remove(from)),
+            Input::SessionReplies(from, _) => assert!(self.in_exec_session.remove(from)),
             _ => {}
         }
         let commands = self.dispatcher.step(self.now, input);
@@ -221,7 +221,7 @@ impl World {
     }
 
     fn obey(&mut self, command: &Command, turns: &mut impl Iterator<Item = Turn>) {
-        let mut turn = || turns.next().unwrap_or(Turn::Holds);
+        let mut turn = || turns.next().unwrap_or(Turn::Met);
         match command {
             Command::Apply(key) => {
                 let times = |of: &BTreeMap<_, _>| of.get(key).copied().unwrap_or_default();
@@ -242,15 +242,15 @@ impl World {
                         Input::Failed(key.clone(), changed())
                     }
                     Turn::Lasting => {
-                        let trouble = Trouble::new(TroubleKind::ImagePull, "no such image");
-                        Input::Failed(key.clone(), trouble)
+                        let error = ObservationError::new(ErrorKind::ImagePull, "no such image");
+                        Input::Failed(key.clone(), error)
                     }
-                    // A workload that crashes: what looks at that very question goes on
-                    Turn::Trouble if key.name == FixtureName::WinWebserver => {
-                        let trouble = Trouble::new(TroubleKind::FixtureFailed, "it crashes");
-                        Input::Failed(key.clone(), trouble)
+                    // A workload that crashes: what observes that very question goes on
+                    Turn::ObservationError if key.name == FixtureName::WinWebserver => {
+                        let error = ObservationError::new(ErrorKind::FixtureFailed, "it crashes");
+                        Input::Failed(key.clone(), error)
                     }
-                    _ => Input::Stands(key.clone()),
+                    _ => Input::Ready(key.clone()),
                 });
             }
             Command::Observe(assertion) => {
@@ -266,14 +266,15 @@ impl World {
                 self.take_away(*assertion, turn);
                 self.pending.push(Input::Asked(*assertion, outcome(turn)));
             }
-            Command::Sweep(from, assertions) => {
-                self.sweeps += 1;
+            Command::ExecSession(from, assertions) => {
+                self.exec_sessions += 1;
                 assert!(
-                    self.sweeping.insert(from.clone()),
+                    self.in_exec_session.insert(from.clone()),
                     "{from} sweeps twice at once"
                 );
                 assert!(
-                    !assertions.is_empty() && assertions.len() <= self.limits.assertions_per_sweep
+                    !assertions.is_empty()
+                        && assertions.len() <= self.limits.assertions_per_exec_session
                 );
                 let turns: Vec<_> = assertions
                     .iter()
@@ -290,7 +291,8 @@ impl World {
                     .iter()
                     .map(|(assertion, turn)| (*assertion, outcome(*turn)));
                 let outcomes = outcomes.collect();
-                self.pending.push(Input::Swept(from.clone(), outcomes));
+                self.pending
+                    .push(Input::SessionReplies(from.clone(), outcomes));
             }
             Command::Confirm(assertion, brought) => {
                 self.confirmations += 1;
@@ -299,12 +301,12 @@ impl World {
                     "{assertion:?} is confirmed twice at once"
                 );
                 let outcome = match turn() {
-                    turn @ (Turn::Trouble | Turn::Lasting) => outcome(turn),
+                    turn @ (Turn::ObservationError | Turn::Lasting) => outcome(turn),
                     turn @ Turn::Changed => {
                         self.take_away(*assertion, turn);
                         outcome(turn)
                     }
-                    Turn::Holds | Turn::Refuted | Turn::Otherwise => brought.clone(),
+                    Turn::Met | Turn::NotMet | Turn::Unexpected => brought.clone(),
                 };
                 self.pending.push(Input::Confirmed(*assertion, outcome));
             }
@@ -334,11 +336,15 @@ impl World {
         assert!(before.is_none(), "check {check} is concluded twice");
         let whole = self.once.get(&check) != Some(&true) || self.repetitions > 1;
         assert!(
-            whole || !matches!(conclusion.verdict, Verdict::Pass | Verdict::Recorded),
+            whole || !matches!(conclusion.verdict, Verdict::Pass | Verdict::Informational),
             "check {check} came to {conclusion:?} by asking once"
         );
         let asked = self.settles.get(&check) != Some(&false) || self.repetitions > 1;
-        let told = [Verdict::Pass, Verdict::KnownLimitation, Verdict::Recorded];
+        let told = [
+            Verdict::Pass,
+            Verdict::KnownLimitation,
+            Verdict::Informational,
+        ];
         assert!(
             asked || !told.contains(&conclusion.verdict),
             "check {check} came to {conclusion:?} without asking what it rests on"
@@ -346,7 +352,7 @@ impl World {
         self.conclusions.push(conclusion.clone());
     }
 
-    /// What a look rests on is gone and told to be, once for each time it was applied.
+    /// What an assertion depends on is gone and told to be, once for each time it was applied.
     fn take_away(&mut self, assertion: AssertionIx, turn: Turn) {
         let check = self
             .dispatcher
@@ -376,7 +382,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         .collect();
     let limits = Limits {
         api_in_flight: 2,
-        assertions_per_sweep: 2,
+        assertions_per_exec_session: 2,
         ..Limits::default()
     };
     let durations = Durations {
@@ -391,7 +397,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         pending: Vec::new(),
         asking: BTreeSet::new(),
         confirming: BTreeSet::new(),
-        sweeping: BTreeSet::new(),
+        in_exec_session: BTreeSet::new(),
         once: BTreeMap::new(),
         settles: BTreeMap::new(),
         verdicts: BTreeMap::new(),
@@ -402,7 +408,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         apart: 0,
         applied: BTreeMap::new(),
         taken: BTreeMap::new(),
-        sweeps: 0,
+        exec_sessions: 0,
         confirmations: 0,
         torn_down: false,
     }
@@ -449,10 +455,10 @@ fn repeated(
 
 fn turn() -> impl Strategy<Value = Turn> {
     prop_oneof![
-        4 => Just(Turn::Holds),
-        2 => Just(Turn::Refuted),
-        1 => Just(Turn::Otherwise),
-        1 => Just(Turn::Trouble),
+        4 => Just(Turn::Met),
+        2 => Just(Turn::NotMet),
+        1 => Just(Turn::Unexpected),
+        1 => Just(Turn::ObservationError),
         1 => Just(Turn::Lasting),
         1 => Just(Turn::Changed),
     ]
@@ -488,12 +494,12 @@ proptest! {
         lasting in prop::collection::vec(any::<bool>(), 1..300),
         choices in prop::collection::vec(0_usize..97, 1..40),
     ) {
-        // Fixtures stand (only `Lasting` fails them, as a pull would), every look is in trouble
+        // Fixtures are ready (only `Lasting` fails them, as a pull would), every assertion is in error
         let turns = lasting.iter().cycle().take(5_000);
-        let turns = turns.map(|l| if *l { Turn::Lasting } else { Turn::Trouble }).collect();
+        let turns = turns.map(|l| if *l { Turn::Lasting } else { Turn::ObservationError }).collect();
         let world = run(&forms, turns, &choices, None);
         for verdict in world.verdicts.values() {
-            prop_assert!(matches!(verdict, Verdict::Broken | Verdict::Skip), "{}", verdict);
+            prop_assert!(matches!(verdict, Verdict::Inconclusive | Verdict::Skip), "{}", verdict);
         }
     }
 }
@@ -502,22 +508,37 @@ proptest! {
 fn a_healthy_check_is_observed_twice_and_passes() {
     let world = run(&[0], Vec::new(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
-    assert_eq!(world.sweeps, 2);
+    assert_eq!(world.exec_sessions, 2);
 }
 
 #[test]
 fn a_failure_counts_once_another_attempt_confirms_it() {
-    use Turn::{Holds, Refuted, Trouble};
-    use Verdict::{Broken, Fail, Pass};
+    use Turn::{Met, NotMet, ObservationError};
+    use Verdict::{Fail, Inconclusive, Pass};
     for (turns, verdict, flaky, attempts) in [
-        (&[Refuted, Trouble, Trouble, Trouble][..], Broken, false, 4),
-        (&[Trouble, Refuted, Trouble, Trouble], Broken, false, 4),
-        (&[Refuted, Trouble, Refuted], Fail, false, 3),
-        (&[Refuted, Refuted], Fail, false, 2),
-        (&[Trouble, Refuted, Holds], Pass, true, 3),
-        (&[Trouble, Trouble], Broken, false, 2),
+        (
+            &[NotMet, ObservationError, ObservationError, ObservationError][..],
+            Inconclusive,
+            false,
+            4,
+        ),
+        (
+            &[ObservationError, NotMet, ObservationError, ObservationError],
+            Inconclusive,
+            false,
+            4,
+        ),
+        (&[NotMet, ObservationError, NotMet], Fail, false, 3),
+        (&[NotMet, NotMet], Fail, false, 2),
+        (&[ObservationError, NotMet, Met], Pass, true, 3),
+        (
+            &[ObservationError, ObservationError],
+            Inconclusive,
+            false,
+            2,
+        ),
     ] {
-        let turns = [Holds].into_iter().chain(turns.iter().copied());
+        let turns = [Met].into_iter().chain(turns.iter().copied());
         let world = run(&[6], turns.collect(), &[0], None);
         let came = &world.conclusions[0];
         let came = (came.verdict, came.flaky, world.recorded);
@@ -527,16 +548,16 @@ fn a_failure_counts_once_another_attempt_confirms_it() {
 
 #[test]
 fn after_a_failure_its_controls_are_observed_again_before_it_counts() {
-    use Turn::{Holds, Refuted, Trouble};
-    // Its own look, both controls, and these once more
+    use Turn::{Met, NotMet, ObservationError};
+    // Its own assertion, both controls, and these once more
     for (again, verdict) in [
-        ([Holds, Holds], Verdict::Fail),
-        ([Refuted, Holds], Verdict::Broken),
-        ([Holds, Trouble], Verdict::Broken),
+        ([Met, Met], Verdict::Fail),
+        ([NotMet, Met], Verdict::Inconclusive),
+        ([Met, ObservationError], Verdict::Inconclusive),
     ] {
-        let attempt = [Refuted, Holds, Holds].into_iter().chain(again);
+        let attempt = [NotMet, Met, Met].into_iter().chain(again);
         let attempt: Vec<_> = attempt.collect();
-        let turns = [Holds].into_iter().chain(attempt.repeat(4));
+        let turns = [Met].into_iter().chain(attempt.repeat(4));
         let world = run(&[2], turns.collect(), &[0], None);
         assert_eq!(world.verdicts[&0], verdict, "{again:?}");
     }
@@ -544,15 +565,15 @@ fn after_a_failure_its_controls_are_observed_again_before_it_counts() {
 
 #[test]
 fn what_held_then_failed_and_holds_again_is_flaky_and_on_record() {
-    use Turn::{Changed, Holds, Refuted};
+    use Turn::{Changed, Met, NotMet};
     for (rounds, flaky) in [
-        (&[Holds, Refuted, Holds, Holds][..], true),
+        (&[Met, NotMet, Met, Met][..], true),
         // To come right takes time
-        (&[Refuted, Refuted, Holds, Holds], false),
-        // What it looks at is made anew
-        (&[Holds, Refuted, Changed, Holds, Holds, Holds], false),
+        (&[NotMet, NotMet, Met, Met], false),
+        // What it observes is made anew
+        (&[Met, NotMet, Changed, Met, Met, Met], false),
     ] {
-        let stands = [Holds; 3].into_iter();
+        let stands = [Met; 3].into_iter();
         let turns = stands.chain(rounds.iter().copied()).collect();
         let world = run(&[0], turns, &[0], None);
         let came = &world.conclusions[0];
@@ -574,13 +595,13 @@ fn what_refuses_at_first_is_recorded_once_it_answers_or_never_will() {
         let (conclusions, _) = played(vec![check(0, 3)], 1, |_, _, _| {
             assertions += 1;
             let answers = assertions > after;
-            let mut assertion = outcome(if answers { Turn::Holds } else { Turn::Refuted });
+            let mut assertion = outcome(if answers { Turn::Met } else { Turn::NotMet });
             let failed = json!({"by": null, "answer": {"failed": {"class": class}}});
             let targets = if answers { json!([]) } else { json!([failed]) };
             assertion.taken.as_mut().expect("taken").observation = json!({"targets": targets});
             assertion
         });
-        assert_eq!(conclusions[0].verdict, Verdict::Recorded);
+        assert_eq!(conclusions[0].verdict, Verdict::Informational);
         assert_eq!(assertions, rounds, "{class} until {after}");
     }
 }
@@ -593,7 +614,7 @@ fn chance(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What these checks come to, and how often each fixture is applied, where everything stands and each look
+/// What these checks come to, and how often each fixture is applied, where everything stands and each assertion
 /// brings what is given; which may take time.
 fn played(
     checks: Vec<Check>,
@@ -610,13 +631,13 @@ fn played(
         let input = match command {
             Command::Apply(key) => {
                 *applied.entry(key.clone()).or_default() += 1;
-                Input::Stands(key)
+                Input::Ready(key)
             }
-            Command::Sweep(from, assertions) => {
+            Command::ExecSession(from, assertions) => {
                 let assertions = assertions.into_iter();
                 let assertions = assertions
                     .map(|assertion| (assertion, brings(&dispatcher, assertion, &mut now)));
-                Input::Swept(from, assertions.collect())
+                Input::SessionReplies(from, assertions.collect())
             }
             Command::Confirm(assertion, brought) => Input::Confirmed(assertion, brought),
             Command::WakeAt(at) => {
@@ -634,7 +655,7 @@ fn played(
     (conclusions, applied)
 }
 
-/// A look at a Service that is to meet each pod behind it.
+/// An assertion at a Service that is to meet each pod behind it.
 fn balanced() -> Check {
     let mut balanced = check(0, 0);
     let Test::Http(assertion) = &mut balanced.assertions[0].test else {
@@ -660,9 +681,9 @@ fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
         let (conclusions, _) = played(vec![balanced()], 1, |_, _, _| {
             assertions += 1;
             let mut second = outcome(if assertions == 2 {
-                Turn::Otherwise
+                Turn::Unexpected
             } else {
-                Turn::Holds
+                Turn::Met
             });
             second.taken.as_mut().expect("taken").observation = json!({"targets": [target]});
             second
@@ -685,7 +706,7 @@ fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
                 .count();
             // Each as long as its time-out
             *now += Duration::from_secs(4 * lost as u64);
-            let mut outcome = outcome(if lost > 0 { Turn::Refuted } else { Turn::Holds });
+            let mut outcome = outcome(if lost > 0 { Turn::NotMet } else { Turn::Met });
             let targets = vec![json!({"by": null}); lost];
             outcome.taken.as_mut().expect("taken").observation = json!({"targets": targets});
             outcome
@@ -707,10 +728,10 @@ fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
         let (conclusions, _) = played(vec![both], 1, |_, ix, _| {
             seen += ix.assertion;
             let fails = ix.assertion == 0 || (first..first + lasts).contains(&seen);
-            outcome(if fails { Turn::Refuted } else { Turn::Holds })
+            outcome(if fails { Turn::NotMet } else { Turn::Met })
         });
         let verdict = conclusions[0].verdict;
-        let is_untold = lasts > 1 && verdict == Verdict::Broken;
+        let is_untold = lasts > 1 && verdict == Verdict::Inconclusive;
         assert!(
             is_untold || verdict == Verdict::Fail,
             "{verdict}: {lasts} from {first}"
@@ -722,7 +743,7 @@ fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
 fn everything_is_observed_again_as_often_as_asked_for() {
     let world = repeated(Repeat::Times(3), &[0, 4, 6], Vec::new(), &[0], None);
     assert_eq!((world.repetitions, world.verdicts.len()), (3, 3));
-    assert_eq!(world.sweeps, 6);
+    assert_eq!(world.exec_sessions, 6);
     // Each once, as nothing has changed
     assert_eq!(world.recorded, 2);
     let times: Vec<_> = world
@@ -738,8 +759,8 @@ fn everything_is_observed_again_as_often_as_asked_for() {
 #[test]
 fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
     // Three fixtures and the two rounds of four repetitions hold, then two attempts do not, the first
-    // of which looks twice
-    let turns = [Turn::Holds; 11].into_iter().chain([Turn::Refuted; 3]);
+    // of which observes twice
+    let turns = [Turn::Met; 11].into_iter().chain([Turn::NotMet; 3]);
     let world = repeated(Repeat::Times(6), &[0], turns.collect(), &[0], None);
     let [conclusion] = world.conclusions.as_slice() else {
         panic!("{:?}", world.conclusions)
@@ -764,12 +785,12 @@ fn a_soak_begins_nothing_after_its_time_and_ends_without_anything_to_look_at() {
         panic!("{:?}", world.conclusions)
     };
     assert_eq!(conclusion.repeated[&Verdict::Pass], world.repetitions);
-    // No pod stands that could be looked at, so time would not pass
-    let turns = vec![Turn::Holds, Turn::Lasting, Turn::Lasting];
+    // No pod stands that could be observed, so time would not pass
+    let turns = vec![Turn::Met, Turn::Lasting, Turn::Lasting];
     let world = repeated(soak, &[0, 4], turns, &[0], None);
     assert_eq!(
         (world.repetitions, world.verdicts[&0]),
-        (1, Verdict::Broken)
+        (1, Verdict::Inconclusive)
     );
 }
 
@@ -790,7 +811,7 @@ fn what_a_stop_interrupts_is_concluded_by_the_repetitions_before() {
 fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
     // Two checks from one prober, of two samples: one session serves both
     let world = run(&[3, 10], Vec::new(), &[0], None);
-    assert_eq!((world.verdicts.len(), world.sweeps), (2, 1));
+    assert_eq!((world.verdicts.len(), world.exec_sessions), (2, 1));
     // The other sample stands late: what can be told is told before
     let mut dispatcher = late(vec![check(0, 3), check(1, 10)]);
     let from_start = |seconds| Duration::from_secs(seconds);
@@ -837,17 +858,17 @@ fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
             check: 0,
             assertion: 0,
         };
-        let ended = Input::Swept(from_one.clone(), vec![(assertion, outcome(turn))]);
+        let ended = Input::SessionReplies(from_one.clone(), vec![(assertion, outcome(turn))]);
         let commands = dispatcher.step(second, ended);
         (dispatcher, swept(&commands))
     };
     let begins = [(from_each, 1)];
-    assert_eq!(seen(Turn::Holds, &each).1, begins);
-    let (mut dispatcher, swept_then) = seen(Turn::Refuted, &each);
+    assert_eq!(seen(Turn::Met, &each).1, begins);
+    let (mut dispatcher, swept_then) = seen(Turn::NotMet, &each);
     assert_eq!(swept_then, []);
     let commands = dispatcher.step(second * 10, Input::Woken);
     assert_eq!(swept(&commands)[1..], begins);
-    // While the one place still looks
+    // While the one place still assertions
     let mut dispatcher = late(vec![one.clone(), each.clone(), other.clone()]);
     let commands = dispatcher.step(second, Input::Woken);
     let [Command::WakeAt(at)] = commands.as_slice() else {
@@ -855,7 +876,7 @@ fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
     };
     assert_eq!(*at, second * 10);
     assert_eq!(swept(&dispatcher.step(second * 10, Input::Woken)), begins);
-    // What it does not look at, or in another family, is not waited for
+    // What it does not observe, or in another family, is not waited for
     let another = |each: &mut Check| each.claim = ClaimId::parse("net.another").expect("an id");
     let in_second = |each: &mut Check| each.point.family = Some(IpFamily::Ipv6);
     for change in [another as fn(&mut Check), in_second] {
@@ -877,7 +898,7 @@ fn what_holds_is_observed_again_with_what_else_is_to_hold() {
             assertion: *assertion,
         });
         assertions
-            .map(|assertion| (assertion, outcome(Turn::Holds)))
+            .map(|assertion| (assertion, outcome(Turn::Met)))
             .collect()
     };
     let second = Duration::from_secs(1);
@@ -887,15 +908,15 @@ fn what_holds_is_observed_again_with_what_else_is_to_hold() {
     );
     let begun = || {
         let mut dispatcher = late(vec![pod.clone(), both.clone(), late_one.clone()]);
-        let ended = Input::Swept(at_pod.clone(), good(&[(0, 0), (1, 1)]));
+        let ended = Input::SessionReplies(at_pod.clone(), good(&[(0, 0), (1, 1)]));
         assert_eq!(swept(&dispatcher.step(second, ended)), []);
-        // The one that looked from the pod alone waits for the one that looks from the node, too
+        // The one that observed from the pod alone waits for the one that observes from the node, too
         let commands = dispatcher.step(second + again, Input::Woken);
         assert_eq!(swept(&commands), []);
         dispatcher
     };
     let mut dispatcher = begun();
-    let ended = Input::Swept(at_node.clone(), good(&[(1, 0)]));
+    let ended = Input::SessionReplies(at_node.clone(), good(&[(1, 0)]));
     assert_eq!(swept(&dispatcher.step(second * 2, ended)), []);
     assert_eq!(
         swept(&dispatcher.step(second * 2 + again, Input::Woken)),
@@ -909,7 +930,7 @@ fn what_holds_is_observed_again_with_what_else_is_to_hold() {
         check: 0,
         assertion: 0,
     };
-    let ended = Input::Swept(at_pod, vec![(bad, outcome(Turn::Refuted))]);
+    let ended = Input::SessionReplies(at_pod, vec![(bad, outcome(Turn::NotMet))]);
     let commands = dispatcher.step(second * 2 + again + patience, ended);
     let over = commands
         .iter()
@@ -926,7 +947,7 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     };
     let from = check(0, 0).assertions[0].from.clone().expect("a vantage");
     let converge = Durations::default().converge;
-    let refuted = || Input::Swept(from.clone(), vec![(own, outcome(Turn::Refuted))]);
+    let refuted = || Input::SessionReplies(from.clone(), vec![(own, outcome(Turn::NotMet))]);
     // Seen once, it may have been too early
     let mut now = converge * 2;
     let commands = dispatcher.step(now, refuted());
@@ -955,14 +976,14 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     let (asked, at) = fails_after(&mut dispatcher, converge);
     assert!(asked);
     let silent = ended(&mut dispatcher, at, Turn::Changed);
-    assert_eq!(silent, Some(Verdict::Broken));
+    assert_eq!(silent, Some(Verdict::Inconclusive));
     // The first that is seen after it, and what follows within the time
     for _ in 0..3 {
         assert!(!fails_after(&mut dispatcher, Duration::ZERO).0);
     }
     let (asked, at) = fails_after(&mut dispatcher, converge);
     assert!(asked);
-    let heard_of = ended(&mut dispatcher, at, Turn::Refuted);
+    let heard_of = ended(&mut dispatcher, at, Turn::NotMet);
     assert_eq!(heard_of, Some(Verdict::Fail));
 }
 
@@ -991,7 +1012,7 @@ fn what_waits_is_observed_again_once_it_has_waited_for_a_while() {
         };
         let mut dispatcher = late(vec![waits, check(1, 10)]);
         let mut held = |now| {
-            let asked = own.iter().map(|ix| Input::Asked(*ix, outcome(Turn::Holds)));
+            let asked = own.iter().map(|ix| Input::Asked(*ix, outcome(Turn::Met)));
             let commands = asked.flat_map(|input| dispatcher.step(now, input));
             let commands: Vec<_> = commands.collect();
             let wakes = commands.iter().find_map(|command| match command {
@@ -1024,20 +1045,20 @@ fn what_waits_is_observed_again_once_it_has_waited_for_a_while() {
 
 #[test]
 fn nodes_are_heard_of_for_each_failure_that_decides() {
-    let stands = [Turn::Holds; 3];
-    let turns = stands.into_iter().chain([Turn::Refuted; 200]);
+    let stands = [Turn::Met; 3];
+    let turns = stands.into_iter().chain([Turn::NotMet; 200]);
     let world = run(&[0], turns.collect(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Fail));
     assert_eq!((world.confirmations, world.recorded), (2, 2));
 }
 
-/// From where how many looks are begun.
+/// From where how many assertions are begun.
 fn swept(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
-    let sweeps = commands.iter().filter_map(|command| match command {
-        Command::Sweep(from, assertions) => Some((Some(from.clone()), assertions.len())),
+    let exec_sessions = commands.iter().filter_map(|command| match command {
+        Command::ExecSession(from, assertions) => Some((Some(from.clone()), assertions.len())),
         _ => None,
     });
-    sweeps.collect()
+    exec_sessions.collect()
 }
 
 /// A dispatcher for which everything stands at once but the sample of the last check.
@@ -1062,7 +1083,7 @@ fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
     while let Some(command) = open.pop() {
         match command {
             Command::Apply(key) if key != last => {
-                open.extend(dispatcher.step(Duration::ZERO, Input::Stands(key)));
+                open.extend(dispatcher.step(Duration::ZERO, Input::Ready(key)));
             }
             other => others.push(other),
         }
@@ -1075,9 +1096,7 @@ fn backends_come_and_go_again_in_each_repetition() {
     let mut churned = check(0, 3);
     churned.assertions[0].needs[0].0.name = FixtureName::Churn;
     let churn = churned.assertions[0].needs[0].0.clone();
-    let (_, mut applied) = played(vec![churned, check(1, 10)], 3, |_, _, _| {
-        outcome(Turn::Holds)
-    });
+    let (_, mut applied) = played(vec![churned, check(1, 10)], 3, |_, _, _| outcome(Turn::Met));
     assert_eq!(applied.remove(&churn), Some(3));
     assert!(applied.values().all(|times| *times == 1), "{applied:?}");
 }
@@ -1085,28 +1104,28 @@ fn backends_come_and_go_again_in_each_repetition() {
 #[test]
 fn a_limitation_whose_control_fails_is_broken() {
     // Namespaces, webserver and two probers stand; then the pod, asked first, fails as the node does
-    let stands = vec![Turn::Holds; 4];
+    let stands = vec![Turn::Met; 4];
     let turns = stands
         .into_iter()
-        .chain([Turn::Refuted, Turn::Holds].repeat(200))
+        .chain([Turn::NotMet, Turn::Met].repeat(200))
         .collect();
     let world = run(&[1], turns, &[0], None);
-    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Inconclusive));
 }
 
 #[test]
 fn what_somebody_took_is_applied_again_and_looked_at_anew() {
     // Namespaces, webserver and prober stand, then the webserver goes
-    let stands = vec![Turn::Holds; 3];
+    let stands = vec![Turn::Met; 3];
     let turns = || stands.iter().copied().chain([Turn::Changed]);
     let world = run(&[0], turns().collect(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.applied.values().sum::<usize>(), 4);
     // The first takes nearly all the time to come right; the one applied again has as much
     let late = [
-        [Turn::Refuted; 5].as_slice(),
-        &[Turn::Changed, Turn::Holds],
-        &[Turn::Refuted; 4],
+        [Turn::NotMet; 5].as_slice(),
+        &[Turn::Changed, Turn::Met],
+        &[Turn::NotMet; 4],
     ];
     let world = run(
         &[0],
@@ -1115,26 +1134,26 @@ fn what_somebody_took_is_applied_again_and_looked_at_anew() {
         None,
     );
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
-    assert_eq!(world.sweeps, 12);
+    assert_eq!(world.exec_sessions, 12);
 }
 
 #[test]
 fn what_somebody_takes_twice_is_given_up() {
-    let stands = [Turn::Holds; 3];
-    let taken = [Turn::Changed, Turn::Holds, Turn::Changed];
+    let stands = [Turn::Met; 3];
+    let taken = [Turn::Changed, Turn::Met, Turn::Changed];
     let world = run(&[0], [stands, taken].concat(), &[0], None);
-    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Inconclusive));
     assert_eq!(world.applied.values().sum::<usize>(), 4);
-    assert_eq!(world.sweeps, 2);
+    assert_eq!(world.exec_sessions, 2);
 }
 
-/// Nothing is told of it in the first repetition, and in the second it comes right with its second look.
+/// Nothing is told of it in the first repetition, and in the second it comes right with its second assertion.
 #[test]
 fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
     let mut world = begun(Repeat::Times(2), &[0]);
-    let made = [Turn::Holds; 3];
-    let taken_twice = [Turn::Changed, Turn::Holds, Turn::Changed];
-    let anew = [Turn::Holds, Turn::Holds, Turn::Refuted];
+    let made = [Turn::Met; 3];
+    let taken_twice = [Turn::Changed, Turn::Met, Turn::Changed];
+    let anew = [Turn::Met, Turn::Met, Turn::NotMet];
     let mut turns = made.into_iter().chain(taken_twice).chain(anew);
     world.step(Input::Started, &mut turns);
     while !world.torn_down {
@@ -1151,8 +1170,8 @@ fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
         world.step(input, &mut turns);
     }
     // One of two that told nothing is too many for a pass
-    assert_eq!(world.conclusions[0].verdict, Verdict::Broken);
-    let repeated = BTreeMap::from([(Verdict::Broken, 1), (Verdict::Pass, 1)]);
+    assert_eq!(world.conclusions[0].verdict, Verdict::Inconclusive);
+    let repeated = BTreeMap::from([(Verdict::Inconclusive, 1), (Verdict::Pass, 1)]);
     assert_eq!(world.conclusions[0].repeated, repeated);
     let namespaces = FixtureName::Namespaces.at(None);
     assert_eq!(world.applied[&namespaces], 2);

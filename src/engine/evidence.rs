@@ -23,7 +23,7 @@ pub(super) fn status(pod: &Json) -> Evidence {
         text(&status["reason"]),
         text(&status["message"])
     )];
-    lines.extend(standing(pod).filter(|line| !line.contains(" True ")));
+    lines.extend(status_lines(pod).filter(|line| !line.contains(" True ")));
     for container in containers(pod) {
         let mut line = format!("container {}:", text(&container["name"]));
         for (word, state) in [
@@ -55,11 +55,13 @@ pub(super) fn node_status(node: &Json) -> Evidence {
         "containerRuntimeVersion",
     ];
     let versions = versions.map(|key| text(&info[key])).join(", ");
-    let lines: Vec<_> = std::iter::once(versions).chain(standing(node)).collect();
+    let lines: Vec<_> = std::iter::once(versions)
+        .chain(status_lines(node))
+        .collect();
     Evidence::of(EvidenceKind::Node, of, &lines.join("\n"))
 }
 
-fn standing(object: &Json) -> impl Iterator<Item = String> {
+fn status_lines(object: &Json) -> impl Iterator<Item = String> {
     conditions(object).map(|condition| {
         let of = |key: &str| text(&condition[key]);
         let (reason, message) = (of("reason"), of("message"));

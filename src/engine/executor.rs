@@ -15,25 +15,25 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::Facts;
 use winconform_core::method::{
-    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
+    ErrorKind, FixtureKey, ObservationError, ReadyFixtures, Reply, Request, VantageKey,
 };
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 
+use super::applied::{AppliedObjects, Dependency};
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::dispatcher::Dispatcher;
+use super::exec_session::{exec_session, misdirected};
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
-use super::heard::Heard;
 use super::journal::Journal;
-use super::made::{Made, Rest};
-use super::nodes_now::NodesNow;
+use super::node_liveness::NodeLiveness;
+use super::node_readiness::NodeReadiness;
 use super::observer::{Changed, Observer};
 use super::repeat::Repeat;
 use super::shared::SharedRequests;
 use super::spans::Spans;
-use super::sweep::{misdirected, sweep};
 use super::vantage::Vantages;
 use crate::transport::Api;
 
@@ -86,10 +86,10 @@ pub(super) struct Executor {
     journal: Journal,
     spans: Spans,
     facts: FactsTold,
-    standing: Arc<Standing>,
-    made: BTreeMap<FixtureKey, Arc<Made>>,
-    nodes: NodesNow,
-    heard: Heard,
+    ready: Arc<ReadyFixtures>,
+    made: BTreeMap<FixtureKey, Arc<AppliedObjects>>,
+    nodes: NodeReadiness,
+    heard: NodeLiveness,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
@@ -104,12 +104,12 @@ impl Executor {
         facts: Facts,
         repeat: Repeat,
         fixtures: Fixtures,
-        standing: Standing,
+        ready: ReadyFixtures,
         spans: Spans,
         (tracker, cancel): (TaskTracker, CancellationToken),
     ) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let (api, outside) = (fixtures.api.clone(), Arc::clone(&standing.outside));
+        let (api, outside) = (fixtures.api.clone(), Arc::clone(&ready.outside));
         Self {
             dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
             vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
@@ -117,13 +117,13 @@ impl Executor {
             journal: fixtures.journal.clone(),
             began: spans.began(),
             spans,
-            heard: Heard::new(&facts),
+            heard: NodeLiveness::new(&facts),
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
-            standing: Arc::new(standing),
+            ready: Arc::new(ready),
             made: BTreeMap::new(),
-            nodes: NodesNow::default(),
+            nodes: NodeReadiness::default(),
             wake: None,
             tracker,
             cancel,
@@ -175,7 +175,7 @@ impl Executor {
                         break self.stood(key, stood, took);
                     }
                     Ok(Some(Message::Changed(changed))) => {
-                        // Many looks may tell it of the same objects
+                        // Many assertions may tell it of the same objects
                         if changed.made.is_news() {
                             break self.changed(changed);
                         }
@@ -208,11 +208,11 @@ impl Executor {
                 }
                 self.ask(ix);
             }
-            Command::Sweep(from, assertions) => {
+            Command::ExecSession(from, assertions) => {
                 let checks = assertions.iter();
                 let checks = checks.filter_map(|ix| Some((*ix, self.dispatcher.check(ix.check)?)));
-                self.spans.sweeps(&from, checks);
-                self.sweep(from, &assertions);
+                self.spans.exec_sessions(&from, checks);
+                self.exec_session(from, &assertions);
             }
             Command::Confirm(ix, outcome) => self.confirm(ix, outcome),
             Command::Repeat(number) => {
@@ -237,7 +237,7 @@ impl Executor {
     fn over(&mut self, input: &Input) {
         match input {
             Input::Asked(assertion, _) => self.spans.asked(*assertion),
-            Input::Swept(from, _) => self.spans.swept(from),
+            Input::SessionReplies(from, _) => self.spans.swept(from),
             _ => {}
         }
     }
@@ -258,8 +258,8 @@ impl Executor {
         self.tracker.spawn(async move {
             let began = Instant::now();
             // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
-            let standing = AssertUnwindSafe(fixtures.stand(&key, &cancel)).catch_unwind();
-            let stood = standing.await.unwrap_or_else(|_| Stood {
+            let ready = AssertUnwindSafe(fixtures.stand(&key, &cancel)).catch_unwind();
+            let stood = ready.await.unwrap_or_else(|_| Stood {
                 made: Arc::default(),
                 outcome: Err(panicked()),
             });
@@ -275,17 +275,17 @@ impl Executor {
         let (recorded, input) = match stood.outcome {
             Ok(fixture) => {
                 if let Some(made) = self.made.get(&key) {
-                    made.bind(self.standing.namespace_of(key.name), &fixture.pods);
+                    made.bind(self.ready.namespace_of(key.name), &fixture.pods);
                 }
                 // Looks under way keep what stood when they began
-                let standing = Arc::make_mut(&mut self.standing);
-                standing.fixtures.insert(key.clone(), fixture.clone());
-                let recorded = FixtureOutcome::Stands(Box::new(fixture));
-                (recorded, Input::Stands(key.clone()))
+                let ready = Arc::make_mut(&mut self.ready);
+                ready.fixtures.insert(key.clone(), fixture.clone());
+                let recorded = FixtureOutcome::Ready(Box::new(fixture));
+                (recorded, Input::Ready(key.clone()))
             }
-            Err(trouble) => (
-                FixtureOutcome::Failed(trouble.clone()),
-                Input::Failed(key.clone(), trouble),
+            Err(error) => (
+                FixtureOutcome::Failed(error.clone()),
+                Input::Failed(key.clone(), error),
             ),
         };
         self.note(Event::Fixture {
@@ -297,13 +297,13 @@ impl Executor {
     }
 
     fn changed(&self, changed: Changed) -> Input {
-        let Changed { key, trouble, .. } = changed;
+        let Changed { key, error, .. } = changed;
         self.note(Event::Fixture {
             key: key.clone(),
-            outcome: FixtureOutcome::Failed(trouble.clone()),
+            outcome: FixtureOutcome::Failed(error.clone()),
             took_ms: 0,
         });
-        Input::Changed(key, trouble)
+        Input::Changed(key, error)
     }
 
     fn observer(&self, ix: AssertionIx) -> Option<Observer> {
@@ -312,7 +312,7 @@ impl Executor {
         let assertion = check.assertions.get(ix.assertion)?;
         let rests = assertion.rests_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
-            Some(Rest { key, need, made })
+            Some(Dependency { key, need, made })
         });
         Some(Observer {
             ix,
@@ -329,7 +329,7 @@ impl Executor {
             once: self.dispatcher.asks_once(ix.check),
             anew: state.controls_again,
             settles: ix.assertion != 0 || self.dispatcher.may_settle(ix.check),
-            standing: Arc::clone(&self.standing),
+            ready: Arc::clone(&self.ready),
             rests: rests.collect(),
             nodes: self.nodes.clone(),
             heard: self.heard.clone(),
@@ -357,7 +357,7 @@ impl Executor {
                     Ok(Reply::Facts(facts.tell(observer.attempt_of_facts()).await))
                 }
                 Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
-                Err(trouble) => Err(trouble),
+                Err(error) => Err(error),
             };
             let (brought, outcome) = (Instant::now(), observer.outcome(reply));
             Input::Asked(ix, observer.confirmed(&api, brought, outcome, &tell).await)
@@ -377,28 +377,28 @@ impl Executor {
         self.spawn(confirming, Input::Confirmed(ix, untold()));
     }
 
-    fn sweep(&self, from: VantageKey, assertions: &[AssertionIx]) {
+    fn exec_session(&self, from: VantageKey, assertions: &[AssertionIx]) {
         let observers = assertions
             .iter()
             .filter_map(|ix| self.observer(*ix))
             .collect();
         let (api, vantages, tell) = (self.api.clone(), self.vantages.clone(), self.tell());
         let untold = assertions.iter().map(|ix| (*ix, untold())).collect();
-        let broken = Input::Swept(from.clone(), untold);
-        let sweeping = async move {
-            let swept = sweep(&vantages, &from, observers).await;
+        let broken = Input::SessionReplies(from.clone(), untold);
+        let in_exec_session = async move {
+            let swept = exec_session(&vantages, &from, observers).await;
             let brought = Instant::now();
             let mut outcomes = Vec::with_capacity(swept.len());
             for (observer, outcome) in swept {
                 let outcome = observer.confirmed(&api, brought, outcome, &tell).await;
                 outcomes.push((observer.ix, outcome));
             }
-            Input::Swept(from, outcomes)
+            Input::SessionReplies(from, outcomes)
         };
-        self.spawn(sweeping, broken);
+        self.spawn(in_exec_session, broken);
     }
 
-    /// How a look says that what it rests on has changed.
+    /// How an assertion says that what it depends on has changed.
     fn tell(&self) -> impl Fn(Changed) + Send + Sync + use<> {
         let sender = self.sender.clone();
         move |changed| {
@@ -419,9 +419,9 @@ impl Executor {
 }
 
 /// Our own fault, which must end neither the run nor its tear-down.
-fn panicked() -> Trouble {
-    Trouble::new(
-        TroubleKind::NotApplied,
+fn panicked() -> ObservationError {
+    ObservationError::new(
+        ErrorKind::NotApplied,
         "winconform itself failed here: please report it",
     )
 }

@@ -1,4 +1,4 @@
-//! Facts told to looks: of the start of the run, or fresh ones for what is looked at again.
+//! Facts told to assertions: of the start of the run, or fresh ones for what is observed again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -10,18 +10,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
-use winconform_core::method::{FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError, ReadyFixture};
 use winconform_core::record::{Event, ObjectName};
 
-use super::aim::{Ground, aim};
+use super::applied::AppliedObjects;
 use super::churn::Backend;
-use super::hindered::hindered;
 use super::journal::Journal;
-use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
+use super::pod_template::{Ground, set_pod_templates};
+use super::readiness::{as_trouble, ended, is_of_second, object_name, ready_fixture};
 use super::repeat::Repeat;
 use super::second_family;
-use super::stands::{as_trouble, ended, is_of_second, object_name, standing};
+use super::stuck_pods::stuck_pods;
 use crate::cluster::kinds::PODS;
 use crate::cluster::pods::is_over;
 use crate::cluster::{ApplyError, Condition, Watched, apply, poll};
@@ -37,49 +37,49 @@ pub(super) struct Fixtures {
     pub(super) pools: Arc<BTreeMap<PoolName, Pool>>,
     /// The cluster's nodes.
     pub(super) nodes: Arc<Vec<NodeFact>>,
-    /// How many nodes of a pool are each looked from, at most.
+    /// How many nodes of a pool are each observed from, at most.
     pub(super) most: usize,
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
     pub(super) journal: Journal,
-    /// The second family that Services are looked at in, if they are.
+    /// The second family that Services are observed in, if they are.
     pub(super) second: Option<IpFamily>,
     /// The cluster's DNS suffix, once it was told.
     pub(super) domain: Arc<Mutex<Option<String>>>,
     /// What came of copying pull secrets into the run's namespaces as they are now, once it was tried.
-    pub(super) copied: Arc<Mutex<Option<Result<(), Trouble>>>>,
+    pub(super) copied: Arc<Mutex<Option<Result<(), ObservationError>>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Watched>,
-    /// How often everything is looked at, which pods are to outlive.
+    /// How often everything is observed, which pods are to outlive.
     pub(super) repeat: Repeat,
 }
 
 /// What came of bringing up a fixture.
 pub(super) struct Stood {
     /// What was applied, all of it or not.
-    pub(super) made: Arc<Made>,
-    /// The fixture, or why it does not stand.
-    pub(super) outcome: Result<StandingFixture, Trouble>,
+    pub(super) made: Arc<AppliedObjects>,
+    /// The fixture, or why it is not ready.
+    pub(super) outcome: Result<ReadyFixture, ObservationError>,
 }
 
 impl Fixtures {
     /// Applies a fixture and waits until it stands, or says why it will not. The waiting ends
     /// when `cancel` says so, the applying does not: an object that was sent for must not appear
-    /// after tear-down has looked.
+    /// after tear-down has observed.
     pub(super) async fn stand(self, key: &FixtureKey, cancel: &CancellationToken) -> Stood {
         let mut applied = Vec::new();
         let sent = self.apply_all(key, cancel, &mut applied).await;
-        let made = Arc::new(Made::of(key, &applied));
+        let made = Arc::new(AppliedObjects::of(key, &applied));
         let outcome = match sent {
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
             Ok(broken) => {
-                let standing = Box::pin(self.wait_and_churn(key, &applied, &made, cancel));
-                let standing = cancel.run_until_cancelled(standing).await;
-                let mut standing = standing.unwrap_or_else(|| Err(ended()));
-                if let (Ok(standing), Some(_)) = (&mut standing, self.second_of(key)) {
-                    second_family::complete(standing, &applied, broken);
+                let ready = Box::pin(self.wait_and_churn(key, &applied, &made, cancel));
+                let ready = cancel.run_until_cancelled(ready).await;
+                let mut ready = ready.unwrap_or_else(|| Err(ended()));
+                if let (Ok(ready), Some(_)) = (&mut ready, self.second_of(key)) {
+                    second_family::complete(ready, &applied, broken);
                 }
-                standing
+                ready
             }
         };
         Stood { made, outcome }
@@ -92,7 +92,7 @@ impl Fixtures {
         key: &FixtureKey,
         cancel: &CancellationToken,
         applied: &mut Vec<Json>,
-    ) -> Result<Option<Trouble>, Trouble> {
+    ) -> Result<Option<ObservationError>, ObservationError> {
         let domain = match key.name {
             FixtureName::Alias => {
                 let told = cancel.run_until_cancelled(self.domain());
@@ -102,7 +102,7 @@ impl Fixtures {
         };
         let objects = self
             .objects(key, domain.as_deref())
-            .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
+            .map_err(|error| ObservationError::new(ErrorKind::NotApplied, error.to_string()))?;
         if key.name == FixtureName::Namespaces {
             // Made anew they have none
             *self.copied.lock().await = None;
@@ -117,10 +117,10 @@ impl Fixtures {
             self.announce(object)?;
             match self.apply(object, cancel).await {
                 Ok(object) => applied.extend(object),
-                Err(trouble) if is_of_second(object) => {
-                    broken.get_or_insert(trouble);
+                Err(error) if is_of_second(object) => {
+                    broken.get_or_insert(error);
                 }
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             }
         }
         Ok(broken)
@@ -150,14 +150,14 @@ impl Fixtures {
                 nodes: &self.nodes,
                 images,
             };
-            aim(&mut objects, key, run, &ground)?;
+            set_pod_templates(&mut objects, key, run, &ground)?;
         } else if let Some(family) = self.second_of(key) {
             second_family::add(&mut objects, family);
         }
         Ok(objects)
     }
 
-    /// The second family that a fixture's Services are looked at in, if they are.
+    /// The second family that a fixture's Services are observed in, if they are.
     fn second_of(&self, key: &FixtureKey) -> Option<IpFamily> {
         self.second.filter(|_| key.name.is_in_second_family())
     }
@@ -169,7 +169,7 @@ impl Fixtures {
         &self,
         object: &Json,
         cancel: &CancellationToken,
-    ) -> Result<Option<Json>, Trouble> {
+    ) -> Result<Option<Json>, ObservationError> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.observe_again, durations.fixture);
@@ -200,7 +200,7 @@ impl Fixtures {
                             .is_some_and(|since| since.elapsed() > durations.leaving) =>
                 {
                     let detail = format!("{what}: an earlier one is being deleted, and stays");
-                    Condition::Never(Trouble::new(TroubleKind::FixtureChanged, detail))
+                    Condition::Never(ObservationError::new(ErrorKind::FixtureChanged, detail))
                 }
                 Ok(applied) if !is_going(&applied) => self.remove(&applied).await,
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
@@ -216,42 +216,42 @@ impl Fixtures {
             None => Ok(()),
         };
         let status = |()| "an earlier one that has ended is removed".to_owned();
-        Condition::NotYet(removed.map_or_else(|trouble| trouble.detail, status))
+        Condition::NotYet(removed.map_or_else(|error| error.detail, status))
     }
 
-    /// Waits until a fixture stands and is what was applied, at most until somebody changes that.
+    /// Waits until a fixture is ready and is what was applied, at most until somebody changes that.
     pub(super) async fn wait_while_it_lasts(
         &self,
         key: &FixtureKey,
         applied: &[Json],
-        made: &Made,
-    ) -> Result<StandingFixture, Trouble> {
+        made: &AppliedObjects,
+    ) -> Result<ReadyFixture, ObservationError> {
         let (api, durations) = (&self.api, self.api.durations());
         let (first, limit) = (durations.observe_again, durations.fixture);
         let what = key.to_string();
         // Pods of an earlier application may be Ready for a while: what counts is what the
         // Deployment of this one says
-        let standing = poll(Pace::new(first), limit, &what, || {
+        let ready = poll(Pace::new(first), limit, &what, || {
             let mut fixtures = self.clone();
             async move {
-                let standing = match fixtures.wait_until_standing(key, applied).await {
-                    Ok(standing) => standing,
-                    Err(trouble) => return Condition::Never(trouble),
+                let ready = match fixtures.wait_until_standing(key, applied).await {
+                    Ok(ready) => ready,
+                    Err(error) => return Condition::Never(error),
                 };
-                if made.is(&standing.pods) {
-                    return Condition::Done(standing);
+                if made.is(&ready.pods) {
+                    return Condition::Done(ready);
                 }
-                let footing = made.footing(api, Instant::now()).await;
-                let not_yet = footing.unknown.or(footing.unready);
-                match (footing.changed, not_yet) {
-                    (Some(trouble), _) => Condition::Never(trouble),
-                    (None, Some(trouble)) if trouble.kind.is_lasting() => Condition::Never(trouble),
-                    (None, Some(trouble)) => Condition::NotYet(trouble.detail),
-                    (None, None) => Condition::Done(standing),
+                let health = made.health(api, Instant::now()).await;
+                let not_yet = health.unknown.or(health.unready);
+                match (health.changed, not_yet) {
+                    (Some(error), _) => Condition::Never(error),
+                    (None, Some(error)) if error.kind.is_lasting() => Condition::Never(error),
+                    (None, Some(error)) => Condition::NotYet(error.detail),
+                    (None, None) => Condition::Done(ready),
                 }
             }
         });
-        Box::pin(self.while_it_lasts(key, applied, made, standing)).await
+        Box::pin(self.while_it_lasts(key, applied, made, ready)).await
     }
 
     /// Awaits what is done with a fixture, at most until somebody changes that or keeps its pods back.
@@ -259,23 +259,23 @@ impl Fixtures {
         &self,
         key: &FixtureKey,
         applied: &[Json],
-        made: &Made,
-        work: impl Future<Output = Result<T, Trouble>>,
-    ) -> Result<T, Trouble> {
+        made: &AppliedObjects,
+        work: impl Future<Output = Result<T, ObservationError>>,
+    ) -> Result<T, ObservationError> {
         let api = &self.api;
         let mut watched = self.pods.clone();
         let done = tokio::select! {
             biased;
-            trouble = made.changed(api, &mut watched) => return Err(trouble),
+            error = made.changed(api, &mut watched) => return Err(error),
             done = work => done,
-            trouble = hindered(api, key, applied, &self.pods) => Err(trouble),
+            error = stuck_pods(api, key, applied, &self.pods) => Err(error),
         };
         match done {
             Ok(done) => Ok(done),
-            // That somebody took it away is why it does not stand
-            Err(trouble) => {
-                let footing = made.footing(api, Instant::now()).await;
-                Err(footing.changed.unwrap_or(trouble))
+            // That somebody took it away is why it is not ready
+            Err(error) => {
+                let health = made.health(api, Instant::now()).await;
+                Err(health.changed.unwrap_or(error))
             }
         }
     }
@@ -284,7 +284,7 @@ impl Fixtures {
         &mut self,
         key: &FixtureKey,
         applied: &[Json],
-    ) -> Result<StandingFixture, Trouble> {
+    ) -> Result<ReadyFixture, ObservationError> {
         match key.name {
             FixtureName::Namespaces => {
                 for namespace in applied
@@ -293,7 +293,7 @@ impl Fixtures {
                 {
                     self.wait_for_service_account(namespace).await?;
                 }
-                Ok(StandingFixture::default())
+                Ok(ReadyFixture::default())
             }
             FixtureName::WinWebserver
             | FixtureName::Iis
@@ -315,23 +315,23 @@ impl Fixtures {
                 let replicas = replicas.find_map(Json::as_u64).unwrap_or(1);
                 let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
                 let pods = self.wait_for_pods(key, applied, replicas).await?;
-                Ok(standing(applied, pods))
+                Ok(ready_fixture(applied, pods))
             }
             FixtureName::Sched(fixture) => {
                 self.wait_for_settled(key, applied, fixture.starts())
                     .await?;
-                Ok(StandingFixture::default())
+                Ok(ReadyFixture::default())
             }
             // They are there as soon as they are applied, and never more than that
-            FixtureName::UnboundPods => Ok(StandingFixture::default()),
-            FixtureName::Alias => Ok(standing(applied, Vec::new())),
+            FixtureName::UnboundPods => Ok(ReadyFixture::default()),
+            FixtureName::Alias => Ok(ready_fixture(applied, Vec::new())),
             FixtureName::LoadBalancer => self.wait_for_balancer(applied).await,
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, applied, 1).await?;
                 let domain = self.domain().await?;
-                Ok(StandingFixture {
+                Ok(ReadyFixture {
                     domain,
-                    ..standing(applied, pods)
+                    ..ready_fixture(applied, pods)
                 })
             }
         }
@@ -339,12 +339,12 @@ impl Fixtures {
 
     /// Writes the intent; without it on record nothing is created, since nothing would lead a
     /// later clean-up's reader to it.
-    pub(super) fn announce(&self, object: &Json) -> Result<(), Trouble> {
+    pub(super) fn announce(&self, object: &Json) -> Result<(), ObservationError> {
         self.journal
             .write(Event::Intent(object_name(object)))
             .map_err(|error| {
                 let detail = format!("not created, since it could not be announced: {error}");
-                Trouble::new(TroubleKind::NotApplied, detail)
+                ObservationError::new(ErrorKind::NotApplied, detail)
             })
     }
 }
@@ -400,7 +400,7 @@ pub(super) mod tests {
         name.at(Some(&pool))
     }
 
-    async fn stand(fake: &Fake, name: FixtureName) -> Result<StandingFixture, Trouble> {
+    async fn stand(fake: &Fake, name: FixtureName) -> Result<ReadyFixture, ObservationError> {
         let cancel = CancellationToken::new();
         fixtures(fake).stand(&key(name), &cancel).await.outcome
     }
@@ -419,8 +419,8 @@ pub(super) mod tests {
             (
                 403,
                 "denied by the house",
-                Err(Trouble::new(
-                    TroubleKind::Forbidden,
+                Err(ObservationError::new(
+                    ErrorKind::Forbidden,
                     "`Service winconform-r1/prober-windows-2022-ipv6` was refused with 403: \
                      denied by the house",
                 )),
@@ -468,11 +468,11 @@ pub(super) mod tests {
             pause(durations.converge).await;
             fake.remove(SERVICE);
         });
-        let trouble = stood.outcome.expect_err("it is gone");
-        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        let error = stood.outcome.expect_err("it is gone");
+        assert_eq!(error.kind, ErrorKind::FixtureChanged);
         let said = "Service winconform-r1/win-webserver-windows-2022 was deleted by somebody else \
                     during the run";
-        assert_eq!(trouble.detail, said);
+        assert_eq!(error.detail, said);
         let took = begun.elapsed();
         assert!(took < durations.fixture / 2, "{took:?}");
     }
@@ -488,12 +488,12 @@ pub(super) mod tests {
         let fake = Fake::default();
         fake.script(&format!("PATCH {UNBOUND} "), 200, going());
         let begun = Instant::now();
-        let trouble = stand(&fake, FixtureName::UnboundPods).await;
-        let trouble = trouble.expect_err("it stays");
-        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        let error = stand(&fake, FixtureName::UnboundPods).await;
+        let error = error.expect_err("it stays");
+        assert_eq!(error.kind, ErrorKind::FixtureChanged);
         assert!(
-            trouble.detail.ends_with("is being deleted, and stays"),
-            "{trouble}"
+            error.detail.ends_with("is being deleted, and stays"),
+            "{error}"
         );
         assert!(begun.elapsed() < fake.api().durations().leaving * 2);
     }
@@ -509,7 +509,7 @@ pub(super) mod tests {
             fake.script(&format!("PATCH {UNBOUND} "), 200, anew.clone());
             fake.script(&format!("GET {UNBOUND} "), 200, anew);
         });
-        assert_eq!(stood, Ok(StandingFixture::default()));
+        assert_eq!(stood, Ok(ReadyFixture::default()));
         let patch = format!("PATCH {UNBOUND}");
         let applied = fake.log().iter().filter(|line| **line == patch).count();
         assert!((2..10).contains(&applied), "{applied}");
@@ -529,7 +529,7 @@ pub(super) mod tests {
             fake.script(&format!("PATCH {UNBOUND} "), 200, pod("new", "Pending"));
             fake.script(&format!("GET {UNBOUND} "), 200, pod("new", "Pending"));
         });
-        assert_eq!(stood, Ok(StandingFixture::default()));
+        assert_eq!(stood, Ok(ReadyFixture::default()));
         let removed = format!("DELETE {UNBOUND}");
         assert!(fake.log().contains(&removed), "{:?}", fake.log());
     }
@@ -540,16 +540,16 @@ pub(super) mod tests {
                      it is being terminated";
         let gone = "namespaces \"b\" not found";
         for (status, message, kind) in [
-            (403, going, TroubleKind::FixtureChanged),
-            (404, gone, TroubleKind::FixtureChanged),
-            (403, "exceeded quota: pods", TroubleKind::Forbidden),
+            (403, going, ErrorKind::FixtureChanged),
+            (404, gone, ErrorKind::FixtureChanged),
+            (403, "exceeded quota: pods", ErrorKind::Forbidden),
         ] {
             let fake = Fake::default();
             let refusal = json!({"kind": "Status", "message": message});
             fake.script("PATCH", status, refusal);
             let stood = stand(&fake, FixtureName::UnboundPods).await;
-            let trouble = stood.expect_err("refused");
-            assert_eq!(trouble.kind, kind, "{trouble}");
+            let error = stood.expect_err("refused");
+            assert_eq!(error.kind, kind, "{error}");
         }
     }
 }

@@ -249,7 +249,7 @@ fn synced(result: std::io::Result<()>) -> std::io::Result<()> {
     })
 }
 
-/// So many verdicts are synced at once: after a power cut a few are looked at again.
+/// So many verdicts are synced at once: after a power cut a few are observed again.
 const VERDICTS: usize = 32;
 
 /// Whether the file is synced after an event: nothing is created before its intent is on the disk.
@@ -315,14 +315,14 @@ pub(super) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use winconform_core::method::{FixtureName, Trouble, TroubleKind};
+    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
     use winconform_core::record::{FixtureOutcome, SCHEMA, read};
 
     #[test]
     fn intents_are_synced_at_once_and_verdicts_many_at_a_time() {
         let intent = r#"{"intent": {"kind": "Pod", "namespace": "a", "name": "b"}}"#;
         let verdict = r#"{"verdict": {"check": "env.hybrid-nodes", "conclusion": {"verdict": "skip",
-            "because": {"skipped": {"inapplicable": {"because": "a"}}}, "flaky": false}}}"#;
+            "reason": {"skipped": {"not-applicable":{"reason": "a"}}}, "flaky": false}}}"#;
         let [intent, verdict] =
             [intent, verdict].map(|text| serde_json::from_str::<Event>(text).expect("an event"));
         let mut unsynced = 0;
@@ -413,12 +413,12 @@ pub(super) mod tests {
         let listener = move |line: &Line| lines.send(format!("{line:?}")).expect("received");
         let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(listener))
             .expect("in memory");
-        let trouble = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
+        let error = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
         let key = FixtureName::Namespaces.at(None);
-        let trouble = Trouble::new(TroubleKind::ImagePull, trouble);
+        let error = ObservationError::new(ErrorKind::ImagePull, error);
         let event = Event::Fixture {
             key,
-            outcome: FixtureOutcome::Failed(trouble),
+            outcome: FixtureOutcome::Failed(error),
             took_ms: 0,
         };
         journal.write(event).expect("written");

@@ -62,7 +62,7 @@ pub(super) fn host_namespace(run: &str) -> String {
     format!("{HOST_NAMESPACE}-{run}")
 }
 
-/// The pod and container of a vantage's prober; outside there is none.
+/// The pod and container of a vantage point's prober; outside there is none.
 pub(super) fn prober(run: &str, from: &VantageKey) -> Option<PodRef> {
     let namespace = match from.kind {
         SourceKind::LinuxPod | SourceKind::WindowsPod => namespace(run),
@@ -177,7 +177,7 @@ fn among<'n>(pool: &Pool, nodes: impl IntoIterator<Item = &'n String>) -> Pool {
     }
 }
 
-/// A pool's nodes that are each looked from, `most` at the most.
+/// A pool's nodes that are each observed from, `most` at the most.
 pub(super) fn observed_from(pool: &Pool, most: usize) -> Pool {
     let ring = pool.ring(most);
     among(pool, ring.into_iter().filter_map(|at| pool.node(at)))
@@ -215,10 +215,10 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::Churn => include_str!("../../manifests/churn.yaml"),
         FixtureName::PolicyDenied => include_str!("../../manifests/policy/denied.yaml"),
         FixtureName::PolicyAllowed => include_str!("../../manifests/policy/allowed.yaml"),
-        FixtureName::Sched(fixture) => super::aim::as_written(fixture),
+        FixtureName::Sched(fixture) => super::pod_template::as_written(fixture),
     };
     let mut objects = parsed(name, text)?;
-    // No Service leads to those that look from a node each
+    // No Service leads to those that observe from a node each
     if name == FixtureName::EachLinuxPod {
         objects.retain(|object| object["kind"] == PODS.kind);
     }
@@ -415,7 +415,7 @@ pub(super) fn pool_of<'p>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::aim::tests::names;
+    use super::super::pod_template::tests::names;
     use super::*;
     use winconform_core::facts::WindowsBuild;
 

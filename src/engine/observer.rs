@@ -1,4 +1,4 @@
-//! One look as the executor makes it: what to ask, what a reply came to, and whether it counts.
+//! One assertion as the executor makes it: what to ask, what a reply came to, and whether it counts.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::method::{
-    Bound, Comparison, Difference, Evaluated, FixtureKey, Host, HttpGet, HttpReply, Need, Reply,
-    Request, Standing, StandingPod, Test, Trouble, TroubleKind, VantageKey,
+    Bound, Comparison, Difference, ErrorKind, Evaluated, FixtureKey, Host, HttpGet, HttpReply,
+    Need, ObservationError, ReadyFixtures, ReadyPod, Reply, Request, Test, VantageKey,
 };
 
+use super::applied::{AppliedObjects, Dependency};
 use super::command::{AssertionIx, AssertionOutcome};
-use super::heard::Heard;
-use super::made::{Made, Rest};
-use super::nodes_now::NodesNow;
+use super::node_liveness::NodeLiveness;
+use super::node_readiness::NodeReadiness;
 use super::shared::Attempt;
 use crate::transport::Api;
 
-/// Everything one look needs, apart from the dispatcher's state.
+/// Everything one assertion needs, apart from the dispatcher's state.
 pub(super) struct Observer {
     pub(super) ix: AssertionIx,
     pub(super) test: Test,
@@ -36,24 +36,24 @@ pub(super) struct Observer {
     pub(super) anew: bool,
     /// Whether the attempt may end with what it sees now.
     pub(super) settles: bool,
-    pub(super) standing: Arc<Standing>,
-    pub(super) rests: Vec<Rest>,
-    pub(super) nodes: NodesNow,
-    pub(super) heard: Heard,
+    pub(super) ready: Arc<ReadyFixtures>,
+    pub(super) rests: Vec<Dependency>,
+    pub(super) nodes: NodeReadiness,
+    pub(super) heard: NodeLiveness,
     pub(super) recorded: usize,
 }
 
 /// A fixture that is no longer as it was made.
 pub(super) struct Changed {
     pub(super) key: FixtureKey,
-    pub(super) made: Arc<Made>,
-    pub(super) trouble: Trouble,
+    pub(super) made: Arc<AppliedObjects>,
+    pub(super) error: ObservationError,
 }
 
 impl Observer {
     fn bound(&self) -> Bound<'_> {
         Bound {
-            standing: &self.standing,
+            ready: &self.ready,
             from: self.from.as_ref(),
             pool: self.pool.as_ref(),
             to: self.to.as_ref(),
@@ -65,16 +65,16 @@ impl Observer {
         }
     }
 
-    /// What rests on something presumed tells nothing when it is not as presumed.
-    fn told(&self, taken: Evaluated) -> Result<Evaluated, Trouble> {
+    /// What depends on something presumed tells nothing when it is not as presumed.
+    fn told(&self, taken: Evaluated) -> Result<Evaluated, ObservationError> {
         match (&self.presumed, &taken.comparison) {
             (
                 Some(presumed),
-                Comparison::Refuted(difference) | Comparison::Otherwise(difference),
+                Comparison::NotMet(difference) | Comparison::Unexpected(difference),
             ) => {
                 let Difference { expected, seen } = difference;
                 let detail = format!("expected {expected}, since {presumed}; seen: {seen}");
-                Err(Trouble::new(TroubleKind::FactUnknown, detail))
+                Err(ObservationError::new(ErrorKind::FactUnknown, detail))
             }
             _ => Ok(taken),
         }
@@ -88,11 +88,11 @@ impl Observer {
         }
     }
 
-    pub(super) fn request(&self) -> Result<Request, Trouble> {
+    pub(super) fn request(&self) -> Result<Request, ObservationError> {
         self.test.request(&self.bound())
     }
 
-    pub(super) fn outcome(&self, reply: Result<Reply, Trouble>) -> AssertionOutcome {
+    pub(super) fn outcome(&self, reply: Result<Reply, ObservationError>) -> AssertionOutcome {
         match reply {
             Ok(reply) => AssertionOutcome {
                 taken: self
@@ -101,15 +101,15 @@ impl Observer {
                     .and_then(|t| self.told(t)),
                 reply: reply.recorded(self.recorded),
             },
-            Err(trouble) => AssertionOutcome {
+            Err(error) => AssertionOutcome {
                 reply: None,
-                taken: Err(trouble),
+                taken: Err(error),
             },
         }
     }
 
-    /// The outcome if what it rests on still stands after `since`, when it was brought; otherwise
-    /// the trouble that it does not, or that nobody could tell. What has changed is handed to
+    /// The outcome if what it depends on still stands after `since`, when it was brought; otherwise
+    /// the error that it does not, or that nobody could tell. What has changed is handed to
     /// `tell` before.
     pub(super) async fn confirmed(
         &self,
@@ -126,56 +126,55 @@ impl Observer {
         let met = holds && traits.tells_who_answers;
         let observed = holds && !traits.expects_no_answer;
         let prober = self.from.as_ref().and_then(VantageKey::prober);
-        for Rest { key, need, made } in &self.rests {
-            // Who looked, and who answered, was there; of these there is one per node to be asked for
+        for Dependency { key, need, made } in &self.rests {
+            // Who observed, and who answered, was there; of these there is one per node to be asked for
             if key.node.is_some() && (met || observed && prober.as_ref() == Some(key)) {
                 continue;
             }
-            let mut footing = made.footing(api, since).await;
-            let stands = footing.changed.is_none() && footing.unready.is_none();
+            let mut health = made.health(api, since).await;
+            let stands = health.changed.is_none() && health.unready.is_none();
             if stands && traits.needs_source && !met {
-                let of_pods = made.footing_of_pods(api, since).await;
-                let restarted = footing.restarted.take().or(of_pods.restarted);
-                footing.changed = of_pods.changed.or(restarted);
-                footing.unready = of_pods.unready;
-                footing.unknown = footing.unknown.or(of_pods.unknown);
+                let of_pods = made.health_of_pods(api, since).await;
+                let restarted = health.restarted.take().or(of_pods.restarted);
+                health.changed = of_pods.changed.or(restarted);
+                health.unready = of_pods.unready;
+                health.unknown = health.unknown.or(of_pods.unknown);
             }
             // What its pods say of themselves counts for nothing once they had to begin anew elsewhere
-            if footing.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds()
-            {
-                footing.changed = made.footing_of_pods(api, since).await.changed;
+            if health.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds() {
+                health.changed = made.health_of_pods(api, since).await.changed;
             }
-            if let Some(trouble) = footing.changed {
+            if let Some(error) = health.changed {
                 tell(Changed {
                     key: key.clone(),
                     made: Arc::clone(made),
-                    trouble: trouble.clone(),
+                    error: error.clone(),
                 });
-                outcome.taken = Err(trouble);
+                outcome.taken = Err(error);
                 return outcome;
             }
             if self.family.is_some() {
                 let second = made.footing_of_second(api, since).await;
-                // Not told, which would have all of the first family looked at anew
-                if let Some(trouble) = second.changed {
-                    outcome.taken = Err(trouble);
+                // Not told, which would have all of the first family observed anew
+                if let Some(error) = second.changed {
+                    outcome.taken = Err(error);
                     return outcome;
                 }
-                footing.unknown = footing.unknown.or(second.unknown);
+                health.unknown = health.unknown.or(second.unknown);
             }
             // Whether it is ready may be the very question
-            let unready = footing.unready.filter(|_| *need == Need::Stands);
-            if let (Some(trouble), true) = (footing.unknown.or(unready), outcome.taken.is_ok()) {
-                outcome.taken = Err(trouble);
+            let unready = health.unready.filter(|_| *need == Need::Ready);
+            if let (Some(error), true) = (health.unknown.or(unready), outcome.taken.is_ok()) {
+                outcome.taken = Err(error);
             }
         }
         if outcome.taken.is_ok()
             && !outcome.holds()
             && let Ok(request) = self.request()
         {
-            let amiss = self.nodes.amiss(api, since, &request, &self.standing.nodes);
-            if let Some(trouble) = amiss.await {
-                outcome.taken = Err(trouble);
+            let amiss = self.nodes.amiss(api, since, &request, &self.ready.nodes);
+            if let Some(error) = amiss.await {
+                outcome.taken = Err(error);
             }
         }
         outcome
@@ -193,8 +192,8 @@ impl Observer {
         let names = hosts.iter().any(|host| matches!(host, Host::Name(_)));
         let nodes = self.nodes_on_the_way(&hosts);
         match self.heard.amiss(api, Instant::now(), &nodes, names).await {
-            Some(trouble) => {
-                outcome.taken = Err(trouble);
+            Some(error) => {
+                outcome.taken = Err(error);
                 outcome
             }
             None => self.confirmed(api, Instant::now(), outcome, tell).await,
@@ -217,7 +216,7 @@ impl Observer {
         let Host::Address(address) = &get.host else {
             return false;
         };
-        let mut nodes = self.standing.nodes.iter();
+        let mut nodes = self.ready.nodes.iter();
         nodes.any(|node| node.addresses.contains(address))
     }
 
@@ -237,7 +236,7 @@ impl Observer {
             }
             (Some(Request::Api(_) | Request::Facts) | None, _) => return Vec::new(),
         };
-        // Fewer where it looked at others than it would now
+        // Fewer where it observed others than it would now
         if hosts.len() != failed.len() || !failed.contains(&true) {
             return hosts;
         }
@@ -246,20 +245,20 @@ impl Observer {
             .collect()
     }
 
-    /// The nodes on the way to hosts: that it looks from, theirs, and those of the pods behind them.
+    /// The nodes on the way to hosts: that it observes from, theirs, and those of the pods behind them.
     fn nodes_on_the_way(&self, hosts: &[Host]) -> BTreeSet<String> {
         let is_host = |addresses: &[IpAddr]| {
             let mut hosts = hosts.iter();
             hosts.any(|host| matches!(host, Host::Address(one) if addresses.contains(one)))
         };
         let prober = self.from.as_ref().and_then(VantageKey::prober);
-        let stand = |key| self.standing.fixtures.get(key).into_iter();
+        let stand = |key| self.ready.fixtures.get(key).into_iter();
         let pods = |key| stand(key).flat_map(|fixture| &fixture.pods);
         let keys = self.rests.iter().map(|rest| &rest.key);
         let observed = keys.filter(|key| Some(*key) != prober.as_ref());
         let observed: Vec<_> = observed.flat_map(pods).collect();
         // Asked by their own addresses it is only those; behind a Service it may be any
-        let is_asked = |pod: &&StandingPod| is_host(&pod.addresses);
+        let is_asked = |pod: &&ReadyPod| is_host(&pod.addresses);
         let by_address = observed.iter().copied().any(|pod| is_asked(&pod));
         let asked = observed
             .into_iter()
@@ -267,26 +266,26 @@ impl Observer {
         let from = prober.as_ref().into_iter().flat_map(pods);
         let of_pods = asked.chain(from).map(|pod| pod.node.clone());
         let own = self
-            .standing
+            .ready
             .nodes
             .iter()
             .filter(|node| is_host(&node.addresses));
         of_pods.chain(own.map(|node| node.name.clone())).collect()
     }
 
-    /// Whether it could have come of a change of what it rests on.
+    /// Whether it could have come of a change of what it depends on.
     fn is_doubtful(&self, outcome: &AssertionOutcome) -> bool {
         let traits = self.test.traits();
         match &outcome.taken {
             Ok(taken) => match taken.comparison {
                 // What has changed while nobody answered is told in the round that settles it
-                Comparison::Holds(_) => {
+                Comparison::Met(_) => {
                     traits.needs_source && (self.settles || !traits.expects_no_answer)
                 }
-                Comparison::Refuted(_) | Comparison::Otherwise(_) => true,
-                Comparison::Inapplicable(_) => false,
+                Comparison::NotMet(_) | Comparison::Unexpected(_) => true,
+                Comparison::NotApplicable(_) => false,
             },
-            Err(trouble) => !trouble.kind.is_denied(),
+            Err(error) => !error.kind.is_denied(),
         }
     }
 }
@@ -300,7 +299,7 @@ mod tests {
     use std::net::IpAddr;
     use winconform_core::method::{
         Assertion, FactExpectation, FixtureName, HttpExpectation, HttpQuery, PingQuery,
-        ReachExpectation, SourceKind, StandingFixture, StateExpectation, StateQuery, Target, Topic,
+        ReachExpectation, ReadyFixture, SourceKind, StateExpectation, StateQuery, Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";
@@ -334,8 +333,8 @@ mod tests {
 
     fn observer(fake: &Fake, test: Test, need: Need) -> Observer {
         let key = FixtureName::LinuxPodProber.at(None);
-        let made = Made::of(&key, &[fake.get(POD).expect("it was put")]);
-        let rest = Rest {
+        let made = AppliedObjects::of(&key, &[fake.get(POD).expect("it was put")]);
+        let rest = Dependency {
             key,
             need,
             made: Arc::new(made),
@@ -358,10 +357,10 @@ mod tests {
             once: false,
             anew: false,
             settles: true,
-            standing: Arc::default(),
+            ready: Arc::default(),
             rests: vec![rest],
-            nodes: NodesNow::default(),
-            heard: Heard::default(),
+            nodes: NodeReadiness::default(),
+            heard: NodeLiveness::default(),
             recorded: 100,
         }
     }
@@ -370,7 +369,7 @@ mod tests {
     fn a_failure_may_be_of_who_looks_and_whom_it_asks() {
         let fake = fake("True");
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
-        let pod = |name: &str, node: &str, last| StandingPod {
+        let pod = |name: &str, node: &str, last| ReadyPod {
             name: name.to_owned(),
             uid: name.to_owned(),
             node: node.to_owned(),
@@ -384,38 +383,38 @@ mod tests {
             node: None,
         };
         let prober = from.prober().expect("a prober");
-        let stands = |pods| StandingFixture {
+        let stands = |pods| ReadyFixture {
             service: Some((IpAddr::from([10, 96, 0, 1]), 80)),
             name: Some("web".to_owned()),
             port: Some(80),
             pods,
-            ..StandingFixture::default()
+            ..ReadyFixture::default()
         };
         let samples = vec![pod("one", "near", 1), pod("two", "far", 2)];
         let fixtures = [
             (sample.clone(), stands(samples)),
             (prober.clone(), stands(vec![pod("prober", "near", 3)])),
         ];
-        let standing = Arc::new(Standing {
+        let ready = Arc::new(ReadyFixtures {
             fixtures: fixtures.into(),
-            ..Standing::default()
+            ..ReadyFixtures::default()
         });
         let on_the_way = |target, reply: Option<Reply>| {
             let (Test::Http(mut assertion), from) = (http(), Some(from.clone())) else {
                 unreachable!("it is of HTTP")
             };
             assertion.query.target = target;
-            let rests = [&sample, &prober].map(|key| Rest {
+            let rests = [&sample, &prober].map(|key| Dependency {
                 key: key.clone(),
-                need: Need::Stands,
+                need: Need::Ready,
                 made: Arc::default(),
             });
             let observer = Observer {
                 from,
                 pool: Some(pool.clone()),
-                standing: Arc::clone(&standing),
+                ready: Arc::clone(&ready),
                 rests: rests.into(),
-                ..observer(&fake, Test::Http(assertion), Need::Stands)
+                ..observer(&fake, Test::Http(assertion), Need::Ready)
             };
             let hosts = observer.failed(reply.as_ref());
             assert!(!hosts.is_empty());
@@ -436,7 +435,7 @@ mod tests {
         for (replies, nodes) in [
             (vec![failed(), answered()], "near"),
             (vec![answered(), failed()], "far near"),
-            // Otherwise than expected is what they say, or it has looked at others
+            // Otherwise than expected is what they say, or it has observed others
             (vec![answered(), answered()], "far near"),
             (vec![failed()], "far near"),
         ] {
@@ -455,7 +454,7 @@ mod tests {
             });
             let again = Observer {
                 attempt: 1,
-                ..observer(&fake, test, Need::Stands)
+                ..observer(&fake, test, Need::Ready)
             };
             again.attempt_of_facts()
         };
@@ -480,32 +479,32 @@ mod tests {
     }
 
     fn holds() -> AssertionOutcome {
-        brought(Comparison::Holds(difference()))
+        brought(Comparison::Met(difference()))
     }
 
-    /// The kind of trouble that became of an outcome, and how many changes were told.
-    type Confirmed = (Option<TroubleKind>, usize);
+    /// The kind of error that became of an outcome, and how many changes were told.
+    type Confirmed = (Option<ErrorKind>, usize);
 
-    const CHANGED: Confirmed = (Some(TroubleKind::FixtureChanged), 1);
+    const CHANGED: Confirmed = (Some(ErrorKind::FixtureChanged), 1);
 
     async fn confirmed(fake: &Fake, observer: &Observer, outcome: AssertionOutcome) -> Confirmed {
         let changes = RefCell::new(0);
         let tell = |_: Changed| *changes.borrow_mut() += 1;
         let api = fake.api();
         let outcome = observer.confirmed(&api, Instant::now(), outcome, tell);
-        let trouble = outcome.await.taken.err().map(|trouble| trouble.kind);
-        (trouble, changes.into_inner())
+        let error = outcome.await.taken.err().map(|error| error.kind);
+        (error, changes.into_inner())
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_told_of_what_somebody_took_away() {
         for comparison in [
-            Comparison::Holds(difference()),
-            Comparison::Refuted(difference()),
-            Comparison::Otherwise(difference()),
+            Comparison::Met(difference()),
+            Comparison::NotMet(difference()),
+            Comparison::Unexpected(difference()),
         ] {
             let fake = fake("True");
-            let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Stands));
+            let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Ready));
             let outcome = brought(comparison);
             assert_eq!(confirmed(&fake, &still, outcome.clone()).await, (None, 0));
             fake.remove(POD);
@@ -516,11 +515,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_who_looks_from_each_node_is_asked_only_after_a_failure() {
         for (comparison, told) in [
-            (Comparison::Holds(difference()), (None, 0)),
-            (Comparison::Refuted(difference()), CHANGED),
+            (Comparison::Met(difference()), (None, 0)),
+            (Comparison::NotMet(difference()), CHANGED),
         ] {
             let fake = fake("True");
-            let mut gone = observer(&fake, http(), Need::Stands);
+            let mut gone = observer(&fake, http(), Need::Ready);
             gone.rests[0].key = FixtureName::Ring.at(None).on(Some(1));
             fake.remove(POD);
             let before = fake.log().len();
@@ -541,12 +540,12 @@ mod tests {
         let fails = ReachExpectation::Fails(BTreeSet::new());
         for (expectation, settles, told) in [
             (ReachExpectation::Answers, true, None),
-            (fails.clone(), true, Some(TroubleKind::FixtureChanged)),
+            (fails.clone(), true, Some(ErrorKind::FixtureChanged)),
             // The round that follows will tell
             (fails, false, None),
         ] {
             let fake = fake("True");
-            let mut gone = observer(&fake, ping(expectation), Need::Stands);
+            let mut gone = observer(&fake, ping(expectation), Need::Ready);
             gone.settles = settles;
             let from = VantageKey {
                 kind: SourceKind::LinuxPod,
@@ -563,12 +562,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn why_a_look_failed_is_that_its_vantage_is_gone() {
         let fake = fake("True");
-        let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Stands));
+        let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Ready));
         let cut = || AssertionOutcome {
             reply: None,
-            taken: Err(Trouble::new(TroubleKind::ExecTransport, "404")),
+            taken: Err(ObservationError::new(ErrorKind::ExecTransport, "404")),
         };
-        let cut_alone = (Some(TroubleKind::ExecTransport), 0);
+        let cut_alone = (Some(ErrorKind::ExecTransport), 0);
         assert_eq!(confirmed(&fake, &still, cut()).await, cut_alone);
         fake.remove(POD);
         assert_eq!(confirmed(&fake, &gone, cut()).await, CHANGED);
@@ -577,9 +576,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pods_that_are_not_ready_are_no_answer_but_may_be_the_question() {
         let fake = fake("False");
-        let refuted = || brought(Comparison::Refuted(difference()));
-        let rests = observer(&fake, http(), Need::Stands);
-        let untold = (Some(TroubleKind::FixtureChanged), 0);
+        let refuted = || brought(Comparison::NotMet(difference()));
+        let rests = observer(&fake, http(), Need::Ready);
+        let untold = (Some(ErrorKind::FixtureChanged), 0);
         assert_eq!(confirmed(&fake, &rests, refuted()).await, untold);
         let asks = observer(&fake, state(), Need::Settled);
         assert_eq!(confirmed(&fake, &asks, refuted()).await, (None, 0));
@@ -588,9 +587,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_nobody_can_tell_counts_for_nothing() {
         let fake = fake("True");
-        let observer = observer(&fake, http(), Need::Stands);
+        let observer = observer(&fake, http(), Need::Ready);
         fake.script("GET", 403, json!({"message": "no"}));
-        let untold = (Some(TroubleKind::Forbidden), 0);
+        let untold = (Some(ErrorKind::Forbidden), 0);
         assert_eq!(confirmed(&fake, &observer, holds()).await, untold);
     }
 
@@ -603,8 +602,8 @@ mod tests {
         fake.put(SERVICE, service);
         let applied = [POD, SERVICE].map(|path| fake.get(path).expect("it was put"));
         let of = |family| {
-            let mut observer = observer(&fake, http(), Need::Stands);
-            let made = Made::of(&observer.rests[0].key, &applied);
+            let mut observer = observer(&fake, http(), Need::Ready);
+            let made = AppliedObjects::of(&observer.rests[0].key, &applied);
             observer.rests[0].made = Arc::new(made);
             Observer { family, ..observer }
         };
@@ -612,7 +611,7 @@ mod tests {
         assert_eq!(confirmed(&fake, &second, holds()).await, (None, 0));
         fake.remove(SERVICE);
         assert_eq!(confirmed(&fake, &first, holds()).await, (None, 0));
-        let gone = (Some(TroubleKind::FixtureChanged), 0);
+        let gone = (Some(ErrorKind::FixtureChanged), 0);
         let second = of(Some(IpFamily::Ipv6));
         assert_eq!(confirmed(&fake, &second, holds()).await, gone);
     }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::{Pool, PoolName};
-use winconform_core::method::{FixtureKey, FixtureName, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError};
 use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
 
@@ -21,9 +21,9 @@ use super::access;
 use super::fixtures::Fixtures;
 use super::journal::Journal;
 use super::manifest;
-use super::reasons::{lost, signalled};
+use super::readiness::{as_trouble, ended};
 use super::run::{self, Life, RunError, RunOptions, said};
-use super::stands::{as_trouble, ended};
+use super::stop::{lost, signalled};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{
@@ -57,7 +57,7 @@ pub enum EndedBy {
 
 /// What tells of each pull once something came of it: how long after the beginning it was there,
 /// or why it will not be.
-pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &Trouble>) + Send + 't;
+pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &ObservationError>) + Send + 't;
 
 /// Asks the server what it allows, and where that is all it takes, pulls what is wanted and removes
 /// again what it made. The first of the `signals` ends it, and so does the loss of its Lease.
@@ -211,14 +211,14 @@ async fn pull_all(
     let stood = fixtures.clone().stand(&namespaces, cancel).await.outcome;
     let ready = match stood {
         Ok(_) => fixtures.copy_pull_secrets(cancel).await,
-        Err(trouble) => Err(trouble),
+        Err(error) => Err(error),
     };
     if cancel.is_cancelled() {
         return;
     }
-    if let Err(trouble) = ready {
+    if let Err(error) = ready {
         for wanted in left.values() {
-            tell(&wanted.pull, Err(&trouble));
+            tell(&wanted.pull, Err(&error));
         }
         return;
     }
@@ -240,7 +240,7 @@ async fn pull_all(
                 waits.insert(name, PodWait::new(durations, limits));
             }
             Err(_) if cancel.is_cancelled() => return,
-            Err(trouble) => tell(&left[&name].pull, Err(&trouble)),
+            Err(error) => tell(&left[&name].pull, Err(&error)),
         }
     }
     // A node pulls one after the other
@@ -256,9 +256,9 @@ async fn pull_all(
             some => Condition::NotYet(format!("{some} are pulled still")),
         }
     });
-    if let Some(Err(trouble)) = cancel.run_until_cancelled(waited).await {
+    if let Some(Err(error)) = cancel.run_until_cancelled(waited).await {
         for name in waits.keys() {
-            tell(&left[name].pull, Err(&trouble));
+            tell(&left[name].pull, Err(&error));
         }
     }
 }
@@ -268,12 +268,12 @@ async fn applied(
     name: &str,
     wanted: &Wanted,
     cancel: &CancellationToken,
-) -> Result<(), Trouble> {
+) -> Result<(), ObservationError> {
     if cancel.is_cancelled() {
         return Err(ended());
     }
     let Wanted { pull, key, .. } = wanted;
-    let failed = |why: String| Trouble::new(TroubleKind::NotApplied, why);
+    let failed = |why: String| ObservationError::new(ErrorKind::NotApplied, why);
     let pool = manifest::pool_of(key, &fixtures.pools);
     let pool = pool.ok_or_else(|| failed("its pool is gone".to_owned()))?;
     let (run, images, durations) = (&fixtures.run, &fixtures.images, fixtures.api.durations());
@@ -304,7 +304,7 @@ fn look(
                 wanted.there = true;
                 tell(&wanted.pull, Ok(now.saturating_duration_since(begun)));
             }
-            Condition::Never(trouble) => tell(&wanted.pull, Err(&trouble)),
+            Condition::Never(error) => tell(&wanted.pull, Err(&error)),
         }
         waits.remove(name);
     }
@@ -364,7 +364,8 @@ mod tests {
             };
             (name.clone(), pool)
         });
-        let mut told = |_: &Pull, outcome: Result<Duration, &Trouble>| panic!("{outcome:?}");
+        let mut told =
+            |_: &Pull, outcome: Result<Duration, &ObservationError>| panic!("{outcome:?}");
         let pools = pools.collect();
         prepull(&cluster, wanted, pools, &options, signals, &mut told).await
     }

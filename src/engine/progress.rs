@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use winconform_core::claims::Kind;
+use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
-    Difference, FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind,
+    Difference, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, Test,
 };
-use winconform_core::plan::{Check, Fate, PlannedAssertion};
+use winconform_core::plan::{Check, Disposition, PlannedAssertion};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
-    Because, Repeated, SkipReason, Verdict, because, conclude, is_news, judge,
+    Reason, Repeated, SkipReason, Verdict, conclude, is_news, judge, reason_for,
 };
 
-use super::apart::Apart;
+use super::came_apart::CameApart;
 use super::command::AssertionOutcome;
 
 /// A check and how far it is.
@@ -24,17 +24,17 @@ use super::command::AssertionOutcome;
 )]
 pub(super) struct CheckState {
     pub(super) check: Check,
-    /// The fixtures that its looks rest on, each once, in their order.
+    /// The fixtures that its assertions depend on, each once, in their order.
     pub(super) rests_on: Vec<(FixtureKey, Need)>,
     pub(super) stage: Stage,
-    pub(super) attempts: Vec<(Verdict, Because)>,
+    pub(super) attempts: Vec<(Verdict, Reason)>,
     /// How many attempts the repetitions before had.
     before: usize,
     /// What the repetitions that are over came to.
     pub(super) repetitions: Repeated,
     /// How many rounds began since then.
     tried: u32,
-    /// Since when nothing could be told, and whether what it looks at changed meanwhile.
+    /// Since when nothing could be told, and whether what it observes changed meanwhile.
     untold: Option<(Duration, bool)>,
     /// Whether time to come right that was lost by that was made up for, in this attempt.
     made_up_for: bool,
@@ -42,12 +42,12 @@ pub(super) struct CheckState {
     refuted: bool,
     /// Whether a round of this repetition failed while its controls held.
     controls_held: bool,
-    pub(super) apart: Apart,
-    /// Whether the round under way looks at the controls alone once more, after its own look failed.
+    pub(super) apart: CameApart,
+    /// Whether the round under way observes the controls alone once more, after its own assertion failed.
     pub(super) controls_again: bool,
     /// Whether its conclusion was given.
     pub(super) concluded: bool,
-    /// When its first round of all began, or that since what it looks at was made anew: the time to come
+    /// When its first round of all began, or that since what it observes was made anew: the time to come
     /// right counts from there.
     pub(super) began: Option<Duration>,
     pub(super) rounds: u32,
@@ -64,7 +64,7 @@ pub(super) enum Stage {
     Waiting,
     /// The next round may begin at this time.
     Due(Duration),
-    /// A round is under way; what its looks brought so far.
+    /// A round is under way; what its assertions brought so far.
     Round(Vec<Option<AssertionOutcome>>),
     /// What an attempt brought would be held against the cluster, if the nodes it was seen on are
     /// heard of.
@@ -75,7 +75,7 @@ pub(super) enum Stage {
 impl CheckState {
     pub(super) fn new(check: Check) -> Self {
         // Whatever stands, stands in a namespace: without them nothing else is even applied
-        let namespaces = (FixtureName::Namespaces.at(None), Need::Stands);
+        let namespaces = (FixtureName::Namespaces.at(None), Need::Ready);
         let mut rests_on = Vec::new();
         for need in check.assertions.iter().flat_map(PlannedAssertion::rests_on) {
             for need in [namespaces.clone(), need] {
@@ -96,7 +96,7 @@ impl CheckState {
             made_up_for: false,
             refuted: false,
             controls_held: false,
-            apart: Apart::default(),
+            apart: CameApart::default(),
             controls_again: false,
             concluded: false,
             began: None,
@@ -116,7 +116,7 @@ impl CheckState {
         all.any(|(key, _)| key == *fixture)
     }
 
-    /// The fixture it looks at whose backends come and go.
+    /// The fixture it observes whose backends come and go.
     pub(super) fn churned(&self) -> Option<FixtureKey> {
         let mut all = self.rests_on.iter().map(|(key, _)| key);
         all.find(|key| key.name == FixtureName::Churn).cloned()
@@ -129,7 +129,7 @@ impl CheckState {
         self.tried = 0;
         self.good_rounds = 0;
         self.good_since = None;
-        self.apart = Apart::default();
+        self.apart = CameApart::default();
         self.controls_held = false;
     }
 
@@ -149,9 +149,9 @@ impl CheckState {
     /// somebody took may be made anew.
     pub(super) fn is_worth_repeating(&self) -> bool {
         let never_stood = self.repetitions.last().is_some_and(|last| {
-            matches!(last.because, Because::Fixture { .. }) && !last.because.is_of_a_change()
+            matches!(last.reason, Reason::Fixture { .. }) && !last.reason.is_of_a_change()
         });
-        matches!(self.check.fate, Fate::Observe) && !self.concluded && !never_stood
+        matches!(self.check.disposition, Disposition::Observe) && !self.concluded && !never_stood
     }
 
     /// Whether the repetition that is over told anything of the cluster.
@@ -168,7 +168,7 @@ impl CheckState {
         self.good_rounds = 0;
         self.good_since = None;
         self.controls_held = false;
-        self.apart = Apart::default();
+        self.apart = CameApart::default();
         self.stage = Stage::Due(at);
     }
 
@@ -179,33 +179,33 @@ impl CheckState {
         last != Some(verdict) || !verdict.is_expected() || !self.apart.looks().is_empty()
     }
 
-    pub(super) fn judge(&self, brought: &[AssertionOutcome]) -> (Verdict, Because) {
+    pub(super) fn judge(&self, brought: &[AssertionOutcome]) -> (Verdict, Reason) {
         let observed: Vec<_> = brought
             .iter()
             .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
             .collect();
-        // A check to be looked at has its own look; without it nothing is told
+        // A check to be observed has its own assertion; without it nothing is told
         let Some(own) = observed.first().copied() else {
-            let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
-            return (Verdict::Broken, Because::Trouble(trouble));
+            let error = ObservationError::new(ErrorKind::FixtureFailed, "the check has no look");
+            return (Verdict::Inconclusive, Reason::ObservationError(error));
         };
         let controls = self.check.controls(&observed);
-        let verdict = judge(self.check.kind, own, &controls, &self.check.scope);
-        match because(verdict, own, &controls) {
+        let verdict = judge(self.check.claim_type, own, &controls, &self.check.scope);
+        match reason_for(verdict, own, &controls) {
             // Linux went with it for a moment, or the cluster broke meanwhile
-            Because::Skipped(SkipReason::NotWindowsSpecific {
+            Reason::Skipped(SkipReason::NotWindowsSpecific {
                 control: name,
                 expected,
                 seen,
             }) if self.controls_held => {
                 let difference = Difference { expected, seen };
-                (Verdict::Broken, Because::Control { name, difference })
+                (Verdict::Inconclusive, Reason::Control { name, difference })
             }
             reason => (verdict, reason),
         }
     }
 
-    /// Whether any of its looks may take time to come right.
+    /// Whether any of its assertions may take time to come right.
     fn converges(&self) -> bool {
         let mut assertions = self.check.assertions.iter();
         assertions.any(|assertion| assertion.test.traits().converges)
@@ -215,24 +215,28 @@ impl CheckState {
     /// under way, or all so far were good.
     pub(super) fn is_on_course(&self) -> bool {
         let first = self.rounds == 1 && matches!(self.stage, Stage::Round(_));
-        let is_to_hold = self.check.kind != Kind::Evidence && self.converges();
+        let is_to_hold = self.check.claim_type != ClaimType::Informational && self.converges();
         self.attempts.is_empty() && is_to_hold && (first || self.good_rounds > 0)
     }
 
     /// Whether a round asks once whatever takes many requests: nobody has answered yet, and where nobody
     /// does each of them takes as long as its time-out. One that holds is followed by another.
     pub(super) fn asks_once(&self, limits: &Limits) -> bool {
-        let is_to_hold = match self.check.kind {
-            Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice => true,
+        let is_to_hold = match self.check.claim_type {
+            ClaimType::Capability
+            | ClaimType::Requirement
+            | ClaimType::Rejection
+            | ClaimType::Advice => true,
             // What lifts a limitation is told at once
-            Kind::Limitation | Kind::Evidence => false,
+            ClaimType::Limitation | ClaimType::Informational => false,
         };
         is_to_hold && self.good_rounds == 0 && limits.hold_rounds > 1
     }
 
-    /// Whether the attempt may end with the round that is under way, if its own look holds.
+    /// Whether the attempt may end with the round that is under way, if its own assertion holds.
     pub(super) fn may_settle(&self, limits: &Limits) -> bool {
-        self.check.kind == Kind::Evidence || self.good_rounds + 1 >= limits.hold_rounds
+        self.check.claim_type == ClaimType::Informational
+            || self.good_rounds + 1 >= limits.hold_rounds
     }
 
     /// Begins a round. What it has waited for others since it was due is not taken from its time to
@@ -249,16 +253,16 @@ impl CheckState {
         self.stage = Stage::Round(vec![None; self.check.assertions.len()]);
     }
 
-    /// Whether the controls are observed once more before what a round gave counts: its own look failed,
+    /// Whether the controls are observed once more before what a round gave counts: its own assertion failed,
     /// and the cluster may have broken since they were observed.
-    pub(super) fn needs_controls_again(&self, verdict: Verdict, reason: &Because) -> bool {
+    pub(super) fn needs_controls_again(&self, verdict: Verdict, reason: &Reason) -> bool {
         let fails_for_all = verdict == Verdict::Skip && tells(reason);
         (is_news(verdict) || fails_for_all)
             && !self.controls_again
             && self.check.assertions.len() > 1
     }
 
-    /// Begins to observe the controls alone, beside what its own look brought.
+    /// Begins to observe the controls alone, beside what its own assertion brought.
     pub(super) fn begin_controls_again(&mut self, own: AssertionOutcome) {
         let mut assertions = vec![None; self.check.assertions.len()];
         assertions[0] = Some(own);
@@ -270,11 +274,11 @@ impl CheckState {
     pub(super) fn note_apart(
         &mut self,
         verdict: Verdict,
-        reason: &Because,
+        reason: &Reason,
         assertions: &[AssertionOutcome],
     ) {
         if reason.is_of_a_change() {
-            self.apart = Apart::default();
+            self.apart = CameApart::default();
         } else if let Some((planned, own)) = self.check.assertions.first().zip(assertions.first()) {
             let is_more = planned.test.asks_many() && !own.lacks_an_answer();
             let is_more = is_more || own.is_refused_alone();
@@ -287,7 +291,7 @@ impl CheckState {
 
     /// Takes note of what a round came to. The first that tells something after others could not has the
     /// time that they took, and all of it after a change, such as a boot of a node: once in an attempt.
-    pub(super) fn end_round(&mut self, now: Duration, verdict: Verdict, reason: &Because) {
+    pub(super) fn end_round(&mut self, now: Duration, verdict: Verdict, reason: &Reason) {
         if verdict.is_expected() && verdict != Verdict::Skip {
             self.good_rounds += 1;
             self.good_since.get_or_insert(now);
@@ -310,7 +314,7 @@ impl CheckState {
         self.is_untold(now, reason);
     }
 
-    fn is_untold(&mut self, now: Duration, reason: &Because) {
+    fn is_untold(&mut self, now: Duration, reason: &Reason) {
         self.untold = match (self.untold, tells(reason)) {
             (_, true) => None,
             (None, false) => Some((now, reason.is_of_a_change())),
@@ -319,13 +323,13 @@ impl CheckState {
     }
 
     /// Takes note of what an attempt came to.
-    pub(super) fn end_attempt(&mut self, now: Duration, verdict: Verdict, reason: Because) {
+    pub(super) fn end_attempt(&mut self, now: Duration, verdict: Verdict, reason: Reason) {
         // Also where that was told only after its round
         self.is_untold(now, &reason);
         self.made_up_for = false;
         self.refuted = false;
         if reason.is_of_a_change() {
-            self.apart = Apart::default();
+            self.apart = CameApart::default();
         }
         self.attempts.push((verdict, reason));
     }
@@ -337,7 +341,7 @@ impl CheckState {
             // Two of them decide
             Verdict::Fail | Verdict::Warn => {
                 let news =
-                    |one: &&(Verdict, Because)| matches!(one.0, Verdict::Fail | Verdict::Warn);
+                    |one: &&(Verdict, Reason)| matches!(one.0, Verdict::Fail | Verdict::Warn);
                 self.converges() && self.attempts.iter().filter(news).count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
@@ -345,14 +349,15 @@ impl CheckState {
                 self.refuted
                     && own.is_some_and(|assertion| assertion.test.traits().expects_no_answer)
             }
-            Verdict::LimitationLifted | Verdict::Recorded | Verdict::Skip | Verdict::Broken => {
-                false
-            }
+            Verdict::LimitationLifted
+            | Verdict::Informational
+            | Verdict::Skip
+            | Verdict::Inconclusive => false,
         }
     }
 
     /// How long it is until the next round. What cannot have come and gone meanwhile, such as where a pod
-    /// was put, is looked at once more when it has lasted.
+    /// was put, is observed once more when it has lasted.
     pub(super) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
         let mut assertions = self.check.assertions.iter();
         let stays = assertions.all(|assertion| matches!(assertion.test, Test::Placement(_)));
@@ -373,13 +378,13 @@ impl CheckState {
         }
     }
 
-    /// Whether this round, with what its `own` look brought, settles the attempt: it held as often as it must, or
+    /// Whether this round, with what its `own` assertion brought, settles the attempt: it held as often as it must, or
     /// further rounds cannot be expected to change it. Only what crosses the network takes time to come right, and
     /// that time is granted once.
     pub(super) fn attempt_is_over(
         &self,
         now: Duration,
-        (verdict, reason): (Verdict, &Because),
+        (verdict, reason): (Verdict, &Reason),
         own: Option<&AssertionOutcome>,
         limits: &Limits,
         durations: &Durations,
@@ -397,13 +402,13 @@ impl CheckState {
             Verdict::Skip if !tells(reason) => true,
             Verdict::LimitationLifted => true,
             // Nobody listens yet, or nobody ever will
-            Verdict::Recorded => {
+            Verdict::Informational => {
                 self.has_had_time(now, durations)
                     || !own.is_some_and(AssertionOutcome::is_refused_alone)
             }
-            Verdict::Fail | Verdict::Warn | Verdict::Broken | Verdict::Skip => {
-                let trouble = reason.trouble();
-                let lasting = trouble.is_some_and(|trouble| trouble.kind.is_lasting());
+            Verdict::Fail | Verdict::Warn | Verdict::Inconclusive | Verdict::Skip => {
+                let error = reason.error();
+                let lasting = error.is_some_and(|error| error.kind.is_lasting());
                 // Seen once, before its neighbours' time-outs used up the time, it may have been too early
                 let once = tells(reason) && self.tried == 1;
                 lasting || (self.has_had_time(now, durations) && !once)
@@ -442,9 +447,9 @@ impl CheckState {
             .iter()
             .zip(brought)
             .map(|(assertion, outcome)| {
-                let (observation, comparison, trouble) = match outcome.taken {
+                let (observation, comparison, error) = match outcome.taken {
                     Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
-                    Err(trouble) => (None, None, Some(trouble)),
+                    Err(error) => (None, None, Some(error)),
                 };
                 AssertionRecord {
                     name: assertion.name.clone(),
@@ -452,7 +457,7 @@ impl CheckState {
                     reply: outcome.reply,
                     observation,
                     comparison,
-                    trouble,
+                    error,
                 }
             });
         assertions.collect()
@@ -460,11 +465,11 @@ impl CheckState {
 }
 
 /// Whether something of the cluster was told.
-fn tells(reason: &Because) -> bool {
+fn tells(reason: &Reason) -> bool {
     matches!(
         reason,
-        Because::Seen(_)
-            | Because::Control { .. }
-            | Because::Skipped(SkipReason::NotWindowsSpecific { .. })
+        Reason::Seen(_)
+            | Reason::Control { .. }
+            | Reason::Skipped(SkipReason::NotWindowsSpecific { .. })
     )
 }

@@ -7,12 +7,12 @@
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::PullSecret;
-use winconform_core::method::{ApiRequest, Trouble, TroubleKind};
+use winconform_core::method::{ApiRequest, ErrorKind, ObservationError};
 use winconform_core::text::printable;
 
 use super::fixtures::Fixtures;
 use super::manifest;
-use super::stands::ended;
+use super::readiness::ended;
 use crate::cluster::kinds::SECRETS;
 use crate::cluster::labels;
 
@@ -29,7 +29,7 @@ impl Fixtures {
     pub(super) async fn copy_pull_secrets(
         &self,
         cancel: &CancellationToken,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ObservationError> {
         if self.images.secrets.is_empty() {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Fixtures {
         result
     }
 
-    async fn copy_each(&self, cancel: &CancellationToken) -> Result<(), Trouble> {
+    async fn copy_each(&self, cancel: &CancellationToken) -> Result<(), ObservationError> {
         for (nth, secret) in self.images.secrets.iter().enumerate() {
             // What only reads may be left off at any time
             let source = cancel.run_until_cancelled(self.pull_secret(secret)).await;
@@ -65,21 +65,21 @@ impl Fixtures {
         Ok(())
     }
 
-    async fn pull_secret(&self, secret: &PullSecret) -> Result<Source, Trouble> {
+    async fn pull_secret(&self, secret: &PullSecret) -> Result<Source, ObservationError> {
         let path = SECRETS.object_path(Some(&secret.namespace), &secret.name);
         let reply = self.api.send(&ApiRequest::get(path)).await?;
         let refused = |kind, why: &str| {
             let detail = format!("the pull secret {secret} cannot be copied: {why}");
-            Err(Trouble::new(kind, detail))
+            Err(ObservationError::new(kind, detail))
         };
         match reply.status {
-            200 => read(&reply.body).or_else(|why| refused(TroubleKind::NotApplied, &why)),
+            200 => read(&reply.body).or_else(|why| refused(ErrorKind::NotApplied, &why)),
             404 => refused(
-                TroubleKind::NotApplied,
+                ErrorKind::NotApplied,
                 "it is not there (`images: {pull-secrets: …}` names it)",
             ),
             status => {
-                let kind = reply.refusal(TroubleKind::ApiUnavailable);
+                let kind = reply.refusal(ErrorKind::ApiUnavailable);
                 refused(kind, &format!("status {status}: {}", reply.message()))
             }
         }
@@ -197,7 +197,7 @@ mod tests {
         let empty = secret(TYPES[0].0, "other");
         let forbidden = json!({"kind": "Status", "message": "secrets \"regcred\" is forbidden"});
         let missing = json!({"kind": "Status", "message": "not found"});
-        let (ours, theirs) = (TroubleKind::NotApplied, TroubleKind::Forbidden);
+        let (ours, theirs) = (ErrorKind::NotApplied, ErrorKind::Forbidden);
         let said = "status 403: secrets \"regcred\" is";
         for (status, body, kind, says) in [
             (200, opaque, ours, "it is of type `Opaque`"),
@@ -210,12 +210,12 @@ mod tests {
             let pool = PoolName::windows(WindowsBuild::SERVER_2022);
             let key = FixtureName::WinWebserver.at(Some(&pool));
             let stood = of(&fake).stand(&key, &CancellationToken::new()).await;
-            let trouble = stood.outcome.expect_err("nothing to pull with");
-            assert_eq!(trouble.kind, kind, "{trouble}");
+            let error = stood.outcome.expect_err("nothing to pull with");
+            assert_eq!(error.kind, kind, "{error}");
             let begin = "the pull secret registry/regcred cannot be copied: ";
-            assert!(trouble.detail.starts_with(begin), "{trouble}");
-            assert!(trouble.detail.contains(says), "{trouble}");
-            assert!(!trouble.detail.contains(HIDDEN), "{trouble}");
+            assert!(error.detail.starts_with(begin), "{error}");
+            assert!(error.detail.contains(says), "{error}");
+            assert!(!error.detail.contains(HIDDEN), "{error}");
             // Nor is anything applied that could not pull
             assert_eq!(fake.log().len(), 1, "{:?}", fake.log());
         }
@@ -240,8 +240,8 @@ mod tests {
         *fixtures.copied.lock().await = None;
         let ended = CancellationToken::new();
         ended.cancel();
-        let trouble = fixtures.copy_pull_secrets(&ended).await;
-        assert_eq!(trouble, Err(super::ended()));
+        let error = fixtures.copy_pull_secrets(&ended).await;
+        assert_eq!(error, Err(super::ended()));
         assert_eq!(fake.log().len(), asked);
         assert_eq!(fixtures.copy_pull_secrets(&cancel).await, Ok(()));
     }

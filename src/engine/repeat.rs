@@ -1,8 +1,8 @@
-//! How often everything is looked at.
+//! How often everything is observed.
 
 use std::time::Duration;
 
-/// How often everything is looked at.
+/// How often everything is observed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Repeat {
     Times(u32),

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
-use winconform_core::method::Standing;
+use winconform_core::method::ReadyFixtures;
 use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
     Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SIGNAL, TornDown,
@@ -22,16 +22,16 @@ use winconform_core::record::{
 };
 use winconform_core::suite::Suites;
 
-use super::diagnose::{Rests, diagnose};
+use super::diagnose::{Dependencies, diagnose};
 use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
+use super::image_platforms::note_unoffered;
 use super::journal::{Journal, JournalError};
 use super::manifest;
-use super::offers::note_unoffered;
-use super::planned::{noted, started};
-use super::reasons::{passed, signalled, watch_reasons};
+use super::record_plan::{noted, started};
 use super::repeat::Repeat;
 use super::spans::Spans;
+use super::stop::{passed, signalled, watch_reasons};
 use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, Watched, acquire, collect, watch_pods,
@@ -53,7 +53,7 @@ pub struct RunOptions {
     pub selection: Selection,
     /// How long after its beginning it begins nothing more.
     pub deadline: Option<Duration>,
-    /// How often everything is looked at.
+    /// How often everything is observed.
     pub repeat: Repeat,
     /// The earlier run it goes on with.
     pub resume: Option<Arc<RunView>>,
@@ -104,7 +104,7 @@ pub enum RunError {
 impl RunError {
     /// Whether its Lease may have come to be, and be ours, though it could not be taken.
     pub(super) fn may_leave_a_lease(&self) -> bool {
-        matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::Trouble { .. }))
+        matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::ObservationError { .. }))
     }
 }
 
@@ -268,18 +268,18 @@ async fn live(
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
-    let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
-    let nodes = Arc::clone(&standing.node_facts);
+    let ready = ReadyFixtures::new(&options.run, namespaces, &facts, &options.config.outside);
+    let nodes = Arc::clone(&ready.node_facts);
     let mut fixtures = fixtures(life, pools, nodes, pods);
     fixtures.second = plan.second_family();
     let before = stop_before(options, *signals.borrow(), deadline);
-    let ((stop_sender, stop), rests) = (watch::channel(before), Rests::of(&plan));
+    let ((stop_sender, stop), rests) = (watch::channel(before), Dependencies::of(&plan));
     let executor = Executor::new(
         plan,
         facts,
         options.repeat,
         fixtures,
-        standing,
+        ready,
         spans,
         (tracker.clone(), cancel.clone()),
     );
@@ -316,7 +316,7 @@ fn asks_registries(life: Life<'_>, plan: &Plan, facts: &Facts) -> impl Future<Ou
     note_unoffered(env, journal, config.profile, wanted, facts.pools())
 }
 
-/// What asked it to end before it began to look, if anything did.
+/// What asked it to end before it began to observe, if anything did.
 fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) -> Option<Stop> {
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
     match signals {

@@ -7,9 +7,9 @@
 
 use serde_json::{Value as Json, json};
 use winconform_core::facts::IpFamily;
-use winconform_core::method::{StandingFixture, Trouble};
+use winconform_core::method::{ObservationError, ReadyFixture};
 
-use super::stands::{is_of_second, served, services};
+use super::readiness::{is_of_second, served, services};
 use crate::cluster::{ApplyError, labels};
 
 /// Adds the Services of a fixture once more, in this family.
@@ -27,13 +27,17 @@ pub(super) fn add(objects: &mut Vec<Json>, family: IpFamily) {
 
 /// Adds to what stands of a fixture what of these was applied, which is none where the server has no
 /// addresses of the family for Services; or why one of them could not be.
-pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json], broken: Option<Trouble>) {
+pub(super) fn complete(
+    ready: &mut ReadyFixture,
+    applied: &[Json],
+    broken: Option<ObservationError>,
+) {
     let own: Vec<_> = applied
         .iter()
         .filter(|object| is_of_second(object))
         .collect();
-    standing.second = broken.is_none().then(|| served(&own));
-    standing.second_broken = broken;
+    ready.second = broken.is_none().then(|| served(&own));
+    ready.second_broken = broken;
 }
 
 /// Whether the server has no addresses of that family for Services: it refuses the object in these

@@ -1,4 +1,4 @@
-//! Requests that several looks have in common, each sent once.
+//! Requests that several assertions have in common, each sent once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
-use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
 
 use crate::transport::{Api, locked};
 
 /// Which attempt of a check asks: a later one wants an answer of its own.
 pub(super) type Attempt = u32;
 
-type Answer = Shared<BoxFuture<'static, Result<ApiReply, Trouble>>>;
+type Answer = Shared<BoxFuture<'static, Result<ApiReply, ObservationError>>>;
 type Key = (Attempt, Verb, String, Option<String>);
 
 /// So many in a row without an answer, which took long, and the rest is asked one at a time: each would
@@ -37,7 +37,7 @@ struct Unanswered {
     count: usize,
     /// How long all of them took together: what fails at once costs nothing.
     took: Duration,
-    last: Option<Trouble>,
+    last: Option<ObservationError>,
 }
 
 impl SharedRequests {
@@ -47,7 +47,7 @@ impl SharedRequests {
         api: &Api,
         request: ApiRequest,
         attempt: Attempt,
-    ) -> Result<ApiReply, Trouble> {
+    ) -> Result<ApiReply, ObservationError> {
         let body = request.body.as_ref().map(ToString::to_string);
         let key = (attempt, request.verb, request.path.clone(), body);
         let answer = {
@@ -63,7 +63,7 @@ impl SharedRequests {
                         held = Some(trial.lock().await);
                         // Who waited for another's trial fares as it did
                         match locked(&unanswered).used_up(patience) {
-                            Some((more, trouble)) if more > count => return Err(trouble),
+                            Some((more, error)) if more > count => return Err(error),
                             Some(_) => {}
                             None => held = None,
                         }
@@ -89,18 +89,18 @@ impl SharedRequests {
 }
 
 impl Unanswered {
-    /// How many went without an answer, and the trouble of whoever is not asked for it: once so many have
+    /// How many went without an answer, and the error of whoever is not asked for it: once so many have
     /// taken longer together than `patience`, one is asked at a time.
-    fn used_up(&self, patience: Duration) -> Option<(usize, Trouble)> {
+    fn used_up(&self, patience: Duration) -> Option<(usize, ObservationError)> {
         let last = self.last.as_ref()?;
         let (count, said) = (self.count, &last.detail);
         let detail = format!("not asked, since {count} before it went without an answer: {said}");
         let is_used_up = count >= PATIENCE && self.took >= patience;
-        is_used_up.then(|| (count, Trouble::new(last.kind, detail)))
+        is_used_up.then(|| (count, ObservationError::new(last.kind, detail)))
     }
 
-    fn note(&mut self, begun: Instant, sent: &Result<ApiReply, Trouble>) {
-        let trouble = match sent {
+    fn note(&mut self, begun: Instant, sent: &Result<ApiReply, ObservationError>) {
+        let error = match sent {
             Ok(reply) if reply.status < 500 => {
                 *self = Self::default();
                 return;
@@ -108,13 +108,13 @@ impl Unanswered {
             Ok(reply) => {
                 let words = reply.message();
                 let detail = format!("status {}: {words}", reply.status);
-                Trouble::new(TroubleKind::ApiUnavailable, detail)
+                ObservationError::new(ErrorKind::ApiUnavailable, detail)
             }
-            Err(trouble) => trouble.clone(),
+            Err(error) => error.clone(),
         };
         self.count += 1;
         self.took += begun.elapsed();
-        self.last = Some(trouble);
+        self.last = Some(error);
     }
 }
 
@@ -201,9 +201,9 @@ mod tests {
         assert!(all(0..40).await.iter().all(Result::is_ok));
         let many = all(100..200).await;
         assert_eq!((many.iter().flatten().count(), sent(&api)), (1, 41));
-        let trouble = many.iter().find_map(|reply| reply.as_ref().err());
-        let trouble = trouble.expect("the others are not asked");
-        assert!(trouble.detail.contains("failed calling webhook"));
+        let error = many.iter().find_map(|reply| reply.as_ref().err());
+        let error = error.expect("the others are not asked");
+        assert!(error.detail.contains("failed calling webhook"));
         fake.script(&format!("POST {PATH}"), 422, json!({"kind": "Status"}));
         // The others go on once the one has its answer
         let answers = all(200..300).await;

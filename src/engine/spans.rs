@@ -18,18 +18,18 @@ pub(super) struct Spans {
     journal: Journal,
     began: Instant,
     next: u32,
-    /// The pause between two rounds of one check that looks from somewhere.
+    /// The pause between two rounds of one check that observes from somewhere.
     observe_again: Duration,
-    /// How many looks at the API server may be under way at once.
+    /// How many API requests may be under way at once.
     in_flight: usize,
-    /// The look that has just made room for another where there was none.
+    /// The assertion that has just made room for another where there was none.
     made_room: Option<u32>,
     /// What everything that comes waits for: the plan, then the Lease.
     root: Option<u32>,
     fixtures: BTreeMap<FixtureKey, u32>,
     raising: BTreeMap<FixtureKey, Begun>,
     asking: BTreeMap<AssertionIx, Begun>,
-    sweeping: BTreeMap<VantageKey, Begun>,
+    in_exec_session: BTreeMap<VantageKey, Begun>,
     checks: BTreeMap<usize, Rounds>,
     /// Spans of repetitions would have a long run's record grow without bounds.
     over: bool,
@@ -43,7 +43,7 @@ pub(super) struct Begun {
     after: Vec<After>,
 }
 
-/// The looks of a check's round under way, and of the one before, by the spans they are in.
+/// The assertions of a check's round under way, and of the one before, by the spans they are in.
 #[derive(Default)]
 struct Rounds {
     before: Vec<u32>,
@@ -63,7 +63,7 @@ impl Spans {
             fixtures: BTreeMap::new(),
             raising: BTreeMap::new(),
             asking: BTreeMap::new(),
-            sweeping: BTreeMap::new(),
+            in_exec_session: BTreeMap::new(),
             checks: BTreeMap::new(),
             over: false,
         }
@@ -99,7 +99,7 @@ impl Spans {
         }
     }
 
-    /// A look at the API server begins, this long after the round before.
+    /// An API request begins, this long after the round before.
     pub(super) fn asks(&mut self, assertion: AssertionIx, check: &Check, pause: Duration) {
         let mut after = self.due(assertion, check, pause);
         after.extend(self.made_room.take().map(at_once));
@@ -116,7 +116,7 @@ impl Spans {
         }
     }
 
-    pub(super) fn sweeps<'c>(
+    pub(super) fn exec_sessions<'c>(
         &mut self,
         from: &VantageKey,
         assertions: impl Iterator<Item = (AssertionIx, &'c Check)>,
@@ -136,11 +136,11 @@ impl Spans {
         for assertion in swept {
             self.in_span(assertion, begun.id);
         }
-        self.sweeping.insert(from.clone(), begun);
+        self.in_exec_session.insert(from.clone(), begun);
     }
 
     pub(super) fn swept(&mut self, from: &VantageKey) {
-        if let Some(begun) = self.sweeping.remove(from) {
+        if let Some(begun) = self.in_exec_session.remove(from) {
             self.end(begun);
         }
     }
@@ -150,12 +150,12 @@ impl Spans {
         self.made_room = None;
     }
 
-    /// Everything is looked at again: no more spans.
+    /// Everything is observed again: no more spans.
     pub(super) fn repeats(&mut self) {
         self.over = true;
     }
 
-    /// What has to be over before a look: what its whole check needs, and the round before.
+    /// What has to be over before an assertion: what its whole check needs, and the round before.
     fn due(&mut self, assertion: AssertionIx, check: &Check, pause: Duration) -> Vec<After> {
         let rounds = self.checks.entry(assertion.check).or_default();
         if rounds.now.contains_key(&assertion.assertion) {
@@ -217,11 +217,11 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use winconform_core::claims::{ClaimId, Kind};
+    use winconform_core::claims::{ClaimId, ClaimType};
     use winconform_core::method::{
         Assertion, Need, SourceKind, StateExpectation, StateQuery, Test,
     };
-    use winconform_core::plan::{CheckId, Fate, Point};
+    use winconform_core::plan::{CheckId, Disposition, Point};
     use winconform_core::record::read;
     use winconform_core::verdict::{Role, Scope};
 
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
 
-    /// Between two rounds that look from nowhere.
+    /// Between two rounds that observe from nowhere.
     const PAUSE: Duration = Duration::from_secs(5);
 
     fn spans() -> (Spans, Journal) {
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// A check with a look from a Linux pod at a Windows sample, and one at the API server.
+    /// A check with an assertion from a Linux pod at a Windows sample, and one at the API server.
     fn check() -> Check {
         let assertion = |name: &str, from, needs| PlannedAssertion {
             name: name.to_owned(),
@@ -259,12 +259,12 @@ mod tests {
             }),
             presumed: None,
         };
-        let sample = (FixtureName::WinWebserver.at(None), Need::Stands);
+        let sample = (FixtureName::WinWebserver.at(None), Need::Ready);
         let claim = ClaimId::parse("net.claim").expect("an id");
         Check {
             id: CheckId::new(&claim, None, &Point::default()),
             claim,
-            kind: Kind::Capability,
+            claim_type: ClaimType::Capability,
             title: String::new(),
             hint: String::new(),
             point: Point::default(),
@@ -272,7 +272,7 @@ mod tests {
             image: None,
             scope: Scope::Within,
             reads: BTreeSet::new(),
-            fate: Fate::Observe,
+            disposition: Disposition::Observe,
             assertions: vec![
                 assertion("test", Some(linux_pod()), vec![sample]),
                 assertion("control", None, Vec::new()),
@@ -319,7 +319,7 @@ mod tests {
         let (check, from) = (check(), linux_pod());
         for _ in 0..2 {
             spans.asks(assertion(1), &check, PAUSE);
-            spans.sweeps(&from, [(assertion(0), &check)].into_iter());
+            spans.exec_sessions(&from, [(assertion(0), &check)].into_iter());
             spans.asked(assertion(1));
             spans.swept(&from);
         }
@@ -331,7 +331,7 @@ mod tests {
                 (1, vec![(0, 0)]),
                 (2, vec![(1, 0)]),
                 (3, vec![(1, 0)]),
-                // The first round: both looks wait for what either needs
+                // The first round: both assertions wait for what either needs
                 (4, vec![(2, 0), (3, 0)]),
                 (5, vec![(2, 0), (3, 0)]),
                 // The second

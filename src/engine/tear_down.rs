@@ -8,7 +8,7 @@ use winconform_core::record::{Event, Exit, ObjectName, RunView, TornDown, exit, 
 use super::run::Life;
 use crate::cluster::kinds::ALL;
 use crate::cluster::{CleanError, LeaseHeld, ObjectRef, Removed, delete_lease, missed, remove_run};
-use crate::transport::{Api, words};
+use crate::transport::{Api, error_text};
 
 /// When what a run created stays in the cluster. What was interrupted never does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -68,7 +68,7 @@ async fn release(life: Life<'_>, lease: Option<LeaseHeld>, left: Vec<ObjectName>
         None => delete_lease(&life.cluster.api, &options.lease, &options.holder).await,
     };
     if let Err(error) = released {
-        torn_down.troubles.push(error.to_string());
+        torn_down.errors.push(error.to_string());
     }
     torn_down
 }
@@ -76,23 +76,23 @@ async fn release(life: Life<'_>, lease: Option<LeaseHeld>, left: Vec<ObjectName>
 pub(super) async fn tear_down(life: Life<'_>, lease: Option<LeaseHeld>) -> TornDown {
     let (api, run) = (&life.cluster.api, &life.options.run);
     let removed = remove(api, run).await;
-    let mut troubles = Vec::new();
+    let mut errors = Vec::new();
     if let Some(lease) = lease
         && let Err(error) = lease.release().await
     {
-        troubles.push(error.to_string());
+        errors.push(error.to_string());
     }
     match removed {
         Ok(removed) => {
             let left = removed.left.iter().map(|left| name(&left.object)).collect();
             let unlisted = removed.unlisted.iter();
-            troubles.extend(unlisted.map(|(kind, trouble)| format!("{}: {trouble}", kind.plural)));
-            troubles.extend(removed.left.iter().map(ToString::to_string));
+            errors.extend(unlisted.map(|(kind, error)| format!("{}: {error}", kind.plural)));
+            errors.extend(removed.left.iter().map(ToString::to_string));
             let mut torn_down = TornDown {
                 unlisted: !removed.unlisted.is_empty(),
                 removed: removed.removed.iter().map(name).collect(),
                 left,
-                troubles,
+                errors,
             };
             // Without a list all that was announced may be left
             if let (false, Ok(view)) = (torn_down.unlisted, read(&life.journal.text())) {
@@ -101,10 +101,10 @@ pub(super) async fn tear_down(life: Life<'_>, lease: Option<LeaseHeld>) -> TornD
             torn_down
         }
         Err(error) => {
-            troubles.push(words(&error));
+            errors.push(error_text(&error));
             TornDown {
                 unlisted: true,
-                troubles,
+                errors,
                 ..TornDown::default()
             }
         }
@@ -134,7 +134,7 @@ async fn reconcile(api: &Api, run: &str, announced: &[ObjectName], torn_down: &m
     }
     for left in missed(api, run, unaccounted).await {
         torn_down.left.push(name(&left.object));
-        torn_down.troubles.push(left.to_string());
+        torn_down.errors.push(left.to_string());
     }
 }
 
@@ -191,6 +191,6 @@ mod tests {
         reconcile(&fake.api(), "r1", &announced, &mut torn_down).await;
         assert_eq!(torn_down.left, announced[..1]);
         let why = "Namespace winconform-r1: it is there, and its labels did not lead to it";
-        assert_eq!(torn_down.troubles, [why]);
+        assert_eq!(torn_down.errors, [why]);
     }
 }

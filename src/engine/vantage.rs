@@ -1,4 +1,4 @@
-//! Sweeps: one exec from one vantage that serves many looks; from outside, requests of our own.
+//! Exec sessions: one exec from one vantage point that serves many assertions; from outside, requests of our own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::method::ping::session;
 use winconform_core::method::{
-    ExecRequest, Host, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
+    ErrorKind, ExecRequest, Host, HttpGet, HttpReply, ObservationError, PingReply, VantageKey, curl,
 };
 
 use super::manifest::prober;
@@ -18,21 +18,21 @@ use crate::transport::{Api, PodRef, fetch, locked};
 /// A name that nobody has.
 const NOWHERE: &str = "winconform.invalid";
 
-/// The vantages of a run, with the curl found at each. Clones share what was found.
+/// The vantage points of a run, with the curl found at each. Clones share what was found.
 #[derive(Clone)]
 pub(super) struct Vantages {
     api: Api,
     run: String,
     outside: Arc<Outside>,
     curls: Arc<Mutex<BTreeMap<VantageKey, Curl>>>,
-    /// What the cluster last answered to who looks from outside, at a node's address and elsewhere.
+    /// What the cluster last answered to who observes from outside, at a node's address and elsewhere.
     answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
 }
 
-/// What each target of a sweep answered.
-pub(super) type Swept = (Vec<Result<HttpReply, Trouble>>, Vec<PingReply>);
+/// What each target of a exec session answered.
+pub(super) type SessionReplies = (Vec<Result<HttpReply, ObservationError>>, Vec<PingReply>);
 
-/// Where the execs of one sweep go to, and what they are begun with.
+/// Where the execs of one exec session go to, and what they are begun with.
 struct Asker<'a> {
     from: &'a VantageKey,
     pod: PodRef,
@@ -69,14 +69,14 @@ impl Vantages {
         }
     }
 
-    /// Gets and pings every target once from a vantage. What is too much for one exec's output goes by
-    /// several; a get of which that is true alone is trouble of its own.
-    pub(super) async fn sweep(
+    /// Gets and pings every target once from a vantage point. What is too much for one exec's output goes by
+    /// several; a get of which that is true alone is an error of its own.
+    pub(super) async fn exec_session(
         &self,
         from: &VantageKey,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<Swept, Trouble> {
+    ) -> Result<SessionReplies, ObservationError> {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
             let got = fetch(self.api.env(), gets, self.outside.proxy.as_ref(), durations).await;
@@ -108,16 +108,16 @@ impl Vantages {
                     unpinged = others;
                 }
                 // Somebody answers with more than anybody is expected to
-                Err(trouble) if trouble.kind == TroubleKind::OutputTruncated => match some {
-                    [] => return Err(trouble),
-                    [_] => got.push(Err(trouble)),
+                Err(error) if error.kind == ErrorKind::OutputTruncated => match some {
+                    [] => return Err(error),
+                    [_] => got.push(Err(error)),
                     some => {
                         let (first, second) = some.split_at(some.len() / 2);
                         ahead.push_front(second);
                         ahead.push_front(first);
                     }
                 },
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             }
         }
         Ok((got, pinged))
@@ -129,7 +129,7 @@ impl Vantages {
         asker: &Asker<'_>,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), ObservationError> {
         if gets.is_empty() {
             return Ok((Vec::new(), self.pinged(asker, pings).await?));
         }
@@ -151,7 +151,7 @@ impl Vantages {
         curl: Curl,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), ObservationError> {
         let (pod, token) = (&asker.pod, &asker.token);
         let durations = self.api.durations();
         let http = HttpSession {
@@ -175,7 +175,11 @@ impl Vantages {
         self.api.exec_read(pod, &both, split).await
     }
 
-    async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>, Trouble> {
+    async fn pinged(
+        &self,
+        asker: &Asker<'_>,
+        pings: &[IpAddr],
+    ) -> Result<Vec<PingReply>, ObservationError> {
         let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
             return Ok(Vec::new());
         };
@@ -190,7 +194,7 @@ impl Vantages {
         locked(&self.answered).insert(at_node, get);
     }
 
-    /// Why what a look from outside failed by, at a node's address or elsewhere, is not the cluster's word.
+    /// Why what an assertion from outside failed by, at a node's address or elsewhere, is not the cluster's word.
     /// The proxy says it of itself (RFC 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist
     /// as well (RFC 6761, `.invalid`); or nothing else that the cluster answered is answered now, so that the
     /// way there may be cut on this side. What is elsewhere vouches for no way to nodes, which may be that of
@@ -200,16 +204,16 @@ impl Vantages {
         from: &VantageKey,
         at_node: bool,
         failed: &[HttpReply],
-    ) -> Option<Trouble> {
+    ) -> Option<ObservationError> {
         if prober(&self.run, from).is_some() {
             return None;
         }
         let proxy = self.outside.proxy.as_ref();
-        let trouble = |detail| Some(Trouble::new(TroubleKind::NoView, detail));
+        let error = |detail| Some(ObservationError::new(ErrorKind::NoView, detail));
         if let Some(proxy) = proxy
             && let Some(said) = self.says_itself(proxy, failed).await
         {
-            return trouble(format!(
+            return error(format!(
                 "the proxy {proxy} answers by itself: it says {said}"
             ));
         }
@@ -221,7 +225,7 @@ impl Vantages {
         let is_other = |got: &_| failed.iter().any(|failed| got != failed);
         match got.iter().flatten().any(|got| is_page(got) && is_other(got)) {
             true => None,
-            false => trouble(
+            false => error(
                 "this machine's way to the cluster may be cut (its line, a VPN, a firewall): nothing \
                  that the cluster answered before is answered here now"
                     .to_owned(),
@@ -272,22 +276,22 @@ fn is_page(got: &HttpReply) -> bool {
 }
 
 /// What the first of these curls brought that is there, and which it is.
-async fn with_first<T, F: Future<Output = Result<T, Trouble>>>(
+async fn with_first<T, F: Future<Output = Result<T, ObservationError>>>(
     from: &VantageKey,
     curls: &[Curl],
     run: impl Fn(Curl) -> F,
-) -> Result<(Curl, T), Trouble> {
+) -> Result<(Curl, T), ObservationError> {
     let mut missing = Vec::new();
     for curl in curls {
         match run(*curl).await {
-            Err(trouble) if trouble.kind == TroubleKind::ToolMissing => {
-                missing.push(format!("{curl} ({})", trouble.detail));
+            Err(error) if error.kind == ErrorKind::ToolMissing => {
+                missing.push(format!("{curl} ({})", error.detail));
             }
             brought => return Ok((*curl, brought?)),
         }
     }
-    Err(Trouble::new(
-        TroubleKind::ToolMissing,
+    Err(ObservationError::new(
+        ErrorKind::ToolMissing,
         format!("no curl at {from}; tried {}", missing.join(", ")),
     ))
 }
@@ -302,7 +306,7 @@ mod tests {
     use winconform_core::method::{FailureClass, SourceKind};
 
     /// What comes of these programs, the first of which is not there and the second as given.
-    async fn tried(second: Result<u8, TroubleKind>) -> (usize, Result<(Curl, u8), Trouble>) {
+    async fn tried(second: Result<u8, ErrorKind>) -> (usize, Result<(Curl, u8), ObservationError>) {
         let from = VantageKey {
             kind: SourceKind::WindowsPod,
             pool: None,
@@ -312,8 +316,8 @@ mod tests {
         let run = |curl| {
             *asked.lock().expect("one at a time") += 1;
             std::future::ready(match curl {
-                Curl::System => Err(Trouble::new(TroubleKind::ToolMissing, "not found")),
-                _ => second.map_err(|kind| Trouble::new(kind, "as well")),
+                Curl::System => Err(ObservationError::new(ErrorKind::ToolMissing, "not found")),
+                _ => second.map_err(|kind| ObservationError::new(kind, "as well")),
             })
         };
         let brought = with_first(&from, curl::candidates(from.kind), run).await;
@@ -328,18 +332,18 @@ mod tests {
 
     #[tokio::test]
     async fn trouble_with_a_curl_is_no_reason_to_try_another() {
-        let (asked, brought) = tried(Err(TroubleKind::ExecTransport)).await;
-        let trouble = brought.expect_err("trouble");
-        assert_eq!((asked, trouble.kind), (2, TroubleKind::ExecTransport));
+        let (asked, brought) = tried(Err(ErrorKind::ExecTransport)).await;
+        let error = brought.expect_err("trouble");
+        assert_eq!((asked, error.kind), (2, ErrorKind::ExecTransport));
     }
 
     #[tokio::test]
     async fn where_there_is_no_curl_all_that_were_tried_are_named() {
-        let (asked, brought) = tried(Err(TroubleKind::ToolMissing)).await;
-        let trouble = brought.expect_err("none is there");
-        assert_eq!((asked, trouble.kind), (3, TroubleKind::ToolMissing));
+        let (asked, brought) = tried(Err(ErrorKind::ToolMissing)).await;
+        let error = brought.expect_err("none is there");
+        assert_eq!((asked, error.kind), (3, ErrorKind::ToolMissing));
         let all = r"tried C:\Windows\System32\curl.exe (not found), C:\curl\AMD64\curl.exe (as well), curl.exe (as well)";
-        assert!(trouble.detail.ends_with(all), "{trouble}");
+        assert!(error.detail.ends_with(all), "{error}");
     }
 
     /// Looks from outside where whoever is connected to answers each request so, or never.
@@ -404,13 +408,16 @@ mod tests {
             let proxy = Some("http://192.0.2.9:3128");
             let (from, vantages) = outside(proxy, says);
             let gets = [30001, 30002].map(|port| get(1, port));
-            let (got, _) = vantages.sweep(&from, &gets, &[]).await.expect("swept");
+            let (got, _) = vantages
+                .exec_session(&from, &gets, &[])
+                .await
+                .expect("swept");
             let [failed, witness] = [0, 1].map(|at| got[at].clone().expect("an answer"));
             if is_page(&witness) {
                 vantages.answers(true, gets[1].clone());
             }
-            let trouble = vantages.captive(&from, true, &[failed]).await;
-            assert_eq!(trouble.is_none(), is_told, "{one} {other}: {trouble:?}");
+            let error = vantages.captive(&from, true, &[failed]).await;
+            assert_eq!(error.is_none(), is_told, "{one} {other}: {error:?}");
         }
     }
 
@@ -429,7 +436,7 @@ mod tests {
         assert_eq!(elsewhere, None);
         let (from, vantages) = outside(None, |_, _| Some(200));
         vantages.answers(true, get(2, 30001));
-        let swept = vantages.sweep(&from, &[get(1, 30001)], &[]).await;
+        let swept = vantages.exec_session(&from, &[get(1, 30001)], &[]).await;
         let (got, _) = swept.expect("swept");
         let said: Vec<_> = got.into_iter().flatten().collect();
         assert!(vantages.captive(&from, true, &said).await.is_some());

@@ -8,15 +8,15 @@ use jiff::SignedDuration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiPath, ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
 
 use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;
 use super::counts::Counts;
 use super::env::Env;
-use super::fresh::Fresh;
 use super::outage::{Hold, Outage};
 use super::pace::{Pace, pause};
+use super::staleness::Fresh;
 
 /// The API server of one cluster. Clones share their counts.
 ///
@@ -75,7 +75,7 @@ impl Api {
     /// Sends a request, again while it fails in transport or brings a list older than one before, within
     /// `api_in_all`, or as long as two answers may take; while the server is away as a whole, within
     /// `outage`. Answers of the server below 500, 401 and 429 aside, are replies, whatever they say.
-    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
+    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, ObservationError> {
         let patience = self.durations.api_in_all.max(self.answer(request) * 2);
         self.send_as(request, Form::Json, patience, true).await
     }
@@ -85,13 +85,13 @@ impl Api {
         &self,
         request: &ApiRequest,
         patience: Duration,
-    ) -> Result<ApiReply, Trouble> {
+    ) -> Result<ApiReply, ObservationError> {
         self.send_as(request, Form::Json, patience, false).await
     }
 
     /// Reads a path that answers with text, such as `/metrics`. The body of a 200 is a JSON
     /// string, of any other answer what the server said.
-    pub async fn text(&self, path: &str) -> Result<ApiReply, Trouble> {
+    pub async fn text(&self, path: &str) -> Result<ApiReply, ObservationError> {
         let request = ApiRequest::get(path);
         let patience = self.durations.api_in_all;
         self.send_as(&request, Form::Text, patience, true).await
@@ -103,7 +103,7 @@ impl Api {
         form: Form,
         patience: Duration,
         mut outlasts: bool,
-    ) -> Result<ApiReply, Trouble> {
+    ) -> Result<ApiReply, ObservationError> {
         let name = name(request);
         let begun = Instant::now();
         let mut deadline = begun + patience;
@@ -116,7 +116,7 @@ impl Api {
                 deadline += asked.elapsed();
             }
             let sent = timeout_at(deadline, self.send_once_as(request, form)).await;
-            let (trouble, wait, passes, away) = match sent {
+            let (error, wait, passes, away) = match sent {
                 Ok(Ok(reply)) if reply.status == 401 => {
                     let passes = !is_denied(&reply) && self.may_be_accepted(begun);
                     (unauthenticated(&name, &reply), pace.step(), passes, false)
@@ -128,11 +128,11 @@ impl Api {
                 Ok(Err(failure)) => {
                     let wait = self.pause_after(failure.retry_after(), &mut pace);
                     let (passes, away) = (failure.may_pass(), failure.is_away());
-                    (failure.trouble(&name), wait, passes, away)
+                    (failure.error(&name), wait, passes, away)
                 }
                 Err(_) => {
-                    let trouble = Failure::NoAnswer(patience).trouble(&name);
-                    (trouble, Duration::ZERO, true, true)
+                    let error = Failure::NoAnswer(patience).error(&name);
+                    (error, Duration::ZERO, true, true)
                 }
             };
             if away {
@@ -144,7 +144,7 @@ impl Api {
             } else if outlasts && away {
                 // It tells an outage from a path that alone goes without an answer
                 let Some(was_away) = self.outlasted(begun).await else {
-                    return Err(trouble);
+                    return Err(error);
                 };
                 outlasts = false;
                 deadline = Instant::now()
@@ -153,7 +153,7 @@ impl Api {
                         false => self.answer(request),
                     };
             } else {
-                return Err(trouble);
+                return Err(error);
             }
             self.counts.resent(&name);
         }
@@ -197,12 +197,12 @@ impl Api {
     }
 
     /// Waits while the run's Lease may have expired, at most for `outage`.
-    pub(super) async fn may_write(&self, name: &str) -> Result<(), Trouble> {
+    pub(super) async fn may_write(&self, name: &str) -> Result<(), ObservationError> {
         if self.outage.may_write(self.durations.outage).await {
             return Ok(());
         }
         let detail = format!("{name}: not sent, since this run no longer holds its Lease");
-        Err(Trouble::new(TroubleKind::ApiUnavailable, detail))
+        Err(ObservationError::new(ErrorKind::ApiUnavailable, detail))
     }
 
     /// How many requests were sent, by verb and kind; `resent …` are those sent again, each
@@ -300,10 +300,10 @@ fn is_denied(reply: &ApiReply) -> bool {
 }
 
 /// A credential that was accepted when the run began and is so no longer.
-fn unauthenticated(name: &str, reply: &ApiReply) -> Trouble {
+fn unauthenticated(name: &str, reply: &ApiReply) -> ObservationError {
     let message = reply.message();
-    Trouble::new(
-        TroubleKind::Unauthenticated,
+    ObservationError::new(
+        ErrorKind::Unauthenticated,
         format!(
             "{name}: the server refused the credential (status 401: {message}); a token may have expired"
         ),
@@ -338,7 +338,7 @@ mod tests {
     enum Answer {
         Status(u16, &'static str),
         After(u16, &'static str),
-        Broken,
+        Inconclusive,
         Silence,
         SilentBody,
         /// This one until then, and a pod from then on.
@@ -346,7 +346,7 @@ mod tests {
         /// A pod, so late.
         Late(Duration),
     }
-    use Answer::{After, Broken, Late, Silence, SilentBody, Status, Until};
+    use Answer::{After, Inconclusive, Late, Silence, SilentBody, Status, Until};
 
     /// An API before which the fake server gives these answers, the last one for ever.
     fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<String>>>) {
@@ -388,7 +388,7 @@ mod tests {
                 .status(status)
                 .header("Retry-After", seconds)
                 .body(full("{}")),
-            Broken => return Err(std::io::ErrorKind::ConnectionReset.into()),
+            Inconclusive => return Err(std::io::ErrorKind::ConnectionReset.into()),
             Silence | Until(..) => std::future::pending().await,
             Late(late) => {
                 pause(late).await;
@@ -410,7 +410,13 @@ mod tests {
         }
     }
 
-    async fn get(answers: &[Answer]) -> (Result<ApiReply, Trouble>, Vec<(String, u64)>, Duration) {
+    async fn get(
+        answers: &[Answer],
+    ) -> (
+        Result<ApiReply, ObservationError>,
+        Vec<(String, u64)>,
+        Duration,
+    ) {
         let (api, _) = api(answers);
         let begun = Instant::now();
         let sent = api.send(&request(Verb::Get)).await;
@@ -430,7 +436,7 @@ mod tests {
         let html = Status(502, "<html>bad gateway</html>");
         let cut = Status(200, r#"{"kind":"#);
         let status = Status(500, r#"{"message":"etcd"}"#);
-        let (sent, counted, _) = get(&[status, html, cut, Broken, OK]).await;
+        let (sent, counted, _) = get(&[status, html, cut, Inconclusive, OK]).await;
         assert_eq!(sent.expect("a reply").body, json!({"kind": "Pod"}));
         assert_eq!(counted, counts(&[("get pods", 1), ("resent get pods", 4)]));
         let (_, counted, _) = get(&[OK]).await;
@@ -450,26 +456,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn patience_ends_with_the_right_trouble() {
         let all = Durations::default().api_in_all;
-        let (throttled, away) = (TroubleKind::Throttled, TroubleKind::ApiUnavailable);
+        let (throttled, away) = (ErrorKind::Throttled, ErrorKind::ApiUnavailable);
         let etcd = Status(500, r#"{"message":"etcd"}"#);
         for (answer, kind, words) in [
             (After(429, "1"), throttled, "get pods: status 429"),
             (etcd, away, "status 500: etcd"),
             (Status(502, "<html>"), away, "status 502: <html>"),
-            (Broken, away, "connection reset"),
+            (Inconclusive, away, "connection reset"),
             (Silence, away, "no answer within"),
             (SilentBody, away, "within"),
         ] {
             let (sent, _, took) = get(&[answer]).await;
-            let trouble = sent.expect_err("trouble");
-            assert_eq!(trouble.kind, kind, "{trouble}");
-            assert!(trouble.detail.contains(words), "{trouble}");
+            let error = sent.expect_err("trouble");
+            assert_eq!(error.kind, kind, "{error}");
+            assert!(error.detail.contains(words), "{error}");
             // Whether the whole server is away is found out, and waited for, where nothing answers
             let most = match words.contains("429") || words.contains("500") {
                 true => all,
                 false => Durations::default().outage + Durations::default().api_body,
             };
-            assert!(took <= most && took > all / 2, "{trouble} after {took:?}");
+            assert!(took <= most && took > all / 2, "{error} after {took:?}");
         }
     }
 
@@ -494,7 +500,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_is_away_for_two_minutes_is_waited_for() {
         for lasts in [20, 60, 90, 120].map(Duration::from_secs) {
-            for meanwhile in [Silence, Broken, Status(502, "<html>"), SilentBody] {
+            for meanwhile in [Silence, Inconclusive, Status(502, "<html>"), SilentBody] {
                 let away = Until(Instant::now() + lasts, Box::new(meanwhile));
                 let (sent, _, took) = get(&[away]).await;
                 assert!(sent.is_ok(), "{lasts:?}: {sent:?}");
@@ -524,9 +530,9 @@ mod tests {
         let (api, _) = api(&[refused]);
         let begun = Instant::now();
         for _ in 0..3 {
-            let trouble = api.send(&request(Verb::Get)).await.expect_err("trouble");
-            assert_eq!(trouble.kind, TroubleKind::Unauthenticated);
-            assert!(trouble.detail.contains("401: Unauthorized"), "{trouble}");
+            let error = api.send(&request(Verb::Get)).await.expect_err("trouble");
+            assert_eq!(error.kind, ErrorKind::Unauthenticated);
+            assert!(error.detail.contains("401: Unauthorized"), "{error}");
         }
         let waited = begun.elapsed();
         assert!(waited > Duration::from_secs(20) && waited < Duration::from_secs(40));
@@ -536,14 +542,14 @@ mod tests {
     async fn a_policy_that_refuses_with_401_is_trouble_at_once() {
         let denied = r#"{"message":"ValidatingAdmissionPolicy 'p' denied request: no"}"#;
         let (sent, counted, _) = get(&[Status(401, denied)]).await;
-        let trouble = sent.expect_err("trouble");
-        assert_eq!(trouble.kind, TroubleKind::Unauthenticated);
+        let error = sent.expect_err("trouble");
+        assert_eq!(error.kind, ErrorKind::Unauthenticated);
         assert_eq!(counted, counts(&[("get pods", 1)]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_creation_sent_twice_shows_its_conflict() {
-        let (api, _) = api(&[Broken, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
+        let (api, _) = api(&[Inconclusive, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
         let sent = api.send(&request(Verb::Create)).await;
         assert_eq!(sent.expect("a reply").status, 409);
     }
@@ -556,15 +562,15 @@ mod tests {
             ..Limits::default()
         };
         let api = Api::new(Env::system(), api.client, Durations::default(), limits);
-        let trouble = api.send(&request(Verb::Get)).await.expect_err("too large");
-        assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
+        let error = api.send(&request(Verb::Get)).await.expect_err("too large");
+        assert_eq!(error.kind, ErrorKind::OutputTruncated);
         assert_eq!(api.counts(), counts(&[("get pods", 1)]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn text_is_an_answer_only_where_it_was_asked_for() {
         let metrics = Status(200, "# HELP x\nx 1\n");
-        let (api, _) = api(&[Broken, metrics]);
+        let (api, _) = api(&[Inconclusive, metrics]);
         let reply = api.text("/metrics").await.expect("a reply");
         assert_eq!((reply.status, reply.body), (200, json!("# HELP x\nx 1\n")));
         let sent = counts(&[("get metrics", 1), ("resent get metrics", 1)]);

@@ -8,11 +8,11 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout};
-use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
 use winconform_core::text::printable;
 
 use super::api::Api;
-use super::words::{causes, words};
+use super::error_text::{causes, error_text};
 
 /// The name under which fields are owned (server-side apply).
 const FIELD_MANAGER: &str = "winconform";
@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     Stalled(Duration),
     /// The answer began and broke.
     #[error("the answer broke off: {0}")]
-    Broken(String),
+    Inconclusive(String),
     /// The answer is larger than what is kept.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
@@ -78,20 +78,22 @@ impl Failure {
     /// Whether it may be that the whole server is away: nothing has answered, or something in its stead.
     pub(super) fn is_away(&self) -> bool {
         match self {
-            Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
+            Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Inconclusive(_) => {
+                true
+            }
             Self::NoReply { status, .. } => matches!(status, 502..=504),
             Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } => false,
         }
     }
 
-    /// The trouble it is once patience ended; `what` names the request.
-    pub(super) fn trouble(&self, what: &str) -> Trouble {
+    /// The error it is once patience ended; `what` names the request.
+    pub(super) fn error(&self, what: &str) -> ObservationError {
         let kind = match self {
-            Self::TooLarge(_) => TroubleKind::OutputTruncated,
-            Self::NoReply { status: 429, .. } => TroubleKind::Throttled,
-            _ => TroubleKind::ApiUnavailable,
+            Self::TooLarge(_) => ErrorKind::OutputTruncated,
+            Self::NoReply { status: 429, .. } => ErrorKind::Throttled,
+            _ => ErrorKind::ApiUnavailable,
         };
-        Trouble::new(kind, format!("{what}: {}", words(self)))
+        ObservationError::new(kind, format!("{what}: {}", error_text(self)))
     }
 }
 
@@ -177,7 +179,7 @@ pub(super) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failu
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
         Err(error) if error.is::<LengthLimitError>() => Err(Failure::TooLarge(limit)),
-        Err(error) => Err(Failure::Broken(words(error.as_ref()))),
+        Err(error) => Err(Failure::Inconclusive(error_text(error.as_ref()))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Programs run in containers through the API server, over a WebSocket of our own.
 //!
 //! kube's `AttachedProcess` can wait for ever when the stream dies without a status. Here every
-//! end of a stream ends the exec, and one without an exit status is trouble, never success.
+//! end of a stream ends the exec, and one without an exit status is an error, never success.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use bytes::Bytes;
 use futures::{Sink, SinkExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
-use winconform_core::method::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, ExecReply, ExecRequest, ExitStatus, ObservationError};
 use winconform_core::text::printable;
 
 use super::api::Api;
+use super::error_text::error_text;
 use super::pace::{Pace, pause};
 use super::path::encode;
 use super::session::{CLOSE, STDIN, Session, is_not_started};
 use super::upgrade::{Protocol, Socket, UpgradeError, connect};
-use super::words::words;
 
 /// The name execs are counted under.
 const COUNTED: &str = "exec pods/exec";
@@ -35,18 +35,18 @@ pub struct PodRef {
 
 /// A try that brought no reply.
 struct Failed {
-    trouble: Trouble,
+    error: ObservationError,
     /// Whether another try may bring one.
     may_pass: bool,
     /// When the server wants it.
     after: Option<Duration>,
 }
 
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Self {
+impl From<ObservationError> for Failed {
+    fn from(error: ObservationError) -> Self {
         Self {
-            may_pass: trouble.kind != TroubleKind::OutputTruncated,
-            trouble,
+            may_pass: error.kind != ErrorKind::OutputTruncated,
+            error,
             after: None,
         }
     }
@@ -54,7 +54,11 @@ impl From<Trouble> for Failed {
 
 impl Api {
     /// Runs a program in a container.
-    pub async fn exec(&self, pod: &PodRef, request: &ExecRequest) -> Result<ExecReply, Trouble> {
+    pub async fn exec(
+        &self,
+        pod: &PodRef,
+        request: &ExecRequest,
+    ) -> Result<ExecReply, ObservationError> {
         self.exec_read(pod, request, |reply| Ok(reply.clone()))
             .await
     }
@@ -66,8 +70,8 @@ impl Api {
         &self,
         pod: &PodRef,
         request: &ExecRequest,
-        read: impl Fn(&ExecReply) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        read: impl Fn(&ExecReply) -> Result<T, ObservationError>,
+    ) -> Result<T, ObservationError> {
         let path = path(pod, request);
         let mut pace = Pace::new(self.durations.transport_pause * 4);
         let (begun, mut outlasts, mut left) = (Instant::now(), true, self.limits.exec_tries);
@@ -77,13 +81,13 @@ impl Api {
             self.may_write(COUNTED).await?;
             let failed = match self.exec_once(&path, request).await {
                 Ok(reply) => match read(&reply) {
-                    Err(lost) if lost.kind == TroubleKind::UnrecognisedOutput => lost.into(),
+                    Err(lost) if lost.kind == ErrorKind::UnrecognisedOutput => lost.into(),
                     read => return read,
                 },
                 Err(failed) => failed,
             };
             left = left.saturating_sub(1);
-            let refused = failed.trouble.kind == TroubleKind::Unauthenticated;
+            let refused = failed.error.kind == ErrorKind::Unauthenticated;
             let again = match failed.may_pass {
                 true if left > 0 => true,
                 // What met an outage is begun anew after it
@@ -95,7 +99,7 @@ impl Api {
                 false => refused && self.may_be_accepted(begun),
             };
             if !again {
-                return Err(failed.trouble);
+                return Err(failed.error);
             }
             pause(self.pause_after(failed.after, &mut pace)).await;
             self.counts.resent(COUNTED);
@@ -113,7 +117,7 @@ impl Api {
             let detail =
                 "the server speaks only v4.channel.k8s.io, which cannot end standard input";
             return Err(Failed {
-                trouble: Trouble::new(TroubleKind::ExecTransport, detail),
+                error: ObservationError::new(ErrorKind::ExecTransport, detail),
                 may_pass: false,
                 after: None,
             });
@@ -122,7 +126,11 @@ impl Api {
     }
 
     /// Writes standard input and reads until the stream ends.
-    async fn converse(&self, socket: Socket, stdin: Option<&str>) -> Result<ExecReply, Trouble> {
+    async fn converse(
+        &self,
+        socket: Socket,
+        stdin: Option<&str>,
+    ) -> Result<ExecReply, ObservationError> {
         let idle = self.durations.exec_idle;
         // What may still come behind an exit status
         let tail = self.durations.transport_pause * 4;
@@ -146,11 +154,11 @@ impl Api {
                 let data = match message {
                     Err(_) => {
                         let detail = format!("silent for {idle:?}");
-                        break Trouble::new(TroubleKind::ExecTransport, detail);
+                        break ObservationError::new(ErrorKind::ExecTransport, detail);
                     }
                     Ok(None | Some(Ok(Message::Close(_)))) => {
                         let detail = "the session was closed without an exit status";
-                        break Trouble::new(TroubleKind::ExitStatusLost, detail);
+                        break ObservationError::new(ErrorKind::ExitStatusLost, detail);
                     }
                     Ok(Some(Err(error))) => break broken(&error),
                     Ok(Some(Ok(Message::Binary(data)))) => data,
@@ -183,23 +191,23 @@ where
         .await
 }
 
-fn broken(error: &SocketError) -> Trouble {
+fn broken(error: &SocketError) -> ObservationError {
     match error {
         SocketError::ConnectionClosed | SocketError::AlreadyClosed => {
             let detail = "the session was closed without an exit status";
-            Trouble::new(TroubleKind::ExitStatusLost, detail)
+            ObservationError::new(ErrorKind::ExitStatusLost, detail)
         }
-        SocketError::Capacity(_) => Trouble::new(
-            TroubleKind::OutputTruncated,
+        SocketError::Capacity(_) => ObservationError::new(
+            ErrorKind::OutputTruncated,
             "a message larger than any is kept",
         ),
-        other => Trouble::new(TroubleKind::ExecTransport, printable(&other.to_string())),
+        other => ObservationError::new(ErrorKind::ExecTransport, printable(&other.to_string())),
     }
 }
 
 /// What a refused upgrade means.
 fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
-    let mut said = words(&error);
+    let mut said = error_text(&error);
     if let UpgradeError::Refused {
         status: 403, text, ..
     } = &error
@@ -220,16 +228,16 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
             });
         }
         UpgradeError::Refused { status, after, .. } => match status {
-            401 => (TroubleKind::Unauthenticated, false, None),
-            403 => (TroubleKind::Forbidden, false, None),
-            429 => (TroubleKind::Throttled, true, after),
-            500..=599 => (TroubleKind::ApiUnavailable, true, after),
-            _ => (TroubleKind::ExecTransport, true, None),
+            401 => (ErrorKind::Unauthenticated, false, None),
+            403 => (ErrorKind::Forbidden, false, None),
+            429 => (ErrorKind::Throttled, true, after),
+            500..=599 => (ErrorKind::ApiUnavailable, true, after),
+            _ => (ErrorKind::ExecTransport, true, None),
         },
-        UpgradeError::Failed(_) => (TroubleKind::ExecTransport, true, None),
+        UpgradeError::Failed(_) => (ErrorKind::ExecTransport, true, None),
     };
     Err(Failed {
-        trouble: Trouble::new(kind, format!("exec: {said}")),
+        error: ObservationError::new(kind, format!("exec: {said}")),
         may_pass,
         after,
     })
@@ -375,7 +383,10 @@ mod tests {
     }
 
     /// Runs `true` before a server that follows the scripts, the last one for ever.
-    async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply, Trouble>, usize) {
+    async fn run(
+        scripts: Vec<Script>,
+        stdin: Option<&str>,
+    ) -> (Result<ExecReply, ObservationError>, usize) {
         run_and_read(scripts, stdin, |reply| Ok(reply.clone())).await
     }
 
@@ -383,8 +394,8 @@ mod tests {
     async fn run_and_read<T>(
         scripts: Vec<Script>,
         stdin: Option<&str>,
-        read: impl Fn(&ExecReply) -> Result<T, Trouble>,
-    ) -> (Result<T, Trouble>, usize) {
+        read: impl Fn(&ExecReply) -> Result<T, ObservationError>,
+    ) -> (Result<T, ObservationError>, usize) {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -458,7 +469,7 @@ mod tests {
         let v4 = Speaks("v4.channel.k8s.io", vec![message(3, SUCCESS)], End::Close);
         assert!(run(vec![v4.clone()], None).await.0.is_ok());
         let (reply, tried) = run(vec![v4], Some("url = x")).await;
-        assert_eq!(reply.expect_err("trouble").kind, TroubleKind::ExecTransport);
+        assert_eq!(reply.expect_err("trouble").kind, ErrorKind::ExecTransport);
         assert_eq!(tried, 1);
     }
 
@@ -466,9 +477,9 @@ mod tests {
     async fn no_exit_status_is_never_success() {
         let output = vec![message(1, "200 OK")];
         for (end, kind) in [
-            (End::Close, TroubleKind::ExitStatusLost),
-            (End::Reset, TroubleKind::ExecTransport),
-            (End::Silence, TroubleKind::ExecTransport),
+            (End::Close, ErrorKind::ExitStatusLost),
+            (End::Reset, ErrorKind::ExecTransport),
+            (End::Silence, ErrorKind::ExecTransport),
         ] {
             let (reply, tried) = run(vec![Speaks(V5, output.clone(), end)], None).await;
             assert_eq!(reply.expect_err("trouble").kind, kind);
@@ -480,13 +491,16 @@ mod tests {
     async fn lost_output_and_broken_tries_have_three_retries_together() {
         let read = |reply: &ExecReply| match reply.stdout.as_str() {
             "out" => Ok("read"),
-            _ => Err(Trouble::new(TroubleKind::UnrecognisedOutput, "cut off")),
+            _ => Err(ObservationError::new(
+                ErrorKind::UnrecognisedOutput,
+                "cut off",
+            )),
         };
         let lost = Speaks(V5, vec![message(3, SUCCESS)], End::Close);
         let broken = Speaks(V5, vec![message(1, "out")], End::Reset);
         let scripts = vec![lost.clone(), broken.clone(), lost.clone(), broken];
         let (told, tried) = run_and_read(scripts, None, read).await;
-        assert_eq!(told.expect_err("lost").kind, TroubleKind::ExecTransport);
+        assert_eq!(told.expect_err("lost").kind, ErrorKind::ExecTransport);
         assert_eq!(tried, 4);
         let scripts = vec![lost.clone(), lost, done(End::Close)];
         let (told, tried) = run_and_read(scripts, None, read).await;
@@ -503,7 +517,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refusals_are_told_apart() {
-        use TroubleKind::{ApiUnavailable, ExecTransport, Forbidden, Throttled};
+        use ErrorKind::{ApiUnavailable, ExecTransport, Forbidden, Throttled};
         for (said, kind, tries) in [
             (says("403 Forbidden", r#"{"message":"rbac"}"#), Forbidden, 1),
             (says("404 Not Found", "{}"), ExecTransport, 4),
@@ -513,8 +527,8 @@ mod tests {
             (Says("nonsense"), ExecTransport, 4),
         ] {
             let (reply, tried) = run(vec![said], None).await;
-            let trouble = reply.expect_err("trouble");
-            assert_eq!((trouble.kind, tried), (kind, tries), "{trouble}");
+            let error = reply.expect_err("trouble");
+            assert_eq!((error.kind, tried), (kind, tries), "{error}");
         }
         let body =
             r#"{"message":"failed to exec in container: executable file not found in $PATH"}"#;
@@ -529,7 +543,7 @@ mod tests {
         let flood = Speaks(V5, vec![message(1, &"x".repeat(2000))], End::Silence);
         let (reply, tried) = run(vec![flood], None).await;
         let kind = reply.expect_err("trouble").kind;
-        assert_eq!((kind, tried), (TroubleKind::OutputTruncated, 1));
+        assert_eq!((kind, tried), (ErrorKind::OutputTruncated, 1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Plain HTTP from where this runs, outside the cluster: each request by a connection of its own.
 //!
-//! What the target does is the answer; what this machine or its proxy cannot do is trouble, and so is
+//! What the target does is the answer; what this machine or its proxy cannot do is an error, and so is
 //! what a proxy brings no answer of, whatever keeps it from that.
 
 use std::io;
@@ -14,10 +14,10 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use winconform_core::config::{Durations, Target};
-use winconform_core::method::{FailureClass, HttpGet, HttpReply, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, FailureClass, HttpGet, HttpReply, ObservationError};
 
 use super::env::{Env, Stream};
-use super::words::words;
+use super::error_text::error_text;
 
 /// So many requests at once.
 const AT_ONCE: usize = 8;
@@ -32,7 +32,7 @@ pub(crate) async fn fetch(
     gets: &[HttpGet],
     proxy: Option<&Target>,
     durations: &Durations,
-) -> Vec<Result<HttpReply, Trouble>> {
+) -> Vec<Result<HttpReply, ObservationError>> {
     let own = |get: &HttpGet| one(env.clone(), get.clone(), proxy.cloned(), durations.clone());
     let each: Vec<_> = gets.iter().map(own).collect();
     stream::iter(each).buffered(AT_ONCE).collect().await
@@ -43,7 +43,7 @@ async fn one(
     get: HttpGet,
     proxy: Option<Target>,
     durations: Durations,
-) -> Result<HttpReply, Trouble> {
+) -> Result<HttpReply, ObservationError> {
     let limit = durations.http_total;
     let asked = timeout(limit, connected(&env, &get, proxy.as_ref(), &durations)).await;
     let reply = asked.unwrap_or_else(|_| {
@@ -54,7 +54,7 @@ async fn one(
         (HttpReply::Unreached { text, .. }, Some(proxy)) => {
             let own = format!("{}:{}", get.host, get.port);
             let detail = format!("the proxy {proxy} gives no answer for {own}: {text}");
-            Err(Trouble::new(TroubleKind::NoView, detail))
+            Err(ObservationError::new(ErrorKind::NoView, detail))
         }
         (reply, _) => Ok(reply),
     }
@@ -65,7 +65,7 @@ async fn connected(
     get: &HttpGet,
     proxy: Option<&Target>,
     durations: &Durations,
-) -> Result<HttpReply, Trouble> {
+) -> Result<HttpReply, ObservationError> {
     let own = format!("{}:{}", get.host, get.port);
     let limit = durations.http_connect;
     let stream = match proxy {
@@ -85,7 +85,7 @@ async fn connected(
         (None, None) => format!("no connection to {own} can be opened here: {why}"),
         (_, Some(proxy)) => format!("the proxy {proxy} is not reached: {why}"),
     };
-    Err(Trouble::new(TroubleKind::NoView, detail))
+    Err(ObservationError::new(ErrorKind::NoView, detail))
 }
 
 /// How the other side fails a connection; what else goes wrong is this machine's, as is that it knows no
@@ -139,7 +139,7 @@ async fn ask(get: &HttpGet, stream: Box<dyn Stream>, host: &str, by_proxy: bool)
             true => FailureClass::WrongAnswer,
             false => FailureClass::Reset,
         };
-        unreached(class, words(&error))
+        unreached(class, error_text(&error))
     })
 }
 
@@ -195,7 +195,10 @@ mod tests {
         }
     }
 
-    async fn got(address: SocketAddr, proxy: Option<&Target>) -> Result<HttpReply, Trouble> {
+    async fn got(
+        address: SocketAddr,
+        proxy: Option<&Target>,
+    ) -> Result<HttpReply, ObservationError> {
         got_in(&Env::system(), address, proxy).await
     }
 
@@ -203,7 +206,7 @@ mod tests {
         env: &Env,
         address: SocketAddr,
         proxy: Option<&Target>,
-    ) -> Result<HttpReply, Trouble> {
+    ) -> Result<HttpReply, ObservationError> {
         let mut replies = fetch(env, &[get(address)], proxy, &Durations::default()).await;
         replies.remove(0)
     }
@@ -249,13 +252,13 @@ mod tests {
         let line = "GET http://192.0.2.1:30080/page HTTP/1.1";
         assert!(head.starts_with(line), "{head}");
         assert!(head.contains("host: 192.0.2.1:30080"), "{head}");
-        let trouble = got(node, Some(&proxy)).await.expect_err("it has gone");
-        assert_eq!(trouble.kind, TroubleKind::NoView);
+        let error = got(node, Some(&proxy)).await.expect_err("it has gone");
+        assert_eq!(error.kind, ErrorKind::NoView);
         for says in [&b""[..], b"SSH-2.0-OpenSSH\r\n"] {
             let (at, _asked) = server(says).await;
             let proxy = Target::parse(&format!("http://{at}")).expect("a URL");
-            let trouble = got(node, Some(&proxy)).await.expect_err("it is no answer");
-            assert_eq!(trouble.kind, TroubleKind::NoView);
+            let error = got(node, Some(&proxy)).await.expect_err("it is no answer");
+            assert_eq!(error.kind, ErrorKind::NoView);
         }
     }
 
@@ -278,9 +281,9 @@ mod tests {
                 });
             let env = Env::simulated(Timestamp::UNIX_EPOCH, 1, dial);
             let node: SocketAddr = "192.0.2.1:30080".parse().expect("an address");
-            let trouble = got_in(&env, node, Target::parse(proxy).as_ref()).await;
-            let trouble = trouble.expect_err("it is no answer");
-            assert_eq!(trouble.kind, TroubleKind::NoView, "{trouble}");
+            let error = got_in(&env, node, Target::parse(proxy).as_ref()).await;
+            let error = error.expect_err("it is no answer");
+            assert_eq!(error.kind, ErrorKind::NoView, "{error}");
         }
     }
 }

@@ -1,26 +1,26 @@
 //! The only I/O of looking: requests to the API server, programs run through it, and HTTP from where
 //! this runs.
 //!
-//! Each takes a request of `winconform_core::way` and gives a reply or trouble. What fails on the
+//! Each takes a request of `winconform_core::way` and gives a reply or error. What fails on the
 //! way is sent again here, bounded and counted, and never shows in a verdict. Out of scope: what a
-//! reply means, and whether a look that was answered is repeated.
+//! reply means, and whether an assertion that was answered is repeated.
 
 mod api;
 mod attempt;
 mod clock;
 mod counts;
 mod env;
+mod error_text;
 mod exec;
 mod fetch;
-mod fresh;
 mod locked;
 mod outage;
 mod pace;
 mod path;
 mod registry;
 mod session;
+mod staleness;
 mod upgrade;
-mod words;
 
 pub use api::Api;
 #[cfg(feature = "demo")]
@@ -31,6 +31,7 @@ pub use pace::Pace;
 pub use path::encode;
 
 pub(crate) use attempt::Failure;
+pub(crate) use error_text::{causes, error_text};
 pub(crate) use fetch::fetch;
 pub(crate) use locked::locked;
 pub(crate) use outage::Hold;
@@ -38,4 +39,3 @@ pub(crate) use pace::pause;
 pub(crate) use registry::platforms;
 #[cfg(test)]
 pub(crate) use registry::tests::registry;
-pub(crate) use words::{causes, words};

@@ -21,7 +21,7 @@ use winconform_core::plan::{Manifest, Platform};
 use winconform_core::text::printable;
 
 use super::env::Env;
-use super::words::words;
+use super::error_text::error_text;
 
 /// Images asked for at once.
 const AT_ONCE: usize = 8;
@@ -214,11 +214,11 @@ async fn get(http: &Http, uri: Uri, token: Option<&str>) -> Result<Response<Byte
             .body(Empty::new())
             .map_err(|_| "its registry's answer cannot be followed".to_owned())?;
         let answer = http.request(request).await;
-        let answer = answer.map_err(|error| format!("{}: {}", shown(&at), words(&error)))?;
+        let answer = answer.map_err(|error| format!("{}: {}", shown(&at), error_text(&error)))?;
         let (head, body) = answer.into_parts();
         if !head.status.is_redirection() {
             let body = Limited::new(body, KEPT).collect().await;
-            let body = body.map_err(|error| format!("{}: {}", shown(&at), words(&*error)))?;
+            let body = body.map_err(|error| format!("{}: {}", shown(&at), error_text(&*error)))?;
             return Ok(Response::from_parts(head, body.to_bytes()));
         }
         let to = head.headers.get(LOCATION).and_then(|to| to.to_str().ok());

@@ -1,7 +1,7 @@
 //! What an exec's channels carry, without I/O (kubernetes `remotecommand` constants, v4 and v5).
 
 use serde_json::Value as Json;
-use winconform_core::method::{ExecReply, ExitStatus, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, ExecReply, ExitStatus, ObservationError};
 use winconform_core::text::printable;
 
 /// Channel of what the program reads.
@@ -27,7 +27,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Takes one message, and tells whether it brought anything; `limit` bounds each output.
-    pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<bool, Trouble> {
+    pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<bool, ObservationError> {
         let Some((&channel, data)) = message.split_first() else {
             return Ok(false);
         };
@@ -41,12 +41,12 @@ impl Session {
             CLOSE => return Ok(false),
             other => {
                 let detail = format!("a message on channel {other}, which has no meaning");
-                return Err(Trouble::new(TroubleKind::ExecTransport, detail));
+                return Err(ObservationError::new(ErrorKind::ExecTransport, detail));
             }
         };
         if kept.len() + data.len() > limit {
             let detail = format!("{what} is larger than {limit} bytes");
-            return Err(Trouble::new(TroubleKind::OutputTruncated, detail));
+            return Err(ObservationError::new(ErrorKind::OutputTruncated, detail));
         }
         kept.extend_from_slice(data);
         if channel == ERROR {
@@ -60,8 +60,8 @@ impl Session {
         self.status.is_some()
     }
 
-    /// The reply, once the stream ended; `lost` is the trouble when it brought no exit status.
-    pub(super) fn finish(self, lost: Trouble) -> Result<ExecReply, Trouble> {
+    /// The reply, once the stream ended; `lost` is the error when it brought no exit status.
+    pub(super) fn finish(self, lost: ObservationError) -> Result<ExecReply, ObservationError> {
         let Some(status) = &self.status else {
             return Err(lost);
         };
@@ -76,7 +76,7 @@ impl Session {
 }
 
 /// The exit status in a Status of channel 3.
-fn exit_status(status: &Json) -> Result<ExitStatus, Trouble> {
+fn exit_status(status: &Json) -> Result<ExitStatus, ObservationError> {
     match status["status"].as_str() {
         Some("Success") => Ok(ExitStatus::Code(0)),
         Some("Failure") if status["reason"] == "NonZeroExitCode" => {
@@ -86,20 +86,23 @@ fn exit_status(status: &Json) -> Result<ExitStatus, Trouble> {
                 .find_map(|cause| cause["message"].as_str()?.parse().ok());
             code.map(ExitStatus::Code).ok_or_else(|| {
                 let detail = format!("a failure without its code: {}", shown(status));
-                Trouble::new(TroubleKind::ExitStatusLost, detail)
+                ObservationError::new(ErrorKind::ExitStatusLost, detail)
             })
         }
         Some("Failure") => {
             let message = status["message"].as_str().unwrap_or("no message");
             // The API server reports here too that it lost the kubelet
             if !is_not_started(message) && is_transport(message) {
-                return Err(Trouble::new(TroubleKind::ExecTransport, printable(message)));
+                return Err(ObservationError::new(
+                    ErrorKind::ExecTransport,
+                    printable(message),
+                ));
             }
             Ok(ExitStatus::NotStarted(printable(message)))
         }
         _ => {
             let detail = format!("not an exit status: {}", shown(status));
-            Err(Trouble::new(TroubleKind::ExitStatusLost, detail))
+            Err(ObservationError::new(ErrorKind::ExitStatusLost, detail))
         }
     }
 }
@@ -151,8 +154,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn lost() -> Trouble {
-        Trouble::new(TroubleKind::ExitStatusLost, "closed")
+    fn lost() -> ObservationError {
+        ObservationError::new(ErrorKind::ExitStatusLost, "closed")
     }
 
     fn session(messages: &[(u8, &str)]) -> Session {
@@ -164,10 +167,10 @@ mod tests {
         session
     }
 
-    fn exit(status: &Json) -> Result<ExitStatus, TroubleKind> {
+    fn exit(status: &Json) -> Result<ExitStatus, ErrorKind> {
         let reply = session(&[(3, &status.to_string())]).finish(lost());
         let exit = reply.map(|reply| reply.exit);
-        exit.map_err(|trouble| trouble.kind)
+        exit.map_err(|error| error.kind)
     }
 
     #[test]
@@ -189,7 +192,7 @@ mod tests {
         assert_eq!(session(&[(1, "200 OK")]).finish(lost()), Err(lost()));
         assert_eq!(session(&[(3, "{\"status\":")]).finish(lost()), Err(lost()));
         let other = exit(&json!({"kind": "Status"}));
-        assert_eq!(other, Err(TroubleKind::ExitStatusLost));
+        assert_eq!(other, Err(ErrorKind::ExitStatusLost));
     }
 
     #[test]
@@ -205,7 +208,7 @@ mod tests {
             json!(null),
             json!([{"reason": "ExitCode", "message": "x"}]),
         ] {
-            assert_eq!(exit(&failure(none)), Err(TroubleKind::ExitStatusLost));
+            assert_eq!(exit(&failure(none)), Err(ErrorKind::ExitStatusLost));
         }
     }
 
@@ -228,7 +231,7 @@ mod tests {
             "Internal error occurred: error reading from error stream: read: connection reset",
         ] {
             let exit = exit(&failure(message));
-            assert_eq!(exit, Err(TroubleKind::ExecTransport), "{message}");
+            assert_eq!(exit, Err(ErrorKind::ExecTransport), "{message}");
         }
     }
 
@@ -236,8 +239,8 @@ mod tests {
     fn too_much_output_is_trouble() {
         let mut session = Session::default();
         assert_eq!(session.take(b"\x01123456789", 16), Ok(true));
-        let trouble = session.take(b"\x01123456789", 16).expect_err("18 bytes");
-        assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
+        let error = session.take(b"\x01123456789", 16).expect_err("18 bytes");
+        assert_eq!(error.kind, ErrorKind::OutputTruncated);
         assert_eq!(session.take(b"", 16), Ok(false));
         assert_eq!(session.take(b"\x02", 16), Ok(false));
         assert!(session.take(b"\x07x", 16).is_err());

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::{client::generate_key, derive_acc
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::attempt::{connection, read_body, retry_after};
-use super::words::words;
+use super::error_text::error_text;
 
 /// The most of a refusal that is read.
 const REFUSAL_LIMIT: usize = 64 << 10;
@@ -77,18 +77,18 @@ pub(super) async fn connect(
             .header(SEC_WEBSOCKET_KEY, &key)
             .header(SEC_WEBSOCKET_PROTOCOL, Protocol::BOTH)
             .body(Body::empty())
-            .map_err(|error| UpgradeError::Failed(words(&error)))?;
+            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
         let response = client
             .send(request)
             .await
-            .map_err(|error| UpgradeError::Failed(words(&connection(error, limit))))?;
+            .map_err(|error| UpgradeError::Failed(error_text(&connection(error, limit))))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(refusal(response).await);
         }
         let protocol = verify(response.headers(), &key)?;
         let upgraded = hyper::upgrade::on(response)
             .await
-            .map_err(|error| UpgradeError::Failed(words(&error)))?;
+            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
         let io = TokioIo::new(upgraded);
         Ok((
             WebSocketStream::from_raw_socket(io, Role::Client, None).await,
@@ -113,7 +113,7 @@ async fn refusal(response: Response<Body>) -> UpgradeError {
                 .and_then(|status| status["message"].as_str().map(str::to_owned));
             message.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned())
         }
-        Err(error) => words(&error),
+        Err(error) => error_text(&error),
     };
     UpgradeError::Refused {
         status,

@@ -58,31 +58,31 @@ const CHEAPER: [Cheaper; 5] = [
         verb: "watch",
         resource: "pods",
         of: &[],
-        because: "what is Ready by the list between two refusals needs no watch",
+        reason: "what is Ready by the list between two refusals needs no watch",
     },
     Cheaper {
         verb: "get",
         resource: "leases.coordination.k8s.io",
         of: &[],
-        because: "asked for only when another run left a Lease",
+        reason: "asked for only when another run left a Lease",
     },
     Cheaper {
         verb: "update",
         resource: "leases.coordination.k8s.io",
         of: &[],
-        because: "a run that ends within a Lease needs no renewal",
+        reason: "a run that ends within a Lease needs no renewal",
     },
     Cheaper {
         verb: "list",
         resource: "nodes",
         of: &["env.cni", "env.overlay-vni"],
-        because: "where no DaemonSet is a plugin's, nodes are not needed to say so",
+        reason: "where no DaemonSet is a plugin's, nodes are not needed to say so",
     },
     Cheaper {
         verb: "get",
         resource: "configmaps",
         of: &["env.cni", "env.overlay-vni"],
-        because: "where no DaemonSet is a plugin's, there is nothing to read its mode of",
+        reason: "where no DaemonSet is a plugin's, there is nothing to read its mode of",
     },
 ];
 
@@ -92,7 +92,7 @@ struct Cheaper {
     resource: &'static str,
     /// The checks of these claims; of all without any.
     of: &'static [&'static str],
-    because: &'static str,
+    reason: &'static str,
 }
 
 /// An account, and what it is for.
@@ -260,12 +260,12 @@ async fn whole_as(world: &World, account: &Account, scope: &Scope) -> Outcome {
     })?;
     let view = run_as(&cluster, suites, &account.id).await?;
     let told = verdicts(&view).values().all(|verdict| {
-        verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Broken | Verdict::Fail))
+        verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Inconclusive | Verdict::Fail))
     });
     let words = report(&view);
     ensure(told && !words.contains("orbidden"), || words.clone())?;
     let torn = view.torn_down.ok_or("nothing was torn down")?;
-    ensure(torn.left.is_empty() && torn.troubles.is_empty(), || words)
+    ensure(torn.left.is_empty() && torn.errors.is_empty(), || words)
 }
 
 async fn each_verb(world: &World, scope: &Scope, lacks: &[Lacking]) -> Outcome {
@@ -360,7 +360,7 @@ async fn without(
         lost += 1;
         // Without nodes there are no pools, and a check has no point
         let costed = costed || (now.is_none() && costed_claims.contains(claim(check)));
-        let untold = matches!(now, None | Some(Verdict::Broken | Verdict::Skip));
+        let untold = matches!(now, None | Some(Verdict::Inconclusive | Verdict::Skip));
         ensure(costed && untold, || {
             format!("{check} came to {now:?}:\n{words}")
         })?;
@@ -381,14 +381,14 @@ async fn without(
     let told: BTreeSet<_> = torn.left.iter().map(|left| left.name.clone()).collect();
     for object in &left.removed {
         let blind = torn
-            .troubles
+            .errors
             .iter()
-            .any(|trouble| trouble.contains(object.kind.plural));
+            .any(|error| error.contains(object.kind.plural));
         ensure(leaves && (told.contains(&object.name) || blind), || {
             format!("{object} was left, untold:\n{words}")
         })?;
     }
-    let why = cheaper.map(|other| format!(": {}", other.because));
+    let why = cheaper.map(|other| format!(": {}", other.reason));
     Ok(format!(
         "costs {} checks, lost {lost}, left {}{}",
         costs.len(),

@@ -114,7 +114,7 @@ fn every_mistake_of_a_waiver() {
 fn a_selection_in_a_file_is_told_with_its_place() {
     refused(
         "select",
-        "profile: strikt\nselect:\n  - net.service-ip-form-pod\n  - area=nett\n  - \"!kind=rejections\"\n  \
+        "profile: strikt\nselect:\n  - net.service-ip-form-pod\n  - area=nett\n  - \"!type=rejections\"\n  \
          - pod=windows-2022\n  - 5\n  - source=linux\n",
     );
 }
@@ -154,13 +154,13 @@ fn selections_of_what_is_not_there() {
     for (name, terms) in [
         ("unknown-id", &["net.service-ip-form-pod"][..]),
         ("unknown-area", &["area=nett"]),
-        ("unknown-kind", &["kind=rejections"]),
+        ("unknown-kind", &["type=rejections"]),
         ("unknown-axis", &["pod=windows-2022"]),
         ("unknown-source", &["source=linux"]),
         ("no-pattern", &["net.[pool"]),
         ("empty", &[""]),
         ("hostile", &["\u{1b}[31m", "area=\u{202e}net"]),
-        ("several", &["area=nett", "!kind=x", "net.*"]),
+        ("several", &["area=nett", "!type=x", "net.*"]),
     ] {
         let mut arguments = vec!["list"];
         for term in terms {
@@ -242,7 +242,7 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let terms = ["kind=limitation", "!net.*", "!sched.*"];
+    let terms = ["type=limitation", "!net.*", "!sched.*"];
     let said = planned(&terms.map(|term| ["--select", term]).concat());
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(

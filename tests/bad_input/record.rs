@@ -29,15 +29,15 @@ fn record(said: &str) -> Vec<String> {
             "schema": 1, "version": said, "run": said, "context": said, "suites": said,
         }}),
         json!({"facts": {
-            "server": fact(json!(said)), "cluster": {"unknown": {"because": said}},
+            "server": fact(json!(said)), "cluster": {"unknown": {"reason": said}},
             "nodes": fact(json!([node])),
         }}),
         json!({"plan": [{
-            "id": id, "claim": "net.service-ip-from-pod", "kind": "capability", "title": said,
-            "hint": said, "point": {"pool": said, "source": null}, "fate": "observe",
+            "id": id, "claim": "net.service-ip-from-pod", "type":"capability", "title": said,
+            "hint": said, "point": {"pool": said, "source": null}, "disposition":"observe",
         }, {
-            "id": said, "claim": "net.service-ip-from-pod", "kind": "capability", "title": said,
-            "hint": said, "point": {"pool": null, "source": null}, "fate": "observe",
+            "id": said, "claim": "net.service-ip-from-pod", "type":"capability", "title": said,
+            "hint": said, "point": {"pool": null, "source": null}, "disposition":"observe",
         }]}),
         json!({"intent": object}),
         json!({"fixture": {"key": pool, "took-ms": 5, "outcome": {"failed": {
@@ -47,20 +47,20 @@ fn record(said: &str) -> Vec<String> {
             "check": id, "number": 1, "rounds": 2, "verdict": "fail",
             "assertions": [{
                 "name": said, "reply": null, "observation": {"body": said},
-                "comparison": {"refuted": difference}, "trouble": null,
+                "comparison":{"not-met": difference}, "error": null,
             }],
         }}),
         json!({"verdict": {"check": id, "conclusion": {
-            "verdict": "fail", "because": {"seen": difference}, "flaky": false,
+            "verdict": "fail", "reason": {"seen": difference}, "flaky": false,
         }}}),
         json!({"verdict": {"check": said, "conclusion": {
-            "verdict": "broken", "flaky": false,
-            "because": {"fixture": {"fixture": pool, "trouble": {
+            "verdict":"inconclusive", "flaky": false,
+            "reason": {"fixture": {"fixture": pool, "error": {
                 "kind": "image-pull", "detail": said,
             }}},
         }}}),
         json!({"interrupted": {"by": said}}),
-        json!({"torn-down": {"removed": [object], "left": [object], "troubles": [said]}}),
+        json!({"torn-down": {"removed": [object], "left": [object], "errors": [said]}}),
         json!({"run-ended": {"exit": "interrupted", "requests": [[said, 1]]}}),
     ];
     let line = |(seq, event): (usize, Json)| {

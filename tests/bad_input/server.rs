@@ -158,7 +158,7 @@ type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, script: Script) {
     let service = service_fn(move |request| answer(request, Arc::clone(&script)));
-    // A client that hangs up is no trouble of ours
+    // A client that hangs up is no error of ours
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -219,7 +219,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
                         (Role::Own, [area]) if area == "reject.*" => ", by dry runs",
                         _ => "",
                     };
-                    format!("looks of {}{dry}", areas.join(", "))
+                    format!("assertions of {}{dry}", areas.join(", "))
                 }
                 Purpose::Fixture(FixtureName::Namespaces) => {
                     "the run's own namespaces and priority class".to_owned()

@@ -1,4 +1,4 @@
-//! All rejections at a server that refuses whatever is asked, or that is in trouble: nothing passes or fails
+//! All rejections at a server that refuses whatever is asked, or that is in error: nothing passes or fails
 //! for it. And each dry run is sent once.
 
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use ordered_watch as watch;
 use winconform::engine::RunOptions;
 use winconform_core::config::Config;
 use winconform_core::facts::Facts;
-use winconform_core::method::{Bound, FixtureName, Standing, StandingFixture};
-use winconform_core::plan::{Fate, plan};
+use winconform_core::method::{Bound, FixtureName, ReadyFixture, ReadyFixtures};
+use winconform_core::plan::{Disposition, plan};
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::text::is_hostile;
@@ -44,7 +44,7 @@ const RESOURCES: [&str; 11] = [
     "podtemplates",
 ];
 
-/// Trouble in which most can be told.
+/// Error in which most can be told.
 const TROUBLE: [&str; 7] = [
     "too-many-requests=0.2",
     "server-restarts=200",
@@ -60,12 +60,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         let name = format!("rejections::nothing_is_told::{fault}");
         trial(name, move || untold(fault))
     });
-    let trouble = TROUBLE.map(|fault| {
+    let error = TROUBLE.map(|fault| {
         let name = format!("rejections::nothing_is_told_wrongly::{fault}");
         trial(name, move || troubled(fault))
     });
     let once = trial("rejections::each_dry_run_is_sent_once", once);
-    untold.into_iter().chain(trouble).chain([once]).collect()
+    untold.into_iter().chain(error).chain([once]).collect()
 }
 
 /// All rejections, with these faults on their way, by verdict; those that the plan skips for the server's
@@ -93,12 +93,14 @@ fn seen(faults: &[String]) -> Result<(RunView, Vec<(String, Verdict)>), String> 
     }
     let attempts = view.checks.values().flat_map(|check| &check.attempts);
     let mut assertions = attempts.flat_map(|attempt| &attempt.assertions);
-    if !assertions.any(|assertion| assertion.reply.is_some() || assertion.trouble.is_some()) {
+    if !assertions.any(|assertion| assertion.reply.is_some() || assertion.error.is_some()) {
         return Err("nothing was asked".to_owned());
     }
-    let is_of_version = |fate: &Fate| matches!(fate, Fate::Skip(SkipReason::Version { .. }));
+    let is_of_version = |disposition: &Disposition| {
+        matches!(disposition, Disposition::Skip(SkipReason::Version { .. }))
+    };
     let checks = view.checks.values();
-    let checks = checks.filter(|check| !is_of_version(&check.planned.fate));
+    let checks = checks.filter(|check| !is_of_version(&check.planned.disposition));
     let verdicts = checks.map(|check| {
         let id = check.planned.id.to_string();
         let conclusion = check.conclusion.as_ref();
@@ -113,7 +115,9 @@ fn seen(faults: &[String]) -> Result<(RunView, Vec<(String, Verdict)>), String> 
 fn untold(fault: &str) -> Outcome {
     let faults = RESOURCES.map(|resource| fault.replace("RESOURCE", resource));
     let (_, verdicts) = seen(&faults)?;
-    let mut told = verdicts.iter().filter(|(_, it)| *it != Verdict::Broken);
+    let mut told = verdicts
+        .iter()
+        .filter(|(_, it)| *it != Verdict::Inconclusive);
     told.next()
         .map_or(Ok(()), |(id, verdict)| Err(format!("{id}: {verdict}")))
 }
@@ -123,7 +127,7 @@ fn troubled(fault: &str) -> Outcome {
     let (passed, others): (Vec<_>, Vec<_>) = verdicts
         .iter()
         .partition(|(_, verdict)| *verdict == Verdict::Pass);
-    if let Some((id, verdict)) = others.iter().find(|(_, it)| *it != Verdict::Broken) {
+    if let Some((id, verdict)) = others.iter().find(|(_, it)| *it != Verdict::Inconclusive) {
         return Err(format!("{id}: {verdict}"));
     }
     if passed.len() * 4 < verdicts.len() {
@@ -158,13 +162,13 @@ fn once() -> Outcome {
 /// How many dry runs there are that differ from each other.
 fn distinct(facts: &Facts) -> u64 {
     let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
-    let standing = Standing {
+    let ready = ReadyFixtures {
         fixtures: names
-            .map(|name| (name.at(None), StandingFixture::default()))
+            .map(|name| (name.at(None), ReadyFixture::default()))
             .into(),
-        ..Standing::default()
+        ..ReadyFixtures::default()
     };
-    let at = Bound::of(&standing);
+    let at = Bound::of(&ready);
     let checks = plan(&ALL, facts, &Config::default()).checks;
     let rejections = checks.iter().filter(|check| check.claim.area() == "reject");
     let assertions = rejections.flat_map(|check| &check.assertions);

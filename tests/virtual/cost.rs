@@ -11,7 +11,7 @@ use winconform_core::record::{Exit, RunView, critical_path};
 
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
 
-/// How many execs a place may take with a curl that takes many targets: one for each look that has to hold,
+/// How many execs a place may take with a curl that takes many targets: one for each assertion that has to hold,
 /// and one for what comes to stand long after the rest.
 const EXECS: u64 = 3;
 /// The place that is asked for the cluster's DNS suffix, too, and once more for the controls of what is
@@ -98,7 +98,7 @@ fn came_to(
             selection,
             ..world.settings("r0")
         };
-        // A load balancer is looked at as often as it takes to come
+        // A load balancer is observed as often as it takes to come
         options.config.outside.load_balancers = false;
         let ran = undisturbed(&cluster, &options).await;
         ran.came_to(exit)?;
@@ -207,7 +207,7 @@ fn several() -> Outcome {
     }
 }
 
-/// Looks at Service IPs among others, all of which are made in one sweep.
+/// Observes Service IPs among others, all of which are made in one exec session.
 const SERVICE_IPS: [&str; 2] = ["net.service-ip-from-pod", "net.pod-to-pod-cross-node"];
 
 /// Those where something captive answers for every Service IP with a page of 8 kB.

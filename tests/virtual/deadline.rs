@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use winconform::engine::{Keep, RunOptions};
 use winconform_core::config::Durations;
 use winconform_core::record::{Event, Exit, Line};
-use winconform_core::verdict::{Because, SkipReason, Verdict};
+use winconform_core::verdict::{Reason, SkipReason, Verdict};
 
 use crate::world::{Outcome, Ran, World, lines, trial, unbroken, undisturbed, verdicts, within};
 
@@ -71,7 +71,7 @@ pub(crate) async fn overdue(
         let expected = expected[check.planned.id.as_str()];
         if Some(conclusion.verdict) != expected {
             let overdue = conclusion.verdict == Verdict::Skip
-                && conclusion.because == Because::Skipped(SkipReason::Deadline);
+                && conclusion.reason == Reason::Skipped(SkipReason::Deadline);
             if !overdue {
                 return Err(format!(
                     "{}: {conclusion:?}, not {expected:?}",

@@ -1,11 +1,11 @@
-//! Faults that know no family of addresses, where there are two: what is looked at in the second family comes
+//! Faults that know no family of addresses, where there are two: what is observed in the second family comes
 //! to what it does in the first, and every case of it is turned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::Trial;
 use winconform_core::record::RunView;
-use winconform_core::verdict::Verdict::{self, Recorded, Skip};
+use winconform_core::verdict::Verdict::{self, Informational, Skip};
 
 use crate::rows;
 use crate::table::{self, NONE, ROWS, Row, asked};
@@ -79,7 +79,7 @@ fn turn_both() -> Outcome {
         }
     }
     let second = usual.iter().filter(|(id, _)| in_first(id).is_some());
-    let told = second.filter(|(_, verdict)| !matches!(verdict, Skip | Recorded));
+    let told = second.filter(|(_, verdict)| !matches!(verdict, Skip | Informational));
     let all: BTreeSet<_> = told.map(|(id, _)| case(id)).collect();
     let idle = all
         .difference(&turned)

@@ -44,7 +44,7 @@ const BOOTS_AT: [usize; 3] = [1, 3, 5];
 /// After which line of its record the node falls silent.
 const SILENT_AT: [usize; 4] = [100, 140, 170, 200];
 
-/// What is looked at through what lies between harness and server: some by every way.
+/// What is observed through what lies between harness and server: some by every way.
 const OF_HARNESS: [&str; 5] = [
     "area=env",
     "reject.hostPID",
@@ -76,7 +76,7 @@ fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
     told.enough()
 }
 
-/// A node that boots once what runs there has been looked at, or before: what is then to be seen is not
+/// A node that boots once what runs there has been observed, or before: what is then to be seen is not
 /// what stood, and nothing fails for it.
 fn boots() -> Outcome {
     let mut told = 0;
@@ -153,7 +153,10 @@ fn silent(fault: &'static str) -> Outcome {
                 .filter(|one| wanted.contains(&one.verdict))
                 .count()
         };
-        let (failed, untold) = (of(&[Verdict::Fail, Verdict::Warn]), of(&[Verdict::Broken]));
+        let (failed, untold) = (
+            of(&[Verdict::Fail, Verdict::Warn]),
+            of(&[Verdict::Inconclusive]),
+        );
         if failed > 0 || untold == 0 || of(&[Verdict::Pass]) == 0 {
             let told = products::described(&view);
             return Err(format!(
@@ -161,11 +164,11 @@ fn silent(fault: &'static str) -> Outcome {
             ));
         }
         let attempts = view.checks.values().flat_map(|check| &check.attempts);
-        let troubles = attempts
+        let errors = attempts
             .flat_map(|attempt| &attempt.assertions)
-            .filter_map(|assertion| assertion.trouble.as_ref());
-        would_have_failed += troubles
-            .filter(|trouble| trouble.detail.contains(", on which it failed, "))
+            .filter_map(|assertion| assertion.error.as_ref());
+        would_have_failed += errors
+            .filter(|error| error.detail.contains(", on which it failed, "))
             .count();
     }
     match would_have_failed {

@@ -125,7 +125,7 @@ pub(crate) fn tally_of(
     for (check, seen) in verdicts(view) {
         if seen == expected.get(check).copied() {
             told += 1;
-        } else if matches!(seen, None | Some(Verdict::Broken | Verdict::Skip)) {
+        } else if matches!(seen, None | Some(Verdict::Inconclusive | Verdict::Skip)) {
             // Skipped: the Lease could not be renewed in time, which ends a run early;
             // nothing at all: it could not be had
             untold += 1;

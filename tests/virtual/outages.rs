@@ -20,7 +20,7 @@ use crate::world::{
     Outcome, Ran, World, lines, ran, selection, trial, unbroken_of, undisturbed, verdicts, within,
 };
 
-/// What is looked at: by every way, and at what changes.
+/// What is observed: by every way, and at what changes.
 const LOOKED_AT: [&str; 5] = [
     "env.windows-build-label",
     "reject.hostPID",
@@ -66,7 +66,7 @@ fn is_moment(line: &Line) -> bool {
     matches!(line.event, Event::Fixture { .. } | Event::Attempt(_))
 }
 
-/// While fixtures are applied, while they are looked at, and when tear-down begins.
+/// While fixtures are applied, while they are observed, and when tear-down begins.
 fn survived(outage: Outage) -> Outcome {
     let whole = unbroken_of(&selection(&LOOKED_AT));
     let last = lines(&whole)?.iter().filter(|line| is_moment(line)).count();
@@ -127,7 +127,7 @@ fn without_token(fault: &str, whole: &BTreeMap<String, Option<Verdict>>) -> Resu
             .map(|(id, was)| (id, was, now.remove(id).flatten()));
         let lost: Vec<_> = now.filter(|(_, was, is)| *was != is).collect();
         for (id, _, is) in &lost {
-            if !matches!(is, None | Some(Verdict::Broken | Verdict::Skip)) {
+            if !matches!(is, None | Some(Verdict::Inconclusive | Verdict::Skip)) {
                 return Err(format!("{id} came to {is:?}:\n{}", ran.told()));
             }
         }

@@ -60,7 +60,7 @@ fn passes(fault: &str, words: &str, times: u64) -> Outcome {
         let cluster = world.cluster();
         let (ran, mended) = tokio::join!(undisturbed(&cluster, &options), mends);
         ran.came_to(Exit::Conformant)?;
-        mended.map_err(|trouble| trouble.to_string())?;
+        mended.map_err(|error| error.to_string())?;
         world.unchanged(&before)
     })
 }

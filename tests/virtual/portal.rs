@@ -1,4 +1,4 @@
-//! Whoever looks from outside is behind a proxy that answers everything by itself, as that of a hotel does; and
+//! Whoever observes from outside is behind a proxy that answers everything by itself, as that of a hotel does; and
 //! whatever anybody says in the cluster or outside is hostile.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -87,10 +87,11 @@ fn captive() -> Outcome {
         ran.came_to(Exit::CouldNotTell)?;
         for check in ran.view()?.checks.values() {
             let conclusion = check.conclusion.as_ref().ok_or("no verdict")?;
-            let because = format!("{:?}", conclusion.because);
+            let reason = format!("{:?}", conclusion.reason);
             let is_it = match check.planned.id.as_str().starts_with(FROM_OUTSIDE) {
                 true => {
-                    conclusion.verdict == Verdict::Broken && because.contains("answers by itself")
+                    conclusion.verdict == Verdict::Inconclusive
+                        && reason.contains("answers by itself")
                 }
                 false => conclusion.verdict == Verdict::Pass,
             };

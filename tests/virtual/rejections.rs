@@ -20,7 +20,7 @@ const WHOLE: &str = "spec";
 /// What is about pods without any of the fields.
 const CONTROL: &str = "reject.control-accepted";
 
-/// A check, what it expects, the field that this rests on, and how much goes with that.
+/// A check, what it expects, the field that this depends on, and how much goes with that.
 struct Asked {
     id: String,
     expects: Expects,

@@ -1,4 +1,4 @@
-//! Everything looked at more than once in one run.
+//! Everything observed more than once in one run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::world::{
     Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
 };
 
-/// Looked at after its backends came and went.
+/// observed after its backends came and went.
 const CHURN: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
 
 /// How long pods live at most here, and so many repetitions that they go on for longer.
@@ -51,7 +51,7 @@ fn thrice(settings: RunOptions) -> RunOptions {
 
 /// Whether backends have come and gone with a line.
 fn stood(line: &Line) -> bool {
-    matches!(&line.event, Event::Fixture { key, outcome: FixtureOutcome::Stands(_), .. }
+    matches!(&line.event, Event::Fixture { key, outcome: FixtureOutcome::Ready(_), .. }
         if key.name == FixtureName::Churn)
 }
 
@@ -153,8 +153,8 @@ fn once() -> Outcome {
     })
 }
 
-/// What somebody else deletes in the second repetition, and once more as it was made again, is trouble
-/// there: it fails nothing, but neither does what rests on it pass; the rest is told of each time.
+/// What somebody else deletes in the second repetition, and once more as it was made again, is an error
+/// there: it fails nothing, but neither does what depends on it pass; the rest is told of each time.
 fn deleted() -> Outcome {
     within_of(two(), 1, async |world: &World| {
         let before = world.objects();
@@ -190,8 +190,8 @@ fn deleted() -> Outcome {
         ran.came_to(Exit::CouldNotTell)?;
         let view = ran.view()?;
         let told = (Verdict::Pass, BTreeMap::from([(Verdict::Pass, 3)]));
-        let untold = [(Verdict::Pass, 2), (Verdict::Broken, 1)];
-        let untold = (Verdict::Broken, BTreeMap::from(untold));
+        let untold = [(Verdict::Pass, 2), (Verdict::Inconclusive, 1)];
+        let untold = (Verdict::Inconclusive, BTreeMap::from(untold));
         for check in view.checks.values() {
             let id = check.planned.id.as_str();
             let expected = match id.starts_with("net.after-churn") {

@@ -1,4 +1,4 @@
-//! Runs in which each node is looked from: two of Windows and two of Linux.
+//! Runs in which each node is observed from: two of Windows and two of Linux.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ use crate::world::{
     Outcome, Ran, World, lines, selection, took, trial, unbroken_in, verdicts, within_of,
 };
 
-/// What is looked at: all of the ring, and what has a pod of its own beside it.
+/// What is observed: all of the ring, and what has a pod of its own beside it.
 const OF_RING: [&str; 4] = [
     "env.windows-build-label",
     "net.*/ring",
@@ -31,7 +31,7 @@ const OF_RING: [&str; 4] = [
     "net.service-ip-from-pod",
 ];
 
-/// The same in short: what ends the ring's looks, and what begins them.
+/// The same in short: what ends the ring's assertions, and what begins them.
 const SHORT: [&str; 3] = [
     "env.windows-build-label",
     "net.pod-to-pod-cross-node/ring",
@@ -40,7 +40,7 @@ const SHORT: [&str; 3] = [
 
 /// Harness faults, and how long a run may take under each, in hundredths of what the same takes without.
 ///
-/// What is sent or looked at again costs moments, and what was deleted ends a wait at once. Of a watch
+/// What is sent or observed again costs moments, and what was deleted ends a wait at once. Of a watch
 /// that is silent nothing is known until it is given up, after `watch` and a little more: as long as the
 /// rest of a run; of four in a row that are silent there is one in 600. What hangs is given up after
 /// `api_answer`, an exec after `exec_connect` or `exec_idle`: of 200 runs the longest took 772, and under `cut-exec` 127. None
@@ -71,7 +71,7 @@ const TURNED: [(&str, Verdict); 3] = [
     ),
 ];
 
-/// What is not looked at: nothing of the cluster is on an overlay.
+/// What is not observed: nothing of the cluster is on an overlay.
 const NOT_LOOKED_AT: &str = "net.overlay-node-pod";
 
 /// How many runs of each kind are broken off at least.
@@ -192,7 +192,7 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
         }
         let usual = match id.starts_with(NOT_LOOKED_AT) {
             true => Verdict::Skip,
-            false => usual(check.planned.kind),
+            false => usual(check.planned.claim_type),
         };
         (id, turned.map_or(usual, |(_, verdict)| *verdict))
     });

@@ -1,5 +1,5 @@
 //! The rows of the table of faults, each on its own nodes and with the checks of its own areas. Where more
-//! than one seed is asked for, all checks are looked at on two nodes.
+//! than one seed is asked for, all checks are observed on two nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -29,7 +29,7 @@ const LONG: [(&str, &str); 3] = [
     ("sched.", "!area=sched"),
 ];
 
-/// The rejections that are looked at beside those of the cases that a row turns.
+/// The rejections that are observed beside those of the cases that a row turns.
 const OF_PODS: &str = "reject.*[workload=pod*";
 
 /// What the checks begin with that ask for no more than what the cluster says of itself.
@@ -81,9 +81,9 @@ fn says(view: &RunView, row: &Row) -> Outcome {
     };
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
-        let told = format!("{:?}", check.conclusion.as_ref().map(|it| &it.because));
+        let told = format!("{:?}", check.conclusion.as_ref().map(|it| &it.reason));
         let turned = row.turns.of(id).copied();
-        if matches!(turned, Some(Verdict::Fail | Verdict::Broken)) && !told.contains(words) {
+        if matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive)) && !told.contains(words) {
             return Err(format!("{id} does not say `{words}`: {told}"));
         }
     }
@@ -196,7 +196,7 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
 
 fn is_recorded(check: &CheckView) -> bool {
     let conclusion = check.conclusion.as_ref();
-    conclusion.is_some_and(|it| it.verdict == Verdict::Recorded)
+    conclusion.is_some_and(|it| it.verdict == Verdict::Informational)
 }
 
 /// What a check observed: facts as they are; of the network without the digits, which are of addresses and times,

@@ -7,7 +7,7 @@ use std::path::Path;
 use hybrid_sim::ProductFault;
 use hybrid_sim::interference::Fault;
 use libtest_mimic::Trial;
-use winconform_core::claims::{Kind, Pattern};
+use winconform_core::claims::{ClaimType, Pattern};
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
@@ -129,7 +129,7 @@ fn every_case() -> Outcome {
     let mut usual = BTreeMap::<String, BTreeSet<bool>>::new();
     for row in EACH.iter() {
         for check in healthy(&row.topology)?.checks.values() {
-            let (id, kind) = (check.planned.id.as_str(), check.planned.kind);
+            let (id, kind) = (check.planned.id.as_str(), check.planned.claim_type);
             let case = id.split('[').next().unwrap_or(id).to_owned();
             let turned = row.turns.of(id).is_some_and(|it| fails(kind, *it));
             let mut may_be = row.by_chance.of(id).into_iter().flatten();
@@ -158,19 +158,24 @@ fn every_case() -> Outcome {
 }
 
 /// Whether a verdict shows that a check of this kind can fail.
-fn fails(kind: Kind, verdict: Verdict) -> bool {
+fn fails(kind: ClaimType, verdict: Verdict) -> bool {
     match kind {
-        Kind::Capability | Kind::Requirement | Kind::Rejection => verdict == Verdict::Fail,
-        Kind::Limitation => matches!(verdict, Verdict::Fail | Verdict::LimitationLifted),
-        Kind::Advice => verdict == Verdict::Warn,
-        Kind::Evidence => false,
+        ClaimType::Capability | ClaimType::Requirement | ClaimType::Rejection => {
+            verdict == Verdict::Fail
+        }
+        ClaimType::Limitation => matches!(verdict, Verdict::Fail | Verdict::LimitationLifted),
+        ClaimType::Advice => verdict == Verdict::Warn,
+        ClaimType::Informational => false,
     }
 }
 
-fn tells(row: &Row, id: &str, kind: Kind) -> bool {
+fn tells(row: &Row, id: &str, kind: ClaimType) -> bool {
     let covers = |pattern: &String| Pattern::parse(pattern).is_ok_and(|it| it.covers(id));
-    let observes = row.turns.of(id).is_none_or(|it| *it == Verdict::Recorded);
-    kind == Kind::Evidence && observes && row.tells.iter().any(covers)
+    let observes = row
+        .turns
+        .of(id)
+        .is_none_or(|it| *it == Verdict::Informational);
+    kind == ClaimType::Informational && observes && row.tells.iter().any(covers)
 }
 
 /// Faults of a class are those that nothing tells apart: on the same nodes, at the same place, they turn the

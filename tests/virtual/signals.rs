@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use winconform::engine::RunOptions;
 use winconform_core::record::{Event, Exit, Line, RunView};
 use winconform_core::report::{json, junit};
-use winconform_core::verdict::{Because, SkipReason, Verdict};
+use winconform_core::verdict::{Reason, SkipReason, Verdict};
 
 use crate::world::{Outcome, Ran, World, lines, mortal, ran, trial, unbroken, verdicts, within};
 
@@ -57,7 +57,7 @@ fn second() -> Outcome {
     }
 }
 
-/// One signal: nothing is left, reports are written, and what was not looked at is skipped for it.
+/// One signal: nothing is left, reports are written, and what was not observed is skipped for it.
 pub(crate) async fn once(
     world: &World,
     options: &RunOptions,
@@ -80,7 +80,7 @@ pub(crate) async fn once(
     reported(&view)?;
     match view.interrupted {
         Some(_) => ran.came_to(Exit::Interrupted)?,
-        // Nothing was left to look at
+        // Nothing was left to observe
         None => {
             ran.came_to(Exit::Conformant)?;
             concluded_at(&ran, at)?;
@@ -91,8 +91,8 @@ pub(crate) async fn once(
         let id = check.planned.id.as_str();
         let told = check.conclusion.as_ref();
         let missed = told.is_some_and(|told| {
-            let why = Because::Skipped(SkipReason::Interrupted);
-            told.verdict == Verdict::Skip && told.because == why && view.interrupted.is_some()
+            let why = Reason::Skipped(SkipReason::Interrupted);
+            told.verdict == Verdict::Skip && told.reason == why && view.interrupted.is_some()
         });
         if !missed && told.map(|told| told.verdict) != expected[id] {
             return Err(format!("{id}: {told:?}, not {:?}", expected[id]));
@@ -101,7 +101,7 @@ pub(crate) async fn once(
     Ok(true)
 }
 
-/// A panic, of the run's own task or of one of its looks: nothing is left, and it can be reported.
+/// A panic, of the run's own task or of one of its assertions: nothing is left, and it can be reported.
 async fn panicked(world: &World, options: &RunOptions, _: &Ran, at: u64) -> Result<bool, String> {
     let before = world.objects();
     let (_alive, signals) = watch::channel(0);

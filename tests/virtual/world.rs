@@ -37,7 +37,7 @@ const SETTLING: Duration = Duration::from_mins(1);
 /// No run takes so long.
 const LONGEST: Duration = Duration::from_hours(2);
 
-/// Checks with every kind of stage: told by facts, and looked at from a pod, at workloads that stand and
+/// Checks with every kind of stage: told by facts, and observed from a pod, at workloads that stand and
 /// at one that changes.
 const FEW: [&str; 2] = [
     "env.windows-build-label",
@@ -257,7 +257,7 @@ impl World {
     /// Removes what a run says that it left.
     pub(crate) async fn cleared(&self, view: &RunView) -> Outcome {
         let torn_down = view.torn_down.as_ref();
-        match torn_down.is_none_or(|done| !done.left.is_empty() || !done.troubles.is_empty()) {
+        match torn_down.is_none_or(|done| !done.left.is_empty() || !done.errors.is_empty()) {
             true => self.cleaned_up().await,
             false => Ok(()),
         }

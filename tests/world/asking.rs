@@ -23,7 +23,7 @@ pub(crate) async fn send(
         body,
     };
     let reply = api.send(&request).await;
-    let reply = reply.map_err(|trouble| trouble.to_string())?;
+    let reply = reply.map_err(|error| error.to_string())?;
     match reply.status {
         200..=202 => Ok(reply.body),
         status => Err(format!("{path}: {status}: {}", reply.body)),
@@ -40,10 +40,8 @@ pub(crate) async fn until<T>(
     let asked = poll_until(PAUSE, limit, what, async || match query().await {
         Ok(Condition::Done(answer)) => Condition::Done(Ok(answer)),
         Ok(Condition::NotYet(how)) => Condition::NotYet(how),
-        Ok(Condition::Never(trouble)) => Condition::Never(trouble),
+        Ok(Condition::Never(error)) => Condition::Never(error),
         Err(why) => Condition::Done(Err(why)),
     });
-    asked
-        .await
-        .unwrap_or_else(|trouble| Err(trouble.to_string()))
+    asked.await.unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hybrid_sim::ProductFault;
 use hybrid_sim::interference::Fault;
-use winconform_core::claims::{Kind, Pattern};
+use winconform_core::claims::{ClaimType, Pattern};
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
@@ -87,18 +87,21 @@ pub(crate) fn expected<'v>(view: &'v RunView, broken: &[&Row]) -> BTreeMap<&'v s
         let id = check.planned.id.as_str();
         let mut named = broken.iter().filter_map(|row| row.turns.of(id));
         let verdict = named.next().or_else(|| healthy.turns.of(id));
-        let usual = || usual(check.planned.kind);
+        let usual = || usual(check.planned.claim_type);
         (id, verdict.copied().unwrap_or_else(usual))
     };
     view.checks.values().map(of).collect()
 }
 
 /// What a check of this kind comes to where nothing is broken.
-pub(crate) fn usual(kind: Kind) -> Verdict {
+pub(crate) fn usual(kind: ClaimType) -> Verdict {
     match kind {
-        Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice => Verdict::Pass,
-        Kind::Limitation => Verdict::KnownLimitation,
-        Kind::Evidence => Verdict::Recorded,
+        ClaimType::Capability
+        | ClaimType::Requirement
+        | ClaimType::Rejection
+        | ClaimType::Advice => Verdict::Pass,
+        ClaimType::Limitation => Verdict::KnownLimitation,
+        ClaimType::Informational => Verdict::Informational,
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn apart(run: &str, outside: Outside) -> RunOptions {
     }
 }
 
-/// A look from outside that reaches the nodes by a proxy.
+/// An assertion from outside that reaches the nodes by a proxy.
 #[allow(dead_code, reason = "not every binary looks from outside")]
 pub(crate) fn through(proxy: &str) -> Outside {
     Outside {

@@ -34,7 +34,7 @@ pub(crate) struct Row {
     pub(crate) fault: String,
     /// The nodes: a named topology, and behind it what is otherwise, such as `-dual-stack`.
     pub(crate) topology: String,
-    /// The areas whose checks are looked at.
+    /// The areas whose checks are observed.
     #[allow(dead_code, reason = "real servers are looked at as a whole")]
     pub(crate) areas: Vec<String>,
     /// Whose fault it is; nobody's where nothing is wrong.

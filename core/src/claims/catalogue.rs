@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::{Occupied, Vacant};
 
+use super::claim_type::{ClaimType, Document};
 use super::id::ClaimId;
-use super::kind::{Document, Kind};
 use crate::document::{Decoder, Diagnostic, Node, Unread, parse};
 
 /// One documented statement.
@@ -12,7 +12,7 @@ use crate::document::{Decoder, Diagnostic, Node, Unread, parse};
 pub struct Claim {
     pub id: ClaimId,
     /// What sort of statement it is.
-    pub kind: Kind,
+    pub claim_type: ClaimType,
     pub from: Vec<Document>,
     pub statement: String,
 }
@@ -98,8 +98,8 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         }
         id
     });
-    let kind = fields.read(decoder, "kind", |decoder, node| {
-        decoder.member(node, "kind", Kind::ALL)
+    let kind = fields.read(decoder, "type", |decoder, node| {
+        decoder.member(node, "type", ClaimType::ALL)
     });
     let from = fields.read(decoder, "from", |decoder, node| {
         let items = decoder.list(node, "`from`")?;
@@ -116,7 +116,7 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
     fields.finish(decoder);
     Some(Claim {
         id: id?,
-        kind: kind?,
+        claim_type: kind?,
         from: from?,
         statement: statement?,
     })

@@ -1,11 +1,11 @@
 //! The documented statements: their ids, kinds and sources.
 
 mod catalogue;
+mod claim_type;
 mod id;
-mod kind;
 mod pattern;
 
 pub use catalogue::{Catalogue, Claim};
+pub use claim_type::{ClaimType, Document};
 pub use id::ClaimId;
-pub use kind::{Document, Kind};
 pub use pattern::{Pattern, PatternError};

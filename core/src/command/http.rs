@@ -41,7 +41,7 @@ pub struct HttpSession {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Host {
     Address(IpAddr),
-    /// A name, which the vantage resolves.
+    /// A name, which the vantage point resolves.
     Name(String),
 }
 

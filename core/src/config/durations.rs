@@ -57,12 +57,12 @@ pub struct Durations {
     /// How long a pod may go without a sandbox: hcs took 3 min 46 s to start one that then ran
     /// (kubernetes#107561).
     pub sandbox: Duration,
-    /// How long a place to look from waits, once it could look at something, for all that it will
-    /// look at to stand: each session costs more than its looks.
+    /// How long a place to observe from waits, once it could observe something, for all that it will
+    /// observe to stand: each session costs more than its assertions.
     pub gather: Duration,
     /// The same of a place of which each node of a pool has one: their sessions are many.
     pub gather_per_node: Duration,
-    /// How long a look over the network may take to come right, from its fixtures' standing.
+    /// How long an assertion over the network may take to come right, from its fixtures' standing.
     pub converge: Duration,
     /// How long a load balancer may take to give a Service an address, and then to answer there:
     /// AWS' take minutes.
@@ -71,10 +71,10 @@ pub struct Durations {
     pub sign_of_life: Duration,
     /// How long a pod of ours that is being deleted may still be there.
     pub leaving: Duration,
-    /// The pause between two looks of one check; one at where pods are put is made again after
+    /// The pause between two assertions of one check; one at where pods are put is made again after
     /// `stays_ready`.
     pub observe_again: Duration,
-    /// All of looking at what failed, before tear-down.
+    /// All of observing what failed, before tear-down.
     pub diagnose: Duration,
     /// All of tear-down.
     pub tear_down: Duration,

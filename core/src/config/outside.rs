@@ -1,4 +1,4 @@
-//! What lies outside the cluster: who looks from there, and what pods are to reach there.
+//! What lies outside the cluster: who observes from there, and what pods are to reach there.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use crate::document::{Decoder, Fields, Node};
 /// What lies outside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outside {
-    /// Whether the machine that looks is to reach the nodes' addresses.
+    /// Whether the machine that observes is to reach the nodes' addresses.
     pub reaches_nodes: bool,
     /// The HTTP proxy by which it does; directly without one.
     pub proxy: Option<Target>,

@@ -17,7 +17,7 @@ pub enum Profile {
     /// Only what is not as documented counts against a cluster.
     #[default]
     Default,
-    /// For a cluster without a way out: as `default`, but no image may come from a public registry, and nothing outside the cluster is looked at.
+    /// For a cluster without a way out: as `default`, but no image may come from a public registry, and nothing outside the cluster is observed.
     AirGapped,
     /// As `default`, but advice that warns, limitations that are lifted and checks whose attempts disagreed count against the cluster, too.
     Strict,

@@ -76,11 +76,11 @@ pub(super) struct WrittenImages {
     pub(super) server_core_tags: BTreeMap<WindowsBuild, String>,
 }
 
-/// What lies outside the cluster: who looks from there, and what pods are to reach there.
+/// What lies outside the cluster: who observes from there, and what pods are to reach there.
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenOutside {
-    /// Whether the machine that winconform runs on is to reach the nodes' addresses; only then `NodePorts` are looked at from there. `false` unless set.
+    /// Whether the machine that winconform runs on is to reach the nodes' addresses; only then `NodePorts` are observed from there. `false` unless set.
     pub(super) reaches_nodes: Option<bool>,
     /// The HTTP proxy by which it does, such as `http://192.0.2.1:3128`; directly unless set.
     #[schemars(with = "Option<String>")]
@@ -123,7 +123,7 @@ pub(super) struct WrittenDurations {
     /// How long the scheduler may find no node for a pod before that is final. From 5s to 1h; 30s unless set.
     #[schemars(with = "Option<String>")]
     pub(super) unscheduled: Option<Duration>,
-    /// How long what is looked at over the network may take to come right. From 1s to 30m; 1m unless set.
+    /// How long what is observed over the network may take to come right. From 1s to 30m; 1m unless set.
     #[schemars(with = "Option<String>")]
     pub(super) converge: Option<Duration>,
     /// All of tear-down. From 10s to 1h; 2m unless set.
@@ -135,12 +135,12 @@ pub(super) struct WrittenDurations {
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenLimits {
-    /// API requests of looks under way at once. From 1 to 256; 16 unless set.
+    /// API requests of assertions under way at once. From 1 to 256; 16 unless set.
     pub(super) api_in_flight: Option<u32>,
     /// Attempts of a check that is not as documented; up to four while none confirms a failure. From 1 to 10; 2 unless set.
     pub(super) attempts: Option<u32>,
     /// Consecutive good rounds of a check over the network before it counts. From 1 to 20; 2 unless set.
     pub(super) hold_rounds: Option<u32>,
-    /// Nodes of a pool that are each looked from. From 2 to 64; 16 unless set.
+    /// Nodes of a pool that are each observed from. From 2 to 64; 16 unless set.
     pub(super) nodes_observed_from: Option<u32>,
 }

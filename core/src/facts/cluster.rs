@@ -90,7 +90,7 @@ pub type NodeOrdinal = u16;
 
 impl Pool {
     /// How many of its usable nodes, the first, its pods are put on where they can be: then each place to
-    /// look from has pods beside it and elsewhere.
+    /// observe from has pods beside it and elsewhere.
     pub const TOGETHER: usize = 2;
 
     /// The nodes that its pods are put on where they can be; none where there is one alone.
@@ -98,8 +98,8 @@ impl Pool {
         ordinals(self.usable().into_iter().take(Self::TOGETHER).collect())
     }
 
-    /// Its usable nodes that are each looked from: all, or in a pool of more than `most` nodes those of
-    /// so many places, evenly spread, which are the same every night. One alone has none to look at.
+    /// Its usable nodes that are each observed from: all, or in a pool of more than `most` nodes those of
+    /// so many places, evenly spread, which are the same every night. One alone has none to observe.
     pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {
         let all = self.in_order().len();
         let places = all.min(most);

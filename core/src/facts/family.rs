@@ -71,7 +71,7 @@ pub enum SecondFamily {
         /// The one it would be: IPv6 unless something says that this is the first.
         would_be: IpFamily,
         /// What could not be read, and why.
-        because: String,
+        reason: String,
     },
 }
 
@@ -96,10 +96,10 @@ impl Facts {
     /// if pods could be read, and the cluster's DNS or podCIDRs of one family beside them. Where pods
     /// could not be read it has none only where podCIDRs decide.
     pub fn second_family(&self) -> SecondFamily {
-        let unread = |what: &str, because: &str| format!("{what}: {because}");
-        let unknown = |first: Option<IpFamily>, because: String| SecondFamily::Unknown {
+        let unread = |what: &str, reason: &str| format!("{what}: {reason}");
+        let unknown = |first: Option<IpFamily>, reason: String| SecondFamily::Unknown {
             would_be: first.map_or(IpFamily::Ipv6, IpFamily::other),
-            because,
+            reason,
         };
         let nodes = self.nodes.value().map(Vec::as_slice).unwrap_or_default();
         let dns = self.dns.value().and_then(Option::as_ref);
@@ -126,19 +126,19 @@ impl Facts {
         if let (true, Some(first)) = (both, first) {
             return SecondFamily::Is(first.other());
         }
-        if let Known::Unknown { because } = &self.nodes {
-            return unknown(first, unread("nodes", because));
+        if let Known::Unknown { reason } = &self.nodes {
+            return unknown(first, unread("nodes", reason));
         }
         match (&self.workloads, &self.dns) {
             _ if both => unknown(None, "no node tells which of two is the first".to_owned()),
-            (Known::Unknown { because }, _) => {
+            (Known::Unknown { reason }, _) => {
                 match self.pod_cidrs_decide() && given.len() == nodes.len() {
                     true => SecondFamily::None,
-                    false => unknown(first, unread("pods", because)),
+                    false => unknown(first, unread("pods", reason)),
                 }
             }
-            (Known::Fact { .. }, Known::Unknown { because }) if given.is_empty() => {
-                unknown(first, unread("the cluster's DNS", because))
+            (Known::Fact { .. }, Known::Unknown { reason }) if given.is_empty() => {
+                unknown(first, unread("the cluster's DNS", reason))
             }
             (Known::Fact { .. }, _) => SecondFamily::None,
         }
@@ -157,7 +157,7 @@ impl Facts {
     /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
     /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack), and
     /// Calico has no IPv6 there in any mode (Calico, limitations of Calico for Windows). Elsewhere pods
-    /// without one are trouble, as far as they should have it.
+    /// without one are error, as far as they should have it.
     pub fn without_family(&self, family: IpFamily) -> Option<String> {
         let cni = self.cni.value().and_then(Option::as_ref)?;
         let product = &cni.product;

@@ -12,14 +12,14 @@ pub enum Known<T> {
         source: String,
     },
     Unknown {
-        because: String,
+        reason: String,
     },
 }
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
         Self::Unknown {
-            because: "not asked".to_owned(),
+            reason: "not asked".to_owned(),
         }
     }
 }

@@ -15,27 +15,27 @@ pub struct Difference {
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
     /// As expected.
-    Holds(Difference),
+    Met(Difference),
     /// The opposite of what was expected.
-    Refuted(Difference),
+    NotMet(Difference),
     /// Neither: it went another way.
-    Otherwise(Difference),
+    Unexpected(Difference),
     /// The question does not arise here, because.
-    Inapplicable(String),
+    NotApplicable(String),
 }
 
 impl Comparison {
     pub fn holds(&self) -> bool {
-        matches!(self, Self::Holds(_))
+        matches!(self, Self::Met(_))
     }
 }
 
 /// How one target of many compares.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Each {
-    Holds,
-    Refuted,
-    Otherwise,
+    Met,
+    NotMet,
+    Unexpected,
 }
 
 impl Each {
@@ -49,24 +49,24 @@ impl Each {
     ) -> Comparison {
         let every = |wanted| all.iter().all(|one| *one == wanted);
         let refuted = match is_limitation {
-            true => every(Self::Refuted),
-            false => all.contains(&Self::Refuted),
+            true => every(Self::NotMet),
+            false => all.contains(&Self::NotMet),
         };
         if all.is_empty() {
-            Comparison::Otherwise(difference)
-        } else if every(Self::Holds) {
-            Comparison::Holds(difference)
+            Comparison::Unexpected(difference)
+        } else if every(Self::Met) {
+            Comparison::Met(difference)
         } else if refuted {
-            Comparison::Refuted(difference)
+            Comparison::NotMet(difference)
         } else {
-            Comparison::Otherwise(difference)
+            Comparison::Unexpected(difference)
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Each::{Holds, Otherwise, Refuted};
+    use super::Each::{Met, NotMet, Unexpected};
     use super::*;
 
     #[test]
@@ -77,15 +77,15 @@ mod tests {
         };
         for is_limitation in [false, true] {
             let of = |all: &[Each]| Each::together(all, is_limitation, difference());
-            assert_eq!(of(&[]), Comparison::Otherwise(difference()));
-            assert_eq!(of(&[Holds, Holds]), Comparison::Holds(difference()));
-            assert_eq!(of(&[Refuted]), Comparison::Refuted(difference()));
-            assert_eq!(of(&[Holds, Otherwise]), Comparison::Otherwise(difference()));
+            assert_eq!(of(&[]), Comparison::Unexpected(difference()));
+            assert_eq!(of(&[Met, Met]), Comparison::Met(difference()));
+            assert_eq!(of(&[NotMet]), Comparison::NotMet(difference()));
+            assert_eq!(of(&[Met, Unexpected]), Comparison::Unexpected(difference()));
             let one_of_two = match is_limitation {
-                true => Comparison::Otherwise(difference()),
-                false => Comparison::Refuted(difference()),
+                true => Comparison::Unexpected(difference()),
+                false => Comparison::NotMet(difference()),
             };
-            assert_eq!(of(&[Holds, Refuted]), one_of_two);
+            assert_eq!(of(&[Met, NotMet]), one_of_two);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! One curl session for many targets: which curl to send it to, and how its output is taken apart.
 
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ExecReply, ExitStatus, HttpGet, HttpReply};
-use super::trouble::{Trouble, TroubleKind};
 use super::vantage::SourceKind;
 use crate::command::{Curl, Token};
 use crate::text::printable;
 
-/// The programs to try at a vantage, best first, until a session does not say that its own is missing.
+/// The programs to try at a vantage point, best first, until a session does not say that its own is missing.
 /// A Windows pod of agnhost has a curl of its own beside the system's (kubernetes,
 /// `test/images/busybox/Dockerfile_windows`); a `HostProcess` exec needs full paths.
 pub fn candidates(kind: SourceKind) -> &'static [Curl] {
@@ -18,7 +18,7 @@ pub fn candidates(kind: SourceKind) -> &'static [Curl] {
     }
 }
 
-/// Whether the runtime or a shell says that there is no such program, rather than that exec is in trouble
+/// Whether the runtime or a shell says that there is no such program, rather than that exec is in error
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
 pub(super) fn is_missing(text: &str) -> bool {
     [
@@ -59,14 +59,17 @@ pub fn split(
     gets: &[HttpGet],
     token: &Token,
     reply: &ExecReply,
-) -> Result<Vec<HttpReply>, Trouble> {
+) -> Result<Vec<HttpReply>, ObservationError> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) if is_missing(text) => {
-            return Err(Trouble::new(TroubleKind::ToolMissing, text.clone()));
+            return Err(ObservationError::new(ErrorKind::ToolMissing, text.clone()));
         }
         ExitStatus::NotStarted(text) => {
-            return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));
+            return Err(ObservationError::new(
+                ErrorKind::ExecTransport,
+                text.clone(),
+            ));
         }
         // 2 is curl's refusal of its options: nothing was asked
         ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
@@ -76,7 +79,7 @@ pub fn split(
             if reply.stdout.trim().is_empty() && is_missing(&reply.stderr) =>
         {
             let detail = printable(reply.stderr.trim());
-            return Err(Trouble::new(TroubleKind::ToolMissing, detail));
+            return Err(ObservationError::new(ErrorKind::ToolMissing, detail));
         }
         ExitStatus::Code(_) => {}
     }
@@ -232,8 +235,8 @@ mod tests {
             // Those of others
             "body\n@@t 200 http://10.96.0.1:80/\nmore\n@@t 200 http://10.96.0.0:80/\n",
         ] {
-            let trouble = split(&gets(2), &token(), &reply(out, "", 0)).expect_err(out);
-            assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput, "{out}");
+            let error = split(&gets(2), &token(), &reply(out, "", 0)).expect_err(out);
+            assert_eq!(error.kind, ErrorKind::UnrecognisedOutput, "{out}");
         }
     }
 
@@ -273,15 +276,15 @@ mod tests {
         for (text, kind) in [
             (
                 "executable file not found in $PATH".to_owned(),
-                TroubleKind::ToolMissing,
+                ErrorKind::ToolMissing,
             ),
             (
                 format!("{hcs}: The system cannot find the file specified.: unknown"),
-                TroubleKind::ToolMissing,
+                ErrorKind::ToolMissing,
             ),
             (
                 format!("{hcs} 05f: The RPC server is unavailable.: unknown"),
-                TroubleKind::ExecTransport,
+                ErrorKind::ExecTransport,
             ),
         ] {
             let reply = ExecReply {
@@ -289,8 +292,8 @@ mod tests {
                 stderr: String::new(),
                 exit: ExitStatus::NotStarted(text.clone()),
             };
-            let trouble = split(&gets(1), &token(), &reply).expect_err("trouble");
-            assert_eq!(trouble.kind, kind, "{text}");
+            let error = split(&gets(1), &token(), &reply).expect_err("trouble");
+            assert_eq!(error.kind, kind, "{text}");
         }
     }
 
@@ -301,19 +304,19 @@ mod tests {
             command,\r\noperable program or batch file.\r\n";
         let refused = "curl: (7) Failed to connect to 10.96.0.0 port 80\n";
         for (stdout, stderr, code, kind) in [
-            ("", shell, 127, TroubleKind::ToolMissing),
-            ("", cmd, 1, TroubleKind::ToolMissing),
-            ("", refused, 1, TroubleKind::UnrecognisedOutput),
-            ("", "Killed\n", 1, TroubleKind::UnrecognisedOutput),
-            ("", "", 1, TroubleKind::UnrecognisedOutput),
-            ("", "", 127, TroubleKind::UnrecognisedOutput),
-            ("body", "", 1, TroubleKind::UnrecognisedOutput),
-            ("", "", 0, TroubleKind::UnrecognisedOutput),
-            ("", "", 137, TroubleKind::UnrecognisedOutput),
+            ("", shell, 127, ErrorKind::ToolMissing),
+            ("", cmd, 1, ErrorKind::ToolMissing),
+            ("", refused, 1, ErrorKind::UnrecognisedOutput),
+            ("", "Killed\n", 1, ErrorKind::UnrecognisedOutput),
+            ("", "", 1, ErrorKind::UnrecognisedOutput),
+            ("", "", 127, ErrorKind::UnrecognisedOutput),
+            ("body", "", 1, ErrorKind::UnrecognisedOutput),
+            ("", "", 0, ErrorKind::UnrecognisedOutput),
+            ("", "", 137, ErrorKind::UnrecognisedOutput),
         ] {
             let reply = reply(stdout, stderr, code);
-            let trouble = split(&gets(1), &token(), &reply).expect_err("trouble");
-            assert_eq!(trouble.kind, kind, "{stdout} {stderr} {code}");
+            let error = split(&gets(1), &token(), &reply).expect_err("trouble");
+            assert_eq!(error.kind, kind, "{stdout} {stderr} {code}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::trouble::{Trouble, TroubleKind};
+use super::error::{ErrorKind, ObservationError};
 use crate::text::printable;
 
 /// Reasons with which clusters end pods; before Kubernetes 1.26 nothing else tells.
@@ -25,12 +25,12 @@ pub fn is_disrupted(pod: &Json) -> bool {
 }
 
 /// Why a pod that the cluster ended tells nothing.
-pub(super) fn disrupted(pod: &Json) -> Trouble {
+pub(super) fn disrupted(pod: &Json) -> ObservationError {
     let of = |value: &Json| printable(value.as_str().unwrap_or_default());
     let (reason, message) = (of(&pod["status"]["reason"]), of(&pod["status"]["message"]));
     let name = of(&pod["metadata"]["name"]);
     let detail = format!("the cluster ended the pod {name}: {reason} {message}");
-    Trouble::new(TroubleKind::FixtureChanged, detail.trim_end())
+    ObservationError::new(ErrorKind::FixtureChanged, detail.trim_end())
 }
 
 /// The reason given for the end of a container of which its node knew no more, as after a reboot (containerd,
@@ -44,10 +44,10 @@ pub(super) fn lost_container(pod: &Json) -> Option<&str> {
 }
 
 /// Why restarts of a pod tell nothing.
-pub(super) fn lost(pod: &str) -> Trouble {
+pub(super) fn lost(pod: &str) -> ObservationError {
     let name = printable(pod);
     let detail = format!("the node of {name} lost its containers, as in a reboot");
-    Trouble::new(TroubleKind::FixtureChanged, detail)
+    ObservationError::new(ErrorKind::FixtureChanged, detail)
 }
 
 #[cfg(test)]

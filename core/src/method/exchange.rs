@@ -7,8 +7,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
+use super::error::{ErrorKind, ObservationError};
 use super::failure::FailureClass;
-use super::trouble::{Trouble, TroubleKind};
 pub use crate::command::{ExecRequest, Host, HttpGet};
 use crate::facts::Facts;
 use crate::text::{bound, printable};
@@ -17,12 +17,12 @@ use crate::text::{bound, printable};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Api(ApiRequest),
-    /// HTTP GETs from the look's vantage, one after the other; those of many looks are served by
+    /// HTTP GETs from the assertion's vantage, one after the other; those of many assertions are served by
     /// one exec.
     Get(Vec<HttpGet>),
-    /// Pings from the look's vantage, one after the other, served by one exec likewise.
+    /// Pings from the assertion's vantage, one after the other, served by one exec likewise.
     Ping(Vec<IpAddr>),
-    /// What the cluster says of itself: of the start of the run, and of now for what is looked at
+    /// What the cluster says of itself: of the start of the run, and of now for what is observed
     /// again.
     Facts,
 }
@@ -35,30 +35,33 @@ pub enum Reply {
     /// Of HTTP GETs, in their order; in records before schema 3 of one.
     Get(#[serde(deserialize_with = "one_or_many")] Vec<HttpReply>),
     Ping(Vec<PingReply>),
-    /// The facts; never written with a look, since they are in the record once.
+    /// The facts; never written with an assertion, since they are in the record once.
     #[serde(skip)]
     Facts(Arc<Facts>),
 }
 
 impl Reply {
-    /// The items of a list of the API server; anything but a list is trouble, `otherwise` where it is
+    /// The items of a list of the API server; anything but a list is an error, `otherwise` where it is
     /// no answer of the API server at all.
-    pub(super) fn items(&self, otherwise: &str) -> Result<&[Json], Trouble> {
+    pub(super) fn items(&self, otherwise: &str) -> Result<&[Json], ObservationError> {
         let Self::Api(reply) = self else {
-            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, otherwise));
+            return Err(ObservationError::new(
+                ErrorKind::UnrecognisedOutput,
+                otherwise,
+            ));
         };
         let words = reply.message();
         match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => Ok(items),
-            (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
+            (403, _) => Err(ObservationError::new(ErrorKind::Forbidden, words)),
             (status, _) => {
                 let detail = format!("status {status}, not a list: {words}");
-                Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+                Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
             }
         }
     }
 
-    /// The reply as it is recorded with a look, if it is: at most about `limit` bytes of it.
+    /// The reply as it is recorded with an assertion, if it is: at most about `limit` bytes of it.
     pub fn recorded(self, limit: usize) -> Option<Self> {
         Some(match self {
             Self::Facts(_) => return None,
@@ -145,7 +148,7 @@ impl ApiRequest {
 #[serde(rename_all = "kebab-case")]
 pub struct ApiReply {
     pub status: u16,
-    /// The body, whole: what exceeds the limit is trouble.
+    /// The body, whole: what exceeds the limit is an error.
     pub body: Json,
 }
 
@@ -155,10 +158,10 @@ impl ApiReply {
         printable(self.body["message"].as_str().unwrap_or("no message"))
     }
 
-    /// What kind of trouble a refusal is: of who asks, or else `otherwise`.
-    pub fn refusal(&self, otherwise: TroubleKind) -> TroubleKind {
+    /// What kind of error a refusal is: of who asks, or else `otherwise`.
+    pub fn refusal(&self, otherwise: ErrorKind) -> ErrorKind {
         match self.status {
-            403 => TroubleKind::Forbidden,
+            403 => ErrorKind::Forbidden,
             _ => otherwise,
         }
     }
@@ -179,7 +182,7 @@ pub enum HttpReply {
         /// curl's message after the code.
         text: String,
     },
-    /// None, to the machine that looks itself.
+    /// None, to the machine that observes itself.
     Unreached {
         class: FailureClass,
         /// In its system's words.
@@ -218,12 +221,12 @@ pub struct ExecReply {
 
 impl ExecReply {
     /// That its output is not what was asked for; both streams are said.
-    pub(super) fn unrecognised(&self, why: &str) -> Trouble {
+    pub(super) fn unrecognised(&self, why: &str) -> ObservationError {
         let detail = format!(
             "{why}; output `{}`, errors `{}`",
             printable(&self.stdout),
             printable(&self.stderr)
         );
-        Trouble::new(TroubleKind::UnrecognisedOutput, detail)
+        ObservationError::new(ErrorKind::UnrecognisedOutput, detail)
     }
 }

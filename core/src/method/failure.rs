@@ -1,4 +1,4 @@
-//! How a connection or a start fails, and how a known limitation's failure looks.
+//! How a connection or a start fails, and how a known limitation's failure assertions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -94,7 +94,7 @@ impl StartFailure {
     }
 }
 
-/// How a known limitation's failure looks.
+/// How a known limitation's failure assertions.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signature {

@@ -1,4 +1,4 @@
-//! What has to stand to be looked at: the names of fixtures, and where each stands.
+//! What has to stand to be observed: the names of fixtures, and where each stands.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum FixtureName {
     SlowStarter,
     /// A Deployment on Nano Server.
     NanoServer,
-    /// A container of the win-webserver's image on each node of a pool that is looked from.
+    /// A container of the win-webserver's image on each node of a pool that is observed from.
     NodeSample,
     /// A server in a pod on Linux.
     LinuxServer,
@@ -34,13 +34,13 @@ pub enum FixtureName {
     WindowsPodProber,
     LinuxNodeProber,
     WindowsNodeProber,
-    /// A prober in a pod on one node of a Windows pool; there is one on each that is looked from.
+    /// A prober in a pod on one node of a Windows pool; there is one on each that is observed from.
     Ring,
-    /// A prober in a pod on one Linux node; there is one on each that is looked from.
+    /// A prober in a pod on one Linux node; there is one on each that is observed from.
     EachLinuxPod,
-    /// A prober that is one Linux node, of each that is looked from.
+    /// A prober that is one Linux node, of each that is observed from.
     EachLinuxNode,
-    /// A prober that is one node of a Windows pool, of each that is looked from.
+    /// A prober that is one node of a Windows pool, of each that is observed from.
     EachWindowsNode,
     /// A Service that stands for the name of win-webserver's.
     Alias,
@@ -122,22 +122,22 @@ impl FixtureName {
         )
     }
 
-    /// Whether it has a pod on each node of its pool that is looked from.
+    /// Whether it has a pod on each node of its pool that is observed from.
     pub fn is_on_each_node(self) -> bool {
         self == Self::NodeSample
     }
 
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
-        self.spec().0 == Stands::PerPool
+        self.spec().0 == FixtureScope::PerPool
     }
 
-    /// The fixture of this name that a look at a Windows pool is about.
+    /// The fixture of this name that an assertion about a Windows pool is about.
     pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
         let pool = match self.spec().0 {
-            Stands::PerPool => pool.cloned(),
-            Stands::OnLinux => Some(PoolName::linux()),
-            Stands::Apart => None,
+            FixtureScope::PerPool => pool.cloned(),
+            FixtureScope::OnLinux => Some(PoolName::linux()),
+            FixtureScope::ClusterWide => None,
         };
         FixtureKey {
             name: self,
@@ -152,39 +152,41 @@ impl FixtureName {
     }
 
     /// Where it stands and what its pods run.
-    fn spec(self) -> (Stands, Option<Image>) {
+    fn spec(self) -> (FixtureScope, Option<Image>) {
         match self {
-            Self::Namespaces | Self::UnboundPods => (Stands::Apart, None),
-            Self::Alias | Self::LoadBalancer => (Stands::PerPool, None),
+            Self::Namespaces | Self::UnboundPods => (FixtureScope::ClusterWide, None),
+            Self::Alias | Self::LoadBalancer => (FixtureScope::PerPool, None),
             Self::LinuxServer
             | Self::LinuxPodProber
             | Self::LinuxNodeProber
             | Self::EachLinuxPod
-            | Self::EachLinuxNode => (Stands::OnLinux, Some(Image::AgnhostLinux)),
+            | Self::EachLinuxNode => (FixtureScope::OnLinux, Some(Image::AgnhostLinux)),
             Self::WinWebserver | Self::SlowStarter | Self::NodeSample => {
-                (Stands::PerPool, Some(Image::ServerCore))
+                (FixtureScope::PerPool, Some(Image::ServerCore))
             }
-            Self::Iis => (Stands::PerPool, Some(Image::Iis)),
-            Self::NanoServer => (Stands::PerPool, Some(Image::NanoServer)),
+            Self::Iis => (FixtureScope::PerPool, Some(Image::Iis)),
+            Self::NanoServer => (FixtureScope::PerPool, Some(Image::NanoServer)),
             Self::WindowsNodeProber | Self::EachWindowsNode => {
-                (Stands::PerPool, Some(Image::HostProcess))
+                (FixtureScope::PerPool, Some(Image::HostProcess))
             }
-            Self::WindowsPodProber | Self::Ring => (Stands::PerPool, Some(Image::WindowsProber)),
-            Self::Sched(own) if own.starts() => (Stands::PerPool, Some(Image::ServerCore)),
+            Self::WindowsPodProber | Self::Ring => {
+                (FixtureScope::PerPool, Some(Image::WindowsProber))
+            }
+            Self::Sched(own) if own.starts() => (FixtureScope::PerPool, Some(Image::ServerCore)),
             Self::Churn | Self::PolicyDenied | Self::PolicyAllowed | Self::Sched(_) => {
-                (Stands::PerPool, Some(Image::AgnhostWindows))
+                (FixtureScope::PerPool, Some(Image::AgnhostWindows))
             }
         }
     }
 }
 
-/// Where a fixture stands.
+/// Where a fixture is ready.
 #[derive(Eq, PartialEq)]
-enum Stands {
+enum FixtureScope {
     PerPool,
     OnLinux,
     /// In no pool.
-    Apart,
+    ClusterWide,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -230,12 +232,12 @@ impl FixtureKey {
     }
 }
 
-/// What must have happened to a fixture before a look.
+/// What must have happened to a fixture before an assertion.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
     /// It stands.
-    Stands,
-    /// It stands or has failed: the look is at that very question.
+    Ready,
+    /// It stands or has failed: the assertion is at that very question.
     Settled,
 }
 
@@ -300,7 +302,7 @@ impl SchedFixture {
         }
     }
 
-    /// Whether its pods are looked at for whether they start, not for their place alone.
+    /// Whether its pods are observed for whether they start, not for their place alone.
     pub fn starts(self) -> bool {
         match self {
             Self::Unselected | Self::Builds | Self::Mixed => true,

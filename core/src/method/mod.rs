@@ -1,4 +1,4 @@
-//! Ways of looking: what to ask, how to read what came back, how it compares.
+//! Ways of observing: what to ask, how to read what came back, how it compares.
 //!
 //! One file per way, sans I/O: [`Way::request`] says what a transport should do, [`Way::read`]
 //! makes an observation of the reply or says why it cannot, [`Way::compare`] holds it against the
@@ -9,6 +9,7 @@ mod compare;
 pub mod curl;
 mod denied;
 mod disruption;
+mod error;
 mod exchange;
 pub mod fact;
 mod failure;
@@ -21,7 +22,6 @@ mod placement;
 mod preemption;
 mod reach;
 mod state;
-mod trouble;
 mod udp;
 mod vantage;
 
@@ -32,6 +32,7 @@ pub use admission::{
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};
 pub use disruption::is_disrupted;
+pub use error::{ErrorKind, ObservationError};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
     Reply, Request, Verb,
@@ -44,7 +45,7 @@ pub use http::{
 };
 pub use path::ApiPath;
 pub use ping::{Ping, PingQuery};
-pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};
+pub use place::{Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Served};
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
     PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
@@ -54,33 +55,32 @@ pub use reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget};
 pub use state::{
     ObservedEndpoint, ObservedPod, State, StateExpectation, StateObservation, StateQuery,
 };
-pub use trouble::{Trouble, TroubleKind};
 pub use udp::{Udp, UdpQuery};
 pub use vantage::{SourceKind, VantageKey};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A way of looking, without I/O.
+/// A test method, without I/O.
 pub trait Method {
     type Query;
     type Expectation;
     type Observation: Serialize + DeserializeOwned;
 
     /// What a transport should do, with targets bound to what stands.
-    fn request(query: &Self::Query, at: &Bound<'_>) -> Result<Request, Trouble>;
-    /// The observation in a reply; unrecognised output is trouble, never a default.
+    fn request(query: &Self::Query, at: &Bound<'_>) -> Result<Request, ObservationError>;
+    /// The observation in a reply; unrecognised output is an error, never a default.
     fn read(
         query: &Self::Query,
         at: &Bound<'_>,
         reply: &Reply,
-    ) -> Result<Self::Observation, Trouble>;
-    /// The observation held against the expectation; trouble where it depends on something that
+    ) -> Result<Self::Observation, ObservationError>;
+    /// The observation held against the expectation; error where it depends on something that
     /// was not told.
     fn compare(
         expectation: &Self::Expectation,
         seen: &Self::Observation,
-    ) -> Result<Comparison, Trouble>;
+    ) -> Result<Comparison, ObservationError>;
     /// What is put on record of an observation, once it was compared: bounded, whatever others said.
     fn kept(seen: Self::Observation) -> Self::Observation {
         seen
@@ -108,13 +108,13 @@ where
 }
 
 impl<W: Method> Assertion<W> {
-    fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, Trouble> {
+    fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
         let seen = W::read(&self.query, at, reply)?;
         // Of all that was said: what is cut off may be the very marker
         let comparison = W::compare(&self.expectation, &seen)?;
         let observation = serde_json::to_value(W::kept(seen)).map_err(|error| {
-            Trouble::new(
-                TroubleKind::UnrecognisedOutput,
+            ObservationError::new(
+                ErrorKind::UnrecognisedOutput,
                 format!("cannot be recorded: {error}"),
             )
         })?;
@@ -133,14 +133,14 @@ pub struct Evaluated {
     pub comparison: Comparison,
 }
 
-/// What holds of a look by its way; of most ways nothing of it does.
+/// What holds of an assertion by its way; of most ways nothing of it does.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a question of its own"
 )]
 pub struct Traits {
-    /// Whether it looks from a vantage, so that a [`SourceKind`] is needed. What is expected of it may then
+    /// Whether it observes from a vantage point, so that a [`SourceKind`] is needed. What is expected of it may then
     /// be seen without what was made for it: a time-out of what is gone, or the page of whoever has its
     /// address now.
     pub needs_source: bool,
@@ -154,9 +154,9 @@ pub struct Traits {
     pub tells_who_answers: bool,
     /// Whether it holds where nobody answers.
     pub expects_no_answer: bool,
-    /// What outside the cluster it looks at.
+    /// What outside the cluster it observes.
     pub(crate) outside: Option<Target>,
-    /// Whether what it looks at has addresses of each of the cluster's families.
+    /// Whether what it observes has addresses of each of the cluster's families.
     pub(crate) has_families: bool,
 }
 
@@ -167,9 +167,9 @@ pub enum Test {
     Admission(Assertion<Admission>),
     /// What the cluster says of itself.
     Fact(Assertion<Fact>),
-    /// An HTTP request from a vantage.
+    /// An HTTP request from a vantage point.
     Http(Assertion<Http>),
-    /// A ping from a vantage.
+    /// A ping from a vantage point.
     Ping(Assertion<Ping>),
     /// Where a pod is put, and whether it starts there.
     Placement(Assertion<Placement>),
@@ -177,7 +177,7 @@ pub enum Test {
     Preemption(Assertion<Preemption>),
     /// The state of objects.
     State(Assertion<State>),
-    /// A datagram from a vantage.
+    /// A datagram from a vantage point.
     Udp(Assertion<Udp>),
 }
 
@@ -195,7 +195,7 @@ impl Test {
     ];
 
     /// What a transport should do.
-    pub fn request(&self, at: &Bound<'_>) -> Result<Request, Trouble> {
+    pub fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError> {
         match self {
             Self::Admission(assertion) => Admission::request(&assertion.query, at),
             Self::Fact(assertion) => Fact::request(&assertion.query, at),
@@ -209,7 +209,7 @@ impl Test {
     }
 
     /// The observation in a reply and how it compares.
-    pub fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, Trouble> {
+    pub fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
         match self {
             Self::Admission(assertion) => assertion.take(at, reply),
             Self::Fact(assertion) => assertion.take(at, reply),
@@ -222,38 +222,38 @@ impl Test {
         }
     }
 
-    /// What must have happened to which fixtures before the look.
+    /// What must have happened to which fixtures before the assertion.
     pub fn needs(&self) -> Vec<(FixtureName, Need)> {
-        let namespaces = (FixtureName::Namespaces, Need::Stands);
+        let namespaces = (FixtureName::Namespaces, Need::Ready);
         match self {
             Self::Admission(assertion) if assertion.query.needs_pod() => {
-                vec![namespaces, (FixtureName::UnboundPods, Need::Stands)]
+                vec![namespaces, (FixtureName::UnboundPods, Need::Ready)]
             }
             Self::Admission(_) => vec![namespaces],
             Self::Fact(_) => Vec::new(),
             Self::Http(assertion) => {
                 let beside = assertion.query.target.needs().iter().copied();
                 let needs = assertion.query.of.into_iter().chain(beside);
-                needs.map(|name| (name, Need::Stands)).collect()
+                needs.map(|name| (name, Need::Ready)).collect()
             }
             Self::Ping(assertion) => {
                 let needs = assertion.query.of.into_iter();
-                needs.map(|name| (name, Need::Stands)).collect()
+                needs.map(|name| (name, Need::Ready)).collect()
             }
-            Self::Udp(assertion) => vec![(assertion.query.of, Need::Stands)],
+            Self::Udp(assertion) => vec![(assertion.query.of, Need::Ready)],
             Self::Placement(assertion) => {
                 let fixture = FixtureName::Sched(assertion.query.pod.fixture());
-                vec![namespaces, (fixture, Need::Stands)]
+                vec![namespaces, (fixture, Need::Ready)]
             }
             Self::Preemption(_) => {
                 let fixture = FixtureName::Sched(SchedFixture::Preemption);
-                vec![namespaces, (fixture, Need::Stands)]
+                vec![namespaces, (fixture, Need::Ready)]
             }
             Self::State(assertion) => vec![namespaces, (assertion.query.fixture(), Need::Settled)],
         }
     }
 
-    /// The same where so many nodes of a pool are looked from.
+    /// The same where so many nodes of a pool are observed from.
     #[must_use]
     pub fn on_nodes(mut self, nodes: u16) -> Self {
         if let Self::State(assertion) = &mut self
@@ -315,7 +315,7 @@ impl Test {
         }
     }
 
-    /// The fixture whose Service is looked at from this kind of source.
+    /// The fixture whose Service is observed from this kind of source.
     pub(crate) fn service_of(&self, source: SourceKind) -> Option<FixtureName> {
         let Self::Http(assertion) = self else {
             return None;
@@ -332,7 +332,7 @@ impl Test {
         matches!(self, Self::Http(assertion) if assertion.query.target == Target::EveryPodBehindServiceIp)
     }
 
-    /// The same look, expecting the failure a known limitation shows; `None` where this way has
+    /// The same assertion, expecting the failure a known limitation shows; `None` where this way has
     /// no such signature.
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
         let mut test = self.clone();

@@ -1,4 +1,4 @@
-//! What stands to be looked at, and where a look is bound to.
+//! What stands to be observed, and where an assertion is bound to.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{ErrorKind, ObservationError};
 use super::fixture::{FixtureKey, FixtureName};
-use super::trouble::{Trouble, TroubleKind};
 use super::vantage::VantageKey;
 use crate::config::Outside;
 use crate::facts::{Facts, IpFamily, NodeFact, NodeOrdinal, Pool, PoolName, WindowsBuild};
@@ -15,7 +15,7 @@ use crate::facts::{Facts, IpFamily, NodeFact, NodeOrdinal, Pool, PoolName, Windo
 /// A fixture that stands. Records before schema 3 hold the Service's address alone.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct StandingFixture {
+pub struct ReadyFixture {
     /// Its Service's virtual address and port in the cluster's first family, where it has one.
     pub service: Option<(IpAddr, u16)>,
     /// That Service's name.
@@ -28,7 +28,7 @@ pub struct StandingFixture {
     /// The port its pods serve UDP on.
     pub udp: Option<u16>,
     /// Its pods, by name.
-    pub pods: Vec<StandingPod>,
+    pub pods: Vec<ReadyPod>,
     /// The cluster's DNS suffix, as a prober was given it.
     pub domain: Option<String>,
     /// Where a load balancer answers for its Service.
@@ -39,12 +39,15 @@ pub struct StandingFixture {
     /// Why its Services could not be made in the second family; what stands in the first stands
     /// nevertheless.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub second_broken: Option<Trouble>,
+    pub second_broken: Option<ObservationError>,
 }
 
-impl StandingFixture {
+impl ReadyFixture {
     /// How it is served in a family; the cluster's first where none is named.
-    pub(in crate::method) fn served(&self, family: Option<IpFamily>) -> Result<Served, Trouble> {
+    pub(in crate::method) fn served(
+        &self,
+        family: Option<IpFamily>,
+    ) -> Result<Served, ObservationError> {
         let Some(family) = family else {
             return Ok(Served {
                 service: self.service,
@@ -58,7 +61,7 @@ impl StandingFixture {
             (Some(second), None) => Ok(second.clone()),
             (None, None) => {
                 let detail = format!("nobody has asked for Services in {family}");
-                Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+                Err(ObservationError::new(ErrorKind::FixtureFailed, detail))
             }
         }
     }
@@ -103,7 +106,7 @@ impl Balancer {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct StandingPod {
+pub struct ReadyPod {
     pub name: String,
     pub uid: String,
     pub node: String,
@@ -116,7 +119,7 @@ pub struct StandingPod {
 
 /// A node that pods may be placed on.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct StandingNode {
+pub struct PoolNode {
     pub name: String,
     pub pool: PoolName,
     pub kubelet: Option<u16>,
@@ -126,7 +129,7 @@ pub struct StandingNode {
 
 /// What stands of a run, for binding targets.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct ReadyFixtures {
     /// The run's id.
     pub run: String,
     /// The namespace of samples and pod probers, at `PodSecurity` level baseline.
@@ -134,15 +137,15 @@ pub struct Standing {
     /// The namespace of probers on nodes' networks and of dry runs, at level privileged.
     pub host_namespace: String,
     /// The cluster's usable nodes.
-    pub nodes: Vec<StandingNode>,
+    pub nodes: Vec<PoolNode>,
     /// All of its nodes, as the facts have them.
     pub node_facts: Arc<Vec<NodeFact>>,
     /// What lies outside the cluster.
     pub outside: Arc<Outside>,
-    pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
+    pub fixtures: BTreeMap<FixtureKey, ReadyFixture>,
 }
 
-impl Standing {
+impl ReadyFixtures {
     /// A run of which nothing stands yet.
     pub fn new(
         run: &str,
@@ -158,7 +161,7 @@ impl Standing {
                 let own = own.next().map(|node| &node.details);
                 let addresses = own.into_iter().flat_map(|details| &details.addresses);
                 let internal = addresses.filter(|(kind, _)| kind == "InternalIP");
-                StandingNode {
+                PoolNode {
                     addresses: internal.filter_map(|(_, at)| at.parse().ok()).collect(),
                     kubelet: own.and_then(|details| details.kubelet_port),
                     pool: pool.clone(),
@@ -208,7 +211,7 @@ impl Standing {
     /// Why a pod with a network of its own should have an address of this family: pods get one of each
     /// family that their node has a range of (Kubernetes, IPv4/IPv6 dual-stack), or others of its pool
     /// have one. Before Windows Server 2022 HNS gives none (hcsshim, `hcn/hcnglobals.go`).
-    fn due(&self, pod: &StandingPod, family: IpFamily) -> Option<String> {
+    fn due(&self, pod: &ReadyPod, family: IpFamily) -> Option<String> {
         let node = self.node_facts.iter().find(|node| node.name == pod.node);
         let build = node.and_then(|node| node.build);
         if family == IpFamily::Ipv6 && build.is_some_and(|build| build < WindowsBuild::SERVER_2022)
@@ -237,7 +240,7 @@ impl Standing {
         let fixtures = self.fixtures.iter();
         let own = fixtures.filter(|(key, _)| !key.name.is_on_node());
         let mut others = own.flat_map(|(_, fixture)| &fixture.pods);
-        let has = |other: &&StandingPod| {
+        let has = |other: &&ReadyPod| {
             let mut addresses = other.addresses.iter();
             beside(&other.node) && addresses.any(|address| IpFamily::of(*address) == family)
         };
@@ -246,29 +249,29 @@ impl Standing {
     }
 }
 
-/// Why nobody is asked of a fixture whose only pod is the one that looks.
+/// Why nobody is asked of a fixture whose only pod is the one that observes.
 pub(in crate::method) fn assertions_alone(of: FixtureName) -> String {
     let of = of.as_str();
     format!("it looks from the only pod of {of}, which does not look at itself")
 }
 
-/// Where a look is bound to: what stands, and the check's pool.
+/// Where an assertion is bound to: what stands, and the check's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
-    pub standing: &'a Standing,
-    /// Where it looks from, when from somewhere.
+    pub ready: &'a ReadyFixtures,
+    /// Where it observes from, when from somewhere.
     pub from: Option<&'a VantageKey>,
     /// The pool of the check's point.
     pub pool: Option<&'a PoolName>,
-    /// The pool whose fixture is looked at, where that is another axis of the point.
+    /// The pool whose fixture is observed, where that is another axis of the point.
     pub to: Option<&'a PoolName>,
-    /// The node whose prober is looked at, where each is.
+    /// The node whose prober is observed, where each is.
     pub node: Option<NodeOrdinal>,
     /// That pool's build.
     pub build: Option<WindowsBuild>,
     /// The image the pool's sample should run.
     pub image: Option<&'a str>,
-    /// The family that is looked at; the cluster's first where none is named.
+    /// The family that is observed; the cluster's first where none is named.
     pub family: Option<IpFamily>,
     /// Whether what is asked as often as it takes to meet every pod is asked once: whether anybody
     /// answers is all that it tells then.
@@ -277,9 +280,9 @@ pub struct Bound<'a> {
 
 impl<'a> Bound<'a> {
     /// Bound to what stands, and to nothing else.
-    pub fn of(standing: &'a Standing) -> Self {
+    pub fn of(ready: &'a ReadyFixtures) -> Self {
         Self {
-            standing,
+            ready,
             from: None,
             pool: None,
             to: None,
@@ -291,7 +294,7 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// Of somebody's addresses that of the family that is looked at.
+    /// Of somebody's addresses that of the family that is observed.
     pub(in crate::method) fn of_family(&self, addresses: &[IpAddr]) -> Option<IpAddr> {
         let mut addresses = addresses.iter().copied();
         match self.family {
@@ -300,32 +303,32 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// Why there is nothing to ask over the family that is looked at: the pod that looks has no
-    /// address of it, or none of those that are looked at has one. Trouble where they should have:
-    /// what is asked was not looked at, and no claim is refuted by that.
+    /// Why there is nothing to ask over the family that is observed: the pod that observes has no
+    /// address of it, or none of those that are observed has one. Error where they should have:
+    /// what is asked was not observed, and no claim is refuted by that.
     pub(in crate::method) fn without_family(
         &self,
         of: Option<FixtureName>,
-    ) -> Result<Option<String>, Trouble> {
+    ) -> Result<Option<String>, ObservationError> {
         let Some(family) = self.family else {
             return Ok(None);
         };
-        let lacks = |pod: &StandingPod| self.of_family(&pod.addresses).is_none();
+        let lacks = |pod: &ReadyPod| self.of_family(&pod.addresses).is_none();
         // Pods on their nodes' networks have what the nodes have
-        let told = |lack: String, with_networks: &[StandingPod]| {
-            let due = |pod| self.standing.due(pod, family);
+        let told = |lack: String, with_networks: &[ReadyPod]| {
+            let due = |pod| self.ready.due(pod, family);
             match with_networks.iter().find_map(due) {
                 None => Ok(Some(lack)),
                 Some(why) => {
                     let detail = format!("{lack}, though {why}");
-                    Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+                    Err(ObservationError::new(ErrorKind::FixtureFailed, detail))
                 }
             }
         };
         if let Ok(here) = self.vantage()
             && lacks(here)
         {
-            let StandingPod { name, node, .. } = here;
+            let ReadyPod { name, node, .. } = here;
             let lack = format!("pod {name} on {node}, which looks, has no {family} address");
             return match self.from {
                 Some(from) if !from.kind.is_pod() => told(lack, &[]),
@@ -347,13 +350,13 @@ impl<'a> Bound<'a> {
         }
     }
 
-    pub fn fixture(&self, name: FixtureName) -> Result<&'a StandingFixture, Trouble> {
+    pub fn fixture(&self, name: FixtureName) -> Result<&'a ReadyFixture, ObservationError> {
         self.standing(&name.at(self.to.or(self.pool)).on(self.node))
     }
 
-    /// The prober that is looked from.
-    pub fn prober(&self) -> Result<&'a StandingFixture, Trouble> {
-        let nowhere = |detail: &str| Trouble::new(TroubleKind::FixtureFailed, detail);
+    /// The prober that is observed from.
+    pub fn prober(&self) -> Result<&'a ReadyFixture, ObservationError> {
+        let nowhere = |detail: &str| ObservationError::new(ErrorKind::FixtureFailed, detail);
         let from = self
             .from
             .ok_or_else(|| nowhere("the look is from nowhere"))?;
@@ -363,25 +366,25 @@ impl<'a> Bound<'a> {
         self.standing(&prober)
     }
 
-    /// The pod that is looked from.
-    pub fn vantage(&self) -> Result<&'a StandingPod, Trouble> {
+    /// The pod that is observed from.
+    pub fn vantage(&self) -> Result<&'a ReadyPod, ObservationError> {
         let pods = &self.prober()?.pods;
         pods.first()
-            .ok_or_else(|| Trouble::new(TroubleKind::FixtureFailed, "the prober has no pod"))
+            .ok_or_else(|| ObservationError::new(ErrorKind::FixtureFailed, "the prober has no pod"))
     }
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.
-    pub fn domain(&self) -> Result<&'a str, Trouble> {
+    pub fn domain(&self) -> Result<&'a str, ObservationError> {
         let prober = self.standing(&FixtureName::LinuxPodProber.at(None))?;
         prober.domain.as_deref().ok_or_else(|| {
             let detail = "the cluster's DNS suffix: the prober in a Linux pod did not tell it";
-            Trouble::new(TroubleKind::FactUnknown, detail)
+            ObservationError::new(ErrorKind::FactUnknown, detail)
         })
     }
 
-    fn standing(&self, key: &FixtureKey) -> Result<&'a StandingFixture, Trouble> {
-        self.standing.fixtures.get(key).ok_or_else(|| {
-            Trouble::new(TroubleKind::FixtureFailed, format!("{key} does not stand"))
+    fn standing(&self, key: &FixtureKey) -> Result<&'a ReadyFixture, ObservationError> {
+        self.ready.fixtures.get(key).ok_or_else(|| {
+            ObservationError::new(ErrorKind::FixtureFailed, format!("{key} does not stand"))
         })
     }
 }

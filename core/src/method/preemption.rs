@@ -9,9 +9,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::place::Bound;
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Method};
 use crate::text::printable;
 
@@ -50,8 +50,8 @@ impl Method for Preemption {
     type Expectation = PreemptionExpectation;
     type Observation = PreemptionObservation;
 
-    fn request(_: &PreemptionQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let namespace = &at.standing.namespace;
+    fn request(_: &PreemptionQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+        let namespace = &at.ready.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/events");
         Ok(Request::Api(ApiRequest::get(path)))
     }
@@ -60,7 +60,7 @@ impl Method for Preemption {
         _: &PreemptionQuery,
         at: &Bound<'_>,
         reply: &Reply,
-    ) -> Result<PreemptionObservation, Trouble> {
+    ) -> Result<PreemptionObservation, ObservationError> {
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
         let events = reply.items("no answer of the API server to a look at events")?;
@@ -85,16 +85,16 @@ impl Method for Preemption {
     fn compare(
         expectation: &PreemptionExpectation,
         seen: &PreemptionObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         let difference = |seen: &String| Difference {
             expected: expectation.to_string(),
             seen: seen.clone(),
         };
         match (&seen.preempted, &seen.refused) {
-            (Some(words), _) => Ok(Comparison::Holds(difference(words))),
-            (None, Some(words)) => Ok(Comparison::Refuted(difference(words))),
-            (None, None) => Err(Trouble::new(
-                TroubleKind::UnrecognisedOutput,
+            (Some(words), _) => Ok(Comparison::Met(difference(words))),
+            (None, Some(words)) => Ok(Comparison::NotMet(difference(words))),
+            (None, None) => Err(ObservationError::new(
+                ErrorKind::UnrecognisedOutput,
                 "no event of the scheduler says whether it preempts",
             )),
         }
@@ -117,7 +117,7 @@ fn finds_nothing(message: &str) -> bool {
 mod tests {
     use super::*;
     use crate::facts::{PoolName, WindowsBuild};
-    use crate::method::{ApiReply, Standing};
+    use crate::method::{ApiReply, ReadyFixtures};
     use serde_json::json;
 
     // kube-scheduler 1.37.0
@@ -134,11 +134,11 @@ mod tests {
         preemptionPolicy=Never.";
 
     fn compared(events: &[(&str, &str, &str)]) -> &'static str {
-        let standing = Standing::default();
+        let ready = ReadyFixtures::default();
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
         let at = Bound {
             pool: Some(&pool),
-            ..Bound::of(&standing)
+            ..Bound::of(&ready)
         };
         let event = |(pod, reason, message): &(&str, &str, &str)| {
             json!({"reason": reason, "message": message,
@@ -149,10 +149,10 @@ mod tests {
         let reply = Reply::Api(ApiReply { status: 200, body });
         let seen = Preemption::read(&PreemptionQuery, &at, &reply).expect("read");
         match Preemption::compare(&PreemptionExpectation::Preempts, &seen) {
-            Ok(Comparison::Holds(_)) => "holds",
-            Ok(Comparison::Refuted(_)) => "refuted",
+            Ok(Comparison::Met(_)) => "met",
+            Ok(Comparison::NotMet(_)) => "not-met",
             Ok(_) => "else",
-            Err(trouble) => trouble.kind.as_str(),
+            Err(error) => error.kind.as_str(),
         }
     }
 
@@ -165,9 +165,9 @@ mod tests {
         );
         let never = (preemptor, "FailedScheduling", NEVER);
         let done = (victim, "Preempted", PREEMPTED);
-        assert_eq!(compared(&[first, found, done]), "holds");
-        assert_eq!(compared(&[first, never]), "refuted");
-        assert_eq!(compared(&[never, done]), "holds");
+        assert_eq!(compared(&[first, found, done]), "met");
+        assert_eq!(compared(&[first, never]), "not-met");
+        assert_eq!(compared(&[never, done]), "met");
         // Said of another pool's, or that it waits for the pod it goes beside
         let other = ("victim-windows-2019", "Preempted", PREEMPTED);
         for untold in [

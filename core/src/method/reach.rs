@@ -63,19 +63,19 @@ pub enum ReachAnswer {
 /// All targets together.
 pub(super) fn compare(expectation: &ReachExpectation, seen: &ReachObservation) -> Comparison {
     if let Some(absent) = &seen.absent {
-        return Comparison::Inapplicable(absent.clone());
+        return Comparison::NotApplicable(absent.clone());
     }
     let of = |target: &ReachedTarget| match (expectation, &target.answer) {
-        (ReachExpectation::Answers, ReachAnswer::Answered(_)) => Each::Holds,
+        (ReachExpectation::Answers, ReachAnswer::Answered(_)) => Each::Met,
         (ReachExpectation::Answers, ReachAnswer::Failed { class, .. }) => match class {
-            FailureClass::WrongAnswer => Each::Otherwise,
-            _ => Each::Refuted,
+            FailureClass::WrongAnswer => Each::Unexpected,
+            _ => Each::NotMet,
         },
-        (ReachExpectation::Fails(_), ReachAnswer::Answered(_)) => Each::Refuted,
+        (ReachExpectation::Fails(_), ReachAnswer::Answered(_)) => Each::NotMet,
         (ReachExpectation::Fails(classes), ReachAnswer::Failed { class, .. }) => {
             match classes.contains(class) {
-                true => Each::Holds,
-                false => Each::Otherwise,
+                true => Each::Met,
+                false => Each::Unexpected,
             }
         }
     };
@@ -102,7 +102,7 @@ fn told(seen: &ReachObservation, each: &[Each]) -> String {
         format!("{}: {said}", printable(&one.target))
     };
     let amiss = seen.targets.iter().zip(each);
-    let amiss = amiss.filter(|(_, one)| **one != Each::Holds);
+    let amiss = amiss.filter(|(_, one)| **one != Each::Met);
     let amiss: Vec<_> = amiss.map(|(target, _)| line(target)).collect();
     match (seen.targets.as_slice(), amiss.len()) {
         ([target], _) => line(target),
@@ -145,20 +145,20 @@ mod tests {
         let answers = &ReachExpectation::Answers;
         let fails = &ReachExpectation::Fails([Timeout].into());
         for (expectation, given, word) in [
-            (answers, &[None, None][..], "holds"),
-            (answers, &[None, Some(Timeout)], "refuted"),
-            (answers, &[Some(WrongAnswer), Some(Timeout)], "refuted"),
-            (answers, &[None, Some(WrongAnswer)], "otherwise"),
-            (fails, &[Some(Timeout), Some(Timeout)], "holds"),
-            (fails, &[None, None], "refuted"),
-            (fails, &[None, Some(Timeout)], "otherwise"),
-            (fails, &[Some(NoRoute)], "otherwise"),
+            (answers, &[None, None][..], "met"),
+            (answers, &[None, Some(Timeout)], "not-met"),
+            (answers, &[Some(WrongAnswer), Some(Timeout)], "not-met"),
+            (answers, &[None, Some(WrongAnswer)], "unexpected"),
+            (fails, &[Some(Timeout), Some(Timeout)], "met"),
+            (fails, &[None, None], "not-met"),
+            (fails, &[None, Some(Timeout)], "unexpected"),
+            (fails, &[Some(NoRoute)], "unexpected"),
         ] {
             let word_of = match compare(expectation, &seen(given)) {
-                Comparison::Holds(_) => "holds",
-                Comparison::Refuted(_) => "refuted",
-                Comparison::Otherwise(_) => "otherwise",
-                Comparison::Inapplicable(_) => "inapplicable",
+                Comparison::Met(_) => "met",
+                Comparison::NotMet(_) => "not-met",
+                Comparison::Unexpected(_) => "unexpected",
+                Comparison::NotApplicable(_) => "not-applicable",
             };
             assert_eq!(word_of, word, "{expectation}: {given:?}");
         }
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn many_are_told_of_in_few_words() {
         let given = vec![Some(FailureClass::Timeout); 6];
-        let Comparison::Refuted(difference) = compare(&ReachExpectation::Answers, &seen(&given))
+        let Comparison::NotMet(difference) = compare(&ReachExpectation::Answers, &seen(&given))
         else {
-            panic!("refuted")
+            panic!("not-met")
         };
         assert_eq!(difference.expected, "an answer from each of 6");
         assert!(
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn as_many_as_are_named_leave_none_out() {
         let given = vec![Some(FailureClass::Timeout); NAMED];
-        let Comparison::Refuted(difference) = compare(&ReachExpectation::Answers, &seen(&given))
+        let Comparison::NotMet(difference) = compare(&ReachExpectation::Answers, &seen(&given))
         else {
-            panic!("refuted")
+            panic!("not-met")
         };
         assert!(!difference.seen.contains("more"), "{}", difference.seen);
     }

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::disruption::{disrupted, is_disrupted, lost, lost_container};
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::fixture::{FixtureKey, FixtureName};
 use super::place::{Balancer, Bound};
 use super::placement::{NO_IMAGE, PREPARING};
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Method};
 use crate::text::{counted, printable};
 
@@ -38,7 +38,7 @@ impl StateQuery {
 pub enum StateExpectation {
     /// So many pods are Ready, on nodes of the pool, with the image of its build.
     Ready { pods: u16 },
-    /// The same of one on each node that is looked from; how many these are the plan says.
+    /// The same of one on each node that is observed from; how many these are the plan says.
     ReadyOnEachNode,
     /// The same, and none of their containers was ever started again.
     Steady { pods: u16 },
@@ -135,11 +135,11 @@ impl Method for State {
     type Expectation = StateExpectation;
     type Observation = StateObservation;
 
-    fn request(query: &StateQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let namespace = &at.standing.namespace;
+    fn request(query: &StateQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+        let namespace = &at.ready.namespace;
         let of_fixture = |plural: &str, fixture: &FixtureName| {
             let pool = at.pool.map_or("", |pool| pool.as_str());
-            let run = &at.standing.run;
+            let run = &at.ready.run;
             format!(
                 "/api/v1/namespaces/{namespace}/{plural}?labelSelector=winconform%2Frun%3D{run}\
                  %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
@@ -169,7 +169,7 @@ impl Method for State {
         query: &StateQuery,
         at: &Bound<'_>,
         reply: &Reply,
-    ) -> Result<StateObservation, Trouble> {
+    ) -> Result<StateObservation, ObservationError> {
         let items = reply.items("an HTTP answer to a state look")?;
         let fixture = match query {
             StateQuery::Pods(fixture) => fixture,
@@ -180,7 +180,7 @@ impl Method for State {
             StateQuery::Balancer(fixture) => {
                 let service = items.first().ok_or_else(|| {
                     let detail = format!("{} has no Service: nothing to look at", fixture.as_str());
-                    Trouble::new(TroubleKind::NotApplied, detail)
+                    ObservationError::new(ErrorKind::NotApplied, detail)
                 })?;
                 return Ok(StateObservation::Balancer(Balancer::of(service)));
             }
@@ -198,11 +198,11 @@ impl Method for State {
         }
         if pods.is_empty() {
             let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
-            return Err(Trouble::new(TroubleKind::NotApplied, detail));
+            return Err(ObservationError::new(ErrorKind::NotApplied, detail));
         }
         // One that crashed says enough, however its siblings are
         match pods.iter().find_map(not_begun) {
-            Some(trouble) if !pods.iter().any(has_crashed) => Err(trouble),
+            Some(error) if !pods.iter().any(has_crashed) => Err(error),
             _ => Ok(StateObservation::Pods(pods)),
         }
     }
@@ -210,7 +210,7 @@ impl Method for State {
     fn compare(
         expectation: &StateExpectation,
         seen: &StateObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         match (expectation, seen) {
             (StateExpectation::Endpoints { .. }, StateObservation::Endpoints(seen)) => {
                 Ok(compare_endpoints(*expectation, seen))
@@ -232,25 +232,25 @@ impl Method for State {
                 | StateObservation::Balancer(_),
             ) => {
                 let detail = "what was seen is not what the expectation is about";
-                Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+                Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
             }
         }
     }
 }
 
 /// What keeps a pod from telling anything of its workload: it has not begun, or is made to end.
-fn not_begun(pod: &ObservedPod) -> Option<Trouble> {
+fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
     if pod.deleted {
         let detail = format!("{}: somebody is deleting it", pod.name);
-        return Some(Trouble::new(TroubleKind::NotApplied, detail));
+        return Some(ObservationError::new(ErrorKind::NotApplied, detail));
     }
     let waiting = pod.waiting.as_deref()?;
     let kind = match waiting {
-        _ if NO_IMAGE.contains(&waiting) => TroubleKind::ImagePull,
-        _ if PREPARING.contains(&waiting) => TroubleKind::NotApplied,
+        _ if NO_IMAGE.contains(&waiting) => ErrorKind::ImagePull,
+        _ if PREPARING.contains(&waiting) => ErrorKind::NotApplied,
         _ => return None,
     };
-    (!pod.ready).then(|| Trouble::new(kind, format!("{}: {waiting}", pod.name)))
+    (!pod.ready).then(|| ObservationError::new(kind, format!("{}: {waiting}", pod.name)))
 }
 
 /// Whether a pod's container began and ended, and is not up again.
@@ -262,7 +262,7 @@ fn has_crashed(pod: &ObservedPod) -> bool {
 fn compare_ready(
     expectation: StateExpectation,
     pods: &[ObservedPod],
-) -> Result<Comparison, Trouble> {
+) -> Result<Comparison, ObservationError> {
     let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
     let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
     for pod in pods.iter().filter(|pod| !pod.ready) {
@@ -293,11 +293,11 @@ fn compare_ready(
     };
     Ok(
         if ready.len() < usize::from(expectation.pods()) || restarted().next().is_some() {
-            Comparison::Refuted(difference)
+            Comparison::NotMet(difference)
         } else if ready.iter().any(|pod| !pod.image_of_build) {
-            Comparison::Otherwise(difference)
+            Comparison::Unexpected(difference)
         } else {
-            Comparison::Holds(difference)
+            Comparison::Met(difference)
         },
     )
 }
@@ -318,8 +318,8 @@ fn compare_listed(expectation: StateExpectation, pods: &[ObservedPod]) -> Compar
         seen: shown.collect::<Vec<_>>().join("; "),
     };
     match pods.iter().filter(|pod| is_listed(pod)).count() >= usize::from(expectation.pods()) {
-        true => Comparison::Holds(difference),
-        false => Comparison::Refuted(difference),
+        true => Comparison::Met(difference),
+        false => Comparison::NotMet(difference),
     }
 }
 
@@ -349,9 +349,9 @@ fn compare_endpoints(expectation: StateExpectation, endpoints: &[ObservedEndpoin
         seen,
     };
     match pods.len().cmp(&usize::from(expectation.pods())) {
-        Ordering::Less => Comparison::Refuted(difference),
-        Ordering::Equal => Comparison::Holds(difference),
-        Ordering::Greater => Comparison::Otherwise(difference),
+        Ordering::Less => Comparison::NotMet(difference),
+        Ordering::Equal => Comparison::Met(difference),
+        Ordering::Greater => Comparison::Unexpected(difference),
     }
 }
 
@@ -361,8 +361,8 @@ fn compare_balancer(expectation: StateExpectation, seen: Option<&Balancer>) -> C
         seen,
     };
     match seen {
-        Some(balancer) => Comparison::Holds(difference(printable(&balancer.at))),
-        None => Comparison::Refuted(difference("none: the Service is pending".to_owned())),
+        Some(balancer) => Comparison::Met(difference(printable(&balancer.at))),
+        None => Comparison::NotMet(difference("none: the Service is pending".to_owned())),
     }
 }
 
@@ -370,12 +370,13 @@ fn text(value: &Json) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn name(object: &Json) -> Result<String, Trouble> {
-    text(&object["metadata"]["name"])
-        .ok_or_else(|| Trouble::new(TroubleKind::UnrecognisedOutput, "an object without a name"))
+fn name(object: &Json) -> Result<String, ObservationError> {
+    text(&object["metadata"]["name"]).ok_or_else(|| {
+        ObservationError::new(ErrorKind::UnrecognisedOutput, "an object without a name")
+    })
 }
 
-fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod, Trouble> {
+fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod, ObservationError> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
     let images: Vec<_> = list(&pod["spec"]["containers"])
         .iter()
@@ -439,7 +440,7 @@ fn read_slice(slice: &Json) -> Vec<ObservedEndpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::{ApiReply, Standing};
+    use crate::method::{ApiReply, ReadyFixtures};
     use crate::rows::listed;
     use serde_json::json;
 
@@ -474,22 +475,24 @@ mod tests {
     #[test]
     fn what_is_listed_tells_what_its_row_says() {
         let rows: Vec<Row> = listed(include_str!("state.yaml"));
-        let standing = Standing::default();
+        let ready = ReadyFixtures::default();
         let image = Some("web:2022");
         let at = Bound {
             image,
-            ..Bound::of(&standing)
+            ..Bound::of(&ready)
         };
         for row in rows {
             let (query, expectation) = test(&row.expectation);
             let (status, body) = (200, json!({"items": row.items}));
             let seen = State::read(&query, &at, &Reply::Api(ApiReply { status, body }));
             let told = match seen.and_then(|seen| State::compare(&expectation, &seen)) {
-                Ok(Comparison::Holds(difference)) => format!("holds: {}", difference.seen),
-                Ok(Comparison::Refuted(difference)) => format!("refuted: {}", difference.seen),
-                Ok(Comparison::Otherwise(difference)) => format!("otherwise: {}", difference.seen),
-                Ok(Comparison::Inapplicable(because)) => because,
-                Err(trouble) => format!("trouble: {trouble}"),
+                Ok(Comparison::Met(difference)) => format!("met: {}", difference.seen),
+                Ok(Comparison::NotMet(difference)) => format!("not-met: {}", difference.seen),
+                Ok(Comparison::Unexpected(difference)) => {
+                    format!("unexpected: {}", difference.seen)
+                }
+                Ok(Comparison::NotApplicable(reason)) => reason,
+                Err(error) => format!("error: {error}"),
             };
             assert!(
                 told.starts_with(&row.told),

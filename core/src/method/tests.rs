@@ -14,8 +14,8 @@ fn pool() -> PoolName {
     PoolName::windows(WindowsBuild::SERVER_2022)
 }
 
-fn pod(name: &str, node: &str, address: &str) -> StandingPod {
-    StandingPod {
+fn pod(name: &str, node: &str, address: &str) -> ReadyPod {
+    ReadyPod {
         name: name.to_owned(),
         uid: String::new(),
         node: node.to_owned(),
@@ -29,7 +29,7 @@ fn pod(name: &str, node: &str, address: &str) -> StandingPod {
 #[serde(deny_unknown_fields)]
 #[serde(rename_all = "kebab-case")]
 struct Tables {
-    standing: BTreeMap<FixtureName, StandingFixture>,
+    ready: BTreeMap<FixtureName, ReadyFixture>,
     targets: Vec<TargetRow>,
     absent: Vec<AbsentRow>,
     tests: Vec<TestRow>,
@@ -50,7 +50,7 @@ struct TargetRow {
 struct AbsentRow {
     target: String,
     without: String,
-    because: String,
+    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -71,8 +71,8 @@ fn target(word: &str) -> Target {
 }
 
 /// Two Windows nodes with a pod each, one with nothing of ours but its own prober, and a Linux node.
-fn standing() -> Standing {
-    let node = |name: &str, pool: PoolName, last: u8| StandingNode {
+fn standing() -> ReadyFixtures {
+    let node = |name: &str, pool: PoolName, last: u8| PoolNode {
         name: name.to_owned(),
         pool,
         kubelet: Some(10250),
@@ -88,8 +88,8 @@ fn standing() -> Standing {
         path: "/a".to_owned(),
         says: says.to_owned(),
     };
-    let fixtures = tables().standing.into_iter();
-    Standing {
+    let fixtures = tables().ready.into_iter();
+    ReadyFixtures {
         run: "r1".to_owned(),
         namespace: "ns".to_owned(),
         host_namespace: "ns-host".to_owned(),
@@ -107,13 +107,13 @@ fn standing() -> Standing {
         fixtures: fixtures
             .map(|(name, stands)| (name.at(Some(&pool())), stands))
             .collect(),
-        ..Standing::default()
+        ..ReadyFixtures::default()
     }
 }
 
-/// What `of` makes of a run, looked at from the Windows pod in a family.
+/// What `of` makes of a run, observed from the Windows pod in a family.
 fn bound_in<T>(
-    standing: &Standing,
+    ready: &ReadyFixtures,
     family: Option<IpFamily>,
     of: impl FnOnce(&Bound<'_>) -> T,
 ) -> T {
@@ -127,7 +127,7 @@ fn bound_in<T>(
         from: Some(&from),
         pool: Some(&pool),
         family,
-        ..Bound::of(standing)
+        ..Bound::of(ready)
     })
 }
 
@@ -143,7 +143,7 @@ fn http(of: FixtureName, target: Target) -> HttpQuery {
     }
 }
 
-/// Whom a look at a target asks, requests to the same in a row as one, and how often.
+/// Whom an assertion at a target asks, requests to the same in a row as one, and how often.
 fn asked(target: Target, family: Option<IpFamily>) -> (Vec<String>, usize) {
     let query = http(FixtureName::WinWebserver, target);
     let of = |at: &Bound<'_>| Http::request(&query, at);
@@ -194,11 +194,11 @@ fn the_pod_that_looks_asks_itself_nothing() {
             Some("it looks from the only pod of windows-pod-prober, which does not look at itself")
         );
         // One that has another pod beside it
-        let mut standing = standing();
+        let mut ready = standing();
         let key = FixtureName::WindowsPodProber.at(Some(&pool()));
-        let prober = standing.fixtures.get_mut(&key).expect("it stands");
+        let prober = ready.fixtures.get_mut(&key).expect("it stands");
         prober.pods.push(pod("prober-2", "win-b", "10.0.2.9"));
-        let asked = bound_in(&standing, None, |at| Http::request(&query, at));
+        let asked = bound_in(&ready, None, |at| Http::request(&query, at));
         let Ok(Request::Get(gets)) = asked else {
             panic!("{target:?} is asked for over HTTP")
         };
@@ -249,10 +249,10 @@ fn a_page_that_tells_of_no_pod_is_nobodys() {
     let query = http(FixtureName::Iis, Target::ServiceIp);
     let replies = Reply::Get(vec![answered("it is of web-1, IP 10.0.1.1")]);
     let key = |name: FixtureName| name.at(Some(&pool()));
-    let mut standing = standing();
-    let web = standing.fixtures[&key(FixtureName::WinWebserver)].clone();
-    standing.fixtures.insert(key(FixtureName::Iis), web);
-    let seen = bound_in(&standing, None, |at| Http::read(&query, at, &replies));
+    let mut ready = standing();
+    let web = ready.fixtures[&key(FixtureName::WinWebserver)].clone();
+    ready.fixtures.insert(key(FixtureName::Iis), web);
+    let seen = bound_in(&ready, None, |at| Http::read(&query, at, &replies));
     let first = &seen.expect("read").targets[0];
     assert_eq!((first.by.as_deref(), first.foreign), (None, false));
 }
@@ -272,14 +272,14 @@ fn each_pod_behind_a_service_must_be_met() {
 
 #[test]
 fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
-    let alone = |pod: StandingPod| {
-        let mut standing = standing();
+    let alone = |pod: ReadyPod| {
+        let mut ready = standing();
         let web = FixtureName::WinWebserver.at(Some(&pool()));
-        let web = standing.fixtures.get_mut(&web).expect("it stands");
+        let web = ready.fixtures.get_mut(&web).expect("it stands");
         web.pods = vec![pod];
         let query = http(FixtureName::WinWebserver, Target::PodsOnOtherNodes);
         let none = Reply::Get(Vec::new());
-        let seen = bound_in(&standing, None, |at| Http::read(&query, at, &none));
+        let seen = bound_in(&ready, None, |at| Http::read(&query, at, &none));
         seen.expect("read").absent.expect("nobody is asked")
     };
     let neighbour = alone(pod("web-1", "win-a", "10.0.1.1"));
@@ -294,13 +294,13 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
 
 #[test]
 fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_question() {
-    let mut standing = standing();
+    let mut ready = standing();
     let web = FixtureName::WinWebserver.at(Some(&pool()));
-    let web = standing.fixtures.get_mut(&web).expect("it stands");
+    let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.pods = vec![pod("web-2", "win-b", "10.0.2.1")];
     let query = http(FixtureName::WinWebserver, Target::ServiceIpOnSameNode);
     let none = Reply::Get(Vec::new());
-    bound_in(&standing, None, |at| {
+    bound_in(&ready, None, |at| {
         assert_eq!(Http::request(&query, at), Ok(Request::Get(Vec::new())));
         let absent = Http::read(&query, at, &none).expect("read").absent;
         let told = "it looks from node win-a, and the pods of win-webserver are on win-b";
@@ -379,8 +379,8 @@ fn a_ping_is_of_addresses_and_read_for_each() {
     );
     let named = bound(|at| Ping::request(&query(Target::ShortName), at));
     assert_eq!(
-        named.map_err(|trouble| trouble.kind),
-        Err(TroubleKind::FactUnknown)
+        named.map_err(|error| error.kind),
+        Err(ErrorKind::FactUnknown)
     );
     let reply = |address: &str, answered| {
         let answer = if answered { "TTL=128" } else { "timed out" };
@@ -405,7 +405,7 @@ fn a_ping_is_of_addresses_and_read_for_each() {
 
 #[test]
 fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
-    let standing = standing();
+    let ready = standing();
     let host = [
         FixtureName::UnboundPods,
         FixtureName::LinuxNodeProber,
@@ -419,7 +419,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         } else {
             "ns"
         };
-        assert_eq!(standing.namespace_of(name), expected, "{name:?}");
+        assert_eq!(ready.namespace_of(name), expected, "{name:?}");
     }
     let key = FixtureName::WinWebserver.at(Some(&pool()));
     assert_eq!(key.object_name(), "win-webserver-windows-2022");
@@ -568,8 +568,8 @@ fn what_a_server_says_is_fit_for_a_terminal_and_what_it_forbids_is_told_apart() 
     let hostile = reply(403, json!({"message": "no\u{1b}[2J"}));
     assert_eq!(hostile.message(), crate::text::printable("no\u{1b}[2J"));
     assert_eq!(reply(500, json!({})).message(), "no message");
-    let otherwise = TroubleKind::FixtureFailed;
-    assert_eq!(hostile.refusal(otherwise), TroubleKind::Forbidden);
+    let otherwise = ErrorKind::FixtureFailed;
+    assert_eq!(hostile.refusal(otherwise), ErrorKind::Forbidden);
     assert_eq!(reply(409, json!({})).refusal(otherwise), otherwise);
 }
 
@@ -607,7 +607,7 @@ fn a_load_balancer_is_passed_by_where_it_has_an_address_and_is_no_proxy() {
 
 #[test]
 fn looking_again_soon_helps_with_what_passes_alone() {
-    use TroubleKind as K;
+    use ErrorKind as K;
     let passing = [
         K::ExecTransport,
         K::ExitStatusLost,
@@ -619,7 +619,7 @@ fn looking_again_soon_helps_with_what_passes_alone() {
         K::ApiUnavailable,
         K::FixtureChanged,
     ];
-    assert!(!passing.into_iter().any(TroubleKind::is_lasting));
+    assert!(!passing.into_iter().any(ErrorKind::is_lasting));
     let lasting = [
         K::ToolMissing,
         K::ImagePull,
@@ -627,10 +627,10 @@ fn looking_again_soon_helps_with_what_passes_alone() {
         K::Unauthenticated,
         K::FactUnknown,
     ];
-    assert!(lasting.into_iter().all(TroubleKind::is_lasting));
+    assert!(lasting.into_iter().all(ErrorKind::is_lasting));
     let denied = lasting.into_iter().filter(|kind| kind.is_denied());
     assert!(denied.eq([K::Forbidden, K::Unauthenticated]));
-    assert!(!passing.into_iter().any(TroubleKind::is_denied));
+    assert!(!passing.into_iter().any(ErrorKind::is_denied));
 }
 
 #[test]
@@ -663,16 +663,19 @@ fn a_recorded_reply_shares_its_limit_among_all_it_holds() {
 
 #[test]
 fn what_was_seen_of_trouble_is_kept_within_bounds() {
-    let kept = |detail: &str| Trouble::new(TroubleKind::NoView, detail).detail;
+    let kept = |detail: &str| ObservationError::new(ErrorKind::NoView, detail).detail;
     let detail = "x".repeat(4_096);
     assert_eq!(kept(&detail), detail);
     assert!(kept(&"x".repeat(1 << 20)).len() < 5_000);
 }
 
 /// What `of` makes of that run in a second family, once `with` has been done to it.
-fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'_>) -> T) -> T {
-    let mut standing = standing();
-    for (key, fixture) in &mut standing.fixtures {
+fn bound_in_second<T>(
+    with: impl FnOnce(&mut ReadyFixtures),
+    of: impl FnOnce(&Bound<'_>) -> T,
+) -> T {
+    let mut ready = standing();
+    for (key, fixture) in &mut ready.fixtures {
         let host = key.name == FixtureName::WindowsNodeProber;
         for pod in fixture.pods.iter_mut().filter(|_| !host) {
             let std::net::IpAddr::V4(first) = pod.addresses[0] else {
@@ -689,8 +692,8 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
             headless: Some("web-headless-ipv6".to_owned()),
         });
     }
-    with(&mut standing);
-    bound_in(&standing, Some(IpFamily::Ipv6), of)
+    with(&mut ready);
+    bound_in(&ready, Some(IpFamily::Ipv6), of)
 }
 
 #[test]
@@ -705,8 +708,8 @@ fn in_a_second_family_datagrams_go_to_its_addresses() {
 }
 
 /// Takes their second addresses from the pods of a fixture that are on a node.
-fn without_second(standing: &mut Standing, name: FixtureName, node: &str) {
-    let fixture = standing.fixtures.get_mut(&name.at(Some(&pool())));
+fn without_second(ready: &mut ReadyFixtures, name: FixtureName, node: &str) {
+    let fixture = ready.fixtures.get_mut(&name.at(Some(&pool())));
     let pods = &mut fixture.expect("it stands").pods;
     for pod in pods.iter_mut().filter(|pod| pod.node.starts_with(node)) {
         pod.addresses.truncate(1);
@@ -717,25 +720,25 @@ fn without_second(standing: &mut Standing, name: FixtureName, node: &str) {
 fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     use FixtureName::{WinWebserver, WindowsPodProber};
     // HNS of Windows Server 2019 gives none, whatever ranges the node has
-    let without_samples = |standing: &mut Standing| {
-        without_second(standing, WinWebserver, "win");
-        standing.node_facts = Arc::new(["win-a", "win-b"].map(old_node).to_vec());
+    let without_samples = |ready: &mut ReadyFixtures| {
+        without_second(ready, WinWebserver, "win");
+        ready.node_facts = Arc::new(["win-a", "win-b"].map(old_node).to_vec());
     };
     for row in tables().absent {
-        let without = |standing: &mut Standing| match row.without.as_str() {
+        let without = |ready: &mut ReadyFixtures| match row.without.as_str() {
             "pods" => {
                 for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
-                    without_second(standing, name, "win");
+                    without_second(ready, name, "win");
                 }
             }
-            "samples" => without_samples(standing),
+            "samples" => without_samples(ready),
             "services" => {
-                for fixture in standing.fixtures.values_mut() {
+                for fixture in ready.fixtures.values_mut() {
                     fixture.second = Some(Served::default());
                 }
             }
             "nodes" => {
-                for node in &mut standing.nodes {
+                for node in &mut ready.nodes {
                     node.addresses.remove(0);
                 }
             }
@@ -748,7 +751,7 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
         };
         let absent = bound_in_second(without, read).expect("read").absent;
         let absent = absent.expect("a reason");
-        assert!(absent.contains(&row.because), "{}: {absent}", row.target);
+        assert!(absent.contains(&row.reason), "{}: {absent}", row.target);
     }
     let query = UdpQuery { of: WinWebserver };
     let read = |at: &Bound<'_>| Udp::read(&query, at, &Reply::Get(Vec::new()));
@@ -781,15 +784,15 @@ fn node_of(name: &str, build: WindowsBuild) -> NodeFact {
 #[test]
 fn without_an_address_that_it_should_have_a_pod_is_trouble() {
     use FixtureName::{WinWebserver, WindowsPodProber};
-    type With<'w> = &'w dyn Fn(&mut Standing);
-    let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
-    let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
-    let nowhere = |standing: &mut Standing| {
+    type With<'w> = &'w dyn Fn(&mut ReadyFixtures);
+    let here = |ready: &mut ReadyFixtures| without_second(ready, WindowsPodProber, "win");
+    let there = |ready: &mut ReadyFixtures| without_second(ready, WinWebserver, "win");
+    let nowhere = |ready: &mut ReadyFixtures| {
         for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
-            without_second(standing, name, "win");
+            without_second(ready, name, "win");
         }
         let node = node_of("win-a", WindowsBuild::SERVER_2022);
-        standing.node_facts = Arc::new(vec![node]);
+        ready.node_facts = Arc::new(vec![node]);
     };
     let cases: [(With<'_>, &str); 3] = [
         (
@@ -808,19 +811,19 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
     ];
     let of = WinWebserver;
     for (with, detail) in cases {
-        let trouble = Trouble::new(TroubleKind::FixtureFailed, detail);
+        let error = ObservationError::new(ErrorKind::FixtureFailed, detail);
         let asked = bound_in_second(with, |at| Http::request(&http(of, Target::ServiceIp), at));
-        assert_eq!(asked, Err(trouble.clone()));
+        assert_eq!(asked, Err(error.clone()));
         let asked = bound_in_second(with, |at| Udp::request(&UdpQuery { of }, at));
-        assert_eq!(asked, Err(trouble));
+        assert_eq!(asked, Err(error));
     }
 }
 
 #[test]
 fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
-    let with = |standing: &mut Standing| {
+    let with = |ready: &mut ReadyFixtures| {
         let node = node_of("win-idle", WindowsBuild::SERVER_2022);
-        standing.node_facts = Arc::new(vec![node]);
+        ready.node_facts = Arc::new(vec![node]);
     };
     let node = VantageKey {
         kind: SourceKind::WindowsNode,
@@ -842,9 +845,9 @@ fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
 #[test]
 fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
     use FixtureName::{Churn, WinWebserver, WindowsPodProber};
-    let with = |standing: &mut Standing| {
+    let with = |ready: &mut ReadyFixtures| {
         for name in [WindowsPodProber, WinWebserver, Churn] {
-            without_second(standing, name, "win-a");
+            without_second(ready, name, "win-a");
         }
     };
     let query = http(WinWebserver, Target::ServiceIp);
@@ -872,12 +875,12 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
 #[test]
 fn one_pod_without_an_address_that_others_have_is_trouble() {
     let query = http(FixtureName::WinWebserver, Target::ServiceIp);
-    let with = |standing: &mut Standing| {
-        without_second(standing, FixtureName::WinWebserver, "win-b");
+    let with = |ready: &mut ReadyFixtures| {
+        without_second(ready, FixtureName::WinWebserver, "win-b");
     };
-    let trouble = bound_in_second(with, |at| Http::request(&query, at)).expect_err("trouble");
+    let error = bound_in_second(with, |at| Http::request(&query, at)).expect_err("trouble");
     assert_eq!(
-        trouble.detail,
+        error.detail,
         "win-webserver has no IPv6 address for pod web-2 on win-b, as for others"
     );
 }
@@ -885,9 +888,9 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
 #[test]
 fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
     use FixtureName::{WinWebserver, WindowsPodProber};
-    let broken = Trouble::new(TroubleKind::Forbidden, "denied by the house");
-    let with = |standing: &mut Standing| {
-        for fixture in standing.fixtures.values_mut() {
+    let broken = ObservationError::new(ErrorKind::Forbidden, "denied by the house");
+    let with = |ready: &mut ReadyFixtures| {
+        for fixture in ready.fixtures.values_mut() {
             fixture.second = None;
             fixture.second_broken = Some(broken.clone());
         }
@@ -925,26 +928,23 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
 
 #[test]
 fn without_any_node_there_is_none_to_have_a_family() {
-    let unknown = Trouble::new(TroubleKind::FactUnknown, "no node is known of");
+    let unknown = ObservationError::new(ErrorKind::FactUnknown, "no node is known of");
     let query = http(FixtureName::WinWebserver, Target::Nodes);
-    let asked = bound_in_second(
-        |standing| standing.nodes.clear(),
-        |at| Http::request(&query, at),
-    );
+    let asked = bound_in_second(|ready| ready.nodes.clear(), |at| Http::request(&query, at));
     assert_eq!(asked, Err(unknown));
 }
 
 #[test]
 fn a_service_of_a_family_that_no_node_has_is_trouble() {
-    let mut standing = standing();
-    for node in &mut standing.nodes {
+    let mut ready = standing();
+    for node in &mut ready.nodes {
         node.addresses.remove(0);
     }
     let web = FixtureName::WinWebserver.at(Some(&pool()));
-    let web = standing.fixtures.get_mut(&web).expect("it stands");
+    let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
     let query = http(FixtureName::WinWebserver, Target::NodePorts);
-    let asked = bound_in(&standing, None, |at| Http::request(&query, at));
+    let asked = bound_in(&ready, None, |at| Http::request(&query, at));
     let detail = asked.expect_err("trouble").detail;
     assert!(
         detail.contains("no node with an address of its family, IPv6"),
@@ -954,11 +954,11 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
 
 #[test]
 fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
-    let unknown = Trouble::new(TroubleKind::FactUnknown, "the address of node win-a");
-    let of_no_node = |standing: &mut Standing| standing.nodes[0].addresses.clear();
-    let no_node = |standing: &mut Standing| drop(standing.nodes.remove(0));
+    let unknown = ObservationError::new(ErrorKind::FactUnknown, "the address of node win-a");
+    let of_no_node = |ready: &mut ReadyFixtures| ready.nodes[0].addresses.clear();
+    let no_node = |ready: &mut ReadyFixtures| drop(ready.nodes.remove(0));
     for (target, with) in [
-        (Target::Nodes, &of_no_node as &dyn Fn(&mut Standing)),
+        (Target::Nodes, &of_no_node as &dyn Fn(&mut ReadyFixtures)),
         (Target::NodePorts, &of_no_node),
         (Target::OwnNodePort, &of_no_node),
         (Target::OwnNodePort, &no_node),

@@ -3,17 +3,17 @@
 //!
 //! `netexec` takes the request over HTTP (`/dial`) and sends the datagram, so that one session over
 //! HTTP serves it with all others (kubernetes, test/images/agnhost/netexec/netexec.go). It waits 5 s
-//! for an answer; `tries=1`, since the last try alone tells. Names are not used: a failed look-up
+//! for an answer; `tries=1`, since the last try alone tells. Names are not used: a failed assertion-up
 //! would be a status of its own.
 
 use serde::Deserialize;
 
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{Host, HttpGet, HttpReply, Reply, Request};
 use super::failure::FailureClass;
 use super::fixture::FixtureName;
-use super::place::{Bound, StandingPod, assertions_alone};
+use super::place::{Bound, ReadyPod, assertions_alone};
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Method};
 use crate::text::{bound, printable};
 
@@ -35,10 +35,10 @@ impl Method for Udp {
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
-    fn request(query: &UdpQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
+    fn request(query: &UdpQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
         let lacks = |what: &str| {
             let detail = format!("the prober has no {what}");
-            Trouble::new(TroubleKind::FixtureFailed, detail)
+            ObservationError::new(ErrorKind::FixtureFailed, detail)
         };
         let targets = targets(*query, at)?;
         let own = at.prober()?.port.ok_or_else(|| lacks("port"))?;
@@ -48,10 +48,10 @@ impl Method for Udp {
             true => std::net::Ipv4Addr::LOCALHOST.into(),
             false => std::net::Ipv6Addr::LOCALHOST.into(),
         };
-        let dial = |(pod, port): (&StandingPod, u16)| {
+        let dial = |(pod, port): (&ReadyPod, u16)| {
             let address = at.of_family(&pod.addresses).ok_or_else(|| {
                 let detail = format!("{} has no address", pod.name);
-                Trouble::new(TroubleKind::FixtureFailed, detail)
+                ObservationError::new(ErrorKind::FixtureFailed, detail)
             })?;
             Ok(HttpGet {
                 host: Host::Address(itself),
@@ -61,12 +61,17 @@ impl Method for Udp {
                 ),
             })
         };
-        let gets: Result<_, Trouble> = targets.into_iter().map(dial).collect();
+        let gets: Result<_, ObservationError> = targets.into_iter().map(dial).collect();
         Ok(Request::Get(gets?))
     }
 
-    fn read(query: &UdpQuery, at: &Bound<'_>, reply: &Reply) -> Result<ReachObservation, Trouble> {
-        let unrecognised = |detail: String| Trouble::new(TroubleKind::UnrecognisedOutput, detail);
+    fn read(
+        query: &UdpQuery,
+        at: &Bound<'_>,
+        reply: &Reply,
+    ) -> Result<ReachObservation, ObservationError> {
+        let unrecognised =
+            |detail: String| ObservationError::new(ErrorKind::UnrecognisedOutput, detail);
         let Reply::Get(replies) = reply else {
             let detail = "an answer of another kind to a datagram";
             return Err(unrecognised(detail.to_owned()));
@@ -88,7 +93,7 @@ impl Method for Udp {
             })
         });
         Ok(ReachObservation {
-            targets: each.collect::<Result<_, Trouble>>()?,
+            targets: each.collect::<Result<_, ObservationError>>()?,
             absent,
         })
     }
@@ -96,20 +101,23 @@ impl Method for Udp {
     fn compare(
         expectation: &ReachExpectation,
         seen: &ReachObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         Ok(compare(expectation, seen))
     }
 }
 
 /// The pods that are sent a datagram, never the one that sends it, each with its port.
-fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a StandingPod, u16)>, Trouble> {
+fn targets<'a>(
+    query: UdpQuery,
+    at: &Bound<'a>,
+) -> Result<Vec<(&'a ReadyPod, u16)>, ObservationError> {
     if at.without_family(Some(query.of))?.is_some() {
         return Ok(Vec::new());
     }
     let fixture = at.fixture(query.of)?;
     let port = fixture.udp.ok_or_else(|| {
         let detail = format!("{} serves no UDP", query.of.as_str());
-        Trouble::new(TroubleKind::FixtureFailed, detail)
+        ObservationError::new(ErrorKind::FixtureFailed, detail)
     })?;
     let here = &at.vantage()?.name;
     let others = fixture.pods.iter().filter(|pod| pod.name != *here);
@@ -125,19 +133,19 @@ struct Dialled {
     errors: Vec<String>,
 }
 
-fn read(pod: &StandingPod, reply: &HttpReply) -> Result<ReachAnswer, Trouble> {
-    let trouble = |why: &str| {
+fn read(pod: &ReadyPod, reply: &HttpReply) -> Result<ReachAnswer, ObservationError> {
+    let unread = |why: &str| {
         let detail = format!("the prober's own server: {}", printable(why));
-        Trouble::new(TroubleKind::UnrecognisedOutput, detail)
+        ObservationError::new(ErrorKind::UnrecognisedOutput, detail)
     };
     let body = match reply {
         HttpReply::Answered { status: 200, body } => body,
-        HttpReply::Answered { status, body } => return Err(trouble(&format!("{status}: {body}"))),
+        HttpReply::Answered { status, body } => return Err(unread(&format!("{status}: {body}"))),
         HttpReply::Failed { text, .. } | HttpReply::Unreached { text, .. } => {
-            return Err(trouble(text));
+            return Err(unread(text));
         }
     };
-    let dialled: Dialled = serde_json::from_str(body).map_err(|_| trouble(body))?;
+    let dialled: Dialled = serde_json::from_str(body).map_err(|_| unread(body))?;
     let kept = |text: &str| {
         let mut text = text.to_owned();
         bound(&mut text, KEPT);
@@ -150,16 +158,16 @@ fn read(pod: &StandingPod, reply: &HttpReply) -> Result<ReachAnswer, Trouble> {
             text: kept(name),
         }),
         ([], [error]) => Ok(ReachAnswer::Failed {
-            class: class(error).ok_or_else(|| trouble(error))?,
+            class: class(error).ok_or_else(|| unread(error))?,
             text: kept(error),
         }),
-        _ => Err(trouble(body)),
+        _ => Err(unread(body)),
     }
 }
 
 /// Whether a name is that of a pod: Windows also has a shorter one, of 15 characters in capitals
 /// (Microsoft, naming conventions: `NetBIOS` computer names).
-fn is_of(name: &str, pod: &StandingPod) -> bool {
+fn is_of(name: &str, pod: &ReadyPod) -> bool {
     let short = pod.name.get(..15);
     name == pod.name || short.is_some_and(|short| name.eq_ignore_ascii_case(short))
 }
@@ -183,8 +191,8 @@ fn class(error: &str) -> Option<FailureClass> {
 mod tests {
     use super::*;
 
-    fn read_of(status: u16, body: &str) -> Result<ReachAnswer, Trouble> {
-        let pod = StandingPod {
+    fn read_of(status: u16, body: &str) -> Result<ReachAnswer, ObservationError> {
+        let pod = ReadyPod {
             name: "prober-windows-2022".to_owned(),
             uid: String::new(),
             node: "n".to_owned(),
@@ -233,8 +241,8 @@ mod tests {
             (200, r#"{"errors":["something new"]}"#),
             (200, r#"{"responses":["a"],"errors":["i/o timeout"]}"#),
         ] {
-            let trouble = read_of(status, body).expect_err(body);
-            assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput);
+            let error = read_of(status, body).expect_err(body);
+            assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
         }
     }
 }

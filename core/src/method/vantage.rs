@@ -1,4 +1,4 @@
-//! Where one looks from.
+//! Where one observes from.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::fixture::{FixtureKey, FixtureName};
 use crate::facts::{NodeOrdinal, Os, PoolName};
 
-/// A kind of place to look from.
+/// A kind of place to observe from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray)]
@@ -22,7 +22,7 @@ pub enum SourceKind {
     LinuxNode,
     /// A Windows node itself, through a `HostProcess` pod.
     WindowsNode,
-    /// Outside the cluster: the machine that looks.
+    /// Outside the cluster: the machine that observes.
     Outside,
 }
 
@@ -70,12 +70,12 @@ impl SourceKind {
         }
     }
 
-    /// Whether each node that is looked from has a prober that is such a place.
+    /// Whether each node that is observed from has a prober that is such a place.
     pub fn has_prober_per_node(self) -> bool {
         self.prober_on_node().is_some()
     }
 
-    /// The prober that is such a place on one node, where each is looked from.
+    /// The prober that is such a place on one node, where each is observed from.
     fn prober_on_node(self) -> Option<FixtureName> {
         match self {
             Self::LinuxPod => Some(FixtureName::EachLinuxPod),
@@ -87,14 +87,14 @@ impl SourceKind {
     }
 }
 
-/// A place to look from.
+/// A place to observe from.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct VantageKey {
     pub kind: SourceKind,
     /// The pool it is in; none outside.
     pub pool: Option<PoolName>,
-    /// The node of that pool, where each is looked from.
+    /// The node of that pool, where each is observed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeOrdinal>,
 }

@@ -1,4 +1,4 @@
-//! What a check has to be allowed to do: derived from its looks' requests, its fixtures' manifests
+//! What a check has to be allowed to do: derived from its assertions' requests, its fixtures' manifests
 //! and the facts it reads, all of which exist anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
 use crate::method::{
-    ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Standing, StandingFixture,
-    StandingNode, StandingPod, Test, Verb,
+    ApiPath, ApiRequest, Balancer, Bound, FixtureName, PoolNode, ReadyFixture, ReadyFixtures,
+    ReadyPod, Request, Test, Verb,
 };
 
 /// A verb as authorisers know it.
@@ -72,7 +72,7 @@ pub enum Access {
 
 impl Access {
     /// What a request has to be allowed, for a run with these namespaces.
-    pub fn of(request: &ApiRequest, own: &Standing) -> Self {
+    pub fn of(request: &ApiRequest, own: &ReadyFixtures) -> Self {
         let path = ApiPath::parse(&request.path);
         let one = matches!(
             &path,
@@ -180,7 +180,7 @@ pub enum Purpose {
     /// To know a fact, as it is spelled in the JSON of [`Facts`](crate::facts::Facts): the checks
     /// that read it cannot be told.
     Fact(&'static str),
-    /// To look: the check cannot be told.
+    /// To assertion: the check cannot be told.
     Observe,
     /// To bring up a fixture: the checks that need it cannot be told.
     Fixture(FixtureName),
@@ -202,7 +202,7 @@ pub struct Need {
     pub purpose: Purpose,
 }
 
-/// What takes permission beside the looks themselves.
+/// What takes permission beside the assertions themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
     /// By fact, as it is spelled in JSON.
@@ -225,7 +225,7 @@ impl Uses {
         for assertion in &check.assertions {
             let stands = everything(&own, check);
             let at = Bound {
-                standing: &stands,
+                ready: &stands,
                 from: assertion.from.as_ref(),
                 pool: check.point.pool.as_ref(),
                 to: check.point.to.as_ref(),
@@ -274,9 +274,9 @@ impl Uses {
 
     fn of_assertion(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
         match test.request(at) {
-            Ok(Request::Api(request)) => [Access::of(&request, at.standing)].into(),
+            Ok(Request::Api(request)) => [Access::of(&request, at.ready)].into(),
             Ok(Request::Facts) => BTreeSet::new(),
-            // Made-up surroundings may have nothing to aim at: who looks from a prober does so by exec, who looks
+            // Made-up surroundings may have nothing to aim at: who observes from a prober does so by exec, who observes
             // from outside asks nobody for leave
             Ok(Request::Get(_) | Request::Ping(_)) | Err(_) => {
                 match at.from.is_some_and(|from| from.prober().is_some()) {
@@ -289,27 +289,27 @@ impl Uses {
 }
 
 /// The namespaces of a run that is not: no real one's name may hold a `*`.
-fn own() -> Standing {
-    Standing {
+fn own() -> ReadyFixtures {
+    ReadyFixtures {
         run: "*".to_owned(),
         namespace: "winconform-*".to_owned(),
         host_namespace: "winconform-host-*".to_owned(),
-        ..Standing::default()
+        ..ReadyFixtures::default()
     }
 }
 
 /// A run in which everything a check needs stands.
-fn everything(own: &Standing, check: &Check) -> Standing {
-    let mut standing = own.clone();
+fn everything(own: &ReadyFixtures, check: &Check) -> ReadyFixtures {
+    let mut ready = own.clone();
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let stands = StandingFixture {
+    let stands = ReadyFixture {
         service: Some((address, 80)),
         name: Some("*".to_owned()),
         node_port: Some(80),
         headless: Some("*".to_owned()),
         port: Some(80),
         udp: Some(80),
-        pods: vec![StandingPod {
+        pods: vec![ReadyPod {
             name: "*".to_owned(),
             uid: String::new(),
             node: "*".to_owned(),
@@ -324,7 +324,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
         second: None,
         second_broken: None,
     };
-    standing.nodes = vec![StandingNode {
+    ready.nodes = vec![PoolNode {
         name: "*".to_owned(),
         pool: PoolName::linux(),
         kubelet: Some(80),
@@ -332,10 +332,10 @@ fn everything(own: &Standing, check: &Check) -> Standing {
     }];
     for assertion in &check.assertions {
         for (key, _) in assertion.rests_on() {
-            standing.fixtures.insert(key, stands.clone());
+            ready.fixtures.insert(key, stands.clone());
         }
     }
-    standing
+    ready
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use super::points::{at_point, points};
 use crate::config::{Config, Image};
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
 use crate::method::{
-    Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
+    Denied, ErrorKind, FixtureName, Need, ObservationError, SourceKind, Test, VantageKey,
 };
 use crate::suite::{Across, Case, Expected, Suites};
-use crate::verdict::{Fate, Role, Scope, SkipReason};
+use crate::verdict::{Disposition, Role, Scope, SkipReason};
 
-/// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
+/// Plans every case of the suites on a cluster: one check per point, each to be observed or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
 pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
     let surroundings = Surroundings {
@@ -56,25 +56,25 @@ impl Surroundings<'_> {
                     ..Point::default()
                 };
                 let unread = |pool: &Pool| pool.os == Os::Windows && pool.build.is_none();
-                let fate = if self.pools.values().any(unread) {
-                    Fate::Broken(unreadable_build())
+                let disposition = if self.pools.values().any(unread) {
+                    Disposition::Inconclusive(unreadable_build())
                 } else {
-                    let because = format!("the cluster has no {only} nodes");
-                    Fate::Skip(SkipReason::Inapplicable { because })
+                    let reason = format!("the cluster has no {only} nodes");
+                    Disposition::Skip(SkipReason::NotApplicable { reason })
                 };
-                return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
+                return vec![self.check(case, point, Scope::Within, disposition, Vec::new())];
             }
         }
         if pools.is_empty() {
             let point = Point::default();
-            let fate = match &self.facts.nodes {
-                Known::Unknown { because } => Fate::Broken(unknown("nodes", because)),
-                Known::Fact { .. } => Fate::Skip(SkipReason::NoUsableNode {
+            let disposition = match &self.facts.nodes {
+                Known::Unknown { reason } => Disposition::Inconclusive(unknown("nodes", reason)),
+                Known::Fact { .. } => Disposition::Skip(SkipReason::NoUsableNode {
                     of: "windows".to_owned(),
                     why: Vec::new(),
                 }),
             };
-            return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
+            return vec![self.check(case, point, Scope::Within, disposition, Vec::new())];
         }
         let to = match case.over.across {
             Across::Pools => pools.clone(),
@@ -93,40 +93,42 @@ impl Surroundings<'_> {
         let unreadable = |pool: &PoolName| build_of(pool).is_none();
         let named = [&point.pool, &point.to];
         if named.into_iter().flatten().any(unreadable) {
-            let fate = Fate::Broken(unreadable_build());
-            return self.check(case, point, Scope::Within, fate, Vec::new());
+            let disposition = Disposition::Inconclusive(unreadable_build());
+            return self.check(case, point, Scope::Within, disposition, Vec::new());
         }
-        if let Some(fate) = case.over.elsewhere(self.facts) {
-            return self.check(case, point, Scope::Within, fate, Vec::new());
+        if let Some(disposition) = case.over.elsewhere(self.facts) {
+            return self.check(case, point, Scope::Within, disposition, Vec::new());
         }
         let family = point.family.filter(|_| point.pool.is_some());
-        if let Some(because) = family.and_then(|family| self.facts.without_family(family)) {
-            let fate = Fate::Skip(SkipReason::Inapplicable { because });
-            return self.check(case, point, Scope::Within, fate, Vec::new());
+        if let Some(reason) = family.and_then(|family| self.facts.without_family(family)) {
+            let disposition = Disposition::Skip(SkipReason::NotApplicable { reason });
+            return self.check(case, point, Scope::Within, disposition, Vec::new());
         }
-        if let (Some(_), SecondFamily::Unknown { because, .. }) = (point.family, &self.second) {
+        if let (Some(_), SecondFamily::Unknown { reason, .. }) = (point.family, &self.second) {
             let what = "whether pods have addresses of two families";
-            let fate = Fate::Broken(unknown(what, because));
-            return self.check(case, point, Scope::Within, fate, Vec::new());
+            let disposition = Disposition::Inconclusive(unknown(what, reason));
+            return self.check(case, point, Scope::Within, disposition, Vec::new());
         }
-        if let Some(because) = self.lacks_ring(case, &point) {
-            let fate = Fate::Skip(SkipReason::Inapplicable { because });
-            return self.check(case, point, Scope::Within, fate, Vec::new());
+        if let Some(reason) = self.lacks_ring(case, &point) {
+            let disposition = Disposition::Skip(SkipReason::NotApplicable { reason });
+            return self.check(case, point, Scope::Within, disposition, Vec::new());
         }
         let entry = self.suites.limitation(case);
         let scope = match entry {
             None => Scope::Within,
             Some(entry) => match entry.scope(build, self.facts) {
                 Ok(scope) => scope,
-                Err(fate) => return self.check(case, point, Scope::Within, fate, Vec::new()),
+                Err(disposition) => {
+                    return self.check(case, point, Scope::Within, disposition, Vec::new());
+                }
             },
         };
         let expected = match Expected::on(self.facts, &case.exceptions, point.workload) {
             Ok(expected) => expected,
-            Err(fate) => return self.check(case, point, scope, fate, Vec::new()),
+            Err(disposition) => return self.check(case, point, scope, disposition, Vec::new()),
         };
         let test = at_point(&case.test, &case.over, &point, expected.instead.as_ref());
-        // A known limitation's own look expects its signature; its controls what should work
+        // A known limitation's own assertion expects its signature; its controls what should work
         let own = match (&scope, entry) {
             (Scope::Within, Some(entry)) => test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
@@ -165,18 +167,18 @@ impl Surroundings<'_> {
             .iter()
             .find_map(|assertion| self.hindrance(assertion))
         {
-            return self.check(case, point, scope, Fate::Skip(reason), Vec::new());
+            return self.check(case, point, scope, Disposition::Skip(reason), Vec::new());
         }
         match assertions
             .iter()
             .find_map(|assertion| self.lacks_balancer(assertion))
         {
-            Some(fate) => self.check(case, point, scope, fate, Vec::new()),
-            None => self.check(case, point, scope, Fate::Observe, assertions),
+            Some(disposition) => self.check(case, point, scope, disposition, Vec::new()),
+            None => self.check(case, point, scope, Disposition::Observe, assertions),
         }
     }
 
-    /// The nodes of a pool that are each looked from by such places. Of Windows nodes by themselves it is
+    /// The nodes of a pool that are each observed from by such places. Of Windows nodes by themselves it is
     /// those that the samples' pods are put on: what is known not to work from a node is so of Services with
     /// a pod on it, and each takes a HostProcess container, which is SYSTEM there.
     fn each(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
@@ -189,7 +191,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The nodes of a pool that are each looked from.
+    /// The nodes of a pool that are each observed from.
     fn ring(&self, pool: &PoolName) -> Vec<NodeOrdinal> {
         let pool = self.pools.get(pool);
         pool.map_or_else(Vec::new, |pool| {
@@ -197,12 +199,12 @@ impl Surroundings<'_> {
         })
     }
 
-    /// How many nodes of a pool are each looked from.
+    /// How many nodes of a pool are each observed from.
     fn observed_from(&self, pool: &PoolName) -> u16 {
         self.ring(pool).len().try_into().unwrap_or(u16::MAX)
     }
 
-    /// Why a case that looks from each node of a pool does not: there is one alone.
+    /// Why a case that observes from each node of a pool does not: there is one alone.
     fn lacks_ring(&self, case: &Case, point: &Point) -> Option<String> {
         let mut needs = case.test.needs().into_iter();
         let stands = match (
@@ -221,7 +223,7 @@ impl Surroundings<'_> {
         (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
     }
 
-    /// Of the nodes that are each looked from, the one that a node looks at: a pod at that on the next, from
+    /// Of the nodes that are each observed from, the one that a node observes: a pod at that on the next, from
     /// the last at that on the first, and a Windows node itself at its own.
     fn observed(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
         let own = point.node?;
@@ -246,7 +248,7 @@ impl Surroundings<'_> {
         let from = source.map(|kind| VantageKey {
             kind,
             pool: kind.pool(point.pool.as_ref()),
-            // A control that looks from another pool is of no node of the check's
+            // A control that observes from another pool is of no node of the check's
             node: point.node.filter(|_| {
                 kind.has_prober_per_node() && kind.pool(point.pool.as_ref()) == point.source_pool()
             }),
@@ -266,7 +268,7 @@ impl Surroundings<'_> {
         case: &Case,
         point: Point,
         scope: Scope,
-        fate: Fate,
+        disposition: Disposition,
         assertions: Vec<PlannedAssertion>,
     ) -> Check {
         let build = point
@@ -276,7 +278,7 @@ impl Surroundings<'_> {
         Check {
             id: CheckId::new(&case.claim, case.name.as_deref(), &point),
             claim: case.claim.clone(),
-            kind: case.kind,
+            claim_type: case.claim_type,
             title: case.title.clone(),
             hint: case.hint.clone(),
             image: sample(&case.test).and_then(|role| self.config.images.of(role, build)),
@@ -284,12 +286,12 @@ impl Surroundings<'_> {
             scope,
             reads: self.reads(case, &point),
             point,
-            fate,
+            disposition,
             assertions,
         }
     }
 
-    /// The facts that decide where a case is looked at and what of it is expected.
+    /// The facts that decide where a case is observed and what of it is expected.
     fn reads(&self, case: &Case, point: &Point) -> BTreeSet<&'static str> {
         let nodes = (case.over.windows_pools || point.family.is_some()).then_some("nodes");
         let signs: &[_] = match (&self.second, point.family) {
@@ -342,17 +344,17 @@ fn sample(test: &Test) -> Option<Image> {
     }
 }
 
-fn unreadable_build() -> Trouble {
-    let because = "status.nodeInfo.kernelVersion is not one of Windows";
-    unknown("the build of the pool's nodes", because)
+fn unreadable_build() -> ObservationError {
+    let reason = "status.nodeInfo.kernelVersion is not one of Windows";
+    unknown("the build of the pool's nodes", reason)
 }
 
-pub(super) fn unknown(what: &str, because: &str) -> Trouble {
-    let kind = match Denied::quoted(because) {
-        Some(_) => TroubleKind::Forbidden,
-        None => TroubleKind::FactUnknown,
+pub(super) fn unknown(what: &str, reason: &str) -> ObservationError {
+    let kind = match Denied::quoted(reason) {
+        Some(_) => ErrorKind::Forbidden,
+        None => ErrorKind::FactUnknown,
     };
-    Trouble::new(kind, format!("{what}: {because}"))
+    ObservationError::new(kind, format!("{what}: {reason}"))
 }
 
 #[cfg(test)]
@@ -423,7 +425,7 @@ mod tests {
         facts("v1.37.0", hybrid(&json!({})))
     }
 
-    /// A row of `fates.yaml`.
+    /// A row of `dispositions.yaml`.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Row {
@@ -435,7 +437,7 @@ mod tests {
         config: Option<String>,
         /// How many checks that are.
         count: Option<usize>,
-        /// What the fate of each is said with.
+        /// What the disposition of each is said with.
         #[serde(default)]
         says: String,
         /// What that of none is.
@@ -445,17 +447,17 @@ mod tests {
         reads: Vec<String>,
     }
 
-    fn said(fate: &Fate) -> String {
-        match fate {
-            Fate::Observe => "it is looked at".to_owned(),
-            Fate::Skip(reason) => format!("skip: {reason}"),
-            Fate::Broken(trouble) => format!("broken: {trouble}"),
+    fn said(disposition: &Disposition) -> String {
+        match disposition {
+            Disposition::Observe => "it is looked at".to_owned(),
+            Disposition::Skip(reason) => format!("skip: {reason}"),
+            Disposition::Inconclusive(error) => format!("inconclusive: {error}"),
         }
     }
 
     #[test]
     fn each_check_is_said_what_its_row_says() {
-        let rows: Vec<Row> = listed(include_str!("fates.yaml"));
+        let rows: Vec<Row> = listed(include_str!("dispositions.yaml"));
         let mut wrong = Vec::new();
         for row in rows {
             let mut all = json!(facts("v1.37.0", hybrid(&row.win)));
@@ -480,15 +482,15 @@ mod tests {
                 row.of
             );
             let is_other = |check: &Check| {
-                let said = said(&check.fate);
+                let said = said(&check.disposition);
                 let never = row.never.as_ref().is_some_and(|never| said.contains(never));
                 let reads = row.reads.iter().all(|name| check.reads.contains(&**name));
                 never || !reads || !said.contains(&row.says)
             };
             let others = checks.iter().filter(|check| is_other(check));
-            wrong.extend(
-                others.map(|check| format!("{} {:?}: {}", check.id, row.facts, said(&check.fate))),
-            );
+            wrong.extend(others.map(|check| {
+                format!("{} {:?}: {}", check.id, row.facts, said(&check.disposition))
+            }));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
@@ -503,11 +505,13 @@ mod tests {
                 panic!("{checks:?}")
             };
             match (
-                &check.fate,
+                &check.disposition,
                 check.assertions.first().map(|assertion| &assertion.test),
             ) {
-                (Fate::Observe, Some(Test::State(assertion))) => Ok(assertion.expectation.pods()),
-                (fate, _) => Err(format!("{fate:?}")),
+                (Disposition::Observe, Some(Test::State(assertion))) => {
+                    Ok(assertion.expectation.pods())
+                }
+                (disposition, _) => Err(format!("{disposition:?}")),
             }
         };
         assert_eq!(of_nodes(3), Ok(3));
@@ -532,7 +536,9 @@ mod tests {
             let nodes = (1..=nodes).map(windows).chain([linux]).collect();
             let facts = facts("v1.37.0", nodes);
             let checks = of_claim(&facts, "net.node-to-service-ip/each-windows-node");
-            let observed = checks.iter().filter(|check| check.fate == Fate::Observe);
+            let observed = checks
+                .iter()
+                .filter(|check| check.disposition == Disposition::Observe);
             let observed: Vec<_> = observed.filter_map(|check| check.point.node).collect();
             let pools = facts.pools();
             let pool = pools.values().find(|pool| pool.os == Os::Windows);
@@ -557,11 +563,11 @@ mod tests {
         id.split('[').next().unwrap_or_default().to_owned()
     }
 
-    fn fates(facts: &Facts) -> Vec<(String, Fate)> {
+    fn dispositions(facts: &Facts) -> Vec<(String, Disposition)> {
         let plan = plan(suites(), facts, &Config::default());
         plan.checks
             .into_iter()
-            .map(|check| (check.id.to_string(), check.fate))
+            .map(|check| (check.id.to_string(), check.disposition))
             .collect()
     }
 
@@ -577,23 +583,27 @@ mod tests {
     #[test]
     fn no_case_vanishes_without_windows_nodes() {
         let facts = facts("v1.37.0", json!([{"name": "lin"}]));
-        let fates = fates(&facts);
-        let told: BTreeSet<_> = fates.iter().map(|(id, _)| base(id)).collect();
+        let dispositions = dispositions(&facts);
+        let told: BTreeSet<_> = dispositions.iter().map(|(id, _)| base(id)).collect();
         assert_eq!(told.len(), suites().cases.len());
-        for (id, fate) in fates {
-            let skipped = matches!(fate, Fate::Skip(SkipReason::NoUsableNode { .. }));
-            assert_eq!(skipped, over_pools(&id), "{id}: {fate:?}");
+        for (id, disposition) in dispositions {
+            let skipped = matches!(
+                disposition,
+                Disposition::Skip(SkipReason::NoUsableNode { .. })
+            );
+            assert_eq!(skipped, over_pools(&id), "{id}: {disposition:?}");
         }
     }
 
     #[test]
     fn a_pool_without_usable_nodes_is_still_asked_about_its_labels() {
-        for (id, fate) in fates(&facts("v1.37.0", hybrid(&json!({"usable": false})))) {
+        for (id, disposition) in dispositions(&facts("v1.37.0", hybrid(&json!({"usable": false}))))
+        {
             let asks = id.starts_with("env.") || id.starts_with("reject.");
             assert_eq!(
-                fate == Fate::Observe,
+                disposition == Disposition::Observe,
                 asks || !over_pools(&id),
-                "{id}: {fate:?}"
+                "{id}: {disposition:?}"
             );
         }
     }
@@ -602,18 +612,18 @@ mod tests {
     fn unknown_nodes_break_what_needs_them_and_nothing_else() {
         let mut facts = facts("v1.37.0", json!([]));
         facts.nodes = Known::Unknown {
-            because: "403".to_owned(),
+            reason: "403".to_owned(),
         };
-        for (id, fate) in fates(&facts) {
-            let broken = matches!(fate, Fate::Broken(_));
+        for (id, disposition) in dispositions(&facts) {
+            let broken = matches!(disposition, Disposition::Inconclusive(_));
             let needs = over_pools(&id) || id.contains("family=");
-            assert_eq!(broken, needs, "{id}: {fate:?}");
+            assert_eq!(broken, needs, "{id}: {disposition:?}");
         }
     }
 
     #[test]
     fn ids_hold_no_node_names() {
-        for (id, _) in fates(&usual()) {
+        for (id, _) in dispositions(&usual()) {
             assert!(!id.contains("lin,") && !id.ends_with("win]"), "{id}");
         }
     }
@@ -640,27 +650,25 @@ mod tests {
         let entry = suites.ledger.entries().next().expect("an entry");
         let build = WindowsBuild::parse_label("10.0.25398");
         assert_eq!(entry.scope(build, &facts), Ok(Scope::AsCapability));
-        assert!(
-            fates(&facts)
-                .iter()
-                .any(|(_, fate)| { matches!(fate, Fate::Skip(SkipReason::NoImage { .. })) })
-        );
+        assert!(dispositions(&facts).iter().any(|(_, disposition)| {
+            matches!(disposition, Disposition::Skip(SkipReason::NoImage { .. }))
+        }));
     }
 
     #[test]
     fn nodes_of_an_unreadable_build_are_not_told_of() {
         let unreadable = facts("v1.37.0", hybrid(&json!({"build": null})));
-        for (id, fate) in fates(&unreadable) {
-            let broken = matches!(fate, Fate::Broken(_));
-            assert_eq!(broken, over_pools(&id), "{id}: {fate:?}");
+        for (id, disposition) in dispositions(&unreadable) {
+            let broken = matches!(disposition, Disposition::Inconclusive(_));
+            assert_eq!(broken, over_pools(&id), "{id}: {disposition:?}");
         }
     }
 
     #[test]
     fn a_second_family_has_checks_of_its_own_and_leaves_the_others_alone() {
-        let single = fates(&usual());
+        let single = dispositions(&usual());
         assert!(single.iter().all(|(id, _)| !id.contains("family=")));
-        let of_families = |(id, _): &&(String, Fate)| {
+        let of_families = |(id, _): &&(String, Disposition)| {
             let case = suites().cases.iter().find(|case| {
                 CheckId::new(&case.claim, case.name.as_deref(), &Point::default()).as_str()
                     == base(id)
@@ -671,13 +679,13 @@ mod tests {
         assert!(expected > 30, "{expected}");
         let ranges = json!({"details": {"pod-cidrs": ["10.0.0.0/24", "fd00::/64"]}});
         let dual = facts("v1.37.0", hybrid(&ranges));
-        let because = "no answer".to_owned();
+        let reason = "no answer".to_owned();
         let untold = Facts {
-            workloads: Known::Unknown { because },
+            workloads: Known::Unknown { reason },
             ..usual()
         };
         for facts in [&dual, &untold] {
-            let (second, first): (Vec<_>, Vec<_>) = fates(facts)
+            let (second, first): (Vec<_>, Vec<_>) = dispositions(facts)
                 .into_iter()
                 .partition(|(id, _)| id.contains("family="));
             assert_eq!(first, single);

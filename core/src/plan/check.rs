@@ -7,12 +7,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-use crate::claims::{ClaimId, Kind};
+use crate::claims::{ClaimId, ClaimType};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
 use crate::method::{
     ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
 };
-use crate::verdict::{Controlled, Fate, Observed, Role, Scope};
+use crate::verdict::{ControlOutcome, Disposition, Evaluation, Role, Scope};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -48,9 +48,9 @@ impl fmt::Display for CheckId {
 pub struct Point {
     pub pool: Option<PoolName>,
     pub source: Option<SourceKind>,
-    /// The Windows pool that is looked at, where that is another axis.
+    /// The Windows pool that is observed, where that is another axis.
     pub to: Option<PoolName>,
-    /// The node of the source's pool that is looked from, where each is.
+    /// The node of the source's pool that is observed from, where each is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeOrdinal>,
     /// The kind of object that is sent.
@@ -71,9 +71,9 @@ pub struct Point {
 pub enum Axis {
     Pool,
     Source,
-    /// The Windows pool that is looked at.
+    /// The Windows pool that is observed.
     To,
-    /// The node of the source's pool that is looked from.
+    /// The node of the source's pool that is observed from.
     Node,
     /// The kind of object that is sent.
     Workload,
@@ -115,7 +115,7 @@ impl Point {
             .map_or_else(|| pool.cloned(), |kind| kind.pool(pool))
     }
 
-    /// The name of the node that is looked from, where each of its pool is. Foreign text.
+    /// The name of the node that is observed from, where each of its pool is. Foreign text.
     pub fn node_name(&self, pools: &BTreeMap<PoolName, Pool>) -> Option<String> {
         let pool = pools.get(&self.source_pool()?)?;
         pool.node(self.node?).cloned()
@@ -137,10 +137,10 @@ impl fmt::Display for Point {
     }
 }
 
-/// One look of a check: its own or a control's.
+/// One assertion of a check: its own or a control's.
 #[derive(Clone, Debug)]
 pub struct PlannedAssertion {
-    /// `look`, or the control's name.
+    /// `assertion`, or the control's name.
     pub name: String,
     /// What the control says where it does not hold.
     pub role: Role,
@@ -148,18 +148,18 @@ pub struct PlannedAssertion {
     /// What must have happened to which fixtures before.
     pub needs: Vec<(FixtureKey, Need)>,
     pub test: Test,
-    /// What the expectation rests on and the server did not say; where it is not met, nothing
+    /// What the expectation depends on and the server did not say; where it is not met, nothing
     /// is told.
     pub presumed: Option<String>,
 }
 
 impl PlannedAssertion {
-    /// The node whose prober it looks at, where each is.
+    /// The node whose prober it observes, where each is.
     pub fn at_node(&self) -> Option<NodeOrdinal> {
         self.needs.iter().find_map(|(key, _)| key.node)
     }
 
-    /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand, beside the
+    /// The fixtures it depends on: what it needs, and the prober it observes from, which has to stand, beside the
     /// one in a pod where that is a Windows node itself.
     pub fn rests_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
@@ -173,7 +173,7 @@ impl PlannedAssertion {
             _ => None,
         });
         let probers = prober.into_iter().chain(beside);
-        let probers = probers.map(|prober| (prober, Need::Stands));
+        let probers = probers.map(|prober| (prober, Need::Ready));
         self.needs.iter().cloned().chain(probers)
     }
 }
@@ -183,10 +183,10 @@ impl PlannedAssertion {
 pub struct Check {
     pub id: CheckId,
     pub claim: ClaimId,
-    pub kind: Kind,
-    /// What is looked at, in words.
+    pub claim_type: ClaimType,
+    /// What is observed, in words.
     pub title: String,
-    /// What to look at when it fails.
+    /// What to observe when it fails.
     pub hint: String,
     pub point: Point,
     /// The build of the point's pool.
@@ -195,23 +195,24 @@ pub struct Check {
     pub image: Option<String>,
     /// Whether the ledger's entry covers it.
     pub scope: Scope,
-    /// The facts it is planned by or looks at, as they are spelled in the JSON of `Facts`.
+    /// The facts it is planned by or observes, as they are spelled in the JSON of `Facts`.
     pub reads: BTreeSet<&'static str>,
     /// What is known beforehand.
-    pub fate: Fate,
-    /// Its own look, then those of its controls; empty unless it is to be looked at.
+    pub disposition: Disposition,
+    /// Its own assertion, then those of its controls; empty unless it is to be observed.
     pub assertions: Vec<PlannedAssertion>,
 }
 
 impl Check {
-    /// Its controls, of what each look gave, its own first.
-    pub fn controls<'l>(&'l self, observed: &[Observed<'l>]) -> Vec<Controlled<'l>> {
+    /// Its controls, of what each assertion gave, its own first.
+    pub fn controls<'l>(&'l self, observed: &[Evaluation<'l>]) -> Vec<ControlOutcome<'l>> {
         let controls = self.assertions.iter().zip(observed).skip(1);
-        let control = |(assertion, observed): (&'l PlannedAssertion, &Observed<'l>)| Controlled {
-            name: &assertion.name,
-            role: assertion.role,
-            observed: *observed,
-        };
+        let control =
+            |(assertion, observed): (&'l PlannedAssertion, &Evaluation<'l>)| ControlOutcome {
+                name: &assertion.name,
+                role: assertion.role,
+                observed: *observed,
+            };
         controls.map(control).collect()
     }
 }
@@ -223,16 +224,16 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The second family of addresses that anything is looked at in.
+    /// The second family of addresses that anything is observed in.
     pub fn second_family(&self) -> Option<IpFamily> {
         let mut observed = self
             .checks
             .iter()
-            .filter(|check| check.fate == Fate::Observe);
+            .filter(|check| check.disposition == Disposition::Observe);
         observed.find_map(|check| check.point.family)
     }
 
-    /// The fixtures its looks need, the vantages' probers included.
+    /// The fixtures its assertions need, the vantage points' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
         let assertions = self.checks.iter().flat_map(|check| &check.assertions);
         let all = assertions.flat_map(PlannedAssertion::rests_on);

@@ -1,10 +1,10 @@
-//! Why a look cannot be: what it needs is nowhere to be had, or nobody has asked for it.
+//! Why an assertion cannot be: what it needs is nowhere to be had, or nobody has asked for it.
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
 use crate::facts::{Known, NodeFact, PoolName};
 use crate::method::{FixtureName, SourceKind, Target, Test};
-use crate::verdict::{Fate, SkipReason};
+use crate::verdict::{Disposition, SkipReason};
 
 /// So many nodes of a pool that cannot be used are named.
 const NAMED: usize = 3;
@@ -13,12 +13,12 @@ const NAMED: usize = 3;
 const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
 
 impl Surroundings<'_> {
-    /// Why a look cannot be: nobody has asked for it, or what it needs has no place to stand, or no
+    /// Why an assertion cannot be: nobody has asked for it, or what it needs has no place to stand, or no
     /// image.
     pub(super) fn hindrance(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
-        if let Some(because) = self.not_asked(assertion) {
-            let because = because.to_owned();
-            return Some(SkipReason::NotAsked { because });
+        if let Some(reason) = self.not_asked(assertion) {
+            let reason = reason.to_owned();
+            return Some(SkipReason::NotAsked { reason });
         }
         assertion
             .rests_on()
@@ -99,16 +99,16 @@ impl Surroundings<'_> {
         Some(SkipReason::NoAgnhost { pool })
     }
 
-    /// What becomes of a look that needs a load balancer where there is none, or nobody can tell.
-    pub(super) fn lacks_balancer(&self, assertion: &PlannedAssertion) -> Option<Fate> {
+    /// What becomes of an assertion that needs a load balancer where there is none, or nobody can tell.
+    pub(super) fn lacks_balancer(&self, assertion: &PlannedAssertion) -> Option<Disposition> {
         let mut needs = assertion.needs.iter().map(|(key, _)| key.name);
         needs.find(|name| *name == FixtureName::LoadBalancer)?;
         let known = match &self.facts.load_balancer {
             Known::Fact { value, .. } => value,
-            Known::Unknown { because } => {
-                return Some(Fate::Broken(unknown(
+            Known::Unknown { reason } => {
+                return Some(Disposition::Inconclusive(unknown(
                     "the cluster's load balancer",
-                    because,
+                    reason,
                 )));
             }
         };
@@ -118,18 +118,21 @@ impl Surroundings<'_> {
             || cloud.is_some_and(|cloud| CLOUDS.contains(&cloud));
         match known.unread.first() {
             _ if there => None,
-            Some(unread) => Some(Fate::Broken(unknown("the cluster's load balancer", unread))),
+            Some(unread) => Some(Disposition::Inconclusive(unknown(
+                "the cluster's load balancer",
+                unread,
+            ))),
             None => {
-                let because =
+                let reason =
                     "there is no sign of a load balancer: none that is known, no cloud's, \
                                and no Service that has an address of one"
                         .to_owned();
-                Some(Fate::Skip(SkipReason::Inapplicable { because }))
+                Some(Disposition::Skip(SkipReason::NotApplicable { reason }))
             }
         }
     }
 
-    /// What the configuration says of a look that has to do with the outside and is not wanted.
+    /// What the configuration says of an assertion that has to do with the outside and is not wanted.
     fn not_asked(&self, assertion: &PlannedAssertion) -> Option<&'static str> {
         let outside = &self.config.outside;
         let from_outside =

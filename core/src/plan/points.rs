@@ -1,13 +1,13 @@
-//! The points a case is repeated over, and its look at one of them.
+//! The points a case is repeated over, and the case at one of them.
 
 use super::check::Point;
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
 use crate::method::{AdmissionExpectation, Assertion, ContainerKind, SourceKind, Test, Workload};
 use crate::suite::{Across, Over};
 
-/// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
+/// Every point of a case; `pools` are those of its cluster, `to` those that are observed from
 /// each, `second` the family that its cluster has besides its first; `ring` tells the nodes of a pool
-/// that such places are each looked from.
+/// that such places are each observed from.
 pub(super) fn points(
     over: &Over,
     pools: &[Option<PoolName>],
@@ -70,7 +70,7 @@ fn axis<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
     }
 }
 
-/// A look of a case at a point; `instead` of what it expects.
+/// An assertion of a case at a point; `instead` of what it expects.
 pub(super) fn at_point(
     test: &Test,
     over: &Over,

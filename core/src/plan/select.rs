@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Axis, Check, CheckId, Plan, Point};
 use super::named::{case_id, known_id, known_place, nearest_check};
-use crate::claims::{Claim, ClaimId, Kind, Pattern};
+use crate::claims::{Claim, ClaimId, ClaimType, Pattern};
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean};
 use crate::facts::{Facts, IpFamily, Known};
 use crate::method::{SourceKind, Test};
 use crate::suite::{Across, Case, Suites};
-use crate::verdict::Fate;
+use crate::verdict::Disposition;
 
 /// Which checks are wanted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +42,7 @@ enum What {
     /// Checks by their ids.
     Id(Pattern),
     Area(Pattern),
-    Kind(Pattern),
+    ClaimType(Pattern),
     /// Checks by a value of their point.
     Axis(Axis, Pattern),
 }
@@ -66,7 +66,7 @@ impl Hit {
 }
 
 /// The words a term may begin with, beside those of axes.
-const OF_CLAIMS: [&str; 2] = ["area", "kind"];
+const OF_CLAIMS: [&str; 2] = ["area", "type"];
 
 impl Selection {
     /// Reads what was written; problems are reported to `found`. Names of pools are known only
@@ -111,7 +111,7 @@ impl Selection {
     pub fn may_want(&self, claim: &Claim, suites: &Suites) -> bool {
         let mut cases = suites.cases_of(&claim.id).peekable();
         match cases.peek() {
-            None => self.wants(|what| what.hit_claim(&claim.id, claim.kind)),
+            None => self.wants(|what| what.hit_claim(&claim.id, claim.claim_type)),
             Some(_) => cases.any(|case| self.may_want_case(case)),
         }
     }
@@ -127,7 +127,7 @@ impl Selection {
         terms.any(|term| match &term.what {
             What::Axis(axis, _) => matches!(axis, Axis::Pool | Axis::To | Axis::Node),
             What::Id(pattern) => pattern.as_str().contains('='),
-            What::Area(_) | What::Kind(_) => false,
+            What::Area(_) | What::ClaimType(_) => false,
         })
     }
 
@@ -214,7 +214,7 @@ impl Term {
         let known: Option<Vec<_>> = match (axis, key) {
             (Some(axis), _) => known_values(axis, suites),
             (None, "area") => Some(suites.claims.iter().map(|claim| claim.id.area()).collect()),
-            (None, _) => Some(Kind::ALL.iter().map(|kind| kind.as_str()).collect()),
+            (None, _) => Some(ClaimType::ALL.iter().map(|kind| kind.as_str()).collect()),
         };
         if let Some(known) = known {
             is_known(key, &pattern, &known, at)?;
@@ -222,7 +222,7 @@ impl Term {
         Ok(match (axis, key) {
             (Some(axis), _) => What::Axis(axis, pattern),
             (None, "area") => What::Area(pattern),
-            (None, _) => What::Kind(pattern),
+            (None, _) => What::ClaimType(pattern),
         })
     }
 
@@ -272,17 +272,17 @@ impl Term {
                 let message = format!("no check of this cluster is called `{pattern}`");
                 Some(self.at.problem(message, Some(hint)))
             }
-            What::Id(_) | What::Area(_) | What::Kind(_) | What::Axis(..) => None,
+            What::Id(_) | What::Area(_) | What::ClaimType(_) | What::Axis(..) => None,
         }
     }
 }
 
 impl What {
-    fn hit_claim(&self, id: &ClaimId, kind: Kind) -> Hit {
+    fn hit_claim(&self, id: &ClaimId, kind: ClaimType) -> Hit {
         match self {
             Self::Id(pattern) => Hit::certain(pattern.covers(id.as_str())),
             Self::Area(pattern) => Hit::certain(pattern.matches(id.area())),
-            Self::Kind(pattern) => Hit::certain(pattern.matches(kind.as_str())),
+            Self::ClaimType(pattern) => Hit::certain(pattern.matches(kind.as_str())),
             Self::Axis(..) => Hit::No,
         }
     }
@@ -290,7 +290,7 @@ impl What {
     fn hit_case(&self, case: &Case) -> Hit {
         match self {
             Self::Id(pattern) => hit_id(pattern, &case_id(&case.claim, case.name.as_deref())),
-            Self::Area(_) | Self::Kind(_) => self.hit_claim(&case.claim, case.kind),
+            Self::Area(_) | Self::ClaimType(_) => self.hit_claim(&case.claim, case.claim_type),
             Self::Axis(axis, pattern) => Hit::possible(match axis {
                 Axis::Pool => match &case.over.only_pool {
                     Some(only) => pattern.matches(only.as_str()),
@@ -309,11 +309,12 @@ impl What {
 
     fn hit_check(&self, check: &Check) -> Hit {
         // It stands for all points of its case, which could not be told or are not there
-        let stands_for_all = check.point == Point::default() && check.fate != Fate::Observe;
+        let stands_for_all =
+            check.point == Point::default() && check.disposition != Disposition::Observe;
         match self {
             Self::Id(pattern) if stands_for_all => hit_id(pattern, check.id.as_str()),
             Self::Id(pattern) => Hit::certain(pattern.covers(check.id.as_str())),
-            Self::Area(_) | Self::Kind(_) => self.hit_claim(&check.claim, check.kind),
+            Self::Area(_) | Self::ClaimType(_) => self.hit_claim(&check.claim, check.claim_type),
             Self::Axis(axis, pattern) => match check.point.on(*axis) {
                 Some(value) => Hit::certain(pattern.matches(&value)),
                 None => Hit::possible(stands_for_all),

@@ -23,7 +23,7 @@ impl CriticalPath<'_> {
 }
 
 /// A run's critical path. `None` where it would tell nothing: of a run without spans, of one that
-/// did not come to its own end, and of one that looked at everything more than once, since spans
+/// did not come to its own end, and of one that observed everything more than once, since spans
 /// are on record of the first time alone.
 pub fn critical_path(view: &RunView) -> Option<CriticalPath<'_>> {
     let whole = view.ended.is_some()

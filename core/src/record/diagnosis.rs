@@ -1,4 +1,4 @@
-//! What was to be seen of something that failed, as it is recorded: bounded, and without what looks
+//! What was to be seen of something that failed, as it is recorded: bounded, and without what observes
 //! like a secret. It explains a verdict and never makes one.
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub(super) const LINE: usize = 400;
 pub struct Diagnosis {
     /// Which.
     pub fixture: FixtureKey,
-    /// Checks that failed and rest on it; none where the fixture itself is what failed.
+    /// Checks that failed and depend on it; none where the fixture itself is what failed.
     pub checks: Vec<CheckId>,
     /// What was found.
     pub evidence: Vec<Evidence>,

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::diagnosis::Diagnosis;
 use super::outcome::Exit;
 use super::span::Span;
-use crate::claims::{ClaimId, Kind};
+use crate::claims::{ClaimId, ClaimType};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
-use crate::method::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
-use crate::plan::{CheckId, Fate, Point, Unoffered};
+use crate::method::{Comparison, FixtureKey, ObservationError, ReadyFixture, Reply};
+use crate::plan::{CheckId, Disposition, Point, Unoffered};
 use crate::verdict::{Conclusion, Role, Verdict};
 
 /// The version of the record's schema; a reader takes its own and older ones.
@@ -49,7 +49,7 @@ pub enum Event {
     Unoffered(Unoffered),
     /// An object is about to be created: written before, so that a killed run leaves word of it.
     Intent(ObjectName),
-    /// A fixture stands or does not.
+    /// A fixture is ready or does not.
     Fixture {
         /// Which.
         key: FixtureKey,
@@ -67,7 +67,7 @@ pub enum Event {
         /// How many of its checks are settled.
         checks: usize,
     },
-    /// Everything is looked at again.
+    /// Everything is observed again.
     Repetition {
         /// From 2.
         number: u32,
@@ -155,15 +155,16 @@ pub struct PlannedCheck {
     /// The claim.
     pub claim: ClaimId,
     /// What it is judged as: mostly the kind of its claim.
-    pub kind: Kind,
-    /// What is looked at, in words.
+    #[serde(rename = "type")]
+    pub claim_type: ClaimType,
+    /// What is observed, in words.
     pub title: String,
-    /// What to look at when it fails.
+    /// What to observe when it fails.
     pub hint: String,
     /// Its point.
     pub point: Point,
     /// What was known beforehand.
-    pub fate: Fate,
+    pub disposition: Disposition,
 }
 
 /// An object of the cluster.
@@ -183,9 +184,9 @@ pub struct ObjectName {
 #[serde(rename_all = "kebab-case")]
 pub enum FixtureOutcome {
     /// It stands.
-    Stands(Box<StandingFixture>),
+    Ready(Box<ReadyFixture>),
     /// It does not.
-    Failed(Trouble),
+    Failed(ObservationError),
 }
 
 /// The last round of one attempt at a check.
@@ -200,7 +201,7 @@ pub struct Attempted {
     pub rounds: u32,
     /// What this attempt alone came to.
     pub verdict: Verdict,
-    /// Its own look and its controls, of the last round.
+    /// Its own assertion and its controls, of the last round.
     pub assertions: Vec<AssertionRecord>,
     /// The same of the first round that failed after another had held, where that happened: the check is
     /// flaky.
@@ -208,11 +209,11 @@ pub struct Attempted {
     pub came_apart: Vec<AssertionRecord>,
 }
 
-/// One look as recorded.
+/// One assertion as recorded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AssertionRecord {
-    /// `look`, or the control's name.
+    /// `assertion`, or the control's name.
     pub name: String,
     /// What the control says where it does not hold.
     #[serde(default, skip_serializing_if = "Role::is_same_path")]
@@ -224,7 +225,7 @@ pub struct AssertionRecord {
     /// How it compared.
     pub comparison: Option<Comparison>,
     /// Why nothing was seen.
-    pub trouble: Option<Trouble>,
+    pub error: Option<ObservationError>,
 }
 
 /// What tear-down did.
@@ -239,7 +240,7 @@ pub struct TornDown {
     #[serde(default)]
     pub unlisted: bool,
     /// What was in the way.
-    pub troubles: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 /// How a run ended.

@@ -13,7 +13,7 @@ use super::span::Span;
 use crate::facts::Facts;
 use crate::method::FixtureKey;
 use crate::plan::{CheckId, Unoffered};
-use crate::verdict::{Because, Conclusion, Verdict};
+use crate::verdict::{Conclusion, Reason, Verdict};
 
 /// Why a record cannot be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -69,9 +69,9 @@ impl CheckView {
         self.conclusion.as_ref().map(|told| told.verdict)
     }
 
-    /// What that rests on.
-    pub fn because(&self) -> Option<&Because> {
-        self.conclusion.as_ref().map(|told| &told.because)
+    /// What that depends on.
+    pub fn reason(&self) -> Option<&Reason> {
+        self.conclusion.as_ref().map(|told| &told.reason)
     }
 
     /// Whether its attempts or repetitions disagreed.
@@ -103,7 +103,7 @@ pub struct RunView {
     pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
     /// What took time, in the order in which it ended.
     pub spans: Vec<Span>,
-    /// What was to be seen of those that failed, or that failed checks rest on.
+    /// What was to be seen of those that failed, or that failed checks depend on.
     pub diagnoses: BTreeMap<FixtureKey, Diagnosis>,
     /// Images that registries do not have for the nodes that were to run them.
     pub unoffered: Vec<Unoffered>,
@@ -117,7 +117,7 @@ pub struct RunView {
     pub deadline: Option<u64>,
     /// The run it goes on with, and how many checks were settled there.
     pub resumed: Option<(String, usize)>,
-    /// How many times everything was looked at.
+    /// How many times everything was observed.
     pub repetitions: u32,
     /// Whether what was created was to stay.
     pub kept: bool,
@@ -185,7 +185,7 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
     Ok(view)
 }
 
-/// JSON's trouble with one line, which it calls line 1 whichever it is.
+/// JSON's error with one line, which it calls line 1 whichever it is.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

@@ -11,9 +11,9 @@ use super::fold::{CheckView, RunView};
 use crate::claims::ClaimId;
 use crate::config::Waiver;
 use crate::facts::PoolName;
-use crate::plan::Fate;
+use crate::plan::Disposition;
 use crate::verdict::{
-    Because, Concluded, Verdict, WaiverState, Weight, waiver_of, waiver_state, weigh,
+    Concluded, Reason, Verdict, WaiverState, Weight, waiver_of, waiver_state, weigh,
 };
 
 /// What a run came to; each has a process exit code.
@@ -70,7 +70,7 @@ pub struct Tally {
     pub against: usize,
     /// Checks that speak against the cluster and are waived.
     pub waived: usize,
-    /// Claims of which at least one check should have been looked at and was not.
+    /// Claims of which at least one check should have been observed and was not.
     pub untested: BTreeSet<ClaimId>,
     /// The same by reason and by pool or kind of node, where it is a matter of one.
     pub untested_where: BTreeMap<(String, Option<String>), BTreeSet<ClaimId>>,
@@ -94,13 +94,13 @@ impl Tally {
                 (Some(Weight::Against), Some(_)) => tally.waived += 1,
                 (Some(Weight::For | Weight::Nothing) | None, _) => {}
             }
-            match (&check.planned.fate, &conclusion.because) {
-                (Fate::Skip(reason), _) | (_, Because::Skipped(reason))
+            match (&check.planned.disposition, &conclusion.reason) {
+                (Disposition::Skip(reason), _) | (_, Reason::Skipped(reason))
                     if !reason.is_legitimate() =>
                 {
                     tally.leave(check, reason.to_string(), reason.place());
                 }
-                (Fate::Skip(_), _) | (_, Because::Skipped(_)) => {}
+                (Disposition::Skip(_), _) | (_, Reason::Skipped(_)) => {}
                 _ if conclusion.verdict == Verdict::Skip => {
                     tally.leave(check, "it was skipped".to_owned(), None);
                 }
@@ -131,7 +131,7 @@ pub fn exit(view: &RunView) -> Exit {
     let tally = Tally::of(view);
     let left = match &view.torn_down {
         // What was to stay leaves nothing in doubt
-        Some(torn) => !(view.kept || torn.left.is_empty()) || !torn.troubles.is_empty(),
+        Some(torn) => !(view.kept || torn.left.is_empty()) || !torn.errors.is_empty(),
         // What was announced and never torn down is there still, for all that is known
         None => !view.intents.is_empty(),
     };
@@ -145,7 +145,7 @@ pub fn exit(view: &RunView) -> Exit {
         Exit::NotConformant
     } else if view.interrupted.is_some()
         || tally.told == 0
-        || tally.count(Verdict::Broken) > 0
+        || tally.count(Verdict::Inconclusive) > 0
         || tally.unfinished > 0
         || !tally.untested.is_empty()
         || left

@@ -12,7 +12,7 @@ use crate::verdict::Verdict;
 /// Why a run cannot go on with a record: what was seen then may not hold now.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ResumeError {
-    /// It was looked at with something else.
+    /// It was observed with something else.
     #[error("{what} was {then} in run {run} and is {now}: begin a new run")]
     Differs {
         /// Such as `the config file`.
@@ -49,26 +49,26 @@ pub enum ResumeError {
         checks: String,
         /// One of them.
         such: String,
-        /// What checks are looked at on, as it was.
+        /// What checks are observed on, as it was.
         then: String,
         /// As it is.
         now: String,
     },
     /// One of the two does not say which cluster it is.
-    #[error("whether it is the cluster of run {run} cannot be told: {because}")]
+    #[error("whether it is the cluster of run {run} cannot be told: {reason}")]
     UnknownCluster {
         /// The earlier run.
         run: String,
         /// Why.
-        because: String,
+        reason: String,
     },
 }
 
-/// What checks of a cluster are looked at on: its pools and their nodes, and the families of its pods'
+/// What checks of a cluster are observed on: its pools and their nodes, and the families of its pods'
 /// addresses.
 fn places(facts: &Facts) -> String {
-    if let Known::Unknown { because } = &facts.nodes {
-        return format!("nodes that are unknown ({})", printable(because));
+    if let Known::Unknown { reason } = &facts.nodes {
+        return format!("nodes that are unknown ({})", printable(reason));
     }
     let pools = facts.pools().into_iter().map(|(name, pool)| {
         let nodes = counted(pool.nodes.len() + pool.unusable.len(), "node");
@@ -111,13 +111,13 @@ impl RunView {
         ];
         let identity = |facts: Option<&Facts>| match facts.map(|facts| &facts.cluster) {
             Some(Known::Fact { value, .. }) => Ok(value.clone()),
-            Some(Known::Unknown { because }) => Err(ResumeError::UnknownCluster {
+            Some(Known::Unknown { reason }) => Err(ResumeError::UnknownCluster {
                 run: run(),
-                because: because.clone(),
+                reason: reason.clone(),
             }),
             None => Err(ResumeError::UnknownCluster {
                 run: run(),
-                because: "it ended before it had asked".to_owned(),
+                reason: "it ended before it had asked".to_owned(),
             }),
         };
         let cluster = (
@@ -192,7 +192,7 @@ impl RunView {
         })
     }
 
-    /// Its checks that need not be looked at again: those that tell something of the cluster.
+    /// Its checks that need not be observed again: those that tell something of the cluster.
     pub fn settled(&self) -> impl Iterator<Item = &CheckView> {
         let settled = |check: &&CheckView| check.verdict().is_some_and(Verdict::is_conclusive);
         self.checks.values().filter(settled)

@@ -29,7 +29,7 @@ pub struct Span {
 pub struct After {
     /// The number of what had to be over.
     pub id: u32,
-    /// How long it had to be over, in milliseconds: the pause between two looks of one check.
+    /// How long it had to be over, in milliseconds: the pause between two assertions of one check.
     #[serde(default, skip_serializing_if = "is_none")]
     pub pause_ms: u64,
 }
@@ -49,9 +49,9 @@ pub enum Activity {
     Lease,
     /// A fixture, from its applying to its standing or failing.
     Fixture(FixtureKey),
-    /// One look at the API server.
+    /// One API request.
     Ask,
-    /// Many looks from one place in one session.
+    /// Many observes from one place in one session.
     Sweep(VantageKey),
     /// Tear-down: it waits for everything else.
     TearDown,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::method::{FixtureKey, Trouble};
+use crate::method::{FixtureKey, ObservationError};
 use crate::plan::CheckId;
 use crate::record::{FixtureOutcome, RunView};
-use crate::verdict::Because;
+use crate::verdict::Reason;
 
 /// The failed fixtures of a run, and what each of them broke.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Blame<'v> {
 /// What one failed fixture broke.
 #[derive(Debug)]
 pub(super) struct Broke<'v> {
-    pub(super) trouble: &'v Trouble,
+    pub(super) error: &'v ObservationError,
     /// How long that took, in milliseconds.
     pub(super) took_ms: u64,
     /// Checks that could not be told for it, in their planned order.
@@ -31,19 +31,19 @@ impl<'v> Blame<'v> {
             .fixtures
             .iter()
             .filter_map(|(key, (outcome, took_ms))| match outcome {
-                FixtureOutcome::Failed(trouble) => Some((
+                FixtureOutcome::Failed(error) => Some((
                     key,
                     Broke {
-                        trouble,
+                        error,
                         took_ms: *took_ms,
                         checks: Vec::new(),
                     },
                 )),
-                FixtureOutcome::Stands(_) => None,
+                FixtureOutcome::Ready(_) => None,
             });
         let mut roots: BTreeMap<_, _> = failed.collect();
         for check in view.checks.values() {
-            if let Some(Because::Fixture { fixture, .. }) = check.because()
+            if let Some(Reason::Fixture { fixture, .. }) = check.reason()
                 && let Some(broke) = roots.get_mut(fixture)
             {
                 broke.checks.push(&check.planned.id);

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::folded::MANY;
 use super::layout::{columns, pad};
-use crate::claims::{Claim, Kind};
+use crate::claims::{Claim, ClaimType};
 use crate::method::Test;
-use crate::plan::{Check, Fate, Plan, PlannedAssertion, Selection};
+use crate::plan::{Check, Disposition, Plan, PlannedAssertion, Selection};
 use crate::suite::Suites;
 use crate::text::{counted, printable};
 use crate::verdict::{Scope, Verdict};
@@ -20,7 +20,10 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
     let mut text = String::new();
     let mut area = "";
     let widest = claims.iter().map(|claim| columns(claim.id.as_str())).max();
-    let kinds = Kind::ALL.iter().map(|kind| columns(kind.as_str())).max();
+    let kinds = ClaimType::ALL
+        .iter()
+        .map(|kind| columns(kind.as_str()))
+        .max();
     for claim in &claims {
         if area != claim.id.area() {
             let gap = if area.is_empty() { "" } else { "\n" };
@@ -32,7 +35,7 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
             _ => counted(cases(suites, selection, claim), "case"),
         };
         let id = pad(claim.id.as_str(), widest.unwrap_or_default());
-        let kind = pad(claim.kind.as_str(), kinds.unwrap_or_default());
+        let kind = pad(claim.claim_type.as_str(), kinds.unwrap_or_default());
         let _ = writeln!(text, "  {id}  {kind}  {cases}");
     }
     let all = claims.len();
@@ -66,7 +69,7 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
     #[serde(rename_all = "kebab-case")]
     struct Listed<'s> {
         id: &'s str,
-        kind: &'static str,
+        r#type: &'static str,
         implemented: bool,
         cases: usize,
     }
@@ -74,7 +77,7 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
         .into_iter()
         .map(|claim| Listed {
             id: claim.id.as_str(),
-            kind: claim.kind.as_str(),
+            r#type: claim.claim_type.as_str(),
             implemented: is_implemented(suites, claim),
             cases: cases(suites, selection, claim),
         })
@@ -82,30 +85,30 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
     super::json::pretty(&listed)
 }
 
-/// The checks of a plan in their order: where each looks from, what must stand, and every skip
+/// The checks of a plan in their order: where each observes from, what must stand, and every skip
 /// with its reason.
 pub fn plan_text(plan: &Plan) -> String {
     let mut text = String::new();
     let mut counts = [0; 3];
     let mut lines: Vec<Vec<(String, String, String)>> = Vec::new();
     for check in &plan.checks {
-        let (word, below) = match &check.fate {
-            Fate::Observe => {
+        let (word, below) = match &check.disposition {
+            Disposition::Observe => {
                 counts[0] += 1;
-                ("look    ", assertions_of(check))
+                ("observe", assertions_of(check))
             }
-            Fate::Skip(reason) => {
+            Disposition::Skip(reason) => {
                 counts[1] += 1;
                 (
-                    "skip    ",
+                    "skip",
                     format!("          because {}\n", printable(&reason.to_string())),
                 )
             }
-            Fate::Broken(trouble) => {
+            Disposition::Inconclusive(error) => {
                 counts[2] += 1;
                 (
-                    "broken  ",
-                    format!("          because {}\n", printable(&trouble.to_string())),
+                    "inconclusive",
+                    format!("          because {}\n", printable(&error.to_string())),
                 )
             }
         };
@@ -127,7 +130,7 @@ pub fn plan_text(plan: &Plan) -> String {
         };
         for id in ids {
             let (word, below) = same[0].2.split_once('\n').unwrap_or_default();
-            let _ = write!(text, "{word}{id}\n{below}");
+            let _ = write!(text, "{word:<14}{id}\n{below}");
         }
     }
     let fixtures = plan.fixtures();
@@ -137,11 +140,11 @@ pub fn plan_text(plan: &Plan) -> String {
     for key in &fixtures {
         let _ = writeln!(text, "  {}", printable(&key.to_string()));
     }
-    let [assertion, skip, broken] = counts;
+    let [observe, skip, inconclusive] = counts;
     let all = counted(plan.checks.len(), "check");
     let _ = writeln!(
         text,
-        "\n{all}: {assertion} to look at, {skip} skipped, {broken} cannot be told"
+        "\n{all}: {observe} to observe, {skip} skipped, {inconclusive} inconclusive"
     );
     text
 }
@@ -192,7 +195,7 @@ fn assertions_of(check: &Check) -> String {
     text
 }
 
-/// Where a look looks from.
+/// Where an assertion observes from.
 fn place(assertion: &PlannedAssertion) -> String {
     match (&assertion.from, &assertion.test) {
         (Some(vantage), _) => format!("from {vantage}"),

@@ -99,15 +99,11 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
                 format!("{} left in the cluster", objects(torn.left.len())),
             );
         }
-        Some(torn) if !torn.troubles.is_empty() => {
-            let troubles: Vec<_> = torn
-                .troubles
-                .iter()
-                .map(|trouble| printable(trouble))
-                .collect();
+        Some(torn) if !torn.errors.is_empty() => {
+            let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();
             say(
                 "tear-down-trouble",
-                format!("tear-down met trouble: {}", troubles.join("; ")),
+                format!("tear-down met trouble: {}", errors.join("; ")),
             );
         }
         Some(_) => {}

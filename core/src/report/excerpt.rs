@@ -5,7 +5,7 @@ use crate::plan::CheckId;
 use crate::record::{Diagnosis, Evidence, EvidenceKind, RunView};
 use crate::text::printable;
 
-/// Lines shown of what a failed check rests on.
+/// Lines shown of what a failed check depends on.
 const SHOWN: usize = 4;
 
 /// A few printable lines, with what each is.
@@ -16,7 +16,7 @@ pub(super) fn of_fixture(view: &RunView, key: &FixtureKey) -> Excerpt {
     view.diagnoses.get(key).map(excerpt).unwrap_or_default()
 }
 
-/// What was to be seen of the fixtures that a failed check rests on.
+/// What was to be seen of the fixtures that a failed check depends on.
 pub(super) fn of_check(view: &RunView, check: &CheckId) -> Excerpt {
     let own = view
         .diagnoses

@@ -51,7 +51,7 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
     let mut text = format!(
         "{} ({})\n  {}\n",
         claim.id,
-        claim.kind,
+        claim.claim_type,
         printable(&claim.statement)
     );
     text.push_str("\nfrom\n");
@@ -118,7 +118,7 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
             gate = Some(", with a webhook of gMSA".to_owned());
         }
         let then = match &exception.then {
-            Then::Skip(because) => format!("skipped: {because}"),
+            Then::Skip(reason) => format!("skipped: {reason}"),
             Then::Expect(expectation) => expectation.to_string(),
         };
         let gate = gate.unwrap_or_default();

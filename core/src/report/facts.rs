@@ -117,19 +117,19 @@ impl Out {
                 lines.push(format!("from {source}"));
                 self.lines(name, &lines);
             }
-            Known::Unknown { because } => self.unknown(name, because),
+            Known::Unknown { reason } => self.unknown(name, reason),
         }
     }
 
-    fn unknown(&mut self, name: &str, because: &str) {
-        self.lines(name, &[format!("unknown, because {because}")]);
+    fn unknown(&mut self, name: &str, reason: &str) {
+        self.lines(name, &[format!("unknown, because {reason}")]);
     }
 }
 
 fn pools(out: &mut Out, facts: &Facts) {
     out.group("pools");
     match &facts.nodes {
-        Known::Unknown { because } => out.unknown("nodes", because),
+        Known::Unknown { reason } => out.unknown("nodes", reason),
         Known::Fact { source, .. } => {
             let pools = facts.pools();
             if pools.is_empty() {
@@ -163,7 +163,7 @@ fn silent(out: &mut Out, silent: &Known<Vec<String>>) {
             let line = format!("{}: not told what they run", joined(value));
             out.lines("of no pool", &[line]);
         }
-        Known::Unknown { because } => out.unknown("of no pool", because),
+        Known::Unknown { reason } => out.unknown("of no pool", reason),
     }
 }
 

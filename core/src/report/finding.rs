@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::claims::{ClaimId, Kind};
-use crate::method::{Comparison, Difference, Trouble, TroubleKind};
+use crate::claims::{ClaimId, ClaimType};
+use crate::method::{Comparison, Difference, ErrorKind, ObservationError};
 use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, PlannedCheck};
 use crate::text::printable;
-use crate::verdict::{Because, Conclusion, Controlled, SkipReason, Verdict, because};
+use crate::verdict::{Conclusion, ControlOutcome, Reason, SkipReason, Verdict, reason_for};
 
 /// What is said of a check without a verdict.
 pub(super) const UNFINISHED: &str = "the run ended before it came to a verdict";
@@ -20,13 +20,13 @@ pub struct Finding {
     pub check: CheckId,
     /// What it came to; `None` when the run ended before.
     pub verdict: Option<Verdict>,
-    /// The point, or what is looked at where there is none.
+    /// The point, or what is observed where there is none.
     pub target: String,
     pub expected: Option<String>,
     pub seen: Option<String>,
-    /// Why it could not be told or was not looked at.
+    /// Why it could not be told or was not observed.
     pub cause: Option<String>,
-    /// What to look at next.
+    /// What to observe next.
     pub hint: String,
     /// What was seen or why nothing was, on one printable line; empty for a pass and for what has
     /// no verdict.
@@ -41,25 +41,25 @@ impl Finding {
             None => Self::make(planned, None, None, ""),
             Some(Conclusion {
                 verdict,
-                because,
+                reason,
                 flaky,
                 repeated,
             }) => {
                 let disagreed = disagreed(*flaky, repeated);
-                Self::make(planned, Some(*verdict), Some(because), &disagreed)
+                Self::make(planned, Some(*verdict), Some(reason), &disagreed)
             }
         }
     }
 
     pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
-        let because = because_of(attempt);
-        Self::make(planned, Some(attempt.verdict), because.as_ref(), "")
+        let reason = because_of(attempt);
+        Self::make(planned, Some(attempt.verdict), reason.as_ref(), "")
     }
 
     fn make(
         planned: &PlannedCheck,
         verdict: Option<Verdict>,
-        because: Option<&Because>,
+        reason: Option<&Reason>,
         disagreed: &str,
     ) -> Self {
         let target = if planned.point == Point::default() {
@@ -67,10 +67,10 @@ impl Finding {
         } else {
             planned.point.to_string()
         };
-        let (expected, seen, cause) = sides(because);
+        let (expected, seen, cause) = sides(reason);
         let detail = match verdict {
             None => String::new(),
-            Some(verdict) => detail(verdict, because),
+            Some(verdict) => detail(verdict, reason),
         };
         let (id, prefix) = (printable(planned.id.as_str()), prefix(verdict));
         let mut sentence = format!("{id}: {prefix}");
@@ -79,7 +79,7 @@ impl Finding {
             sentence.push_str(&detail);
         }
         sentence.push_str(disagreed);
-        let reason = verdict.map_or_else(String::new, |verdict| reason(verdict, because));
+        let line = verdict.map_or_else(String::new, |verdict| reason_line(verdict, reason));
         Self {
             claim: planned.claim.clone(),
             check: planned.id.clone(),
@@ -88,8 +88,8 @@ impl Finding {
             expected,
             seen,
             cause,
-            hint: hint(planned, verdict, because),
-            reason,
+            hint: hint(planned, verdict, reason),
+            reason: line,
             sentence,
         }
     }
@@ -97,7 +97,7 @@ impl Finding {
 
 /// The round of an attempt that failed after another had held, if there was one, as an attempt of its own.
 pub(super) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attempted> {
-    let verdict = match planned.kind == Kind::Advice {
+    let verdict = match planned.claim_type == ClaimType::Advice {
         true => Verdict::Warn,
         false => Verdict::Fail,
     };
@@ -127,34 +127,34 @@ pub(super) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
     times.join(", ")
 }
 
-/// What to look at next: what the case says of its own look, unless that is not what is amiss.
-fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Because>) -> String {
+/// What to observe next: what the case says of its own assertion, unless that is not what is amiss.
+fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason>) -> String {
     if verdict == Some(Verdict::LimitationLifted) {
         return "It works here, where documents say that it does not: `winconform explain` tells for \
                 which versions they do. Nothing is to be mended, unless somebody relies on its not \
                 working."
             .to_owned();
     }
-    if because.is_some_and(Because::is_of_a_change) {
+    if reason.is_some_and(Reason::is_of_a_change) {
         return "What the check rests on changed during the run, so nothing is proven: the cause names \
                 the object. Find out who deletes or replaces it (the audit log tells: a person, a \
                 controller that cleans up, preemption) or why its pods are no longer Ready, and run \
                 again."
             .to_owned();
     }
-    match (because, planned.kind) {
-        (Some(Because::Control { name, .. }), Kind::Rejection) => format!(
+    match (reason, planned.claim_type) {
+        (Some(Reason::Control { name, .. }), ClaimType::Rejection) => format!(
             "Nothing is proven against the field while control `{name}` does not hold: see what was \
              seen of it, and who answers so: a policy, a webhook, a quota, or the server itself."
         ),
-        (Some(Because::Control { name, .. }), _) => format!(
+        (Some(Reason::Control { name, .. }), _) => format!(
             "Nothing is proven while control `{name}` does not hold: see what was seen of it first."
         ),
-        (Some(Because::ControlTrouble { name, .. }), _) => format!(
+        (Some(Reason::ControlError { name, .. }), _) => format!(
             "Nothing is proven without control `{name}`: mend what kept it from being looked at, \
              which the cause names."
         ),
-        (Some(Because::Trouble(trouble)), _) if trouble.kind == TroubleKind::Interfered => {
+        (Some(Reason::ObservationError(error)), _) if error.kind == ErrorKind::Interfered => {
             "Validation has not answered what was asked: the cause says who refused the object or what \
              was changed in it. Exempt the run's namespaces (`winconform-*`) from the webhook, policy or \
              quota that did it, and run again. A field that none of them dropped is one that the server \
@@ -162,23 +162,23 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
              the upgrade is over."
                 .to_owned()
         }
-        (Some(Because::Skipped(SkipReason::NotWindowsSpecific { .. })), _) => {
+        (Some(Reason::Skipped(SkipReason::NotWindowsSpecific { .. })), _) => {
             "It does not work for Linux either, so it says nothing of Windows: where it should work, see \
              what all nodes have in common: the network's firewall, its security groups, the way out."
                 .to_owned()
         }
-        (Some(Because::Trouble(trouble)), _) if is_of_exec(trouble.kind) => {
+        (Some(Reason::ObservationError(error)), _) if is_of_exec(error.kind) => {
             "Nothing was seen, so nothing is proven: the session in the pod that looks did not come \
              through. See whether its node is Ready and `kubectl exec` into a pod there works, and run \
              again."
                 .to_owned()
         }
-        (Some(Because::Trouble(_)), Kind::Rejection) => {
+        (Some(Reason::ObservationError(_)), ClaimType::Rejection) => {
             "The field was neither refused nor accepted: mend what kept it from being looked at, \
              which the cause names."
                 .to_owned()
         }
-        (Some(Because::Trouble(trouble)), _) if is_of_reading(trouble.kind) => {
+        (Some(Reason::ObservationError(error)), _) if is_of_reading(error.kind) => {
             "Nothing was seen, so nothing is proven: mend what kept it from being looked at or read, \
              which the cause names, and run again."
                 .to_owned()
@@ -187,26 +187,23 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
     }
 }
 
-/// Whether it is of the way to the place that is looked from, whatever was to be looked at.
-fn is_of_exec(kind: TroubleKind) -> bool {
-    matches!(
-        kind,
-        TroubleKind::ExecTransport | TroubleKind::ExitStatusLost
-    )
+/// Whether it is of the way to the place that is observed from, whatever was to be observed.
+fn is_of_exec(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ExecTransport | ErrorKind::ExitStatusLost)
 }
 
-/// Whether it is of what could not be looked at, was not allowed to be, or was answered in no way that
+/// Whether it is of what could not be observed, was not allowed to be, or was answered in no way that
 /// is known.
-fn is_of_reading(kind: TroubleKind) -> bool {
+fn is_of_reading(kind: ErrorKind) -> bool {
     kind.is_denied()
         || matches!(
             kind,
-            TroubleKind::Throttled
-                | TroubleKind::ApiUnavailable
-                | TroubleKind::NoView
-                | TroubleKind::OutputTruncated
-                | TroubleKind::UnrecognisedOutput
-                | TroubleKind::ToolMissing
+            ErrorKind::Throttled
+                | ErrorKind::ApiUnavailable
+                | ErrorKind::NoView
+                | ErrorKind::OutputTruncated
+                | ErrorKind::UnrecognisedOutput
+                | ErrorKind::ToolMissing
         )
 }
 
@@ -224,28 +221,28 @@ fn prefix(verdict: Option<Verdict>) -> &'static str {
         Some(Verdict::KnownLimitation) => "does not work, as documented",
         Some(Verdict::LimitationLifted) => "works, though documented not to",
         Some(Verdict::Warn) => "not as recommended",
-        Some(Verdict::Recorded) => "recorded",
+        Some(Verdict::Informational) => "recorded",
         Some(Verdict::Skip) => "not looked at",
-        Some(Verdict::Broken) => "could not be told",
+        Some(Verdict::Inconclusive) => "could not be told",
     }
 }
 
 /// What was seen or why nothing was, on one printable line; empty for a pass.
-pub(super) fn reason(verdict: Verdict, because: Option<&Because>) -> String {
-    match (verdict, because) {
+pub(super) fn reason_line(verdict: Verdict, reason: Option<&Reason>) -> String {
+    match (verdict, reason) {
         (Verdict::Pass, _) => String::new(),
-        (_, Some(Because::Seen(difference))) => printable(&difference.seen),
-        (_, because) => detail(verdict, because),
+        (_, Some(Reason::Seen(difference))) => printable(&difference.seen),
+        (_, reason) => detail(verdict, reason),
     }
 }
 
-/// What a verdict rests on, on one printable line.
-fn detail(verdict: Verdict, because: Option<&Because>) -> String {
+/// What a verdict depends on, on one printable line.
+fn detail(verdict: Verdict, reason: Option<&Reason>) -> String {
     let both = |expected: String, seen: String| {
         let (expected, seen) = (printable(&expected), printable(&seen));
         format!("expected {expected}, seen {seen}")
     };
-    match sides(because) {
+    match sides(reason) {
         (Some(_), Some(seen), None) if verdict.is_expected() => printable(&seen),
         (Some(expected), Some(seen), None) => both(expected, seen),
         (Some(expected), Some(seen), Some(cause)) => {
@@ -256,13 +253,13 @@ fn detail(verdict: Verdict, because: Option<&Because>) -> String {
     }
 }
 
-/// A trouble on one printable line.
-pub(super) fn in_words(trouble: &Trouble) -> String {
-    printable(&trouble.to_string())
+/// An error on one printable line.
+pub(super) fn in_words(error: &ObservationError) -> String {
+    printable(&error.to_string())
 }
 
 /// What was expected, what was seen, and the cause apart from both.
-fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<String>) {
+fn sides(reason: Option<&Reason>) -> (Option<String>, Option<String>, Option<String>) {
     let two = |difference: &Difference, cause| {
         (
             Some(difference.expected.clone()),
@@ -270,34 +267,34 @@ fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<S
             cause,
         )
     };
-    let cause = match because {
+    let cause = match reason {
         None => return (None, None, None),
-        Some(Because::Seen(difference)) => return two(difference, None),
-        Some(Because::Control { name, difference }) => {
+        Some(Reason::Seen(difference)) => return two(difference, None),
+        Some(Reason::Control { name, difference }) => {
             return two(difference, Some(format!("control `{name}` did not hold")));
         }
-        Some(Because::Trouble(trouble)) => trouble.to_string(),
-        Some(Because::Fixture { fixture, trouble }) => {
-            format!("{fixture} does not stand: {trouble}")
+        Some(Reason::ObservationError(error)) => error.to_string(),
+        Some(Reason::Fixture { fixture, error }) => {
+            format!("{fixture} does not stand: {error}")
         }
-        Some(Because::ControlTrouble { name, trouble }) => {
-            format!("control `{name}` could not be looked at: {trouble}")
+        Some(Reason::ControlError { name, error }) => {
+            format!("control `{name}` could not be looked at: {error}")
         }
-        Some(Because::Skipped(reason)) => reason.to_string(),
+        Some(Reason::Skipped(reason)) => reason.to_string(),
     };
     (None, None, Some(cause))
 }
 
-/// What an attempt rests on, from its recorded looks.
-fn because_of(attempt: &Attempted) -> Option<Because> {
+/// What an attempt depends on, from its recorded assertions.
+fn because_of(attempt: &Attempted) -> Option<Reason> {
     let mut assertions = attempt.assertions.iter().filter_map(|assertion| {
-        let observed: Result<&Comparison, &Trouble> =
-            match (&assertion.comparison, &assertion.trouble) {
-                (_, Some(trouble)) => Err(trouble),
+        let observed: Result<&Comparison, &ObservationError> =
+            match (&assertion.comparison, &assertion.error) {
+                (_, Some(error)) => Err(error),
                 (Some(comparison), None) => Ok(comparison),
                 (None, None) => return None,
             };
-        Some(Controlled {
+        Some(ControlOutcome {
             name: &assertion.name,
             role: assertion.role,
             observed,
@@ -305,70 +302,74 @@ fn because_of(attempt: &Attempted) -> Option<Because> {
     });
     let own = assertions.next()?.observed;
     let controls: Vec<_> = assertions.collect();
-    Some(because(attempt.verdict, own, &controls))
+    Some(reason_for(attempt.verdict, own, &controls))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::TroubleKind;
+    use crate::method::ErrorKind;
 
     #[test]
     fn the_next_step_is_about_what_is_amiss() {
-        let planned = |kind: Kind| PlannedCheck {
+        let planned = |kind: ClaimType| PlannedCheck {
             id: CheckId::new(
                 &ClaimId::parse("reject.hostPID").expect("an id"),
                 None,
                 &Point::default(),
             ),
             claim: ClaimId::parse("reject.hostPID").expect("an id"),
-            kind,
+            claim_type: kind,
             title: String::new(),
             hint: "An accepted field points to a webhook.".to_owned(),
             point: Point::default(),
-            fate: crate::plan::Fate::Observe,
+            disposition: crate::plan::Disposition::Observe,
         };
         let difference = || Difference {
             expected: "accepted".to_owned(),
             seen: "refused".to_owned(),
         };
-        let trouble = || Trouble::new(TroubleKind::ApiUnavailable, "status 500");
+        let error = || ObservationError::new(ErrorKind::ApiUnavailable, "status 500");
         let name = || "without-os".to_owned();
-        let (seen, control) = (Because::Seen(difference()), || Because::Control {
+        let (seen, control) = (Reason::Seen(difference()), || Reason::Control {
             name: name(),
             difference: difference(),
         });
-        let control_trouble = Because::ControlTrouble {
+        let control_trouble = Reason::ControlError {
             name: name(),
-            trouble: trouble(),
+            error: error(),
         };
-        let of = |kind, because: &Because| hint(&planned(kind), None, Some(because));
-        let own = planned(Kind::Rejection).hint;
-        assert_eq!(of(Kind::Rejection, &seen), own);
-        for (kind, because) in [
-            (Kind::Rejection, control()),
-            (Kind::Limitation, control()),
-            (Kind::Rejection, control_trouble),
+        let of = |kind, reason: &Reason| hint(&planned(kind), None, Some(reason));
+        let own = planned(ClaimType::Rejection).hint;
+        assert_eq!(of(ClaimType::Rejection, &seen), own);
+        for (kind, reason) in [
+            (ClaimType::Rejection, control()),
+            (ClaimType::Limitation, control()),
+            (ClaimType::Rejection, control_trouble),
         ] {
-            let hint = of(kind, &because);
+            let hint = of(kind, &reason);
             assert!(hint.contains("control `without-os`"), "{hint}");
             assert!(!hint.contains("accepted field"), "{hint}");
         }
-        assert_ne!(of(Kind::Rejection, &Because::Trouble(trouble())), own);
-        let refused = Trouble::new(TroubleKind::Interfered, "admission webhook \"h\"");
-        let hint = of(Kind::Rejection, &Because::Trouble(refused));
+        assert_ne!(
+            of(ClaimType::Rejection, &Reason::ObservationError(error())),
+            own
+        );
+        let refused = ObservationError::new(ErrorKind::Interfered, "admission webhook \"h\"");
+        let hint = of(ClaimType::Rejection, &Reason::ObservationError(refused));
         assert!(hint.contains("Exempt the run's namespaces"), "{hint}");
-        let hint = of(Kind::Capability, &Because::Trouble(trouble()));
+        let hint = of(ClaimType::Capability, &Reason::ObservationError(error()));
         assert!(hint.contains("Nothing was seen"), "{hint}");
-        let changed = || Trouble::new(TroubleKind::FixtureChanged, "Service a/b was deleted");
-        for because in [
-            Because::Trouble(changed()),
-            Because::ControlTrouble {
+        let changed =
+            || ObservationError::new(ErrorKind::FixtureChanged, "Service a/b was deleted");
+        for reason in [
+            Reason::ObservationError(changed()),
+            Reason::ControlError {
                 name: name(),
-                trouble: changed(),
+                error: changed(),
             },
         ] {
-            let hint = of(Kind::Limitation, &because);
+            let hint = of(ClaimType::Limitation, &reason);
             assert!(hint.contains("changed during the run"), "{hint}");
         }
     }

@@ -4,7 +4,7 @@ use super::finding::{Finding, UNFINISHED};
 use super::waivers::waived;
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
-use crate::verdict::{Because, Verdict};
+use crate::verdict::{Reason, Verdict};
 
 /// So many checks of one claim that came to the same for the same reason share a row.
 pub(super) const MANY: usize = 4;
@@ -75,15 +75,15 @@ fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
     checks.into_iter().map(alone).collect()
 }
 
-/// What makes findings of one kind: the claim, the verdict, and what it rests on. A check over
+/// What makes findings of one kind: the claim, the verdict, and what it depends on. A check over
 /// pools and sources has a finding of its own, since where it was seen is what matters.
 pub(super) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
     let planned = &check.planned;
-    let rests_on = match check.because() {
+    let rests_on = match check.reason() {
         _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
             planned.id.as_str().to_owned()
         }
-        Some(Because::Control { name, .. } | Because::ControlTrouble { name, .. }) => {
+        Some(Reason::Control { name, .. } | Reason::ControlError { name, .. }) => {
             format!("control {name}")
         }
         _ => planned.title.clone(),

@@ -178,7 +178,7 @@ impl Server {
     fn of(server: &Known<String>) -> Self {
         match server {
             Known::Fact { value, .. } => Self::Version(kept(value)),
-            Known::Unknown { because } => Self::Unknown(kept(because)),
+            Known::Unknown { reason } => Self::Unknown(kept(reason)),
         }
     }
 }
@@ -272,7 +272,7 @@ impl Waived {
 struct Check {
     id: String,
     claim: String,
-    kind: &'static str,
+    r#type: &'static str,
     title: String,
     point: Point,
     verdict: &'static str,
@@ -282,7 +282,7 @@ struct Check {
     weight: Option<&'static str>,
     waived: Option<Waived>,
     sentence: String,
-    because: Because,
+    reason: Reason,
     #[serde(skip_serializing_if = "Option::is_none")]
     suspect: Option<String>,
     hint: String,
@@ -291,7 +291,7 @@ struct Check {
 
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Because {
+struct Reason {
     expected: Option<String>,
     seen: Option<String>,
     cause: Option<String>,
@@ -304,7 +304,7 @@ impl Check {
         Self {
             id: kept(planned.id.as_str()),
             claim: planned.claim.to_string(),
-            kind: planned.kind.as_str(),
+            r#type: planned.claim_type.as_str(),
             title: kept(&planned.title),
             point: Point::of(places, &planned.point),
             verdict: word(finding.verdict),
@@ -322,7 +322,7 @@ impl Check {
             }),
             waived: view.waiver(check).map(Waived::of),
             sentence: finding.sentence,
-            because: Because {
+            reason: Reason {
                 expected: finding.expected.as_deref().map(kept),
                 seen: finding.seen.as_deref().map(kept),
                 cause: finding.cause.as_deref().map(kept),
@@ -356,17 +356,17 @@ impl Fixture {
     ) -> Self {
         let (outcome, took_ms) = how;
         let failed = match outcome {
-            FixtureOutcome::Stands(_) => None,
-            FixtureOutcome::Failed(trouble) => Some(trouble),
+            FixtureOutcome::Ready(_) => None,
+            FixtureOutcome::Failed(error) => Some(error),
         };
         let checks = blame.roots.get(key).map(|broke| broke.checks.as_slice());
         Self {
             name: key.name.as_str(),
             pool: key.pool.as_ref().map(|pool| kept(pool.as_str())),
             stands: failed.is_none(),
-            cause: failed.map(|trouble| kept(&trouble.to_string())),
+            cause: failed.map(|error| kept(&error.to_string())),
             suspect: failed
-                .and_then(|trouble| unoffered(view, key, trouble))
+                .and_then(|error| unoffered(view, key, error))
                 .as_deref()
                 .map(kept),
             took_ms: *took_ms,
@@ -387,7 +387,7 @@ struct TearDown {
     kept: bool,
     removed: usize,
     left: Vec<Object>,
-    troubles: Vec<String>,
+    errors: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -406,15 +406,13 @@ impl TearDown {
             namespace: object.namespace.as_deref().map(kept),
             name: kept(&object.name),
         };
-        let troubles = torn
-            .map(|torn| torn.troubles.as_slice())
-            .unwrap_or_default();
+        let errors = torn.map(|torn| torn.errors.as_slice()).unwrap_or_default();
         Self {
             done: torn.is_some_and(|torn| !torn.unlisted),
             kept: view.kept,
             removed: torn.map_or(0, |torn| torn.removed.len()),
             left: view.left().into_iter().map(object).collect(),
-            troubles: troubles.iter().map(|trouble| kept(trouble)).collect(),
+            errors: errors.iter().map(|error| kept(error)).collect(),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
 use super::xml::{clean, clean_line};
 use crate::record::{Attempted, CheckView, RunView};
-use crate::verdict::{Because, Verdict};
+use crate::verdict::{Reason, Verdict};
 
 /// Why a run cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -140,10 +140,10 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
             | Verdict::KnownLimitation
             | Verdict::LimitationLifted
             | Verdict::Warn
-            | Verdict::Recorded,
+            | Verdict::Informational,
         ) => TestCaseStatus::success(),
         Some(Verdict::Fail) => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Some(Verdict::Broken) | None => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Some(Verdict::Inconclusive) | None => TestCaseStatus::non_success(NonSuccessKind::Error),
         Some(Verdict::Skip) => TestCaseStatus::skipped(),
     };
     let flaky = check.is_flaky();
@@ -155,7 +155,9 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     status.set_message(clean_line(&message));
     status.set_type(match finding.verdict {
         _ if waiver.is_some() => "waived",
-        Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded) if raised => "flaky",
+        Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Informational) if raised => {
+            "flaky"
+        }
         verdict => word(verdict),
     });
     status.set_description(clean(&description(
@@ -165,7 +167,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         excerpt(view, check),
     )));
     let kind = match finding.verdict {
-        Some(Verdict::Fail | Verdict::Broken) | None => FlakyOrRerun::Rerun,
+        Some(Verdict::Fail | Verdict::Inconclusive) | None => FlakyOrRerun::Rerun,
         Some(_) if raised => FlakyOrRerun::Rerun,
         Some(_) => FlakyOrRerun::Flaky,
     };
@@ -193,7 +195,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     for (name, value) in [
         ("winconform.verdict", word(finding.verdict)),
         ("winconform.check", planned.id.as_str()),
-        ("winconform.kind", planned.kind.as_str()),
+        ("winconform.type", planned.claim_type.as_str()),
         ("winconform.reason", &finding.reason),
         ("winconform.attempts", &attempts.join(", ")),
         ("winconform.repetitions", &repeated),
@@ -235,10 +237,10 @@ fn name(check: &CheckView) -> String {
     }
 }
 
-/// What was to be seen of what it rests on: of the fixture that broke it, or of those it looked at.
+/// What was to be seen of what it depends on: of the fixture that broke it, or of those it observed.
 fn excerpt(view: &RunView, check: &CheckView) -> Excerpt {
-    match check.because() {
-        Some(Because::Fixture { fixture, .. }) => excerpt::of_fixture(view, fixture),
+    match check.reason() {
+        Some(Reason::Fixture { fixture, .. }) => excerpt::of_fixture(view, fixture),
         _ => excerpt::of_check(view, &check.planned.id),
     }
 }
@@ -283,7 +285,7 @@ fn others(check: &CheckView) -> impl Iterator<Item = &Attempted> {
 }
 
 /// An attempt as a flaky or rerun element, where there is one for its verdict. An attempt that
-/// broke is our trouble: it makes no success flaky. The property tells of all.
+/// broke is our error: it makes no success flaky. The property tells of all.
 fn rerun(
     view: &RunView,
     check: &CheckView,
@@ -292,14 +294,14 @@ fn rerun(
 ) -> Option<TestRerun> {
     let failed = match (attempt.verdict, kind) {
         (Verdict::Fail, _) => NonSuccessKind::Failure,
-        (Verdict::Broken, FlakyOrRerun::Rerun) => NonSuccessKind::Error,
+        (Verdict::Inconclusive, FlakyOrRerun::Rerun) => NonSuccessKind::Error,
         (
-            Verdict::Broken
+            Verdict::Inconclusive
             | Verdict::Pass
             | Verdict::KnownLimitation
             | Verdict::LimitationLifted
             | Verdict::Warn
-            | Verdict::Recorded
+            | Verdict::Informational
             | Verdict::Skip,
             _,
         ) => return None,

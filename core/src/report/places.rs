@@ -1,4 +1,4 @@
-//! Where checks look from and at, and of how many nodes that is.
+//! Where checks observe from and at, and of how many nodes that is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::record::RunView;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
-/// Where a check is and looks from, in reports for programs.
+/// Where a check is and observes from, in reports for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Point {
@@ -58,9 +58,9 @@ pub(super) fn pools(view: &RunView) -> Pools {
     view.facts.as_ref().map(Facts::pools).unwrap_or_default()
 }
 
-/// Of each pool that is looked from node by node, or has one usable node alone, of how many something is
+/// Of each pool that is observed from node by node, or has one usable node alone, of how many something is
 /// known; with their names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Where it is
-/// known of fewer that were looked from themselves, of how many. Printable.
+/// known of fewer that were observed from themselves, of how many. Printable.
 pub(super) fn observed_from(view: &RunView) -> Vec<String> {
     let pools = pools(view);
     let each = view
@@ -108,7 +108,7 @@ pub(super) fn observed_from(view: &RunView) -> Vec<String> {
 #[derive(Default)]
 struct Nodes<'a> {
     known: BTreeSet<&'a String>,
-    /// Those looked from themselves, where Windows nodes are.
+    /// Those observed from themselves, where Windows nodes are.
     themselves: Option<BTreeSet<&'a String>>,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::json::pretty;
-use crate::plan::{Fate, Plan, PlannedAssertion, Selection};
+use crate::plan::{Disposition, Plan, PlannedAssertion, Selection};
 
 /// The version of this document's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
@@ -26,11 +26,11 @@ struct Document<'p> {
 struct Check<'p> {
     id: &'p str,
     claim: &'p str,
-    kind: &'static str,
+    r#type: &'static str,
     title: &'p str,
     point: BTreeMap<&'static str, Cow<'p, str>>,
-    fate: &'static str,
-    because: Option<String>,
+    disposition: &'static str,
+    reason: Option<String>,
     assertions: Vec<Assertion<'p>>,
 }
 
@@ -45,20 +45,20 @@ struct Assertion<'p> {
 /// What a run would check, and what it would skip and why, as JSON ending in a newline.
 pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usize>) -> String {
     let checks = plan.checks.iter().map(|check| {
-        let (fate, because) = match &check.fate {
-            Fate::Observe => ("observe", None),
-            Fate::Skip(reason) => ("skip", Some(reason.to_string())),
-            Fate::Broken(trouble) => ("broken", Some(trouble.to_string())),
+        let (disposition, reason) = match &check.disposition {
+            Disposition::Observe => ("observe", None),
+            Disposition::Skip(reason) => ("skip", Some(reason.to_string())),
+            Disposition::Inconclusive(error) => ("inconclusive", Some(error.to_string())),
         };
         let point = check.point.values();
         Check {
             id: check.id.as_str(),
             claim: check.claim.as_str(),
-            kind: check.kind.as_str(),
+            r#type: check.claim_type.as_str(),
             title: &check.title,
             point: point.map(|(axis, value)| (axis.as_str(), value)).collect(),
-            fate,
-            because,
+            disposition,
+            reason,
             assertions: check.assertions.iter().map(assertion).collect(),
         }
     });

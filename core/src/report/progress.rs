@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ending::objects;
-use super::finding::{in_words, reason};
+use super::finding::{in_words, reason_line};
 use super::layout::{fit, pad};
 use super::summary::seconds;
 use super::terminal::VERDICT;
@@ -54,10 +54,10 @@ impl Progress {
             } => {
                 let (key, took) = (printable(&key.to_string()), seconds(*took_ms));
                 vec![match outcome {
-                    FixtureOutcome::Stands(_) => format!("stands             {key} after {took}"),
-                    FixtureOutcome::Failed(trouble) => {
-                        let trouble = fit(&in_words(trouble), WIDTH);
-                        format!("failed             {key} after {took}: {trouble}")
+                    FixtureOutcome::Ready(_) => format!("ready              {key} after {took}"),
+                    FixtureOutcome::Failed(error) => {
+                        let error = fit(&in_words(error), WIDTH);
+                        format!("failed             {key} after {took}: {error}")
                     }
                 }]
             }
@@ -112,7 +112,7 @@ impl Progress {
             let word = pad(verdict.as_str(), VERDICT);
             let mut line = format!("{word}{}{flaky}", printable(check.as_str()));
             if !verdict.is_expected() {
-                let reason = reason(verdict, Some(&conclusion.because));
+                let reason = reason_line(verdict, Some(&conclusion.reason));
                 line.push_str(": ");
                 line.push_str(&fit(&reason, WIDTH));
             }

@@ -2,7 +2,7 @@
 
 use crate::verdict::Verdict;
 
-/// How a piece of the page looks.
+/// How a piece of the page assertions.
 #[derive(Clone, Copy)]
 pub(super) enum Style {
     Good,
@@ -15,15 +15,15 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// How a verdict looks; none is in doubt.
+    /// How a verdict assertions; none is in doubt.
     pub(super) fn of(verdict: Option<Verdict>) -> Self {
         match verdict {
             Some(Verdict::Pass) => Self::Good,
-            Some(Verdict::KnownLimitation | Verdict::Recorded) => Self::Known,
+            Some(Verdict::KnownLimitation | Verdict::Informational) => Self::Known,
             Some(Verdict::Fail) => Self::Bad,
             Some(Verdict::LimitationLifted | Verdict::Warn) => Self::News,
             Some(Verdict::Skip) => Self::Quiet,
-            Some(Verdict::Broken) | None => Self::Doubt,
+            Some(Verdict::Inconclusive) | None => Self::Doubt,
         }
     }
 

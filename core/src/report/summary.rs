@@ -11,11 +11,11 @@ use crate::verdict::Verdict;
 const ORDER: [Verdict; 8] = [
     Verdict::Pass,
     Verdict::KnownLimitation,
-    Verdict::Recorded,
+    Verdict::Informational,
     Verdict::LimitationLifted,
     Verdict::Warn,
     Verdict::Skip,
-    Verdict::Broken,
+    Verdict::Inconclusive,
     Verdict::Fail,
 ];
 
@@ -92,14 +92,14 @@ pub(super) fn server(facts: Option<&Facts>) -> String {
     match facts.map(|facts| &facts.server) {
         None => "unknown: the run ended before".to_owned(),
         Some(Known::Fact { value, .. }) => printable(value),
-        Some(Known::Unknown { because }) => format!("unknown: {}", printable(because)),
+        Some(Known::Unknown { reason }) => format!("unknown: {}", printable(reason)),
     }
 }
 
 /// Each pool with its nodes, or why they are unknown; printable.
 pub(super) fn pools(facts: &Facts) -> Vec<String> {
     let nodes = match &facts.nodes {
-        Known::Unknown { because } => return vec![format!("unknown: {}", printable(because))],
+        Known::Unknown { reason } => return vec![format!("unknown: {}", printable(reason))],
         Known::Fact { value, .. } => value,
     };
     let mut pools: Vec<_> = facts

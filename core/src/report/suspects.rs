@@ -2,25 +2,26 @@
 //! its webhooks and policies; and which image a registry does not have.
 
 use crate::facts::{Known, WebhookFact};
-use crate::method::{FixtureKey, Trouble, TroubleKind};
+use crate::method::{ErrorKind, FixtureKey, ObservationError};
 use crate::record::{CheckView, RunView};
-use crate::verdict::Because;
+use crate::verdict::Reason;
 
 /// What a check's conclusion points to. Foreign text as recorded.
 pub(super) fn suspects(view: &RunView, check: &CheckView) -> Option<String> {
-    match check.because() {
-        Some(Because::Fixture { fixture, trouble }) => unoffered(view, fixture, trouble),
+    match check.reason() {
+        Some(Reason::Fixture { fixture, error }) => unoffered(view, fixture, error),
         _ => altered(view, check),
     }
 }
 
 /// What a registry said of the image of a fixture whose pods did not get one that they can run.
 /// Foreign text as recorded.
-pub(super) fn unoffered(view: &RunView, key: &FixtureKey, trouble: &Trouble) -> Option<String> {
-    if !matches!(
-        trouble.kind,
-        TroubleKind::ImagePull | TroubleKind::BuildMismatch
-    ) {
+pub(super) fn unoffered(
+    view: &RunView,
+    key: &FixtureKey,
+    error: &ObservationError,
+) -> Option<String> {
+    if !matches!(error.kind, ErrorKind::ImagePull | ErrorKind::BuildMismatch) {
         return None;
     }
     let pool = key.pool.as_ref()?;
@@ -55,8 +56,8 @@ fn altered(view: &RunView, check: &CheckView) -> Option<String> {
                 some => some.join(", "),
             }
         }
-        Some(Known::Unknown { because }) => {
-            format!("a mutating webhook or policy; which there are is not known: {because}")
+        Some(Known::Unknown { reason }) => {
+            format!("a mutating webhook or policy; which there are is not known: {reason}")
         }
         None => "a mutating webhook or policy".to_owned(),
     })

@@ -234,7 +234,7 @@ impl Page {
         self.field(
             4,
             "claim",
-            &format!("{} ({}): {title}", finding.claim, check.planned.kind),
+            &format!("{} ({}): {title}", finding.claim, check.planned.claim_type),
         );
         if let Some(node) = check.planned.point.node_name(&places(view)) {
             self.field(4, "from node", &printable(&node));
@@ -301,11 +301,11 @@ impl Page {
 
     fn fixture(&mut self, view: &RunView, key: &FixtureKey, broke: &Broke<'_>) {
         let excerpt = excerpt::of_fixture(view, key);
-        let suspect = unoffered(view, key, broke.trouble);
+        let suspect = unoffered(view, key, broke.error);
         self.blank();
         let (key, took) = (printable(&key.to_string()), seconds(broke.took_ms));
         self.entry("failed", Style::Doubt, &format!("{key} after {took}"));
-        self.field(4, "cause", &in_words(broke.trouble));
+        self.field(4, "cause", &in_words(broke.error));
         if let Some(suspect) = suspect {
             self.field(4, "suspect", &printable(&suspect));
         }
@@ -376,12 +376,8 @@ impl Page {
                 let removed = objects(torn.removed.len());
                 self.line(&format!("tear-down: {removed} removed, nothing left"));
             }
-            let troubles: Vec<_> = torn
-                .troubles
-                .iter()
-                .map(|trouble| printable(trouble))
-                .collect();
-            self.list(2, "trouble", &troubles);
+            let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();
+            self.list(2, "trouble", &errors);
         }
         if self.unpointed {
             self.line("no record was written: run again with --out DIR for one");

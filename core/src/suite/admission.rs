@@ -1,4 +1,4 @@
-//! Admission looks, and what changes them by version and feature gate, from YAML.
+//! Admission assertions, and what changes them by version and feature gate, from YAML.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use serde_json::{Value as Json, json};
 use crate::document::{Decoder, Node, Value};
 use crate::facts::{Facts, Os};
 use crate::method::{
-    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, Trouble, TroubleKind, Workload,
+    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, ErrorKind, ObservationError,
+    Workload,
 };
-use crate::verdict::{Fate, SkipReason};
+use crate::verdict::{Disposition, SkipReason};
 
 /// Where something else is to be seen than a case expects.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +48,7 @@ pub enum Then {
 pub struct Expected {
     /// In place of what the case says.
     pub instead: Option<AdmissionExpectation>,
-    /// What this rests on and the server did not say.
+    /// What this depends on and the server did not say.
     pub presumed: Option<String>,
 }
 
@@ -58,13 +59,13 @@ impl Expected {
         facts: &Facts,
         exceptions: &[Exception],
         workload: Option<Workload>,
-    ) -> Result<Self, Fate> {
+    ) -> Result<Self, Disposition> {
         if exceptions.is_empty() {
             return Ok(Self::default());
         }
         let version = facts.kubernetes().ok_or_else(|| {
             let detail = "the server's version, on which the expectation depends";
-            Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail))
+            Disposition::Inconclusive(ObservationError::new(ErrorKind::FactUnknown, detail))
         })?;
         let mut presumed = None;
         for exception in exceptions {
@@ -101,18 +102,21 @@ impl Expected {
                 }
             };
             if applies {
-                // A skip by version alone rests on nothing that was presumed before
+                // A skip by version alone depends on nothing that was presumed before
                 let rests = presumed
                     .clone()
                     .filter(|_| exception.without_gate.is_some());
                 return match (&exception.then, rests) {
-                    (Then::Skip(because), None) => Err(Fate::Skip(SkipReason::Version {
-                        because: because.clone(),
+                    (Then::Skip(reason), None) => Err(Disposition::Skip(SkipReason::Version {
+                        reason: reason.clone(),
                     })),
-                    // What is only presumed is no reason to look away
-                    (Then::Skip(because), Some(presumed)) => {
-                        let detail = format!("{because}, if {presumed}");
-                        Err(Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail)))
+                    // What is only presumed is no reason to not to observe
+                    (Then::Skip(reason), Some(presumed)) => {
+                        let detail = format!("{reason}, if {presumed}");
+                        Err(Disposition::Inconclusive(ObservationError::new(
+                            ErrorKind::FactUnknown,
+                            detail,
+                        )))
                     }
                     (Then::Expect(expectation), _) => Ok(Self {
                         instead: Some(expectation.clone()),

@@ -1,4 +1,4 @@
-//! The looks of cases, from YAML.
+//! The assertions of cases, from YAML.
 
 use super::admission::{read_expectation, read_query};
 use super::fact::read_fact;

@@ -7,19 +7,19 @@ use super::assertion::read_test;
 use super::control::{Control, check_role, read_control, report_idle};
 use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
-use crate::claims::{Claim, ClaimId, Kind};
+use crate::claims::{Claim, ClaimId, ClaimType};
 use crate::document::{Decoder, Node};
 use crate::method::{FixtureName, Signature, SourceKind, Test};
 
-/// How a claim is checked: what it is repeated over, what is looked at, and its controls.
+/// How a claim is checked: what it is repeated over, what is observed, and its controls.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub claim: ClaimId,
     /// What it is judged as: a limitation where the ledger names it, else of its claim's kind.
-    pub kind: Kind,
+    pub claim_type: ClaimType,
     /// Tells the cases of one claim apart; only such claims' cases have it.
     pub name: Option<String>,
-    /// What is looked at, in words.
+    /// What is observed, in words.
     pub title: String,
     pub over: Over,
     pub test: Test,
@@ -27,7 +27,7 @@ pub struct Case {
     pub exceptions: Vec<Exception>,
     /// Looks that must hold beside it.
     pub controls: Vec<Control>,
-    /// What to look at when it fails.
+    /// What to observe when it fails.
     pub hint: String,
 }
 
@@ -69,8 +69,8 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
         (claim, known.listed(&claim.id, name))
     });
     let kind = listed.as_ref().map(|(claim, listed)| match listed {
-        Listed::Entry(_) => Kind::Limitation,
-        Listed::Unread | Listed::Not => claim.kind,
+        Listed::Entry(_) => ClaimType::Limitation,
+        Listed::Unread | Listed::Not => claim.claim_type,
     });
     if let (Some(kind), Some([])) = (kind, written) {
         check_controlled(decoder, controls_node.unwrap_or(node), kind);
@@ -80,7 +80,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
     }
     Some(Case {
         claim: claim?.id.clone(),
-        kind: kind?,
+        claim_type: kind?,
         name: name?,
         title: title?,
         over: over?,
@@ -222,7 +222,7 @@ fn check_nodes(over: &Over, needs_ring: bool, refuse: &mut impl FnMut(&str, &str
     }
 }
 
-/// Each look of a case is made in each family, those of its controls too.
+/// Each assertion of a case is made in each family, those of its controls too.
 fn check_families<'c>(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -313,11 +313,14 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
 }
 
 /// Failures as expected and refusals prove something only beside what works.
-fn check_controlled(decoder: &mut Decoder<'_>, node: &Node, kind: Kind) {
+fn check_controlled(decoder: &mut Decoder<'_>, node: &Node, kind: ClaimType) {
     let hint = match kind {
-        Kind::Limitation => "the same look from where it should work",
-        Kind::Rejection => "the same object without the field, and the field without `os`",
-        Kind::Capability | Kind::Requirement | Kind::Advice | Kind::Evidence => return,
+        ClaimType::Limitation => "the same look from where it should work",
+        ClaimType::Rejection => "the same object without the field, and the field without `os`",
+        ClaimType::Capability
+        | ClaimType::Requirement
+        | ClaimType::Advice
+        | ClaimType::Informational => return,
     };
     decoder.report(
         node,
@@ -349,7 +352,7 @@ fn check_ledger(
                 }
             },
         ),
-        Listed::Not if claim.kind == Kind::Limitation => (
+        Listed::Not if claim.claim_type == ClaimType::Limitation => (
             format!("limitation `{}` has no entry in the ledger", claim.id),
             "add it to limitations.yaml with scope, outside, signature, reason and source",
         ),

@@ -1,4 +1,4 @@
-//! The looks that must hold beside a case's own.
+//! The assertions that must hold beside a case's own.
 
 use strum::IntoStaticStr;
 
@@ -8,14 +8,14 @@ use crate::document::{Decoder, Node};
 use crate::method::{AdmissionExpectation, Assertion, FixtureName, SourceKind, Target, Test};
 use crate::verdict::Role;
 
-/// A look that must hold in the same round, so that the case's own look proves something.
+/// An assertion that must hold in the same round, so that the case's own assertion proves something.
 #[derive(Clone, Debug)]
 pub struct Control {
     /// Its name within the case.
     pub name: String,
-    /// Where it looks from, when not from where the case does.
+    /// Where it observes from, when not from where the case does.
     pub source: Option<SourceKind>,
-    /// What it looks at, when not at what the case does.
+    /// What it observes, when not at what the case does.
     pub test: Option<Test>,
     /// What it leaves out of what the case sends.
     pub without: Option<Without>,
@@ -83,7 +83,7 @@ pub enum Without {
 }
 
 impl Without {
-    /// The look of the control: accepted, where the case expects a refusal, and as the case does
+    /// The assertion of the control: accepted, where the case expects a refusal, and as the case does
     /// otherwise.
     pub fn assertion(self, test: &Test) -> Test {
         let Test::Admission(assertion) = test else {

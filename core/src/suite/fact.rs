@@ -12,7 +12,7 @@ use crate::method::fact::{
     TaintRule, Topic,
 };
 
-/// Reads topic and expectation; both are looked at, also when one is missing.
+/// Reads topic and expectation; both are observed, also when one is missing.
 pub(super) fn read_fact(
     decoder: &mut Decoder<'_>,
     query: Option<&Node>,
@@ -143,21 +143,21 @@ fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
     let open = fields.or(decoder, "open", Vec::new(), |decoder, node| {
         rules(decoder, node, "`open`", read_build)
     });
-    let because = fields.or(decoder, "because", String::new(), |decoder, node| {
-        decoder.text(node, "`because`").map(str::to_owned)
+    let reason = fields.or(decoder, "reason", String::new(), |decoder, node| {
+        decoder.text(node, "`reason`").map(str::to_owned)
     });
     fields.finish(decoder);
-    let (open, because) = (open?, because?);
-    if open.is_empty() != because.is_empty() {
-        let hint = "builds that are `open` are so `because` of something".to_owned();
-        decoder.report(node, "`open` and `because` go together", Some(hint));
+    let (open, reason) = (open?, reason?);
+    if open.is_empty() != reason.is_empty() {
+        let hint = "builds that are `open` are so `reason` of something".to_owned();
+        decoder.report(node, "`open` and `reason` go together", Some(hint));
         return None;
     }
     Some(SupportRule {
         kubernetes: kubernetes?,
         builds: builds?,
         open,
-        because,
+        reason,
     })
 }
 

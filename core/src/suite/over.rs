@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use super::admission::read_values;
 use crate::document::{Decoder, Fields, Node, Value};
 use crate::facts::{Facts, Known, PoolName, WindowsBuild};
-use crate::method::{ContainerKind, SourceKind, Trouble, TroubleKind, Workload};
-use crate::verdict::{Fate, SkipReason};
+use crate::method::{ContainerKind, ErrorKind, ObservationError, SourceKind, Workload};
+use crate::verdict::{Disposition, SkipReason};
 
 /// The axes of a case.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Over {
     pub windows_pools: bool,
     pub only_pool: Option<PoolName>,
-    /// What is looked at from each pool.
+    /// What is observed from each pool.
     pub across: Across,
     /// In the second family of addresses, too, where the cluster has two.
     pub families: bool,
@@ -28,7 +28,7 @@ pub struct Over {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-/// What is looked at from each pool, and from where in it.
+/// What is observed from each pool, and from where in it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Across {
     /// From one place, the pool itself or what is of no pool.
@@ -90,15 +90,15 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
 impl Over {
     /// What becomes of a case on a cluster whose network plugin is none of its own. From what is
     /// unknown nothing is assumed.
-    pub fn elsewhere(&self, facts: &Facts) -> Option<Fate> {
+    pub fn elsewhere(&self, facts: &Facts) -> Option<Disposition> {
         if self.networks.is_empty() {
             return None;
         }
         let plugin = match &facts.cni {
-            Known::Unknown { because } => {
-                let detail = format!("the network plugin, on which it depends: {because}");
-                let trouble = Trouble::new(TroubleKind::FactUnknown, detail);
-                return Some(Fate::Broken(trouble));
+            Known::Unknown { reason } => {
+                let detail = format!("the network plugin, on which it depends: {reason}");
+                let error = ObservationError::new(ErrorKind::FactUnknown, detail);
+                return Some(Disposition::Inconclusive(error));
             }
             Known::Fact { value: None, .. } => "no rule recognises the network plugin".to_owned(),
             Known::Fact {
@@ -109,8 +109,8 @@ impl Over {
             } => format!("the network plugin is {}", cni.product),
         };
         let known = self.networks.join(" and ");
-        let because = format!("{plugin}, and it is known of {known} alone");
-        Some(Fate::Skip(SkipReason::Inapplicable { because }))
+        let reason = format!("{plugin}, and it is known of {known} alone");
+        Some(Disposition::Skip(SkipReason::NotApplicable { reason }))
     }
 }
 

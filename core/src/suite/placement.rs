@@ -1,4 +1,4 @@
-//! Looks at where pods are put, from YAML.
+//! Observes where pods are put, from YAML.
 
 use crate::document::{Decoder, Node};
 use crate::method::{

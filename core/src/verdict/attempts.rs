@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::{Because, Verdict};
+use super::judge::{Reason, Verdict};
 
 /// What a check came to, on what it rests, and whether attempts disagreed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Conclusion {
     pub verdict: Verdict,
-    pub because: Because,
+    pub reason: Reason,
     /// Whether attempts came to different conclusions about the cluster.
     pub flaky: bool,
     /// How many repetitions came to which verdict; empty where it was not repeated.
@@ -30,30 +30,33 @@ pub fn is_news(verdict: Verdict) -> bool {
 /// a warning, a limitation that is lifted) decides once two attempts agree on it; until then nothing can be
 /// told, for the reason that kept the last attempt from telling. Attempts that disagree make a check
 /// flaky, and so do rounds within one that `came_apart` and held again; those that broke do not: they are
-/// our trouble. What was seen before an attempt found that what it depends on had changed may have come
+/// our error. What was seen before an attempt found that what it depends on had changed may have come
 /// of that: it counts for nothing.
-pub fn conclude(attempts: &[(Verdict, Because)], came_apart: bool) -> Option<Conclusion> {
+pub fn conclude(attempts: &[(Verdict, Reason)], came_apart: bool) -> Option<Conclusion> {
     let changed = attempts
         .iter()
-        .rposition(|(_, because)| because.is_of_a_change());
+        .rposition(|(_, reason)| reason.is_of_a_change());
     let told: Vec<_> = attempts[changed.unwrap_or_default()..]
         .iter()
         .filter(|(verdict, _)| verdict.is_conclusive())
         .collect();
-    let agreed = |one: &&&(Verdict, Because)| {
+    let agreed = |one: &&&(Verdict, Reason)| {
         let agree = told.iter().filter(|other| other.0 == one.0);
         agree.count() > 1
     };
     let last = attempts.last()?;
-    let (verdict, because) = match told.last() {
+    let (verdict, reason) = match told.last() {
         None => (last.0, &last.1),
-        Some((verdict, because)) if !is_news(*verdict) => (*verdict, because),
+        Some((verdict, reason)) if !is_news(*verdict) => (*verdict, reason),
         Some((_, news)) => match told.iter().rev().find(agreed) {
-            Some((verdict, because)) => (*verdict, because),
+            Some((verdict, reason)) => (*verdict, reason),
             None => {
                 let mut untold = attempts.iter().rev();
-                let untold = untold.find(|(verdict, _)| *verdict == Verdict::Broken);
-                (Verdict::Broken, untold.map_or(news, |(_, because)| because))
+                let untold = untold.find(|(verdict, _)| *verdict == Verdict::Inconclusive);
+                (
+                    Verdict::Inconclusive,
+                    untold.map_or(news, |(_, reason)| reason),
+                )
             }
         },
     };
@@ -61,14 +64,14 @@ pub fn conclude(attempts: &[(Verdict, Because)], came_apart: bool) -> Option<Con
     let disagreed = held || told.iter().any(|(other, _)| *other != verdict);
     Some(Conclusion {
         verdict,
-        because: because.clone(),
+        reason: reason.clone(),
         flaky: verdict.is_conclusive() && disagreed,
         repeated: BTreeMap::new(),
     })
 }
 
 /// Whether an attempt gave news that no other has confirmed or refuted yet.
-pub fn is_unconfirmed(attempts: &[(Verdict, Because)]) -> bool {
+pub fn is_unconfirmed(attempts: &[(Verdict, Reason)]) -> bool {
     let news = attempts.iter().any(|(verdict, _)| is_news(*verdict));
     let concluded = conclude(attempts, false);
     news && concluded.is_some_and(|concluded| !concluded.verdict.is_conclusive())
@@ -83,7 +86,7 @@ const WORST_FIRST: [Verdict; 6] = [
     Verdict::Warn,
     Verdict::LimitationLifted,
     Verdict::KnownLimitation,
-    Verdict::Recorded,
+    Verdict::Informational,
     Verdict::Pass,
 ];
 
@@ -134,7 +137,8 @@ impl Repeated {
             .filter(|(verdict, _)| !verdict.is_conclusive());
         let untold: u32 = untold.map(|(_, count)| count).sum();
         let many = untold * UNTOLD_AT_MOST_ONE_IN > total;
-        let broken = found(Verdict::Broken).filter(|_| many || last.verdict == Verdict::Broken);
+        let broken =
+            found(Verdict::Inconclusive).filter(|_| many || last.verdict == Verdict::Inconclusive);
         // What is news is told, whatever was skipped beside it
         let decides = found(Verdict::Fail)
             .or(broken)
@@ -162,7 +166,7 @@ impl Repeated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::{Trouble, TroubleKind};
+    use crate::method::{ErrorKind, ObservationError};
     use std::collections::BTreeSet;
 
     fn folded(all: impl IntoIterator<Item = Conclusion>) -> Repeated {
@@ -171,9 +175,10 @@ mod tests {
         folded
     }
 
-    fn attempts(verdicts: &[Verdict]) -> Vec<(Verdict, Because)> {
-        let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
-        verdicts.iter().map(|v| (*v, because.clone())).collect()
+    fn attempts(verdicts: &[Verdict]) -> Vec<(Verdict, Reason)> {
+        let reason =
+            Reason::ObservationError(ObservationError::new(ErrorKind::ExecTransport, "cut"));
+        verdicts.iter().map(|v| (*v, reason.clone())).collect()
     }
 
     fn concluded(verdicts: &[Verdict]) -> Option<(Verdict, bool)> {
@@ -186,68 +191,86 @@ mod tests {
 
     #[test]
     fn the_last_that_tells_counts() {
-        use Verdict::{Broken, Fail, Pass};
+        use Verdict::{Fail, Inconclusive, Pass};
         assert_eq!(concluded(&[]), None);
         assert_eq!(concluded(&[Fail, Fail]), Some((Fail, false)));
         assert_eq!(concluded(&[Fail, Pass]), Some((Pass, true)));
-        assert_eq!(concluded(&[Broken, Pass]), Some((Pass, false)));
-        assert_eq!(concluded(&[Broken, Broken]), Some((Broken, false)));
-        assert!(!unconfirmed(&[Broken, Broken]) && !unconfirmed(&[Pass]));
+        assert_eq!(concluded(&[Inconclusive, Pass]), Some((Pass, false)));
+        assert_eq!(
+            concluded(&[Inconclusive, Inconclusive]),
+            Some((Inconclusive, false))
+        );
+        assert!(!unconfirmed(&[Inconclusive, Inconclusive]) && !unconfirmed(&[Pass]));
     }
 
     #[test]
     fn news_counts_only_when_a_second_attempt_confirms_it() {
-        use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Skip, Warn};
+        use Verdict::{Fail, Inconclusive, KnownLimitation, LimitationLifted, Pass, Skip, Warn};
         for news in [Fail, Warn, LimitationLifted] {
             for (attempts, verdict) in [
-                (&[news][..], Broken),
-                (&[news, Broken], Broken),
-                (&[Broken, news], Broken),
-                (&[news, Skip], Broken),
-                (&[news, Broken, Broken, Broken], Broken),
+                (&[news][..], Inconclusive),
+                (&[news, Inconclusive], Inconclusive),
+                (&[Inconclusive, news], Inconclusive),
+                (&[news, Skip], Inconclusive),
+                (
+                    &[news, Inconclusive, Inconclusive, Inconclusive],
+                    Inconclusive,
+                ),
                 (&[news, news], news),
-                (&[news, Broken, news], news),
-                (&[Broken, news, Broken, news], news),
+                (&[news, Inconclusive, news], news),
+                (&[Inconclusive, news, Inconclusive, news], news),
             ] {
                 assert_eq!(concluded(attempts), Some((verdict, false)), "{attempts:?}");
-                assert_eq!(unconfirmed(attempts), verdict == Broken, "{attempts:?}");
+                assert_eq!(
+                    unconfirmed(attempts),
+                    verdict == Inconclusive,
+                    "{attempts:?}"
+                );
             }
-            assert_eq!(concluded(&[news, Broken, Pass]), Some((Pass, true)));
+            assert_eq!(concluded(&[news, Inconclusive, Pass]), Some((Pass, true)));
         }
         let apart = |verdicts: &[Verdict]| {
             conclude(&attempts(verdicts), true).map(|c| (c.verdict, c.flaky))
         };
         assert_eq!(apart(&[Pass]), Some((Pass, true)));
         assert_eq!(apart(&[Fail, Fail]), Some((Fail, false)));
-        assert_eq!(apart(&[Broken, Broken]), Some((Broken, false)));
+        assert_eq!(
+            apart(&[Inconclusive, Inconclusive]),
+            Some((Inconclusive, false))
+        );
         let lifted = [LimitationLifted, KnownLimitation];
         assert_eq!(concluded(&lifted), Some((KnownLimitation, true)));
         let other = [LimitationLifted, Fail, LimitationLifted];
         assert_eq!(concluded(&other), Some((LimitationLifted, true)));
-        assert_eq!(concluded(&other[..2]), Some((Broken, false)));
+        assert_eq!(concluded(&other[..2]), Some((Inconclusive, false)));
     }
 
     #[test]
     fn what_was_seen_before_its_ground_changed_counts_for_nothing() {
-        use Verdict::{Broken, Fail, Pass};
-        let because = |kind| Because::Trouble(Trouble::new(kind, "a node was booted"));
-        let (changed, cut) = (TroubleKind::FixtureChanged, TroubleKind::ExecTransport);
+        use Verdict::{Fail, Inconclusive, Pass};
+        let reason =
+            |kind| Reason::ObservationError(ObservationError::new(kind, "a node was booted"));
+        let (changed, cut) = (ErrorKind::FixtureChanged, ErrorKind::ExecTransport);
         for (attempts, verdict) in [
-            ([(Fail, cut), (Broken, changed)], Broken),
-            ([(Broken, changed), (Fail, cut)], Broken),
-            ([(Broken, changed), (Pass, cut)], Pass),
+            ([(Fail, cut), (Inconclusive, changed)], Inconclusive),
+            ([(Inconclusive, changed), (Fail, cut)], Inconclusive),
+            ([(Inconclusive, changed), (Pass, cut)], Pass),
         ] {
-            let attempts = attempts.map(|(verdict, kind)| (verdict, because(kind)));
+            let attempts = attempts.map(|(verdict, kind)| (verdict, reason(kind)));
             let concluded = conclude(&attempts, false).expect("there are attempts");
             assert_eq!((concluded.verdict, concluded.flaky), (verdict, false));
-            let why = if verdict == Broken { changed } else { cut };
-            assert_eq!(concluded.because, because(why));
+            let why = if verdict == Inconclusive {
+                changed
+            } else {
+                cut
+            };
+            assert_eq!(concluded.reason, reason(why));
         }
     }
 
     #[test]
     fn of_repetitions_the_worst_that_tells_counts() {
-        use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded};
+        use Verdict::{Fail, Inconclusive, Informational, KnownLimitation, LimitationLifted, Pass};
         let of = |repetitions: &[&[Verdict]]| {
             let each = |verdicts: &&[Verdict]| conclude(&attempts(verdicts), false);
             let concluded = folded(repetitions.iter().filter_map(each)).conclude();
@@ -267,11 +290,11 @@ mod tests {
         ));
         assert_eq!(of(&[&[LimitationLifted; 2], &[KnownLimitation]]), told);
         assert_eq!(
-            of(&[&[Broken], &[Broken]]),
-            Some((Broken, false, counts(&[(Broken, 2)])))
+            of(&[&[Inconclusive], &[Inconclusive]]),
+            Some((Inconclusive, false, counts(&[(Inconclusive, 2)])))
         );
-        let told = Some((Recorded, false, counts(&[(Recorded, 2)])));
-        assert_eq!(of(&[&[Recorded], &[Recorded]]), told);
+        let told = Some((Informational, false, counts(&[(Informational, 2)])));
+        assert_eq!(of(&[&[Informational], &[Informational]]), told);
         // Each verdict on the cluster has its place
         for &verdict in Verdict::ALL {
             assert_eq!(
@@ -284,10 +307,13 @@ mod tests {
 
     #[test]
     fn what_most_repetitions_told_counts_unless_too_many_or_the_last_told_nothing() {
-        use Verdict::{Broken, Fail, Pass, Skip, Warn};
+        use Verdict::{Fail, Inconclusive, Pass, Skip, Warn};
         let one = |verdict| Conclusion {
             verdict,
-            because: Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut")),
+            reason: Reason::ObservationError(ObservationError::new(
+                ErrorKind::ExecTransport,
+                "cut",
+            )),
             flaky: false,
             repeated: BTreeMap::new(),
         };
@@ -306,17 +332,29 @@ mod tests {
             folded.conclude().map(|c| (c.verdict, c.flaky))
         };
         for (runs, verdict, flaky) in [
-            (&[(Pass, 2), (Broken, 2)][..], Broken, false),
-            (&[(Pass, 1), (Broken, 3)], Broken, false),
-            (&[(Pass, 1), (Broken, 1), (Pass, 17)], Broken, false),
-            (&[(Pass, 1), (Broken, 1), (Pass, 18)], Pass, false),
-            (&[(Pass, 1), (Broken, 5), (Pass, 94)], Pass, false),
-            (&[(Pass, 1), (Broken, 6), (Pass, 93)], Broken, false),
-            (&[(Pass, 999), (Broken, 1)], Broken, false),
-            (&[(Pass, 1), (Fail, 1), (Broken, 9)], Fail, true),
+            (&[(Pass, 2), (Inconclusive, 2)][..], Inconclusive, false),
+            (&[(Pass, 1), (Inconclusive, 3)], Inconclusive, false),
+            (
+                &[(Pass, 1), (Inconclusive, 1), (Pass, 17)],
+                Inconclusive,
+                false,
+            ),
+            (&[(Pass, 1), (Inconclusive, 1), (Pass, 18)], Pass, false),
+            (&[(Pass, 1), (Inconclusive, 5), (Pass, 94)], Pass, false),
+            (
+                &[(Pass, 1), (Inconclusive, 6), (Pass, 93)],
+                Inconclusive,
+                false,
+            ),
+            (&[(Pass, 999), (Inconclusive, 1)], Inconclusive, false),
+            (&[(Pass, 1), (Fail, 1), (Inconclusive, 9)], Fail, true),
             (&[(Pass, 1), (Skip, 9)], Skip, true),
             (&[(Pass, 19), (Skip, 1)], Pass, false),
-            (&[(Pass, 18), (Skip, 1), (Broken, 1)], Broken, false),
+            (
+                &[(Pass, 18), (Skip, 1), (Inconclusive, 1)],
+                Inconclusive,
+                false,
+            ),
             (&[(Skip, 9)], Skip, false),
             (&[(Warn, 18), (Skip, 2)], Warn, false),
         ] {

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::claims::Kind;
-use crate::method::{Comparison, Difference, FixtureKey, Trouble, TroubleKind};
+use crate::claims::ClaimType;
+use crate::method::{Comparison, Difference, ErrorKind, FixtureKey, ObservationError};
 use crate::text::printable;
 
 /// What a check came to.
@@ -26,11 +26,11 @@ pub enum Verdict {
     /// Not as recommended.
     Warn,
     /// Recorded for a person to judge.
-    Recorded,
-    /// Not looked at, for a stated reason.
+    Informational,
+    /// Not observed, for a stated reason.
     Skip,
     /// Could not be told.
-    Broken,
+    Inconclusive,
 }
 
 impl Verdict {
@@ -41,17 +41,17 @@ impl Verdict {
         self.into()
     }
 
-    /// Whether it is what a healthy cluster gives, so that there is no reason to look again.
+    /// Whether it is what a healthy cluster gives, so that there is no reason to observe again.
     pub fn is_expected(self) -> bool {
         match self {
-            Self::Pass | Self::KnownLimitation | Self::Recorded | Self::Skip => true,
-            Self::Fail | Self::LimitationLifted | Self::Warn | Self::Broken => false,
+            Self::Pass | Self::KnownLimitation | Self::Informational | Self::Skip => true,
+            Self::Fail | Self::LimitationLifted | Self::Warn | Self::Inconclusive => false,
         }
     }
 
     /// Whether it says something about the cluster rather than about the looking.
     pub fn is_conclusive(self) -> bool {
-        !matches!(self, Self::Skip | Self::Broken)
+        !matches!(self, Self::Skip | Self::Inconclusive)
     }
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a check was not looked at; closed.
+/// Why a check was not observed; closed.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
@@ -81,21 +81,21 @@ pub enum SkipReason {
     NoAgnhost {
         pool: String,
     },
-    /// The way of looking found that the question does not arise.
-    Inapplicable {
-        because: String,
+    /// The test method found that the question does not arise.
+    NotApplicable {
+        reason: String,
     },
     NotAsked {
-        because: String,
+        reason: String,
     },
     /// The claim's ledger entry does not cover this cluster and says to skip then.
     OutOfScope {
         /// What of the scope is not met.
-        because: String,
+        reason: String,
     },
     /// On servers of this version or with these feature gates there is nothing to be seen.
     Version {
-        because: String,
+        reason: String,
     },
     /// It does not work for Linux either.
     NotWindowsSpecific {
@@ -115,7 +115,7 @@ impl SkipReason {
     /// claim that should have been tested untested.
     pub fn is_legitimate(&self) -> bool {
         match self {
-            Self::Inapplicable { .. }
+            Self::NotApplicable { .. }
             | Self::NotAsked { .. }
             | Self::OutOfScope { .. }
             | Self::Version { .. }
@@ -134,7 +134,7 @@ impl SkipReason {
             Self::NoUsableNode { of: place, .. }
             | Self::NoImage { pool: place }
             | Self::NoAgnhost { pool: place } => Some(place),
-            Self::Inapplicable { .. }
+            Self::NotApplicable { .. }
             | Self::NotAsked { .. }
             | Self::OutOfScope { .. }
             | Self::Version { .. }
@@ -161,10 +161,10 @@ impl fmt::Display for SkipReason {
                 "agnhost has no image for {pool} (`images: {{agnhost-builds: …}}`): nothing in a pod \
                  of ours there sends datagrams or serves"
             ),
-            Self::Inapplicable { because } => write!(f, "the question does not arise: {because}"),
-            Self::NotAsked { because } => write!(f, "not asked for: {because}"),
-            Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
-            Self::Version { because } => write!(f, "not on this server: {because}"),
+            Self::NotApplicable { reason } => write!(f, "the question does not arise: {reason}"),
+            Self::NotAsked { reason } => write!(f, "not asked for: {reason}"),
+            Self::OutOfScope { reason } => write!(f, "out of the limitation's scope: {reason}"),
+            Self::Version { reason } => write!(f, "not on this server: {reason}"),
             Self::NotWindowsSpecific {
                 control,
                 expected,
@@ -180,8 +180,8 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What one look gave: a comparison, or why there is none.
-pub type Observed<'l> = Result<&'l Comparison, &'l Trouble>;
+/// What one assertion gave: a comparison, or why there is none.
+pub type Evaluation<'l> = Result<&'l Comparison, &'l ObservationError>;
 
 /// Whether a limitation's ledger entry covers this cluster.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -213,91 +213,98 @@ impl Role {
     }
 }
 
-/// What the look of a control gave.
+/// What the assertion of a control gave.
 #[derive(Clone, Copy, Debug)]
-pub struct Controlled<'l> {
+pub struct ControlOutcome<'l> {
     pub name: &'l str,
     /// What it says where it does not hold.
     pub role: Role,
-    pub observed: Observed<'l>,
+    pub observed: Evaluation<'l>,
 }
 
-impl<'l> Controlled<'l> {
+impl<'l> ControlOutcome<'l> {
     /// What was seen where it does not work for the other operating system either.
     fn fails_there_too(&self) -> Option<&'l Difference> {
         match (self.role, self.observed) {
             (
                 Role::OtherOs,
-                Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)),
+                Ok(Comparison::NotMet(difference) | Comparison::Unexpected(difference)),
             ) => Some(difference),
             (Role::SamePath | Role::OtherOs, _) => None,
         }
     }
 }
 
-/// Judges one round of a check: its look and those of its controls.
+/// Judges one round of a check: its assertion and those of its controls.
 ///
-/// A control that does not hold, or could not be looked at, leaves every kind but evidence
+/// A control that does not hold, or could not be observed, leaves every kind but evidence
 /// unknown: without it a dead Service would confirm "nodes cannot reach Services", and a policy
 /// that refuses everything would confirm every rejection. What fails for the other operating
 /// system as well is skipped.
 pub fn judge(
-    kind: Kind,
-    observed: Observed<'_>,
-    controls: &[Controlled<'_>],
+    kind: ClaimType,
+    observed: Evaluation<'_>,
+    controls: &[ControlOutcome<'_>],
     scope: &Scope,
 ) -> Verdict {
-    use Comparison::{Holds, Inapplicable, Otherwise, Refuted};
+    use Comparison::{Met, NotApplicable, NotMet, Unexpected};
     let kind = match (kind, scope) {
-        (Kind::Limitation, Scope::AsCapability) => Kind::Capability,
+        (ClaimType::Limitation, Scope::AsCapability) => ClaimType::Capability,
         (kind, Scope::Within | Scope::AsCapability) => kind,
     };
     let works = match (kind, observed) {
-        (Kind::Limitation, Ok(Refuted(_))) => true,
-        (Kind::Limitation, _) => false,
+        (ClaimType::Limitation, Ok(NotMet(_))) => true,
+        (ClaimType::Limitation, _) => false,
         (_, observed) => observed.is_ok_and(Comparison::holds),
     };
     let fails_for_all = !works && controls.iter().any(|one| one.fails_there_too().is_some());
-    let is_amiss = |one: &Controlled<'_>| match (one.role, one.observed) {
-        (_, Ok(Holds(_))) => false,
+    let is_amiss = |one: &ControlOutcome<'_>| match (one.role, one.observed) {
+        (_, Ok(Met(_))) => false,
         (Role::SamePath, _) => true,
         // There is none, such as no second node: a limitation alone goes not without
-        (Role::OtherOs, Ok(Inapplicable(_))) => kind == Kind::Limitation && !works,
+        (Role::OtherOs, Ok(NotApplicable(_))) => kind == ClaimType::Limitation && !works,
         // What works is not doubted
         (Role::OtherOs, _) => !works,
     };
     let is_proven = !controls.iter().any(is_amiss);
     match (kind, observed) {
-        (_, Err(_)) => Verdict::Broken,
-        (_, Ok(Inapplicable(_))) => Verdict::Skip,
-        (Kind::Evidence, Ok(Holds(_) | Refuted(_) | Otherwise(_))) => Verdict::Recorded,
-        (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if fails_for_all => Verdict::Skip,
-        (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if !is_proven => Verdict::Broken,
-        (Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice, Ok(Holds(_))) => {
-            Verdict::Pass
+        (_, Err(_)) => Verdict::Inconclusive,
+        (_, Ok(NotApplicable(_))) => Verdict::Skip,
+        (ClaimType::Informational, Ok(Met(_) | NotMet(_) | Unexpected(_))) => {
+            Verdict::Informational
         }
-        (Kind::Capability | Kind::Requirement | Kind::Rejection, Ok(Refuted(_) | Otherwise(_))) => {
-            Verdict::Fail
-        }
-        (Kind::Limitation, Ok(Holds(_))) => Verdict::KnownLimitation,
-        (Kind::Limitation, Ok(Refuted(_))) => Verdict::LimitationLifted,
-        (Kind::Limitation, Ok(Otherwise(_))) => Verdict::Fail,
-        (Kind::Advice, Ok(Refuted(_) | Otherwise(_))) => Verdict::Warn,
+        (_, Ok(Met(_) | NotMet(_) | Unexpected(_))) if fails_for_all => Verdict::Skip,
+        (_, Ok(Met(_) | NotMet(_) | Unexpected(_))) if !is_proven => Verdict::Inconclusive,
+        (
+            ClaimType::Capability
+            | ClaimType::Requirement
+            | ClaimType::Rejection
+            | ClaimType::Advice,
+            Ok(Met(_)),
+        ) => Verdict::Pass,
+        (
+            ClaimType::Capability | ClaimType::Requirement | ClaimType::Rejection,
+            Ok(NotMet(_) | Unexpected(_)),
+        ) => Verdict::Fail,
+        (ClaimType::Limitation, Ok(Met(_))) => Verdict::KnownLimitation,
+        (ClaimType::Limitation, Ok(NotMet(_))) => Verdict::LimitationLifted,
+        (ClaimType::Limitation, Ok(Unexpected(_))) => Verdict::Fail,
+        (ClaimType::Advice, Ok(NotMet(_) | Unexpected(_))) => Verdict::Warn,
     }
 }
 
-/// What a verdict rests on; data from which every sentence about it is made.
+/// What a verdict depends on; data from which every sentence about it is made.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Because {
+pub enum Reason {
     /// What should be seen and what was.
     Seen(Difference),
     /// Nothing could be seen.
-    Trouble(Trouble),
+    ObservationError(ObservationError),
     /// A fixture it needs did not come to stand.
     Fixture {
         fixture: FixtureKey,
-        trouble: Trouble,
+        error: ObservationError,
     },
     /// A control did not hold, so what was seen proves nothing.
     Control {
@@ -305,87 +312,91 @@ pub enum Because {
         name: String,
         difference: Difference,
     },
-    ControlTrouble {
+    ControlError {
         /// The control's name.
         name: String,
-        trouble: Trouble,
+        error: ObservationError,
     },
     Skipped(SkipReason),
 }
 
-impl Because {
-    /// The trouble that kept it from being told.
-    pub fn trouble(&self) -> Option<&Trouble> {
+impl Reason {
+    /// The error that kept it from being told.
+    pub fn error(&self) -> Option<&ObservationError> {
         match self {
-            Self::Trouble(trouble)
-            | Self::Fixture { trouble, .. }
-            | Self::ControlTrouble { trouble, .. } => Some(trouble),
+            Self::ObservationError(error)
+            | Self::Fixture { error, .. }
+            | Self::ControlError { error, .. } => Some(error),
             Self::Seen(_) | Self::Control { .. } | Self::Skipped(_) => None,
         }
     }
 
-    /// Whether nothing could be told since what the check rests on had changed.
+    /// Whether nothing could be told since what the check depends on had changed.
     pub fn is_of_a_change(&self) -> bool {
-        let trouble = self.trouble();
-        trouble.is_some_and(|trouble| trouble.kind == TroubleKind::FixtureChanged)
+        let error = self.error();
+        error.is_some_and(|error| error.kind == ErrorKind::FixtureChanged)
     }
 }
 
-/// What the verdict of a round rests on.
-pub fn because(verdict: Verdict, observed: Observed<'_>, controls: &[Controlled<'_>]) -> Because {
+/// What the verdict of a round depends on.
+pub fn reason_for(
+    verdict: Verdict,
+    observed: Evaluation<'_>,
+    controls: &[ControlOutcome<'_>],
+) -> Reason {
     match observed {
-        Err(trouble) => Because::Trouble(trouble.clone()),
-        Ok(Comparison::Inapplicable(because)) => Because::Skipped(SkipReason::Inapplicable {
-            because: because.clone(),
+        Err(error) => Reason::ObservationError(error.clone()),
+        Ok(Comparison::NotApplicable(reason)) => Reason::Skipped(SkipReason::NotApplicable {
+            reason: reason.clone(),
         }),
         Ok(
-            Comparison::Holds(difference)
-            | Comparison::Refuted(difference)
-            | Comparison::Otherwise(difference),
+            Comparison::Met(difference)
+            | Comparison::NotMet(difference)
+            | Comparison::Unexpected(difference),
         ) => {
             let mut controls = controls.iter();
             let amiss = match verdict {
                 Verdict::Skip => controls.find_map(|one| {
                     let there = one.fails_there_too()?;
-                    Some(Because::Skipped(SkipReason::NotWindowsSpecific {
+                    Some(Reason::Skipped(SkipReason::NotWindowsSpecific {
                         control: one.name.to_owned(),
                         expected: there.expected.clone(),
                         seen: there.seen.clone(),
                     }))
                 }),
-                Verdict::Broken => controls.find_map(control_amiss),
+                Verdict::Inconclusive => controls.find_map(control_amiss),
                 // Whatever the other operating system does
                 _ => controls
                     .filter(|one| one.role.is_same_path())
                     .find_map(control_amiss),
             };
-            amiss.unwrap_or_else(|| Because::Seen(difference.clone()))
+            amiss.unwrap_or_else(|| Reason::Seen(difference.clone()))
         }
     }
 }
 
 /// What is wrong with a control, if anything is.
-fn control_amiss(control: &Controlled<'_>) -> Option<Because> {
+fn control_amiss(control: &ControlOutcome<'_>) -> Option<Reason> {
     let name = control.name.to_owned();
     match control.observed {
-        Ok(Comparison::Holds(_)) => None,
-        Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)) => {
-            Some(Because::Control {
+        Ok(Comparison::Met(_)) => None,
+        Ok(Comparison::NotMet(difference) | Comparison::Unexpected(difference)) => {
+            Some(Reason::Control {
                 name,
                 difference: difference.clone(),
             })
         }
-        Ok(Comparison::Inapplicable(because)) => {
+        Ok(Comparison::NotApplicable(reason)) => {
             let expected = "a control that applies".to_owned();
             let difference = Difference {
                 expected,
-                seen: because.clone(),
+                seen: reason.clone(),
             };
-            Some(Because::Control { name, difference })
+            Some(Reason::Control { name, difference })
         }
-        Err(trouble) => Some(Because::ControlTrouble {
+        Err(error) => Some(Reason::ControlError {
             name,
-            trouble: trouble.clone(),
+            error: error.clone(),
         }),
     }
 }
@@ -393,7 +404,7 @@ fn control_amiss(control: &Controlled<'_>) -> Option<Because> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::TroubleKind;
+    use crate::method::ErrorKind;
 
     fn difference() -> Difference {
         Difference {
@@ -402,17 +413,17 @@ mod tests {
         }
     }
 
-    fn columns() -> [Result<Comparison, Trouble>; 5] {
+    fn columns() -> [Result<Comparison, ObservationError>; 5] {
         [
-            Ok(Comparison::Holds(difference())),
-            Ok(Comparison::Refuted(difference())),
-            Ok(Comparison::Otherwise(difference())),
-            Ok(Comparison::Inapplicable("old server".to_owned())),
-            Err(Trouble::new(TroubleKind::ExecTransport, "cut")),
+            Ok(Comparison::Met(difference())),
+            Ok(Comparison::NotMet(difference())),
+            Ok(Comparison::Unexpected(difference())),
+            Ok(Comparison::NotApplicable("old server".to_owned())),
+            Err(ObservationError::new(ErrorKind::ExecTransport, "cut")),
         ]
     }
 
-    fn row(kind: Kind, controls: &[Observed<'_>], scope: &Scope) -> [Verdict; 5] {
+    fn row(kind: ClaimType, controls: &[Evaluation<'_>], scope: &Scope) -> [Verdict; 5] {
         let controls: Vec<_> = controls
             .iter()
             .map(|one| of(Role::SamePath, *one))
@@ -420,16 +431,16 @@ mod tests {
         row_beside(kind, &controls, scope)
     }
 
-    fn of(role: Role, observed: Observed<'_>) -> Controlled<'_> {
+    fn of(role: Role, observed: Evaluation<'_>) -> ControlOutcome<'_> {
         let name = "control";
-        Controlled {
+        ControlOutcome {
             name,
             role,
             observed,
         }
     }
 
-    fn row_beside(kind: Kind, controls: &[Controlled<'_>], scope: &Scope) -> [Verdict; 5] {
+    fn row_beside(kind: ClaimType, controls: &[ControlOutcome<'_>], scope: &Scope) -> [Verdict; 5] {
         columns()
             .each_ref()
             .map(|observed| judge(kind, observed.as_ref(), controls, scope))
@@ -437,48 +448,48 @@ mod tests {
 
     #[test]
     fn what_fails_for_the_other_system_too_is_no_matter_of_windows() {
-        use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Skip};
+        use Verdict::{Fail, Inconclusive, KnownLimitation, LimitationLifted, Pass, Skip};
         let [both, lifted] = [[Pass, Skip, Skip], [Skip, LimitationLifted, Skip]];
         // Beside a control that holds, two that do not, one that there is none of, and one unseen
         let cells = [
             (
-                Kind::Capability,
+                ClaimType::Capability,
                 [
                     [Pass, Fail, Fail],
                     both,
                     both,
                     [Pass, Fail, Fail],
-                    [Pass, Broken, Broken],
+                    [Pass, Inconclusive, Inconclusive],
                 ],
             ),
             (
-                Kind::Limitation,
+                ClaimType::Limitation,
                 [
                     [KnownLimitation, LimitationLifted, Fail],
                     lifted,
                     lifted,
-                    [Broken, LimitationLifted, Broken],
-                    [Broken, LimitationLifted, Broken],
+                    [Inconclusive, LimitationLifted, Inconclusive],
+                    [Inconclusive, LimitationLifted, Inconclusive],
                 ],
             ),
         ];
-        let refuted = Comparison::Refuted(difference());
+        let refuted = Comparison::NotMet(difference());
         let other_control = of(Role::SamePath, Ok(&refuted));
         for (kind, expected) in cells {
             for (control, expected) in columns().iter().zip(expected) {
                 let control = of(Role::OtherOs, control.as_ref());
                 let row = row_beside(kind, &[control], &Scope::Within);
                 assert_eq!(row[..3], expected, "{kind}: {control:?}");
-                assert_eq!(row[3..], [Skip, Broken]);
+                assert_eq!(row[3..], [Skip, Inconclusive]);
                 let without = row_beside(kind, &[control, other_control], &Scope::Within);
-                let skipped = |verdict| if verdict == Skip { Skip } else { Broken };
+                let skipped = |verdict| if verdict == Skip { Skip } else { Inconclusive };
                 assert_eq!(without, row.map(skipped), "{kind}: {control:?}");
             }
         }
         let control = of(Role::OtherOs, Ok(&refuted));
-        let of = |verdict| because(verdict, Ok(&refuted), &[control]);
-        assert_eq!(of(Pass), Because::Seen(difference()));
-        let Because::Skipped(reason) = of(Skip) else {
+        let of = |verdict| reason_for(verdict, Ok(&refuted), &[control]);
+        assert_eq!(of(Pass), Reason::Seen(difference()));
+        let Reason::Skipped(reason) = of(Skip) else {
             panic!("it is skipped");
         };
         assert!(reason.is_legitimate());
@@ -491,33 +502,48 @@ mod tests {
         let pool = "windows-2022".to_owned();
         assert_eq!(SkipReason::NoImage { pool }.place(), Some("windows-2022"));
         // What could not be told for want of the other system's answer says so
-        let lost = Trouble::new(TroubleKind::ExecTransport, "cut");
-        let control = Controlled {
+        let lost = ObservationError::new(ErrorKind::ExecTransport, "cut");
+        let control = ControlOutcome {
             observed: Err(&lost),
             ..control
         };
-        let why = because(Broken, Ok(&refuted), &[control]);
-        assert_eq!(why.trouble(), Some(&lost));
+        let why = reason_for(Inconclusive, Ok(&refuted), &[control]);
+        assert_eq!(why.error(), Some(&lost));
     }
 
     #[test]
     fn every_cell_of_the_table() {
         use Verdict::{
-            Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded, Skip, Warn,
+            Fail, Inconclusive, Informational, KnownLimitation, LimitationLifted, Pass, Skip, Warn,
         };
         for (kind, expected) in [
-            (Kind::Capability, [Pass, Fail, Fail, Skip, Broken]),
-            (Kind::Requirement, [Pass, Fail, Fail, Skip, Broken]),
-            (Kind::Rejection, [Pass, Fail, Fail, Skip, Broken]),
             (
-                Kind::Limitation,
-                [KnownLimitation, LimitationLifted, Fail, Skip, Broken],
+                ClaimType::Capability,
+                [Pass, Fail, Fail, Skip, Inconclusive],
             ),
-            (Kind::Advice, [Pass, Warn, Warn, Skip, Broken]),
-            (Kind::Evidence, [Recorded, Recorded, Recorded, Skip, Broken]),
+            (
+                ClaimType::Requirement,
+                [Pass, Fail, Fail, Skip, Inconclusive],
+            ),
+            (ClaimType::Rejection, [Pass, Fail, Fail, Skip, Inconclusive]),
+            (
+                ClaimType::Limitation,
+                [KnownLimitation, LimitationLifted, Fail, Skip, Inconclusive],
+            ),
+            (ClaimType::Advice, [Pass, Warn, Warn, Skip, Inconclusive]),
+            (
+                ClaimType::Informational,
+                [
+                    Informational,
+                    Informational,
+                    Informational,
+                    Skip,
+                    Inconclusive,
+                ],
+            ),
         ] {
             assert_eq!(row(kind, &[], &Scope::Within), expected, "{kind}");
-            let holds = Comparison::Holds(difference());
+            let holds = Comparison::Met(difference());
             assert_eq!(
                 row(kind, &[Ok(&holds)], &Scope::Within),
                 expected,
@@ -528,19 +554,19 @@ mod tests {
 
     #[test]
     fn without_its_control_nothing_is_told() {
-        use Verdict::{Broken, Recorded, Skip};
+        use Verdict::{Inconclusive, Informational, Skip};
         for control in &columns()[1..] {
-            let holds = Comparison::Holds(difference());
+            let holds = Comparison::Met(difference());
             let controls = [Ok(&holds), control.as_ref()];
-            for &kind in Kind::ALL {
-                let told = if kind == Kind::Evidence {
-                    Recorded
+            for &kind in ClaimType::ALL {
+                let told = if kind == ClaimType::Informational {
+                    Informational
                 } else {
-                    Broken
+                    Inconclusive
                 };
                 assert_eq!(
                     row(kind, &controls, &Scope::Within),
-                    [told, told, told, Skip, Broken]
+                    [told, told, told, Skip, Inconclusive]
                 );
             }
         }
@@ -548,9 +574,9 @@ mod tests {
 
     #[test]
     fn out_of_scope_a_limitation_is_a_capability() {
-        for &kind in Kind::ALL {
+        for &kind in ClaimType::ALL {
             let expected = match kind {
-                Kind::Limitation => row(Kind::Capability, &[], &Scope::Within),
+                ClaimType::Limitation => row(ClaimType::Capability, &[], &Scope::Within),
                 other => row(other, &[], &Scope::Within),
             };
             assert_eq!(row(kind, &[], &Scope::AsCapability), expected, "{kind}");
@@ -560,16 +586,16 @@ mod tests {
     #[test]
     fn a_failed_control_is_named() {
         let (holds, refuted) = (
-            Comparison::Holds(difference()),
-            Comparison::Refuted(difference()),
+            Comparison::Met(difference()),
+            Comparison::NotMet(difference()),
         );
-        let named = |name, observed| Controlled {
+        let named = |name, observed| ControlOutcome {
             name,
             ..of(Role::SamePath, observed)
         };
         let controls = [named("first", Ok(&holds)), named("second", Ok(&refuted))];
-        let named = because(Verdict::Broken, Ok(&holds), &controls);
-        assert!(matches!(named, Because::Control { name, .. } if name == "second"));
+        let named = reason_for(Verdict::Inconclusive, Ok(&holds), &controls);
+        assert!(matches!(named, Reason::Control { name, .. } if name == "second"));
     }
 
     #[test]

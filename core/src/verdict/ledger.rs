@@ -1,16 +1,16 @@
-//! The ledger of known limitations: where each holds, how its failure looks, and why.
+//! The ledger of known limitations: where each holds, how its failure assertions, and why.
 
 use std::collections::BTreeSet;
 
 use semver::VersionReq;
 use strum::IntoStaticStr;
 
-use super::fate::Fate;
+use super::disposition::Disposition;
 use super::judge::{Scope, SkipReason};
-use crate::claims::{Catalogue, ClaimId, Kind};
+use crate::claims::{Catalogue, ClaimId, ClaimType};
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, parse};
 use crate::facts::{CniMode, Facts, Known, WindowsBuild, read_build};
-use crate::method::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
+use crate::method::{ErrorKind, FailureClass, ObservationError, Signature, StartFailure};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
@@ -34,7 +34,7 @@ pub struct LedgerEntry {
     pub network: Option<ScopedNetwork>,
     /// What becomes of the claim elsewhere.
     pub outside: Outside,
-    /// How its failure looks.
+    /// How its failure assertions.
     pub signature: Signature,
     pub reason: String,
     pub source: String,
@@ -78,10 +78,10 @@ pub struct ScopedNetwork {
 impl LedgerEntry {
     /// Whether the entry covers a pool's build on this cluster, or what becomes of the claim
     /// instead. From what is unknown nothing is assumed.
-    pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, Fate> {
+    pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, Disposition> {
         let unknown = |what: &str| {
             let detail = format!("{what}, on which the limitation's scope depends");
-            Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail))
+            Disposition::Inconclusive(ObservationError::new(ErrorKind::FactUnknown, detail))
         };
         let version = facts
             .kubernetes()
@@ -105,21 +105,21 @@ impl LedgerEntry {
         };
         match self.outside {
             Outside::Capability => Ok(Scope::AsCapability),
-            Outside::Skip => Err(Fate::Skip(SkipReason::OutOfScope { because: missed })),
+            Outside::Skip => Err(Disposition::Skip(SkipReason::OutOfScope { reason: missed })),
         }
     }
 }
 
 impl ScopedNetwork {
     /// Why a cluster's network is another one, if it is.
-    fn missed(&self, facts: &Facts) -> Result<Option<String>, Fate> {
+    fn missed(&self, facts: &Facts) -> Result<Option<String>, Disposition> {
         let unknown = |why: &str| {
             let detail = format!("the network plugin's mode, on which the scope depends: {why}");
-            Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail))
+            Disposition::Inconclusive(ObservationError::new(ErrorKind::FactUnknown, detail))
         };
         let cni = match &facts.cni {
             Known::Fact { value, .. } => value,
-            Known::Unknown { because } => return Err(unknown(because)),
+            Known::Unknown { reason } => return Err(unknown(reason)),
         };
         match cni {
             None => Ok(Some("no rule recognises the network plugin".to_owned())),
@@ -231,15 +231,17 @@ fn read_claim(
     case: Option<&Node>,
     claims: &Catalogue,
 ) -> Option<ClaimId> {
-    let may_have_entry = |kind: Kind| match case {
-        None => kind == Kind::Limitation,
+    let may_have_entry = |kind: ClaimType| match case {
+        None => kind == ClaimType::Limitation,
         Some(_) => is_limited_by_case(kind),
     };
     let text = decoder.text(node, "`claim`")?.to_owned();
     let Some(claim) = claims.find(&text) else {
         // Whatever hides it is reported in its place
         if !claims.may_hold(&text) {
-            let known = claims.iter().filter(|claim| may_have_entry(claim.kind));
+            let known = claims
+                .iter()
+                .filter(|claim| may_have_entry(claim.claim_type));
             let hint = match nearest(&text, known.map(|claim| claim.id.as_str())) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "claims stand in claims.yaml first".to_owned(),
@@ -248,12 +250,12 @@ fn read_claim(
         }
         return None;
     };
-    let (id, kind) = (&claim.id, claim.kind);
+    let (id, kind) = (&claim.id, claim.claim_type);
     if may_have_entry(kind) {
         return Some(id.clone());
     }
     let (at, message, hint) = match (case, kind) {
-        (Some(case), Kind::Limitation) => (
+        (Some(case), ClaimType::Limitation) => (
             case,
             format!("claim `{id}` is a limitation, and so are all its cases"),
             "remove `case`",
@@ -274,10 +276,13 @@ fn read_claim(
 }
 
 /// Whether claims of a kind say that something works, as it may not in one of their cases.
-fn is_limited_by_case(kind: Kind) -> bool {
+fn is_limited_by_case(kind: ClaimType) -> bool {
     match kind {
-        Kind::Capability | Kind::Requirement => true,
-        Kind::Rejection | Kind::Limitation | Kind::Advice | Kind::Evidence => false,
+        ClaimType::Capability | ClaimType::Requirement => true,
+        ClaimType::Rejection
+        | ClaimType::Limitation
+        | ClaimType::Advice
+        | ClaimType::Informational => false,
     }
 }
 
@@ -330,9 +335,9 @@ mod tests {
     use super::*;
 
     const CLAIMS: &str = "claims:
-      - {id: net.no-ping, kind: limitation, from: [docs], claim: a}
-      - {id: net.no-pinh, kind: capability, from: [docs], claim: b}
-      - {id: net.advice, kind: advice, from: [docs], claim: d}
+      - {id: net.no-ping, type: limitation, from: [docs], claim: a}
+      - {id: net.no-pinh, type: capability, from: [docs], claim: b}
+      - {id: net.advice, type: advice, from: [docs], claim: d}
       - {id: net.lost, kind: nonsense, from: [docs], claim: c}
 ";
 

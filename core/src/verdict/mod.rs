@@ -1,15 +1,17 @@
 //! From comparisons to verdicts. Nothing else in the program decides pass or fail.
 
 mod attempts;
-mod fate;
+mod disposition;
 mod judge;
 mod ledger;
 mod waiver;
 mod weight;
 
 pub use attempts::{Conclusion, Repeated, conclude, is_news, is_unconfirmed};
-pub use fate::Fate;
-pub use judge::{Because, Controlled, Observed, Role, Scope, SkipReason, Verdict, because, judge};
+pub use disposition::Disposition;
+pub use judge::{
+    ControlOutcome, Evaluation, Reason, Role, Scope, SkipReason, Verdict, judge, reason_for,
+};
 pub use ledger::{Ledger, LedgerEntry, Outside, ScopedNetwork, read_ledger};
 pub use waiver::{Concluded, WaiverState, has_expired, waiver_of, waiver_state};
 pub use weight::{Weight, weigh};

@@ -13,16 +13,16 @@ pub enum Weight {
     Nothing,
 }
 
-/// What a conclusion weighs under a profile. Trouble of our own weighs nothing, whatever the
+/// What a conclusion weighs under a profile. Error of our own weighs nothing, whatever the
 /// profile: it is counted apart.
 pub fn weigh(conclusion: &Conclusion, profile: Profile) -> Weight {
     let counted = |what| profile.rules().counts.contains(&what);
     let counts = match conclusion.verdict {
-        Verdict::Skip | Verdict::Broken => return Weight::Nothing,
+        Verdict::Skip | Verdict::Inconclusive => return Weight::Nothing,
         Verdict::Fail => true,
         Verdict::Warn => counted(Counts::Warnings),
         Verdict::LimitationLifted => counted(Counts::Lifted),
-        Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded => false,
+        Verdict::Pass | Verdict::KnownLimitation | Verdict::Informational => false,
     };
     match counts || (conclusion.flaky && counted(Counts::Flaky)) {
         true => Weight::Against,
@@ -35,15 +35,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::method::{Trouble, TroubleKind};
-    use crate::verdict::Because;
+    use crate::method::{ErrorKind, ObservationError};
+    use crate::verdict::Reason;
 
     fn row(profile: Profile, flaky: bool) -> Vec<Weight> {
         let weight = |&verdict: &Verdict| {
-            let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
+            let reason =
+                Reason::ObservationError(ObservationError::new(ErrorKind::ExecTransport, "cut"));
             let conclusion = Conclusion {
                 verdict,
-                because,
+                reason,
                 flaky,
                 repeated: BTreeMap::new(),
             };
@@ -55,7 +56,7 @@ mod tests {
     #[test]
     fn every_cell_of_the_table() {
         use Verdict::{
-            Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded, Skip, Warn,
+            Fail, Inconclusive, Informational, KnownLimitation, LimitationLifted, Pass, Skip, Warn,
         };
         use Weight::{Against as A, For as F, Nothing as N};
         let columns = [
@@ -64,9 +65,9 @@ mod tests {
             KnownLimitation,
             LimitationLifted,
             Warn,
-            Recorded,
+            Informational,
             Skip,
-            Broken,
+            Inconclusive,
         ];
         assert_eq!(Verdict::ALL, columns);
         for (profile, flaky, expected) in [

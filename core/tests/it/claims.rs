@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use winconform_core::claims::{ClaimId, Kind};
+use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Selection, plan};
@@ -24,10 +24,10 @@ pub(crate) fn suites() -> Suites {
         file(
             "claims.yaml",
             "claims:\n\
-             - {id: env.taint, kind: advice, from: [guide, hybrid], claim: nodes carry a taint}\n\
-             - {id: net.node-to-service-ip, kind: limitation, from: [guide], claim: nodes cannot reach Services}\n\
-             - {id: net.service-ip-from-pod, kind: capability, from: [guide, docs], claim: pods reach Services}\n\
-             - {id: reject.hostPID, kind: rejection, from: [concept-127], claim: hostPID is refused}\n",
+             - {id: env.taint, type: advice, from: [guide, hybrid], claim: nodes carry a taint}\n\
+             - {id: net.node-to-service-ip, type: limitation, from: [guide], claim: nodes cannot reach Services}\n\
+             - {id: net.service-ip-from-pod, type: capability, from: [guide, docs], claim: pods reach Services}\n\
+             - {id: reject.hostPID, type: rejection, from: [concept-127], claim: hostPID is refused}\n",
         ),
         file(
             "limitations.yaml",
@@ -109,7 +109,7 @@ fn planned() {
     }
     insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &config)));
     let nodes = Known::Unknown {
-        because: "403: nodes is forbidden".to_owned(),
+        reason: "403: nodes is forbidden".to_owned(),
     };
     let facts = Facts { nodes, ..facts };
     insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &config)));
@@ -140,14 +140,14 @@ fn one_case_of_a_capability_may_be_a_limitation() {
     let seen: BTreeSet<_> = own
         .map(|check| {
             let case = check.id.as_str().split(['/', '[']).nth(1);
-            (case.unwrap_or_default(), check.kind)
+            (case.unwrap_or_default(), check.claim_type)
         })
         .collect();
     let expected = [
-        ("each-node", Kind::Capability),
-        ("namespaced-name", Kind::Capability),
-        ("namespaced-name-from-windows", Kind::Limitation),
-        ("short-name", Kind::Capability),
+        ("each-node", ClaimType::Capability),
+        ("namespaced-name", ClaimType::Capability),
+        ("namespaced-name-from-windows", ClaimType::Limitation),
+        ("short-name", ClaimType::Capability),
     ];
     assert_eq!(seen, expected.into());
     let text = explain(&suites, claim.as_str()).expect("a claim");

@@ -6,23 +6,24 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use winconform_core::claims::Kind;
+use winconform_core::claims::ClaimType;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, PoolName, WindowsBuild};
 use winconform_core::method::fact::{Observed, ObservedPulls};
 use winconform_core::method::{
-    Bound, Fact, FactExpectation, FactObservation, Method, Reply, Request, Standing, Topic, Trouble,
+    Bound, Fact, FactExpectation, FactObservation, Method, ObservationError, ReadyFixtures, Reply,
+    Request, Topic,
 };
-use winconform_core::plan::{Fate, plan};
+use winconform_core::plan::{Disposition, plan};
 use winconform_core::suite::Suites;
-use winconform_core::verdict::Verdict::{self, Broken, Pass, Recorded, Skip};
+use winconform_core::verdict::Verdict::{self, Inconclusive, Informational, Pass, Skip};
 use winconform_core::verdict::judge;
 
 use crate::claims::project_suites;
 use crate::rows::listed;
 
 /// What a check came to, with the observation or the reason why there is none.
-type Outcome = (Kind, Verdict, Json);
+type Outcome = (ClaimType, Verdict, Json);
 
 /// Something that is otherwise than in a healthy cluster.
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ fn each_row_turns_what_it_names_and_nothing_else() {
             };
             if before != verdict {
                 turned.insert(id.clone(), *verdict);
-            } else if *kind == Kind::Evidence && was_observed != observed {
+            } else if *kind == ClaimType::Informational && was_observed != observed {
                 told.push(id.clone());
             }
         }
@@ -101,7 +102,7 @@ fn set(at: &mut Json, way: &[&str], value: &Json) {
 fn a_healthy_cluster_passes_or_is_recorded() {
     for (id, (kind, verdict, seen)) in outcomes(&env_suites(), &healthy()) {
         let expected = match kind {
-            Kind::Evidence => Recorded,
+            ClaimType::Informational => Informational,
             _ => Pass,
         };
         assert_eq!(verdict, expected, "{id}: {seen}");
@@ -121,8 +122,8 @@ fn windows_server_2019_is_neither_failed_nor_passed_by_1_37() {
 
 #[test]
 fn nodes_that_may_not_be_read_break_all_that_is_about_them() {
-    let because = unknown("/api/v1/nodes: status 403: nodes is forbidden");
-    let facts = with(&[("nodes".to_owned(), because)].into());
+    let reason = unknown("/api/v1/nodes: status 403: nodes is forbidden");
+    let facts = with(&[("nodes".to_owned(), reason)].into());
     let told = [
         "env.cni",
         "env.kube-proxy",
@@ -131,7 +132,7 @@ fn nodes_that_may_not_be_read_break_all_that_is_about_them() {
         "env.workloads-declare-os",
     ];
     for (id, (_, verdict, seen)) in outcomes(&env_suites(), &facts) {
-        let broken = verdict == Broken;
+        let broken = verdict == Inconclusive;
         assert_eq!(broken, !told.contains(&id.as_str()), "{id}: {seen}");
         assert!(
             !broken || seen.to_string().contains("/api/v1/nodes"),
@@ -144,25 +145,31 @@ fn nodes_that_may_not_be_read_break_all_that_is_about_them() {
 #[test]
 fn an_unread_cluster_passes_nothing() {
     for (id, (_, verdict, _)) in outcomes(&env_suites(), &Facts::default()) {
-        assert_eq!(verdict, Broken, "{id}");
+        assert_eq!(verdict, Inconclusive, "{id}");
     }
     let empty = with(&[("nodes".to_owned(), json!([]))].into());
     for (id, (kind, verdict, _)) in outcomes(&env_suites(), &empty) {
         let cluster_wide = ["env.requests-set", "env.workloads-declare-os"];
         assert!(
-            verdict != Pass || kind == Kind::Evidence || cluster_wide.contains(&id.as_str()),
+            verdict != Pass
+                || kind == ClaimType::Informational
+                || cluster_wide.contains(&id.as_str()),
             "{id}: {verdict}"
         );
     }
 }
 
-/// What is seen of a topic by a look at a pool, or at the cluster.
-fn seen(topic: &Topic, facts: &Facts, pool: Option<&PoolName>) -> Result<FactObservation, Trouble> {
-    let standing = Standing::default();
+/// What is seen of a topic by an assertion at a pool, or at the cluster.
+fn seen(
+    topic: &Topic,
+    facts: &Facts,
+    pool: Option<&PoolName>,
+) -> Result<FactObservation, ObservationError> {
+    let ready = ReadyFixtures::default();
     let at = Bound {
         pool,
         build: pool.map(|_| WindowsBuild::SERVER_2022),
-        ..Bound::of(&standing)
+        ..Bound::of(&ready)
     };
     Fact::read(topic, &at, &Reply::Facts(Arc::new(facts.clone())))
 }
@@ -249,9 +256,9 @@ fn env_suites() -> Suites {
     suites
 }
 
-/// Plans, looks once with these facts, and judges.
+/// Plans, observes once with these facts, and judges.
 fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
-    let standing = Standing::default();
+    let ready = ReadyFixtures::default();
     let plan = plan(suites, facts, &Config::default());
     let outcome = |check: &winconform_core::plan::Check| {
         let at = Bound {
@@ -259,19 +266,21 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
             build: check.build,
             image: check.image.as_deref(),
             family: check.point.family,
-            ..Bound::of(&standing)
+            ..Bound::of(&ready)
         };
-        let test = match &check.fate {
-            Fate::Skip(reason) => return (check.kind, Skip, json!(reason)),
-            Fate::Broken(trouble) => return (check.kind, Broken, json!(trouble)),
-            Fate::Observe => &check.assertions[0].test,
+        let test = match &check.disposition {
+            Disposition::Skip(reason) => return (check.claim_type, Skip, json!(reason)),
+            Disposition::Inconclusive(error) => {
+                return (check.claim_type, Inconclusive, json!(error));
+            }
+            Disposition::Observe => &check.assertions[0].test,
         };
         assert_eq!(test.request(&at), Ok(Request::Facts));
         let taken = test.take(&at, &Reply::Facts(Arc::new(facts.clone())));
         let comparison = taken.as_ref().map(|taken| &taken.comparison);
-        let verdict = judge(check.kind, comparison, &[], &check.scope);
-        let seen = taken.map_or_else(|trouble| json!(trouble), |taken| taken.observation);
-        (check.kind, verdict, seen)
+        let verdict = judge(check.claim_type, comparison, &[], &check.scope);
+        let seen = taken.map_or_else(|error| json!(error), |taken| taken.observation);
+        (check.claim_type, verdict, seen)
     };
     let checks = plan.checks.iter();
     checks
@@ -343,6 +352,6 @@ fn node(name: &str, build: Option<&str>) -> Json {
 
 const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
 
-fn unknown(because: &str) -> Json {
-    json!({"unknown": {"because": because}})
+fn unknown(reason: &str) -> Json {
+    json!({"unknown": {"reason": reason}})
 }

@@ -55,7 +55,7 @@ fn facts() -> Facts {
             "failure-policy": "Ignore", "dry-run": false}]), "/apis/admissionregistration.k8s.io/v1"),
         "load-balancer": fact(json!({"with-address": 1, "pending": 2, "products": ["metallb"]}),
             "/api/v1/services"),
-        "metrics-api": {"unknown": {"because": "/apis/x: status 403: forbidden"}},
+        "metrics-api": {"unknown": {"reason": "/apis/x: status 403: forbidden"}},
         "gmsa": fact(json!({"crd": true, "webhooks": ["gmsa"]}), "/apis/windows.k8s.io/v1"),
         "workloads": fact(json!({"pods": 40, "windows-pods": 12,
             "without-os": ["a/b", "a/c"], "without-os-count": 2, "without-requests": ["a/b"],
@@ -99,7 +99,7 @@ fn hostile_text_is_spelled_out_and_lines_keep_to_the_width() {
         value[0].image = hostile.to_owned();
     }
     facts.metrics_api = Known::Unknown {
-        because: hostile.to_owned(),
+        reason: hostile.to_owned(),
     };
     let text = render(&facts, 60);
     let bad = text

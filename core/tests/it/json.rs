@@ -81,5 +81,5 @@ fn hostile_text_is_escaped_not_lost() {
     assert!(text.len() < 1 << 20, "{}", text.len());
     let report: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(report["run"]["context"], runs::HOSTILE);
-    assert_eq!(report["checks"][0]["because"]["expected"], runs::HOSTILE);
+    assert_eq!(report["checks"][0]["reason"]["expected"], runs::HOSTILE);
 }

@@ -150,7 +150,7 @@ fn what_is_not_known_is_said() {
         source: "/version".to_owned(),
     };
     facts.nodes = Known::Unknown {
-        because: "/api/v1/nodes: status 403: nodes is forbidden: User \"a\" cannot list resource \"nodes\" in API group \"\" at the cluster scope".to_owned(),
+        reason: "/api/v1/nodes: status 403: nodes is forbidden: User \"a\" cannot list resource \"nodes\" in API group \"\" at the cluster scope".to_owned(),
     };
     let nodes = objects(AccessVerb::List, "nodes", Place::Cluster);
     let text = report(&facts, None, &[(nodes, denied())], |report| {

@@ -123,20 +123,20 @@ fn a_load_balancer_is_recognised() {
 
 #[test]
 fn two_at_once_are_named_and_neither_is_chosen() {
-    let because = Rules::built_in()
+    let reason = Rules::built_in()
         .cni(&signs(&["flannel-vxlan", "antrea"]))
         .expect_err("two");
     let words = [
         "signs of several: flannel (",
         "antrea (DaemonSet kube-system/antrea-agent",
     ];
-    assert!(words.iter().all(|w| because.contains(w)), "{because}");
-    let because = Rules::built_in()
+    assert!(words.iter().all(|w| reason.contains(w)), "{reason}");
+    let reason = Rules::built_in()
         .provider(&signs(&["eks", "kubeadm"]))
         .expect_err("two");
     assert!(
-        because.contains("eks (version v1.33.5-eks-113cf36"),
-        "{because}"
+        reason.contains("eks (version v1.33.5-eks-113cf36"),
+        "{reason}"
     );
 }
 

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use winconform_core::claims::Kind;
+use winconform_core::claims::ClaimType;
 use winconform_core::facts::{Facts, Known, Os};
-use winconform_core::method::{HttpReply, Reply, Served, StandingFixture, Trouble, TroubleKind};
+use winconform_core::method::{
+    ErrorKind, HttpReply, ObservationError, ReadyFixture, Reply, Served,
+};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
     CheckView, Event, Exit, Line, RecordError, ResumeError, SCHEMA, Started, Tally, TornDown, exit,
@@ -137,7 +139,7 @@ fn what_tells_nothing_of_the_cluster_is_observed_again() {
     let settled: BTreeSet<_> = view.settled().map(|check| &check.planned.id).collect();
     for check in view.checks.values() {
         let verdict = check.conclusion.as_ref().expect("it has one").verdict;
-        let again = matches!(verdict, Verdict::Broken | Verdict::Skip);
+        let again = matches!(verdict, Verdict::Inconclusive | Verdict::Skip);
         assert_eq!(!again, settled.contains(&check.planned.id), "{verdict}");
     }
     assert!(runs::recorded("killed").view().settled().count() == 2);
@@ -145,13 +147,13 @@ fn what_tells_nothing_of_the_cluster_is_observed_again() {
 
 #[test]
 fn objects_that_were_to_stay_leave_nothing_untold() {
-    let ends = |kept: bool, troubles: &[&str]| {
+    let ends = |kept: bool, errors: &[&str]| {
         let healthy = runs::recorded("healthy");
         let mut view = healthy.view();
         view.kept = kept;
         view.torn_down = Some(TornDown {
             left: view.intents.clone(),
-            troubles: troubles.iter().map(ToString::to_string).collect(),
+            errors: errors.iter().map(ToString::to_string).collect(),
             ..TornDown::default()
         });
         exit(&view)
@@ -255,7 +257,7 @@ fn what_is_no_record_is_refused() {
 
 #[test]
 fn what_cannot_have_happened_is_refused() {
-    let check = planned("net.x", Kind::Capability, at(None), "title");
+    let check = planned("net.x", ClaimType::Capability, at(None), "title");
     let verdict = || Event::Verdict {
         check: check.id.clone(),
         conclusion: saw(Verdict::Pass, "a", "a"),
@@ -285,7 +287,7 @@ fn what_cannot_have_happened_is_refused() {
     }
 }
 
-/// What a record before schema 3 holds of an HTTP look and of a fixture.
+/// What a record before schema 3 holds of an HTTP assertion and of a fixture.
 #[test]
 fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     let reply = json!({"get": {"answered": {"status": 200, "body": "b"}}});
@@ -296,11 +298,11 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
         Reply::Get(vec![HttpReply::Answered { status: 200, body }])
     );
     let fixture = json!({"service": ["10.96.0.1", 80]});
-    let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
+    let fixture: ReadyFixture = serde_json::from_value(fixture).expect("as it was written");
     assert!(fixture.service.is_some() && fixture.pods.is_empty());
     assert_eq!(fixture.second, None);
     let second = json!({"name": "web", "second": {"service": null, "name": "web-ipv6"}});
-    let fixture: StandingFixture = serde_json::from_value(second).expect("as it was written");
+    let fixture: ReadyFixture = serde_json::from_value(second).expect("as it was written");
     let name = Some("web-ipv6".to_owned());
     let served = Served {
         name,
@@ -309,15 +311,15 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     assert_eq!(fixture.second, Some(served));
 }
 
-/// What is in a record by these names is read by them, and what is no trouble is not taken for none.
+/// What is in a record by these names is read by them, and what is no error is not taken for none.
 #[test]
 fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
     let service = Some(("10.96.0.1".parse().expect("an address"), 80));
-    let fixture = StandingFixture {
+    let fixture = ReadyFixture {
         service,
         node_port: Some(30080),
-        second_broken: Some(Trouble::new(TroubleKind::Forbidden, "no")),
-        ..StandingFixture::default()
+        second_broken: Some(ObservationError::new(ErrorKind::Forbidden, "no")),
+        ..ReadyFixture::default()
     };
     let written = json!({
         "service": ["10.96.0.1", 80],
@@ -332,12 +334,12 @@ fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
         "second-broken": {"kind": "forbidden", "detail": "no"},
     });
     assert_eq!(serde_json::to_value(&fixture).ok(), Some(written.clone()));
-    let read = serde_json::from_value::<StandingFixture>(written.clone());
+    let read = serde_json::from_value::<ReadyFixture>(written.clone());
     assert_eq!(read.ok(), Some(fixture));
     for no_trouble in [json!({"detail": "no"}), json!("no"), json!({})] {
         let mut written = written.clone();
         written["second-broken"] = no_trouble;
-        let read = serde_json::from_value::<StandingFixture>(written);
+        let read = serde_json::from_value::<ReadyFixture>(written);
         assert!(read.is_err(), "{read:?}");
     }
 }
@@ -347,7 +349,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
     let check = |view: &CheckView| Check {
         id: view.planned.id.clone(),
         claim: view.planned.claim.clone(),
-        kind: view.planned.kind,
+        claim_type: view.planned.claim_type,
         title: view.planned.title.clone(),
         hint: view.planned.hint.clone(),
         point: view.planned.point.clone(),
@@ -355,7 +357,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
         image: None,
         scope: Scope::Within,
         reads: BTreeSet::new(),
-        fate: view.planned.fate.clone(),
+        disposition: view.planned.disposition.clone(),
         assertions: Vec::new(),
     };
     Selected {
@@ -415,7 +417,7 @@ fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
     };
     assert_eq!(refused(&now), told("the pools linux of 2 nodes"));
     now.nodes = Known::Unknown {
-        because: "it was not allowed\n!".to_owned(),
+        reason: "it was not allowed\n!".to_owned(),
     };
     let unknown = "nodes that are unknown (it was not allowed⏎!)";
     assert_eq!(refused(&now), told(unknown));

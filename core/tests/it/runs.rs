@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use winconform_core::claims::{ClaimId, Kind, Pattern};
+use winconform_core::claims::{ClaimId, ClaimType, Pattern};
 use winconform_core::config::{Profile, Waiver};
 use winconform_core::facts::{Facts, PoolName, WindowsBuild};
-use winconform_core::method::{Difference, FixtureKey, FixtureName, SourceKind, Trouble};
-use winconform_core::plan::{CheckId, Fate, Point, Unoffered};
+use winconform_core::method::{Difference, FixtureKey, FixtureName, ObservationError, SourceKind};
+use winconform_core::plan::{CheckId, Disposition, Point, Unoffered};
 use winconform_core::record::{
     Ended, Event, Exit, FixtureOutcome, Line, PlannedCheck, RunView, SCHEMA, Started, read, to_line,
 };
-use winconform_core::verdict::{Because, Conclusion, Verdict};
+use winconform_core::verdict::{Conclusion, Reason, Verdict};
 
 /// Between two lines.
 const STEP: SignedDuration = SignedDuration::from_millis(500);
@@ -129,16 +129,16 @@ pub(crate) fn facts() -> Facts {
 }
 
 /// A planned check.
-pub(crate) fn planned(claim: &str, kind: Kind, point: Point, title: &str) -> PlannedCheck {
+pub(crate) fn planned(claim: &str, kind: ClaimType, point: Point, title: &str) -> PlannedCheck {
     let claim = ClaimId::parse(claim).expect("a claim id");
     PlannedCheck {
         id: CheckId::new(&claim, None, &point),
         claim,
-        kind,
+        claim_type: kind,
         title: title.to_owned(),
         hint: format!("Look at what `{title}` rests on."),
         point,
-        fate: Fate::Observe,
+        disposition: Disposition::Observe,
     }
 }
 
@@ -152,22 +152,22 @@ pub(crate) fn at(source: Option<SourceKind>) -> Point {
 }
 
 /// A conclusion without disagreement.
-pub(crate) fn conclusion(verdict: Verdict, because: Because) -> Conclusion {
+pub(crate) fn conclusion(verdict: Verdict, reason: Reason) -> Conclusion {
     Conclusion {
         verdict,
-        because,
+        reason,
         flaky: false,
         repeated: BTreeMap::new(),
     }
 }
 
-/// A conclusion that rests on what was seen.
+/// A conclusion that depends on what was seen.
 pub(crate) fn saw(verdict: Verdict, expected: &str, seen: &str) -> Conclusion {
     let difference = Difference {
         expected: expected.to_owned(),
         seen: seen.to_owned(),
     };
-    conclusion(verdict, Because::Seen(difference))
+    conclusion(verdict, Reason::Seen(difference))
 }
 
 /// A fixture at the Windows Server 2022 pool, or of all.
@@ -183,10 +183,10 @@ pub(crate) fn fixture(name: FixtureName) -> FixtureKey {
 }
 
 /// A fixture that failed.
-pub(crate) fn failed(name: FixtureName, trouble: Trouble, took_ms: u64) -> Event {
+pub(crate) fn failed(name: FixtureName, error: ObservationError, took_ms: u64) -> Event {
     Event::Fixture {
         key: fixture(name),
-        outcome: FixtureOutcome::Failed(trouble),
+        outcome: FixtureOutcome::Failed(error),
         took_ms,
     }
 }

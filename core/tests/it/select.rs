@@ -136,7 +136,7 @@ fn pools_and_points_are_known_with_the_cluster() {
 #[test]
 fn of_unknown_nodes_no_pool_is_wrong() {
     let nodes = Known::Unknown {
-        because: "403".to_owned(),
+        reason: "403".to_owned(),
     };
     let facts = Facts { nodes, ..facts() };
     for terms in [
@@ -159,15 +159,15 @@ fn fixtures_of_what_is_left_out_are_not_deployed() {
     let names = |terms: &[&str]| -> BTreeSet<_> {
         fixtures(terms).into_iter().map(|key| key.name).collect()
     };
-    let rejections = names(&["kind=rejection"]);
+    let rejections = names(&["type=rejection"]);
     assert!(!rejections.contains(&FixtureName::WinWebserver));
     assert!(!rejections.contains(&FixtureName::LinuxPodProber));
     assert!(names(&[]).contains(&FixtureName::WindowsNodeProber));
     let linux = names(&["source=linux-pod"]);
     assert!(linux.contains(&FixtureName::LinuxPodProber));
     assert!(!linux.contains(&FixtureName::WindowsNodeProber));
-    // The control looks from a Windows pod
-    assert!(names(&["kind=limitation"]).contains(&FixtureName::WindowsPodProber));
+    // The control observes from a Windows pod
+    assert!(names(&["type=limitation"]).contains(&FixtureName::WindowsPodProber));
     let pools: BTreeSet<_> = fixtures(&["net.*", "!pool=windows-2019"])
         .into_iter()
         .filter_map(|key| key.pool)
@@ -249,8 +249,8 @@ fn a_waiver_that_no_check_can_meet_is_refused() {
 const TERMS: [&str; 11] = [
     "area=net",
     "area=reject",
-    "kind=limitation",
-    "kind=*i*",
+    "type=limitation",
+    "type=*i*",
     "pool=windows-2019",
     "pool=*",
     "source=windows-*",

@@ -131,7 +131,7 @@ fn the_last_line_is_the_tally() {
         ),
         (
             runs::recorded("fixture-failed").view(),
-            "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.5 s — not conformant (exit 10)",
+            "6 checks: 2 pass, 3 inconclusive, 1 fail (0 flaky) in 7.5 s — not conformant (exit 10)",
         ),
         (
             runs::recorded("killed").view(),
@@ -180,19 +180,21 @@ fn progress_tells_what_matters_on_one_line() {
 
 #[test]
 fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
-    use winconform_core::method::{FixtureName, Trouble, TroubleKind};
+    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
     let told = |name, kind| {
         let mut recorder = runs::Recorder::started();
-        recorder
-            .push(runs::unoffered())
-            .push(runs::failed(name, Trouble::new(kind, "why"), 1));
+        recorder.push(runs::unoffered()).push(runs::failed(
+            name,
+            ObservationError::new(kind, "why"),
+            1,
+        ));
         rendered(&read(recorder.text()).expect("a record"), 100)
     };
     for (name, kind, suspect) in [
-        (FixtureName::WinWebserver, TroubleKind::ImagePull, true),
-        (FixtureName::WinWebserver, TroubleKind::BuildMismatch, true),
-        (FixtureName::WinWebserver, TroubleKind::Unscheduled, false),
-        (FixtureName::Iis, TroubleKind::ImagePull, false),
+        (FixtureName::WinWebserver, ErrorKind::ImagePull, true),
+        (FixtureName::WinWebserver, ErrorKind::BuildMismatch, true),
+        (FixtureName::WinWebserver, ErrorKind::Unscheduled, false),
+        (FixtureName::Iis, ErrorKind::ImagePull, false),
     ] {
         let text = told(name, kind);
         assert_eq!(text.contains("suspect"), suspect, "{text}");
@@ -208,7 +210,7 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
     view.torn_down = Some(TornDown {
         removed: vec![first],
         unlisted: true,
-        troubles: vec!["get deployments: unauthenticated".to_owned()],
+        errors: vec!["get deployments: unauthenticated".to_owned()],
         ..TornDown::default()
     });
     let text = rendered(&view, 100);
@@ -226,10 +228,10 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
 
 #[test]
 fn fixtures_blamed_in_a_circle_are_still_told() {
-    use winconform_core::method::{FixtureName, Trouble, TroubleKind};
+    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
     let needs = |name| {
         let detail = format!("{} does not stand", runs::fixture(name));
-        Trouble::new(TroubleKind::FixtureFailed, detail)
+        ObservationError::new(ErrorKind::FixtureFailed, detail)
     };
     let mut recorder = runs::Recorder::started();
     let (a, b) = (FixtureName::WinWebserver, FixtureName::WindowsPodProber);

@@ -1,12 +1,12 @@
 //! Profiles and waivers in the outcome and in every report.
 
-use winconform_core::claims::{ClaimId, Kind};
+use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::{Profile, Waiver};
-use winconform_core::method::{Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, ObservationError};
 use winconform_core::record::{Event, Exit, RunView, SIGNAL, Started, Tally, exit, read};
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{json, junit};
-use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
+use winconform_core::verdict::{Conclusion, Reason, SkipReason, Verdict};
 
 use crate::runs::{self, Recorder, conclusion, ended, planned, saw, waiver};
 
@@ -20,7 +20,14 @@ fn run(profile: Profile, waivers: Vec<Waiver>, checks: &[(&str, Conclusion)]) ->
         waivers,
         ..runs::started()
     }));
-    let at = |id: &str| planned(id, Kind::Capability, runs::at(None), "what the claim says");
+    let at = |id: &str| {
+        planned(
+            id,
+            ClaimType::Capability,
+            runs::at(None),
+            "what the claim says",
+        )
+    };
     recorder
         .push(Event::Facts(Box::new(runs::facts())))
         .push(Event::LeftOut([("env".to_owned(), 2)].into()))
@@ -47,12 +54,12 @@ fn flaky(verdict: Verdict) -> Conclusion {
 }
 
 fn broken() -> Conclusion {
-    let cut = Trouble::new(TroubleKind::ExecTransport, "the session was cut");
-    conclusion(Verdict::Broken, Because::Trouble(cut))
+    let cut = ObservationError::new(ErrorKind::ExecTransport, "the session was cut");
+    conclusion(Verdict::Inconclusive, Reason::ObservationError(cut))
 }
 
 fn skipped() -> Conclusion {
-    conclusion(Verdict::Skip, Because::Skipped(SkipReason::Deadline))
+    conclusion(Verdict::Skip, Reason::Skipped(SkipReason::Deadline))
 }
 
 /// The exit of one check under each profile, first as it is and then waived.
@@ -66,7 +73,7 @@ fn every_cell_of_the_outcome() {
         (saw_it(Verdict::KnownLimitation), each((Good, Good))),
         (saw_it(Verdict::LimitationLifted), each((Bad, Good))),
         (saw_it(Verdict::Warn), each((Bad, Good))),
-        (saw_it(Verdict::Recorded), each((Good, Good))),
+        (saw_it(Verdict::Informational), each((Good, Good))),
         (flaky(Verdict::Pass), each((Bad, Good))),
         (skipped(), [(Untold, Untold); 3]),
         (broken(), [(Untold, Untold); 3]),

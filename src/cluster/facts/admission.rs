@@ -287,8 +287,8 @@ mod tests {
         let forbidden = json!({"message": "forbidden"});
         let bindings = format!("GET {GROUP}/v1/validatingadmissionpolicyb");
         fake.script(&bindings, 403, forbidden);
-        let because = policies(&fake.api()).await.expect_err("unread").because;
+        let reason = policies(&fake.api()).await.expect_err("unread").reason;
         let said = "bindings: status 403: forbidden";
-        assert!(because.ends_with(said), "{because}");
+        assert!(reason.ends_with(said), "{reason}");
     }
 }

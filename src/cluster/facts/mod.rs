@@ -30,7 +30,7 @@ pub(crate) async fn fold<T: Default>(
     add: impl FnMut(&mut T, &Json),
 ) -> Result<T, String> {
     let folded = read::fold(api, path, "", add).await;
-    folded.map_err(|unread| unread.because)
+    folded.map_err(|unread| unread.reason)
 }
 
 /// Asks for all facts at once.
@@ -78,10 +78,10 @@ pub async fn collect(api: &Api) -> Facts {
     facts.platform = known(at("/platform"), server::VERSION);
     let of_nodes = nodes.as_ref().map(|nodes| nodes.signs.clone());
     let signs = Signs {
-        version: at("/gitVersion").map_err(|unread| unread.because),
-        groups: groups.map_err(|unread| unread.because),
-        daemon_sets: daemon_sets.map_err(|unread| unread.because),
-        nodes: of_nodes.map_err(|unread| unread.because.clone()),
+        version: at("/gitVersion").map_err(|unread| unread.reason),
+        groups: groups.map_err(|unread| unread.reason),
+        daemon_sets: daemon_sets.map_err(|unread| unread.reason),
+        nodes: of_nodes.map_err(|unread| unread.reason.clone()),
         config_maps,
     };
     recognise(&mut facts, &signs, &services);
@@ -192,7 +192,7 @@ fn recognise(facts: &mut Facts, signs: &Signs, services: &Result<network::Servic
 fn fact<T>(read: Result<T, String>, source: String) -> Known<T> {
     match read {
         Ok(value) => Known::Fact { value, source },
-        Err(because) => Known::Unknown { because },
+        Err(reason) => Known::Unknown { reason },
     }
 }
 

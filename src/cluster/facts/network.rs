@@ -32,7 +32,7 @@ pub(super) async fn config_maps(api: &Api) -> Vec<ConfigMapSign> {
             name: name.to_owned(),
             data: read
                 .map(|map| map.map(|map| texts(&map["data"])))
-                .map_err(|unread| unread.because),
+                .map_err(|unread| unread.reason),
         }
     }))
     .await

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use winconform_core::facts::Known;
-use winconform_core::method::{ApiReply, ApiRequest, Trouble};
+use winconform_core::method::{ApiReply, ApiRequest, ObservationError};
 use winconform_core::text::printable;
 
 use crate::cluster::status::word;
@@ -20,28 +20,28 @@ const LISTS: usize = 3;
 pub(super) struct Unread {
     /// Whether the answer was 404.
     pub(super) absent: bool,
-    /// The path with the status or the trouble.
-    pub(super) because: String,
+    /// The path with the status or the error.
+    pub(super) reason: String,
 }
 
 impl Unread {
     fn refused(path: &str, reply: &ApiReply) -> Self {
-        let because = format!("{path}: status {}: {}", reply.status, reply.message());
+        let reason = format!("{path}: status {}: {}", reply.status, reply.message());
         Self {
             absent: reply.status == 404,
-            because,
+            reason,
         }
     }
 
-    fn trouble(path: &str, trouble: &Trouble) -> Self {
-        Self::because(path, &printable(&trouble.to_string()))
+    fn error(path: &str, error: &ObservationError) -> Self {
+        Self::reason(path, &printable(&error.to_string()))
     }
 
     /// An answer that was had and is of no use.
-    pub(super) fn because(path: &str, why: &str) -> Self {
+    pub(super) fn reason(path: &str, why: &str) -> Self {
         Self {
             absent: false,
-            because: format!("{path}: {why}"),
+            reason: format!("{path}: {why}"),
         }
     }
 }
@@ -53,13 +53,13 @@ pub(super) fn known<T>(read: Result<T, Unread>, source: &str) -> Known<T> {
             value,
             source: source.to_owned(),
         },
-        Err(Unread { because, .. }) => Known::Unknown { because },
+        Err(Unread { reason, .. }) => Known::Unknown { reason },
     }
 }
 
 pub(super) async fn get(api: &Api, path: &str) -> Result<Json, Unread> {
     let sent = api.send(&ApiRequest::get(path)).await;
-    let reply = sent.map_err(|trouble| Unread::trouble(path, &trouble))?;
+    let reply = sent.map_err(|error| Unread::error(path, &error))?;
     match reply.status {
         200 => Ok(reply.body),
         _ => Err(Unread::refused(path, &reply)),
@@ -77,7 +77,7 @@ pub(super) async fn find(api: &Api, path: &str) -> Result<Option<Json>, Unread> 
 
 pub(super) async fn text(api: &Api, path: &str) -> Result<String, Unread> {
     let sent = api.text(path).await;
-    let reply = sent.map_err(|trouble| Unread::trouble(path, &trouble))?;
+    let reply = sent.map_err(|error| Unread::error(path, &error))?;
     match reply.body {
         Json::String(text) if reply.status == 200 => Ok(text),
         _ => Err(Unread::refused(path, &reply)),
@@ -98,7 +98,7 @@ pub(super) async fn fold<T: Default>(
         }
     }
     let why = format!("the list expired {LISTS} times before it was read");
-    Err(Unread::because(path, &why))
+    Err(Unread::reason(path, &why))
 }
 
 /// All objects of a list, as far as `read` takes them.
@@ -128,7 +128,7 @@ async fn fold_once<T: Default>(
             asked.push_str(&format!("&continue={}", encode(&continuation)));
         }
         let sent = api.send(&ApiRequest::get(asked)).await;
-        let reply = sent.map_err(|trouble| Unread::trouble(path, &trouble))?;
+        let reply = sent.map_err(|error| Unread::error(path, &error))?;
         match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => items.iter().for_each(|item| add(&mut folded, item)),
             // An empty list is null with some servers
@@ -139,13 +139,13 @@ async fn fold_once<T: Default>(
         match reply.body["metadata"]["continue"].as_str() {
             None | Some("") => return Ok(Some(folded)),
             Some(token) if token == continuation => {
-                return Err(Unread::because(path, "the list continues with itself"));
+                return Err(Unread::reason(path, "the list continues with itself"));
             }
             Some(token) => token.clone_into(&mut continuation),
         }
     }
     let why = format!("the list did not end within {PAGES} pages");
-    Err(Unread::because(path, &why))
+    Err(Unread::reason(path, &why))
 }
 
 fn is_list(body: &Json) -> bool {
@@ -178,7 +178,7 @@ mod tests {
     async fn names(fake: &Fake) -> Result<Vec<String>, String> {
         list(&fake.api(), "/api/v1/pods", |pod| Some(path_of(pod)))
             .await
-            .map_err(|unread| unread.because)
+            .map_err(|unread| unread.reason)
     }
 
     fn fill(fake: &Fake, count: usize) {
@@ -206,9 +206,9 @@ mod tests {
         assert_eq!(names(&fake).await.map(|names| names.len()), Ok(600));
         assert_eq!(fake.log().len(), 4);
         fake.expire(LISTS);
-        let because = names(&fake).await.expect_err("always expired");
+        let reason = names(&fake).await.expect_err("always expired");
         assert_eq!(
-            because,
+            reason,
             "/api/v1/pods: the list expired 3 times before it was read"
         );
     }
@@ -224,8 +224,8 @@ mod tests {
         );
         let fake = Fake::default();
         fake.script("GET /api/v1/pods", 200, json!({"kind": "Pod"}));
-        let because = names(&fake).await.expect_err("no list");
-        assert_eq!(because, "/api/v1/pods: status 200: no message");
+        let reason = names(&fake).await.expect_err("no list");
+        assert_eq!(reason, "/api/v1/pods: status 200: no message");
         let fake = Fake::default();
         fake.script(
             "GET /api/v1/pods",

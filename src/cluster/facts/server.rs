@@ -22,7 +22,7 @@ pub(super) fn at(read: &Result<Json, Unread>, path: &str, at: &str) -> Result<St
     let object = read.as_ref().map_err(Clone::clone)?;
     match object.pointer(at).and_then(Json::as_str) {
         Some(text) if !text.is_empty() => Ok(printable(text)),
-        _ => Err(Unread::because(path, &format!("the answer has no `{at}`"))),
+        _ => Err(Unread::reason(path, &format!("the answer has no `{at}`"))),
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn gates(api: &Api) -> Result<BTreeMap<String, bool>, Unread> {
     let gates: BTreeMap<_, _> = text.lines().filter_map(gate).collect();
     if gates.is_empty() {
         let why = "it has no kubernetes_feature_enabled";
-        return Err(Unread::because(METRICS, why));
+        return Err(Unread::reason(METRICS, why));
     }
     Ok(gates)
 }
@@ -55,7 +55,7 @@ fn gate(line: &str) -> Option<(String, bool)> {
 pub(super) async fn groups(api: &Api) -> Result<BTreeSet<String>, Unread> {
     let body = get(api, GROUPS).await?;
     if !body["groups"].is_array() {
-        return Err(Unread::because(GROUPS, "the answer has no `groups`"));
+        return Err(Unread::reason(GROUPS, "the answer has no `groups`"));
     }
     Ok(items(&body["groups"]).map(|g| word(&g["name"])).collect())
 }

@@ -54,8 +54,8 @@ fn unknown(facts: &Facts) -> BTreeMap<String, String> {
     let facts = serde_json::to_value(facts).expect("is JSON");
     let all = facts.as_object().expect("an object").iter();
     let unknown = all.filter_map(|(name, fact)| {
-        let because = fact["unknown"]["because"].as_str()?;
-        Some((name.clone(), because.to_owned()))
+        let reason = fact["unknown"]["because"].as_str()?;
+        Some((name.clone(), reason.to_owned()))
     });
     unknown.collect()
 }
@@ -122,11 +122,11 @@ async fn what_may_not_be_read_makes_its_facts_unknown_and_no_other() {
         let unknown = unknown(&facts);
         let stated = READ.iter().filter(|(_, paths)| paths.contains(&of));
         let stated: BTreeSet<_> = stated.map(|(fact, _)| *fact).collect();
-        for (name, because) in &unknown {
+        for (name, reason) in &unknown {
             assert!(stated.contains(name.as_str()), "{request}: {name}");
             let path = request.trim_start_matches("GET ").trim_end();
             let said = format!("{path}: status 403: no\\u{{1b}}[31m");
-            assert!(because.starts_with(&said), "{request}: {name}: {because}");
+            assert!(reason.starts_with(&said), "{request}: {name}: {reason}");
         }
         let left = stated.iter().filter(|name| !unknown.contains_key(**name));
         let left: Vec<_> = left.filter(|name| !BY_SIGNS.contains(name)).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ordered_watch as watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
 
 use super::{Keeper, Mark, holder, refused};
 use crate::transport::{Hold, pause};
@@ -49,28 +49,28 @@ impl Keeper {
                 0 => self.renewal,
                 _ => self.renewal / 2,
             };
-            let trouble = match self.renew_once(&mut mark, within).await {
+            let error = match self.renew_once(&mut mark, within).await {
                 Ok(Ok(())) => {
                     (away, refused) = (None, None);
                     (wait, failed) = (self.renewal, 0);
                     self.api.hold(Hold::Until(asked + self.lease));
                     continue;
                 }
-                Ok(Err(trouble)) => trouble,
+                Ok(Err(error)) => error,
                 Err(why) => return Some(why),
             };
             (wait, failed) = (within, failed + 1);
-            if !trouble.kind.is_denied() {
+            if !error.kind.is_denied() {
                 refused = None;
             }
             // Who is refused meets no outage, or one that passes soon
-            let (since, limit) = match trouble.kind {
-                TroubleKind::Forbidden => (&mut refused, self.lease),
-                TroubleKind::Unauthenticated => (&mut refused, self.api.durations().refused),
+            let (since, limit) = match error.kind {
+                ErrorKind::Forbidden => (&mut refused, self.lease),
+                ErrorKind::Unauthenticated => (&mut refused, self.api.durations().refused),
                 _ => (&mut away, self.api.durations().outage),
             };
             if since.get_or_insert_with(Instant::now).elapsed() >= limit {
-                let why = trouble.detail;
+                let why = error.detail;
                 let lost = format!("it could not be renewed for {limit:?}: {why}");
                 return Some(lost);
             }
@@ -82,7 +82,7 @@ impl Keeper {
         &self,
         mark: &mut Mark,
         within: Duration,
-    ) -> Result<Result<(), Trouble>, String> {
+    ) -> Result<Result<(), ObservationError>, String> {
         let body = Some(self.body(Some(mark)));
         let request = ApiRequest {
             verb: Verb::Replace,
@@ -91,7 +91,7 @@ impl Keeper {
         };
         let reply = match self.api.send_within(&request, within).await {
             Ok(reply) => reply,
-            Err(trouble) => return Ok(Err(trouble)),
+            Err(error) => return Ok(Err(error)),
         };
         match reply.status {
             200 => Ok(match self.mark(&reply) {
@@ -108,7 +108,7 @@ impl Keeper {
                 let found = self.after_conflict(mark).await?;
                 Ok(found.and_then(|found| {
                     *mark = found;
-                    Err(Trouble::new(TroubleKind::ApiUnavailable, unanswered))
+                    Err(ObservationError::new(ErrorKind::ApiUnavailable, unanswered))
                 }))
             }
             // Forbidden for a moment, or for good: the duration decides
@@ -116,19 +116,16 @@ impl Keeper {
         }
     }
 
-    fn not(&self, reply: &ApiReply) -> Trouble {
-        Trouble::new(
-            TroubleKind::Forbidden,
-            refused(&self.name, reply).to_string(),
-        )
+    fn not(&self, reply: &ApiReply) -> ObservationError {
+        ObservationError::new(ErrorKind::Forbidden, refused(&self.name, reply).to_string())
     }
 
     /// After a conflict: another's change, or our own renewal that was sent twice.
-    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, Trouble>, String> {
+    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, ObservationError>, String> {
         let request = ApiRequest::get(self.path());
         let reply = match self.api.send_within(&request, self.renewal).await {
             Ok(reply) => reply,
-            Err(trouble) => return Ok(Err(trouble)),
+            Err(error) => return Ok(Err(error)),
         };
         match (reply.status, self.mark(&reply)) {
             (404, _) => Err("it was deleted".to_owned()),

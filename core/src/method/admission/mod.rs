@@ -8,10 +8,10 @@ mod seen;
 use serde_json::{Value as Json, json};
 
 use super::denied::{Denied, lacks_namespace};
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
 use super::fixture::FixtureName;
 use super::place::Bound;
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Method};
 use crate::text::printable;
 
@@ -73,10 +73,10 @@ impl Method for Admission {
     type Expectation = AdmissionExpectation;
     type Observation = AdmissionObservation;
 
-    fn request(query: &AdmissionQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
+    fn request(query: &AdmissionQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
         at.fixture(FixtureName::Namespaces)?;
         // PodSecurity must not answer in validation's place: the privileged namespace
-        let namespace = &at.standing.host_namespace;
+        let namespace = &at.ready.host_namespace;
         let unbound = |subresource: &str| {
             let pod = query.unbound_pod();
             format!("/api/v1/namespaces/{namespace}/pods/{pod}/{subresource}")
@@ -88,7 +88,7 @@ impl Method for Admission {
         };
         let body = query.body().ok_or_else(|| {
             let detail = format!("{} has no place in the object", query.path());
-            Trouble::new(TroubleKind::NotApplied, detail)
+            ObservationError::new(ErrorKind::NotApplied, detail)
         })?;
         Ok(Request::Api(ApiRequest {
             verb,
@@ -101,16 +101,16 @@ impl Method for Admission {
         query: &AdmissionQuery,
         _: &Bound<'_>,
         reply: &Reply,
-    ) -> Result<AdmissionObservation, Trouble> {
+    ) -> Result<AdmissionObservation, ObservationError> {
         let Reply::Api(reply) = reply else {
             let detail = "an HTTP answer to an admission look";
-            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+            return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
         };
         let message = message(reply);
         let refused_by = |who: &str| {
             let (code, who, said) = (reply.status, printable(who), printable(&message));
             let detail = format!("refused with {code} by {who}, not by validation: {said}");
-            Err(Trouble::new(TroubleKind::Interfered, detail))
+            Err(ObservationError::new(ErrorKind::Interfered, detail))
         };
         let kind = query.workload.kind();
         let is_status = reply.body["kind"] == "Status";
@@ -122,20 +122,20 @@ impl Method for Admission {
         match reply.status {
             200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
             // The harness' own permissions are no answer of admission; both come as 403
-            401 => Err(Trouble::new(TroubleKind::Unauthenticated, message)),
+            401 => Err(ObservationError::new(ErrorKind::Unauthenticated, message)),
             403 if Denied::of(&reply.body).is_some() => {
-                Err(Trouble::new(TroubleKind::Forbidden, message))
+                Err(ObservationError::new(ErrorKind::Forbidden, message))
             }
             400 if message.contains("does not support dry run") => {
-                Err(Trouble::new(TroubleKind::Forbidden, message))
+                Err(ObservationError::new(ErrorKind::Forbidden, message))
             }
             // Our own namespace is going: nothing is refused for what was sent
             status if lacks_namespace(status, &message) => {
-                Err(Trouble::new(TroubleKind::FixtureChanged, message))
+                Err(ObservationError::new(ErrorKind::FixtureChanged, message))
             }
             // A webhook that could not be asked has not refused
             500 if message.contains("failed calling webhook") => {
-                Err(Trouble::new(TroubleKind::ApiUnavailable, message))
+                Err(ObservationError::new(ErrorKind::ApiUnavailable, message))
             }
             400 if is_status && message.contains("unknown field") => {
                 Ok(AdmissionObservation::UnknownField { message })
@@ -146,7 +146,7 @@ impl Method for Admission {
             400 | 403 | 422 if is_status => refused_by("something that does not say its name"),
             status => {
                 let detail = format!("status {status}: {message}");
-                Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+                Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
             }
         }
     }
@@ -156,7 +156,7 @@ impl Method for Admission {
     fn compare(
         expectation: &AdmissionExpectation,
         seen: &AdmissionObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         use AdmissionExpectation::{Accepted, Dropped, Refused};
         use AdmissionObservation as Seen;
         let difference = |seen: &Seen| Difference {
@@ -165,20 +165,20 @@ impl Method for Admission {
         };
         let interfered = |what: String| {
             let detail = format!("{what}; expected: {expectation}");
-            Err(Trouble::new(TroubleKind::Interfered, detail))
+            Err(ObservationError::new(ErrorKind::Interfered, detail))
         };
         Ok(match (expectation, seen) {
             (Accepted, Seen::Accepted(_) | Seen::EmptyLeftOut { .. }) => {
-                Comparison::Holds(difference(seen))
+                Comparison::Met(difference(seen))
             }
             // Where an empty value counts, it is no less dropped
             (Dropped, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
-                Comparison::Holds(difference(&Seen::FieldDropped))
+                Comparison::Met(difference(&Seen::FieldDropped))
             }
             (Refused { field, .. }, Seen::Accepted(altered)) => {
                 let by = altered.deciding(field.as_deref()).join(", ");
                 if by.is_empty() {
-                    return Ok(Comparison::Refuted(difference(seen)));
+                    return Ok(Comparison::NotMet(difference(seen)));
                 }
                 let by = printable(&by);
                 return interfered(format!(
@@ -201,7 +201,7 @@ impl Method for Admission {
                         "{lost}: validation let it pass, or something that alters pods lost it"
                     ));
                 }
-                Comparison::Inapplicable(format!(
+                Comparison::NotApplicable(format!(
                     "{lost}: something on the way to validation alters {}, and what is empty is lost \
                      with that",
                     printable(&all)
@@ -215,21 +215,21 @@ impl Method for Admission {
                         && field.as_ref().is_none_or(|f| same_place(&cause.field, f))
                 }) =>
             {
-                Comparison::Holds(difference(seen))
+                Comparison::Met(difference(seen))
             }
             (_, Seen::Refused { causes, field, .. }) => {
                 let any = |about| causes.iter().any(|cause| cause.about == about);
                 match expectation {
-                    Refused { .. } if any(About::Sent) => Comparison::Otherwise(difference(seen)),
-                    Accepted | Dropped if any(About::Sent) => Comparison::Refuted(difference(seen)),
+                    Refused { .. } if any(About::Sent) => Comparison::Unexpected(difference(seen)),
+                    Accepted | Dropped if any(About::Sent) => Comparison::NotMet(difference(seen)),
                     // That a plain pod is refused is the question, whoever added the field
                     Accepted if field.is_none() && any(About::Added) && !any(About::Altered) => {
-                        Comparison::Refuted(difference(seen))
+                        Comparison::NotMet(difference(seen))
                     }
                     _ => return interfered(seen.to_string()),
                 }
             }
-            (Dropped, Seen::Accepted(_)) => Comparison::Otherwise(difference(seen)),
+            (Dropped, Seen::Accepted(_)) => Comparison::Unexpected(difference(seen)),
             // An older server may have answered, or something that is none
             (_, Seen::UnknownField { .. }) => return interfered(seen.to_string()),
             (Accepted, Seen::FieldDropped)

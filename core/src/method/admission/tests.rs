@@ -1,4 +1,4 @@
-//! What a look is worth: among others on clusters that change or refuse pods on the way to validation.
+//! What an assertion is worth: among others on clusters that change or refuse pods on the way to validation.
 
 use serde::Deserialize;
 
@@ -114,10 +114,14 @@ fn read_expectation(written: &str) -> AdmissionExpectation {
     }
 }
 
-fn read(query: &AdmissionQuery, status: u16, body: Json) -> Result<AdmissionObservation, Trouble> {
-    let standing = super::super::Standing::default();
+fn read(
+    query: &AdmissionQuery,
+    status: u16,
+    body: Json,
+) -> Result<AdmissionObservation, ObservationError> {
+    let ready = super::super::ReadyFixtures::default();
     let reply = Reply::Api(ApiReply { status, body });
-    Admission::read(query, &Bound::of(&standing), &reply)
+    Admission::read(query, &Bound::of(&ready), &reply)
 }
 
 /// How an answer compares, in one word, and what was seen or why nothing was.
@@ -130,11 +134,11 @@ fn compared(
     let seen = read(query, status, body);
     match seen.and_then(|seen| Admission::compare(&read_expectation(expectation).of(query), &seen))
     {
-        Ok(Comparison::Holds(difference)) => ("holds", difference.seen),
-        Ok(Comparison::Refuted(difference)) => ("refuted", difference.seen),
-        Ok(Comparison::Otherwise(difference)) => ("otherwise", difference.seen),
-        Ok(Comparison::Inapplicable(because)) => ("inapplicable", because),
-        Err(trouble) => (trouble.kind.as_str(), trouble.detail),
+        Ok(Comparison::Met(difference)) => ("met", difference.seen),
+        Ok(Comparison::NotMet(difference)) => ("not-met", difference.seen),
+        Ok(Comparison::Unexpected(difference)) => ("unexpected", difference.seen),
+        Ok(Comparison::NotApplicable(reason)) => ("not-applicable", reason),
+        Err(error) => (error.kind.as_str(), error.detail),
     }
 }
 
@@ -205,7 +209,7 @@ fn a_field_that_came_back_is_held_against_what_was_sent() {
                 let word = of_object.map(String::as_str).or(seen.as_str());
                 word.expect("its word").to_owned()
             }
-            Err(trouble) => trouble.kind.as_str().to_owned(),
+            Err(error) => error.kind.as_str().to_owned(),
         };
         assert_eq!(word, expected, "{:?}", query.value);
     }
@@ -216,10 +220,10 @@ fn a_field_is_ours_wherever_the_container_moved() {
     let field = "container.securityContext.allowPrivilegeEscalation";
     let own = query(field, json!(false));
     for (value, expectation, word) in [
-        (json!(false), "accepted", "holds"),
-        (json!(false), "FieldValueForbidden", "refuted"),
+        (json!(false), "accepted", "met"),
+        (json!(false), "FieldValueForbidden", "not-met"),
         (json!(true), "FieldValueForbidden", "interfered"),
-        (json!(null), "accepted", "holds"),
+        (json!(null), "accepted", "met"),
     ] {
         let moved = came_back(&own, |pod| {
             let list = &mut pod["spec"]["initContainers"];
@@ -251,15 +255,15 @@ fn a_refusal_of_what_was_not_sent_is_told_so() {
 
 #[test]
 fn what_needs_a_pod_is_asked_of_the_unbound_one_with_its_system() {
-    let mut standing = super::super::Standing {
+    let mut ready = super::super::ReadyFixtures {
         host_namespace: "host".to_owned(),
-        ..super::super::Standing::default()
+        ..super::super::ReadyFixtures::default()
     };
     let namespaces = FixtureName::Namespaces.at(None);
-    standing
+    ready
         .fixtures
-        .insert(namespaces, super::super::StandingFixture::default());
-    let at = Bound::of(&standing);
+        .insert(namespaces, super::super::ReadyFixture::default());
+    let at = Bound::of(&ready);
     for (os, pod) in [
         (Some("windows"), "winconform-unbound-windows"),
         (Some("linux"), "winconform-unbound-linux"),

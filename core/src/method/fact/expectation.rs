@@ -58,7 +58,7 @@ pub struct SupportRule {
     /// Builds of which no document says whether they are supported.
     pub open: Vec<WindowsBuild>,
     /// Why it is open.
-    pub because: String,
+    pub reason: String,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -126,7 +126,7 @@ impl FactExpectation {
     /// refused when the suite is read.
     pub(super) fn judge(&self, saw: &Observed) -> Judged {
         let met = match (self, saw) {
-            (_, Observed::Untold(because)) => return Judged::Untold(because.clone()),
+            (_, Observed::Untold(reason)) => return Judged::Untold(reason.clone()),
             (Self::Told, _) => true,
             (Self::LabelsAgree(wanted), Observed::Labels(labels)) => wanted.iter().all(|wanted| {
                 let label = labels.iter().find(|seen| seen.label == *wanted);
@@ -145,8 +145,8 @@ impl FactExpectation {
                     return Judged::Unmet;
                 };
                 if let Some(untold) = ready.chain([first]).find(|e| e.os.is_none()) {
-                    let because = format!("what {} runs on is not told", untold.address);
-                    return Judged::Untold(because);
+                    let reason = format!("what {} runs on is not told", untold.address);
+                    return Judged::Untold(reason);
                 }
                 true
             }
@@ -239,7 +239,7 @@ fn supported(rules: &[SupportRule], build: WindowsBuild, kubernetes: &str) -> Ju
     match rule {
         None => Judged::Open(format!("nothing is known of Kubernetes {kubernetes}")),
         Some(rule) if rule.builds.contains(&build) => Judged::Met,
-        Some(rule) if rule.open.contains(&build) => Judged::Open(rule.because.clone()),
+        Some(rule) if rule.open.contains(&build) => Judged::Open(rule.reason.clone()),
         Some(_) => Judged::Unmet,
     }
 }
@@ -259,14 +259,14 @@ fn ran_by(rules: &[RuntimeRule], runtime: &str, kubelet: &str) -> Judged {
         Some(version) => allowed.iter().any(|rule| rule.kubelet.matches(&version)),
         None if allowed.iter().any(|rule| rule.kubelet == VersionReq::STAR) => true,
         None => {
-            let because = format!("kubeletVersion is `{kubelet}`, which tells nothing");
-            return Judged::Untold(because);
+            let reason = format!("kubeletVersion is `{kubelet}`, which tells nothing");
+            return Judged::Untold(reason);
         }
     };
     if met && through_cri_dockerd(runtime, kubelet) {
-        let because = "Mirantis Container Runtime and Docker Engine both report themselves so \
+        let reason = "Mirantis Container Runtime and Docker Engine both report themselves so \
                        through cri-dockerd: see which it is on the node";
-        return Judged::Open(because.to_owned());
+        return Judged::Open(reason.to_owned());
     }
     if met { Judged::Met } else { Judged::Unmet }
 }

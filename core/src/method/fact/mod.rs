@@ -1,7 +1,7 @@
-//! The way `fact`: what the cluster says of itself, judged without looking at anything more.
+//! The way `fact`: what the cluster says of itself, judged without observing anything more.
 //!
 //! Facts are collected once at the start of a run; a second attempt asks for fresh ones. A fact
-//! that is unknown is trouble: nothing is assumed of it.
+//! that is unknown is an error: nothing is assumed of it.
 
 mod expectation;
 mod quantity;
@@ -18,9 +18,9 @@ pub use seen::{
 };
 pub use topic::Topic;
 
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{Reply, Request};
 use super::place::Bound;
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Method};
 use crate::text::printable;
 use expectation::Judged;
@@ -34,14 +34,18 @@ impl Method for Fact {
     type Expectation = FactExpectation;
     type Observation = FactObservation;
 
-    fn request(_: &Topic, _: &Bound<'_>) -> Result<Request, Trouble> {
+    fn request(_: &Topic, _: &Bound<'_>) -> Result<Request, ObservationError> {
         Ok(Request::Facts)
     }
 
-    fn read(topic: &Topic, at: &Bound<'_>, reply: &Reply) -> Result<FactObservation, Trouble> {
+    fn read(
+        topic: &Topic,
+        at: &Bound<'_>,
+        reply: &Reply,
+    ) -> Result<FactObservation, ObservationError> {
         let Reply::Facts(facts) = reply else {
             let detail = "another answer than facts to a look at facts";
-            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+            return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
         };
         read::read(topic, at, facts)
     }
@@ -49,14 +53,14 @@ impl Method for Fact {
     fn compare(
         expectation: &FactExpectation,
         seen: &FactObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         let subjects = match seen {
-            FactObservation::DoesNotArise(because) => {
-                return Ok(Comparison::Inapplicable(because.clone()));
+            FactObservation::DoesNotArise(reason) => {
+                return Ok(Comparison::NotApplicable(reason.clone()));
             }
             FactObservation::Subjects(subjects) if subjects.is_empty() => {
-                let because = "nothing was there to look at".to_owned();
-                return Ok(Comparison::Inapplicable(because));
+                let reason = "nothing was there to look at".to_owned();
+                return Ok(Comparison::NotApplicable(reason));
             }
             FactObservation::Subjects(subjects) => subjects,
         };
@@ -66,14 +70,14 @@ impl Method for Fact {
             match expectation.judge(&subject.saw) {
                 Judged::Met => {}
                 Judged::Unmet => unmet.push(subject),
-                Judged::Open(because) => {
+                Judged::Open(reason) => {
                     let shown = shown(expectation, &[subject]);
-                    open.get_or_insert_with(|| format!("{shown}: {}", printable(&because)));
+                    open.get_or_insert_with(|| format!("{shown}: {}", printable(&reason)));
                 }
-                Judged::Untold(because) => {
+                Judged::Untold(reason) => {
                     untold.get_or_insert_with(|| match subject.name.as_str() {
-                        "" => printable(&because),
-                        name => format!("{}: {}", printable(name), printable(&because)),
+                        "" => printable(&reason),
+                        name => format!("{}: {}", printable(name), printable(&reason)),
                     });
                 }
             }
@@ -84,14 +88,12 @@ impl Method for Fact {
         };
         // One that is not as expected is enough, whatever others do not tell
         Ok(match (unmet.is_empty(), untold, open) {
-            (false, _, _) => Comparison::Refuted(difference(&unmet)),
-            (true, Some(because), _) => {
-                return Err(Trouble::new(TroubleKind::FactUnknown, because));
+            (false, _, _) => Comparison::NotMet(difference(&unmet)),
+            (true, Some(reason), _) => {
+                return Err(ObservationError::new(ErrorKind::FactUnknown, reason));
             }
-            (true, None, Some(because)) => Comparison::Inapplicable(because),
-            (true, None, None) => {
-                Comparison::Holds(difference(&subjects.iter().collect::<Vec<_>>()))
-            }
+            (true, None, Some(reason)) => Comparison::NotApplicable(reason),
+            (true, None, None) => Comparison::Met(difference(&subjects.iter().collect::<Vec<_>>())),
         })
     }
 }
@@ -141,7 +143,7 @@ mod tests {
         ] {
             let comparison = Fact::compare(&expectation, &FactObservation::Subjects(Vec::new()));
             assert!(
-                matches!(comparison, Ok(Comparison::Inapplicable(_))),
+                matches!(comparison, Ok(Comparison::NotApplicable(_))),
                 "{expectation}"
             );
         }
@@ -165,13 +167,13 @@ mod tests {
             let seen = FactObservation::Subjects(vec![Subject { name, saw }]);
             Fact::compare(&expectation, &seen).expect("told")
         };
-        let open = |comparison| matches!(comparison, Comparison::Inapplicable(_));
+        let open = |comparison| matches!(comparison, Comparison::NotApplicable(_));
         assert!(open(compared(WindowsBuild::SERVER_2025, &[])));
         assert!(open(compared(WindowsBuild::SERVER_2025, &["pause:latest"])));
         assert!(open(compared(WindowsBuild::SERVER_2022, &["pause:3.10.2"])));
         let known = |found: &str| compared(WindowsBuild::SERVER_2025, &[found]);
-        assert!(matches!(known("pause:3.10.2"), Comparison::Holds(_)));
-        assert!(matches!(known("pause:3.10"), Comparison::Refuted(_)));
+        assert!(matches!(known("pause:3.10.2"), Comparison::Met(_)));
+        assert!(matches!(known("pause:3.10"), Comparison::NotMet(_)));
     }
 
     #[test]
@@ -183,7 +185,7 @@ mod tests {
             };
             let seen = FactObservation::Subjects(seen.iter().map(subject).collect());
             match Fact::compare(&FactExpectation::Family("ipv9".to_owned()), &seen) {
-                Ok(Comparison::Refuted(difference)) => difference.seen,
+                Ok(Comparison::NotMet(difference)) => difference.seen,
                 other => panic!("{other:?}"),
             }
         };

@@ -10,15 +10,15 @@ use super::seen::{
 use super::topic::Topic;
 use super::version::numbers;
 use crate::facts::{CniMode, DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
-use crate::method::{Bound, Trouble, TroubleKind};
+use crate::method::{Bound, ErrorKind, ObservationError};
 use crate::text::printable;
 
-/// What the facts show of a topic; what is not known is trouble, never a default.
+/// What the facts show of a topic; what is not known is an error, never a default.
 pub(super) fn read(
     topic: &Topic,
     at: &Bound<'_>,
     facts: &Facts,
-) -> Result<FactObservation, Trouble> {
+) -> Result<FactObservation, ObservationError> {
     match topic {
         Topic::ControlPlane => control_plane(facts),
         Topic::UsableNodes => usable_nodes(facts),
@@ -59,9 +59,9 @@ pub(super) fn read(
             if at.pool.is_none() {
                 match needed("silent-nodes", &facts.silent_nodes) {
                     Ok(silent) => subjects.extend(silent.iter().map(|name| silent_node(name))),
-                    Err(trouble) => subjects.push(Subject {
+                    Err(error) => subjects.push(Subject {
                         name: String::new(),
-                        saw: Observed::Untold(trouble.detail),
+                        saw: Observed::Untold(error.detail),
                     }),
                 }
             }
@@ -70,13 +70,17 @@ pub(super) fn read(
     }
 }
 
-fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>, Trouble> {
+fn of_nodes(
+    topic: &Topic,
+    at: &Bound<'_>,
+    facts: &Facts,
+) -> Result<Vec<Subject>, ObservationError> {
     let subjects = nodes(at, facts)?.into_iter().map(|node| {
         let saw = match of_node(topic, node, facts) {
             Ok(saw) => saw,
             // Others may tell enough
-            Err(Lack::OfNode(because)) => Observed::Untold(because),
-            Err(Lack::OfCluster(trouble)) => return Err(trouble),
+            Err(Lack::OfNode(reason)) => Observed::Untold(reason),
+            Err(Lack::OfCluster(error)) => return Err(error),
         };
         let name = node.name.clone();
         Ok(Subject { name, saw })
@@ -89,12 +93,12 @@ enum Lack {
     /// The node does not say it in a form that is known.
     OfNode(String),
     /// A fact that every node is held against is not known.
-    OfCluster(Trouble),
+    OfCluster(ObservationError),
 }
 
-impl From<Trouble> for Lack {
-    fn from(trouble: Trouble) -> Self {
-        Self::OfCluster(trouble)
+impl From<ObservationError> for Lack {
+    fn from(error: ObservationError) -> Self {
+        Self::OfCluster(error)
     }
 }
 
@@ -109,24 +113,24 @@ fn silent_node(name: &str) -> Subject {
     }
 }
 
-fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T, Trouble> {
+fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T, ObservationError> {
     match fact {
         Known::Fact { value, .. } => Ok(value),
-        Known::Unknown { because } => Err(unread(name, because)),
+        Known::Unknown { reason } => Err(unread(name, reason)),
     }
 }
 
-fn unread(name: &str, because: &str) -> Trouble {
+fn unread(name: &str, reason: &str) -> ObservationError {
     // As the collection of facts spells a refusal
-    let kind = match because.contains("status 403") {
-        true => TroubleKind::Forbidden,
-        false => TroubleKind::FactUnknown,
+    let kind = match reason.contains("status 403") {
+        true => ErrorKind::Forbidden,
+        false => ErrorKind::FactUnknown,
     };
-    Trouble::new(kind, format!("{name}: {because}"))
+    ObservationError::new(kind, format!("{name}: {reason}"))
 }
 
-fn unknown(detail: impl Into<String>) -> Trouble {
-    Trouble::new(TroubleKind::FactUnknown, detail)
+fn unknown(detail: impl Into<String>) -> ObservationError {
+    ObservationError::new(ErrorKind::FactUnknown, detail)
 }
 
 fn cluster(saw: Observed) -> FactObservation {
@@ -135,7 +139,7 @@ fn cluster(saw: Observed) -> FactObservation {
 }
 
 /// The nodes of the point's pool, or all; never none.
-fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>, Trouble> {
+fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>, ObservationError> {
     let nodes = needed("nodes", &facts.nodes)?;
     let in_pool =
         |node: &&NodeFact| at.pool.is_none() || node.os == Os::Windows && node.build == at.build;
@@ -236,7 +240,7 @@ fn kubelet(node: &NodeFact) -> Result<String, Lack> {
     }
 }
 
-fn server(facts: &Facts) -> Result<String, Trouble> {
+fn server(facts: &Facts) -> Result<String, ObservationError> {
     let version = needed("server", &facts.server)?;
     match numbers(version) {
         Some(_) => Ok(version.clone()),
@@ -296,7 +300,7 @@ fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Observed {
     let listed = &node.details.images;
     let found = listed.iter().filter(|image| wanted(image));
     let pulls = match &facts.pulls {
-        Known::Unknown { because } => ObservedPulls::Untold(because.clone()),
+        Known::Unknown { reason } => ObservedPulls::Untold(reason.clone()),
         Known::Fact { value, .. } => {
             let here = value.iter().filter(|pull| pull.node == node.name);
             let here = here.filter(|pull| wanted(&pull.image));
@@ -319,7 +323,7 @@ fn is_of(image: &str, name: &str) -> bool {
     format!("/{folder}/{last}/").contains(&format!("/{name}/"))
 }
 
-fn control_plane(facts: &Facts) -> Result<FactObservation, Trouble> {
+fn control_plane(facts: &Facts) -> Result<FactObservation, ObservationError> {
     let nodes = needed("nodes", &facts.nodes)?;
     let of_control_plane = nodes.iter().filter(|node| node.details.control_plane);
     let subjects: Vec<_> = of_control_plane
@@ -337,7 +341,7 @@ fn control_plane(facts: &Facts) -> Result<FactObservation, Trouble> {
     })
 }
 
-fn usable_nodes(facts: &Facts) -> Result<FactObservation, Trouble> {
+fn usable_nodes(facts: &Facts) -> Result<FactObservation, ObservationError> {
     let nodes = needed("nodes", &facts.nodes)?;
     let of = |os: Os| {
         let nodes = || nodes.iter().filter(|node| node.os == os);
@@ -355,10 +359,10 @@ fn usable_nodes(facts: &Facts) -> Result<FactObservation, Trouble> {
     ]))
 }
 
-fn vxlan(facts: &Facts) -> Result<FactObservation, Trouble> {
+fn vxlan(facts: &Facts) -> Result<FactObservation, ObservationError> {
     let Some(cni) = needed("cni", &facts.cni)? else {
-        let because = "no rule recognises the network plugin".to_owned();
-        return Ok(FactObservation::DoesNotArise(because));
+        let reason = "no rule recognises the network plugin".to_owned();
+        return Ok(FactObservation::DoesNotArise(reason));
     };
     match (cni.product.as_str(), &cni.vxlan, cni.unread.as_slice()) {
         ("flannel", Some(vxlan), _) => Ok(cluster(Observed::Vxlan {
@@ -371,13 +375,13 @@ fn vxlan(facts: &Facts) -> Result<FactObservation, Trouble> {
         ),
         ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
         (other, _, _) => {
-            let because = format!("the network plugin is {}", printable(other));
-            Ok(FactObservation::DoesNotArise(because))
+            let reason = format!("the network plugin is {}", printable(other));
+            Ok(FactObservation::DoesNotArise(reason))
         }
     }
 }
 
-fn dns(facts: &Facts) -> Result<FactObservation, Trouble> {
+fn dns(facts: &Facts) -> Result<FactObservation, ObservationError> {
     let Some(dns) = needed("dns", &facts.dns)? else {
         return Err(unknown(
             "dns: no Service of the cluster's DNS is recognised",
@@ -400,12 +404,12 @@ fn dns(facts: &Facts) -> Result<FactObservation, Trouble> {
     }]))
 }
 
-fn ip_families(facts: &Facts) -> Result<FactObservation, Trouble> {
+fn ip_families(facts: &Facts) -> Result<FactObservation, ObservationError> {
     let nodes = needed("nodes", &facts.nodes)?;
     let windows: Vec<_> = nodes.iter().filter(|node| node.os == Os::Windows).collect();
     if windows.is_empty() {
-        let because = "the cluster has no Windows node".to_owned();
-        return Ok(FactObservation::DoesNotArise(because));
+        let reason = "the cluster has no Windows node".to_owned();
+        return Ok(FactObservation::DoesNotArise(reason));
     }
     let families = &needed("workloads", &facts.workloads)?.windows_families;
     let of_pods = families.iter().map(|(families, count)| Subject {
@@ -441,11 +445,11 @@ fn families_of(cidrs: &[String]) -> String {
 fn lacking(
     facts: &Facts,
     of: impl Fn(&WorkloadsFact) -> (u64, &Vec<String>),
-) -> Result<FactObservation, Trouble> {
+) -> Result<FactObservation, ObservationError> {
     let workloads = needed("workloads", &facts.workloads)?;
     if workloads.windows_pods == 0 {
-        let because = "no pod runs on a Windows node".to_owned();
-        return Ok(FactObservation::DoesNotArise(because));
+        let reason = "no pod runs on a Windows node".to_owned();
+        return Ok(FactObservation::DoesNotArise(reason));
     }
     let (lacking, named) = of(workloads);
     Ok(cluster(Observed::Lacking {

@@ -18,7 +18,7 @@ pub enum FactObservation {
     DoesNotArise(String),
 }
 
-/// One thing that was looked at.
+/// One thing that was observed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Subject {
@@ -227,7 +227,7 @@ impl fmt::Display for ObservedResource {
 impl fmt::Display for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Untold(because) => f.write_str(because),
+            Self::Untold(reason) => f.write_str(reason),
             Self::Labels(labels) => join(f, labels, "; "),
             Self::Os(os) => f.write_str(os_word(*os)),
             Self::Nodes { usable, of } => write!(f, "{usable} of {of} Ready and schedulable"),
@@ -307,7 +307,7 @@ impl fmt::Display for ObservedPulls {
                 }
                 Ok(())
             }
-            Self::Untold(because) => write!(f, "; pull times are not told: {because}"),
+            Self::Untold(reason) => write!(f, "; pull times are not told: {reason}"),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! A target bound to what stands of it: the requests of one look.
+//! A target bound to what stands of it: the requests of one assertion.
 
 use std::borrow::Cow;
 
 use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
+use crate::method::error::{ErrorKind, ObservationError};
 use crate::method::exchange::{Host, HttpGet};
 use crate::method::fixture::FixtureName;
-use crate::method::place::{Bound, StandingFixture, StandingNode, StandingPod};
-use crate::method::trouble::{Trouble, TroubleKind};
+use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod};
 use crate::method::vantage::SourceKind;
 
 /// The same, and each once more by port 80.
@@ -28,7 +28,7 @@ impl Target {
         self,
         of: Option<FixtureName>,
         at: &Bound<'a>,
-    ) -> Result<Aims<'a>, Trouble> {
+    ) -> Result<Aims<'a>, ObservationError> {
         if self.has_families()
             && let Some(absent) = at.without_family(of)?
         {
@@ -41,7 +41,7 @@ impl Target {
             Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
             _ => {}
         }
-        let nobody = || Trouble::new(TroubleKind::FixtureFailed, "nobody is asked for it");
+        let nobody = || ObservationError::new(ErrorKind::FixtureFailed, "nobody is asked for it");
         let of = of.ok_or_else(nobody)?;
         let binding = Binding::of(of, at)?;
         let fixture = binding.fixture;
@@ -92,7 +92,7 @@ impl Target {
             Self::PodsWithLongPayload => {
                 let here = &at.vantage()?.name;
                 let mut aims = binding.pods(|pod| pod.name != *here)?;
-                let payload = long_payload(&at.standing.run);
+                let payload = long_payload(&at.ready.run);
                 for aim in &mut aims.each {
                     aim.get.path = format!("/echo?msg={payload}");
                     aim.by = &[];
@@ -116,7 +116,7 @@ impl Target {
             }
             Self::OwnNodePort => {
                 let here = &at.vantage()?.node;
-                let mut nodes = at.standing.nodes.iter();
+                let mut nodes = at.ready.nodes.iter();
                 let unknown = || unknown("address", here);
                 let node = nodes.find(|node| node.name == *here);
                 match (binding.node_port(node.ok_or_else(unknown)?)?, at.family) {
@@ -133,7 +133,7 @@ impl Target {
 impl Target {
     /// What lies outside the cluster, each known by what it says.
     fn outside<'a>(self, at: &Bound<'a>) -> Aims<'a> {
-        let targets = self.set(&at.standing.outside).iter().map(|target| {
+        let targets = self.set(&at.ready.outside).iter().map(|target| {
             let host = target.address().map(Host::Address);
             let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
             Aim {
@@ -156,7 +156,7 @@ impl Target {
         let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
         let prober = at.prober().ok().filter(|_| asks)?;
         let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
-        let namespace = &at.standing.namespace;
+        let namespace = &at.ready.namespace;
         let name = format!("{name}.{namespace}.svc.{}", at.domain().ok()?);
         Some(Aim {
             get: HttpGet {
@@ -173,8 +173,8 @@ impl Target {
 
 /// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its
 /// own: who answers so was reached.
-fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
-    let aim = |node: &StandingNode| {
+fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, ObservationError> {
+    let aim = |node: &PoolNode| {
         let unknown = |what: &str| unknown(what, &node.name);
         let address = at.of_family(&node.addresses);
         let address = address.ok_or_else(|| unknown("address"))?;
@@ -192,18 +192,21 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     };
     // Nodes need not have addresses of a second family, though pods have; one of which no address is
     // known may have
-    let asked = |node: &&StandingNode| {
+    let asked = |node: &&PoolNode| {
         let of_family = at.of_family(&node.addresses);
         at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
     };
-    let nodes = sample(&at.standing.run, at.standing.nodes.iter().filter(asked));
-    let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_, Trouble>>()?;
+    let nodes = sample(&at.ready.run, at.ready.nodes.iter().filter(asked));
+    let each: Vec<_> = nodes
+        .into_iter()
+        .map(aim)
+        .collect::<Result<_, ObservationError>>()?;
     match (each.is_empty(), at.family) {
-        (true, Some(family)) if !at.standing.nodes.is_empty() => {
+        (true, Some(family)) if !at.ready.nodes.is_empty() => {
             Ok(Aims::none(format!("no node has an {family} address")))
         }
-        (true, _) => Err(Trouble::new(
-            TroubleKind::FactUnknown,
+        (true, _) => Err(ObservationError::new(
+            ErrorKind::FactUnknown,
             "no node is known of",
         )),
         (false, _) => Ok(Aims::of(each)),
@@ -211,18 +214,15 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
 }
 
 /// That something of a node is not known.
-pub(super) fn unknown(what: &str, node: &str) -> Trouble {
-    Trouble::new(
-        TroubleKind::FactUnknown,
-        format!("the {what} of node {node}"),
-    )
+pub(super) fn unknown(what: &str, node: &str) -> ObservationError {
+    ObservationError::new(ErrorKind::FactUnknown, format!("the {what} of node {node}"))
 }
 
-/// The pod that looks, by its own address or through its Service.
-fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, Trouble> {
+/// The pod that observes, by its own address or through its Service.
+fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, ObservationError> {
     let lacks = |what: &str| {
         let detail = format!("the prober has no {what}");
-        Trouble::new(TroubleKind::FixtureFailed, detail)
+        ObservationError::new(ErrorKind::FixtureFailed, detail)
     };
     let (prober, pod) = (at.prober()?, at.vantage()?);
     let (address, port, shown) = match by_service {
@@ -271,12 +271,12 @@ pub(in crate::method) struct Aim<'a> {
     /// The target, in words.
     pub(in crate::method) shown: String,
     /// The pods that may answer; anyone where there is none.
-    pub(in crate::method) by: &'a [StandingPod],
+    pub(in crate::method) by: &'a [ReadyPod],
     /// What any answer of whoever is meant holds.
     pub(in crate::method) says: Option<Cow<'a, str>>,
 }
 
-/// The requests of one look.
+/// The requests of one assertion.
 #[derive(Debug)]
 pub(in crate::method) struct Aims<'a> {
     pub(in crate::method) each: Vec<Aim<'a>>,
@@ -288,11 +288,11 @@ pub(in crate::method) struct Aims<'a> {
 
 impl<'a> Aims<'a> {
     /// Nothing to ask, and why.
-    pub(super) fn none(because: String) -> Self {
+    pub(super) fn none(reason: String) -> Self {
         Self {
             each: Vec::new(),
             all: Vec::new(),
-            absent: Some(because),
+            absent: Some(reason),
         }
     }
 
@@ -305,9 +305,12 @@ impl<'a> Aims<'a> {
     }
 }
 
-/// Why a fixture has no Service in the second family, where that is looked at and the API server gives
+/// Why a fixture has no Service in the second family, where that is observed and the API server gives
 /// Services no addresses of it.
-fn without_service(fixture: &StandingFixture, at: &Bound<'_>) -> Result<Option<String>, Trouble> {
+fn without_service(
+    fixture: &ReadyFixture,
+    at: &Bound<'_>,
+) -> Result<Option<String>, ObservationError> {
     let Some(family) = at.family else {
         return Ok(None);
     };
@@ -317,7 +320,7 @@ fn without_service(fixture: &StandingFixture, at: &Bound<'_>) -> Result<Option<S
 
 /// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of
 /// another's.
-pub(in crate::method) fn is_of(body: &str, pod: &StandingPod) -> bool {
+pub(in crate::method) fn is_of(body: &str, pod: &ReadyPod) -> bool {
     let addresses = pod.addresses.iter().map(ToString::to_string);
     let mut words = addresses.chain([pod.name.clone()]);
     words.any(|word| {
@@ -368,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_body_is_of_the_pod_it_names_and_of_no_other() {
-        let pod = |name: &str, address: [u8; 4]| StandingPod {
+        let pod = |name: &str, address: [u8; 4]| ReadyPod {
             name: name.to_owned(),
             uid: String::new(),
             node: "n".to_owned(),
@@ -389,7 +392,7 @@ mod tests {
             assert_eq!(is_of(body, &one), of_one, "{body}");
             assert_eq!(is_of(body, &other), of_other, "{body}");
         }
-        let six = StandingPod {
+        let six = ReadyPod {
             addresses: vec!["fd00::1".parse().expect("an address")],
             ..one
         };

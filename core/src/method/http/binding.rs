@@ -1,33 +1,31 @@
-//! A fixture about to be asked: its addresses, names and ports in the family that is looked at.
+//! A fixture about to be asked: its addresses, names and ports in the family that is observed.
 
 use std::net::IpAddr;
 
 use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
+use crate::method::error::{ErrorKind, ObservationError};
 use crate::method::exchange::{Host, HttpGet};
 use crate::method::fixture::FixtureName;
-use crate::method::place::{
-    Bound, Served, StandingFixture, StandingNode, StandingPod, assertions_alone,
-};
-use crate::method::trouble::{Trouble, TroubleKind};
+use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
 
 /// A fixture about to be asked.
 pub(super) struct Binding<'b, 'a> {
     of: FixtureName,
-    pub(super) fixture: &'a StandingFixture,
+    pub(super) fixture: &'a ReadyFixture,
     pub(super) at: &'b Bound<'a>,
 }
 
 impl<'b, 'a> Binding<'b, 'a> {
     /// A fixture that stands; of a second family each of its pods has an address, or none has.
-    pub(super) fn of(of: FixtureName, at: &'b Bound<'a>) -> Result<Self, Trouble> {
+    pub(super) fn of(of: FixtureName, at: &'b Bound<'a>) -> Result<Self, ObservationError> {
         let fixture = at.fixture(of)?;
         let binding = Self { of, fixture, at };
-        let lacks = |pod: &&StandingPod| at.of_family(&pod.addresses).is_none();
+        let lacks = |pod: &&ReadyPod| at.of_family(&pod.addresses).is_none();
         match (at.family, fixture.pods.iter().find(lacks)) {
             (Some(family), Some(pod)) => {
-                let StandingPod { name, node, .. } = pod;
+                let ReadyPod { name, node, .. } = pod;
                 let what = format!("{family} address for pod {name} on {node}, as for others");
                 Err(binding.lacks(&what))
             }
@@ -35,7 +33,10 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
-    pub(super) fn pods(&self, wanted: impl Fn(&StandingPod) -> bool) -> Result<Aims<'a>, Trouble> {
+    pub(super) fn pods(
+        &self,
+        wanted: impl Fn(&ReadyPod) -> bool,
+    ) -> Result<Aims<'a>, ObservationError> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
         let pods = self.fixture.pods.iter();
         let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
@@ -48,7 +49,7 @@ impl<'b, 'a> Binding<'b, 'a> {
                 says: None,
             })
         });
-        let each: Vec<_> = aims.collect::<Result<_, Trouble>>()?;
+        let each: Vec<_> = aims.collect::<Result<_, ObservationError>>()?;
         let absent = each.is_empty().then(|| {
             let nodes: std::collections::BTreeSet<_> =
                 self.fixture.pods.iter().map(|pod| &*pod.node).collect();
@@ -72,40 +73,40 @@ impl<'b, 'a> Binding<'b, 'a> {
         })
     }
 
-    /// Its pods on the node that is looked from.
-    pub(super) fn pods_here(&self) -> Result<Aims<'a>, Trouble> {
+    /// Its pods on the node that is observed from.
+    pub(super) fn pods_here(&self) -> Result<Aims<'a>, ObservationError> {
         let here = &self.at.vantage()?.node;
         self.pods(|pod| pod.node == *here)
     }
 
-    /// Its Service, where one of its pods is on the node that is looked from.
-    pub(super) fn service_from_here(&self) -> Result<Aims<'a>, Trouble> {
+    /// Its Service, where one of its pods is on the node that is observed from.
+    pub(super) fn service_from_here(&self) -> Result<Aims<'a>, ObservationError> {
         match self.pods_here()?.absent {
             Some(absent) => Ok(Aims::none(absent)),
             None => Ok(Aims::of([self.service()?])),
         }
     }
 
-    pub(super) fn service(&self) -> Result<Aim<'a>, Trouble> {
+    pub(super) fn service(&self) -> Result<Aim<'a>, ObservationError> {
         let (address, port) = self.address()?;
         let host = Host::Address(address);
         Ok(self.to(format!("Service IP {host}"), host, port))
     }
 
     /// The Service by its name, with its namespace and `below` where that is given.
-    pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, Trouble> {
+    pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, ObservationError> {
         let (_, port) = self.address()?;
         let name = self.served()?.name;
         let name = name.ok_or_else(|| self.lacks("Service name"))?;
         let name = match below {
             None => name,
-            Some(below) => format!("{name}.{}{below}", self.at.standing.namespace),
+            Some(below) => format!("{name}.{}{below}", self.at.ready.namespace),
         };
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
     /// The Service without an address by its full name, on the port of the pods.
-    pub(super) fn headless(&self) -> Result<Aim<'a>, Trouble> {
+    pub(super) fn headless(&self) -> Result<Aim<'a>, ObservationError> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
         let name = self.served()?.headless;
         let name = name.ok_or_else(|| self.lacks("headless Service"))?;
@@ -114,7 +115,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The Service that stands for this one's name, by its full name.
-    pub(super) fn alias(&self) -> Result<Aim<'a>, Trouble> {
+    pub(super) fn alias(&self) -> Result<Aim<'a>, ObservationError> {
         let (_, port) = self.address()?;
         let alias = self.at.fixture(FixtureName::Alias)?;
         let name = alias.name.as_ref();
@@ -124,20 +125,20 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The full name of a Service of the run.
-    fn full(&self, name: &str) -> Result<String, Trouble> {
-        let (namespace, domain) = (&self.at.standing.namespace, self.at.domain()?);
+    fn full(&self, name: &str) -> Result<String, ObservationError> {
+        let (namespace, domain) = (&self.at.ready.namespace, self.at.domain()?);
         Ok(format!("{name}.{namespace}.svc.{domain}"))
     }
 
     pub(super) fn node_ports(
         &self,
-        wanted: impl Fn(&StandingNode) -> bool,
-    ) -> Result<Aims<'a>, Trouble> {
-        let nodes = self.at.standing.nodes.iter();
+        wanted: impl Fn(&PoolNode) -> bool,
+    ) -> Result<Aims<'a>, ObservationError> {
+        let nodes = self.at.ready.nodes.iter();
         let nodes = nodes
             .filter(|node| wanted(node))
             .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node));
-        let aims = sample(&self.at.standing.run, nodes)
+        let aims = sample(&self.at.ready.run, nodes)
             .into_iter()
             .filter_map(|node| self.node_port(node).transpose());
         let each: Vec<_> = aims.collect::<Result<_, _>>()?;
@@ -154,7 +155,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The node port at a node; `None` where the node has no address of the Service's family.
-    pub(super) fn node_port(&self, node: &StandingNode) -> Result<Option<Aim<'a>>, Trouble> {
+    pub(super) fn node_port(&self, node: &PoolNode) -> Result<Option<Aim<'a>>, ObservationError> {
         let (service, _) = self.address()?;
         if node.addresses.is_empty() {
             return Err(unknown("address", &node.name));
@@ -173,11 +174,11 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// Windows forwards a node port only where at least one pod runs (Microsoft, common-problems.md,
     /// "my Kubernetes NodePort"): nodes without one of ours are nobody's fault, nor are those whose
     /// pods have no address of the family.
-    fn has_our_pods(&self, node: &StandingNode) -> bool {
-        let pods = self.at.standing.fixtures.iter();
+    fn has_our_pods(&self, node: &PoolNode) -> bool {
+        let pods = self.at.ready.fixtures.iter();
         let mut pods = pods
             .filter(|(key, _)| {
-                // No look at the port of a node rests on who looks from there
+                // No assertion at the port of a node depends on who observes from there
                 let assertions = [
                     FixtureName::WindowsNodeProber,
                     FixtureName::EachWindowsNode,
@@ -186,18 +187,18 @@ impl<'b, 'a> Binding<'b, 'a> {
                 !assertions.contains(&key.name)
             })
             .flat_map(|(_, fixture)| &fixture.pods);
-        let has = |pod: &StandingPod| {
+        let has = |pod: &ReadyPod| {
             self.at.family.is_none() || self.at.of_family(&pod.addresses).is_some()
         };
         pods.any(|pod| pod.node == node.name && has(pod))
     }
 
-    pub(super) fn address(&self) -> Result<(IpAddr, u16), Trouble> {
+    pub(super) fn address(&self) -> Result<(IpAddr, u16), ObservationError> {
         let service = self.served()?.service;
         service.ok_or_else(|| self.lacks("Service address"))
     }
 
-    fn served(&self) -> Result<Served, Trouble> {
+    fn served(&self) -> Result<Served, ObservationError> {
         self.fixture.served(self.at.family)
     }
 
@@ -233,8 +234,8 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
-    pub(super) fn lacks(&self, what: &str) -> Trouble {
+    pub(super) fn lacks(&self, what: &str) -> ObservationError {
         let detail = format!("{} has no {what}", self.of.as_str());
-        Trouble::new(TroubleKind::FixtureFailed, detail)
+        ObservationError::new(ErrorKind::FixtureFailed, detail)
     }
 }

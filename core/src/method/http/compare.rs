@@ -16,7 +16,7 @@ const BODY_SHOWN: usize = 512;
 /// All targets together; every pod that was to be met has to be.
 pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> Comparison {
     if let Some(absent) = &seen.absent {
-        return Comparison::Inapplicable(absent.clone());
+        return Comparison::NotApplicable(absent.clone());
     }
     let each: Vec<_> = seen
         .targets
@@ -29,9 +29,7 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
     };
     let is_limitation = matches!(expectation, HttpExpectation::Fails { .. });
     match Each::together(&each, is_limitation, difference) {
-        Comparison::Holds(difference) if !seen.unmet.is_empty() => {
-            Comparison::Otherwise(difference)
-        }
+        Comparison::Met(difference) if !seen.unmet.is_empty() => Comparison::Unexpected(difference),
         together => together,
     }
 }
@@ -39,23 +37,23 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
 fn one(expectation: &HttpExpectation, seen: &ObservedTarget) -> Each {
     match expectation {
         HttpExpectation::Answers { status, body } => match failure(seen, *status, body) {
-            None => Each::Holds,
-            Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Otherwise,
-            Some(_) => Each::Refuted,
+            None => Each::Met,
+            Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Unexpected,
+            Some(_) => Each::NotMet,
         },
         HttpExpectation::Reached => match &seen.answer {
-            HttpAnswer::Answered { .. } if seen.foreign => Each::Otherwise,
-            HttpAnswer::Answered { .. } => Each::Holds,
-            HttpAnswer::Failed { .. } => Each::Refuted,
+            HttpAnswer::Answered { .. } if seen.foreign => Each::Unexpected,
+            HttpAnswer::Answered { .. } => Each::Met,
+            HttpAnswer::Failed { .. } => Each::NotMet,
         },
         HttpExpectation::Fails {
             classes,
             status,
             instead_of,
         } => match failure(seen, *status, instead_of) {
-            None => Each::Refuted,
-            Some(class) if classes.contains(&class) => Each::Holds,
-            Some(_) => Each::Otherwise,
+            None => Each::NotMet,
+            Some(class) if classes.contains(&class) => Each::Met,
+            Some(_) => Each::Unexpected,
         },
     }
 }
@@ -100,7 +98,7 @@ fn told(seen: &HttpObservation, each: &[Each]) -> String {
         .targets
         .iter()
         .zip(each)
-        .filter(|(_, one)| **one != Each::Holds)
+        .filter(|(_, one)| **one != Each::Met)
     {
         let line = format!("{}: {}", printable(&target.target), said(target));
         *amiss.entry(line).or_default() += 1;

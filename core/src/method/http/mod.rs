@@ -1,7 +1,7 @@
-//! The way `http`: GETs from a vantage to the targets that stand.
+//! The way `http`: GETs from a vantage point to the targets that stand.
 //!
 //! It checks what answered, not only that something did: the body must carry a marker and tell
-//! which pod it is of. One look may have several targets; it holds when all do.
+//! which pod it is of. One assertion may have several targets; it holds when all do.
 
 mod aims;
 mod balanced;
@@ -18,11 +18,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{HttpReply, Reply, Request};
 use super::failure::FailureClass;
 use super::fixture::FixtureName;
 use super::place::Bound;
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Method};
 use crate::text::bound;
 use aims::Aim;
@@ -121,14 +121,18 @@ impl Method for Http {
     type Expectation = HttpExpectation;
     type Observation = HttpObservation;
 
-    fn request(query: &HttpQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
+    fn request(query: &HttpQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
         let aims = query.target.aims(query.of, at)?;
         let gets = aims.each.into_iter().map(|aim| aim.get);
         Ok(Request::Get(gets.collect()))
     }
 
-    fn read(query: &HttpQuery, at: &Bound<'_>, reply: &Reply) -> Result<HttpObservation, Trouble> {
-        let unrecognised = |detail| Trouble::new(TroubleKind::UnrecognisedOutput, detail);
+    fn read(
+        query: &HttpQuery,
+        at: &Bound<'_>,
+        reply: &Reply,
+    ) -> Result<HttpObservation, ObservationError> {
+        let unrecognised = |detail| ObservationError::new(ErrorKind::UnrecognisedOutput, detail);
         let Reply::Get(replies) = reply else {
             return Err(unrecognised(
                 "an answer of another kind to an HTTP look".to_owned(),
@@ -155,7 +159,7 @@ impl Method for Http {
                  outside: {text}",
                 own.target
             );
-            return Err(Trouble::new(TroubleKind::NoView, detail));
+            return Err(ObservationError::new(ErrorKind::NoView, detail));
         }
         // Where the port that they serve at is closed, too, it is not about port 80
         let of_others = |(aim, seen): (&Aim<'_>, &ObservedTarget)| {
@@ -176,7 +180,7 @@ impl Method for Http {
     fn compare(
         expectation: &HttpExpectation,
         seen: &HttpObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         Ok(compare::compare(expectation, seen))
     }
 
@@ -191,7 +195,7 @@ impl Method for Http {
     }
 }
 
-fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget, Trouble> {
+fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget, ObservationError> {
     let (by, answer) = match reply {
         HttpReply::Answered { status, body } => {
             let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
@@ -200,8 +204,9 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget, Troub
         }
         HttpReply::Failed { code, text } => {
             let text = format!("curl: ({code}) {text}");
-            let class = classify(*code, &text)
-                .ok_or_else(|| Trouble::new(TroubleKind::UnrecognisedOutput, text.clone()))?;
+            let class = classify(*code, &text).ok_or_else(|| {
+                ObservationError::new(ErrorKind::UnrecognisedOutput, text.clone())
+            })?;
             (None, HttpAnswer::Failed { class, text })
         }
         HttpReply::Unreached { class, text } => {

@@ -1,13 +1,13 @@
-//! Which nodes are looked at one by one: all of a few, and of many a sample that the run's id decides.
+//! Which nodes are observed one by one: all of a few, and of many a sample that the run's id decides.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
 use crate::facts::PoolName;
-use crate::method::place::StandingNode;
+use crate::method::place::PoolNode;
 
-/// So many nodes are each looked at from every place; of more, so many are picked, other ones in each
+/// So many nodes are each observed from every place; of more, so many are picked, other ones in each
 /// run.
 const NODES: usize = 64;
 
@@ -15,13 +15,13 @@ const NODES: usize = 64;
 /// run's id for a seed: whoever reads the run again picks the same.
 pub(super) fn sample<'a>(
     run: &str,
-    nodes: impl IntoIterator<Item = &'a StandingNode>,
-) -> Vec<&'a StandingNode> {
+    nodes: impl IntoIterator<Item = &'a PoolNode>,
+) -> Vec<&'a PoolNode> {
     let mut nodes: Vec<_> = nodes.into_iter().collect();
     if nodes.len() <= NODES {
         return nodes;
     }
-    let drawn = |node: &StandingNode| {
+    let drawn = |node: &PoolNode| {
         let seeded = Sha256::new().chain_update(run).chain_update([0]);
         seeded.chain_update(&node.name).finalize()
     };
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
     use crate::facts::WindowsBuild;
 
-    fn nodes(linux: usize, windows: usize) -> Vec<StandingNode> {
-        let node = |pool: PoolName, number: usize| StandingNode {
+    fn nodes(linux: usize, windows: usize) -> Vec<PoolNode> {
+        let node = |pool: PoolName, number: usize| PoolNode {
             name: format!("{pool}-{number:04}"),
             pool,
             kubelet: None,
@@ -63,7 +63,7 @@ mod tests {
         linux.chain(windows).collect()
     }
 
-    fn names(run: &str, nodes: &[StandingNode]) -> BTreeSet<String> {
+    fn names(run: &str, nodes: &[PoolNode]) -> BTreeSet<String> {
         let picked = sample(run, nodes);
         picked.into_iter().map(|node| node.name.clone()).collect()
     }

@@ -11,7 +11,7 @@ use crate::method::fixture::FixtureName;
 pub enum Target {
     /// Each pod's own address.
     Pods,
-    /// The same of the pods on the node that is looked from.
+    /// The same of the pods on the node that is observed from.
     PodsOnSameNode,
     /// The same of the pods on other nodes.
     PodsOnOtherNodes,
@@ -20,7 +20,7 @@ pub enum Target {
     Port80OnOtherNodes,
     /// The Service's virtual address.
     ServiceIp,
-    /// The same, where a pod behind it is on the node that is looked from.
+    /// The same, where a pod behind it is on the node that is observed from.
     ServiceIpOnSameNode,
     /// The Service's virtual address, so often that each pod behind it answers.
     EveryPodBehindServiceIp,
@@ -32,14 +32,14 @@ pub enum Target {
     FullName,
     /// The Service's port of every node, or of a sample of many.
     NodePorts,
-    /// The same of every node of the pool that is looked at.
+    /// The same of every node of the pool that is observed.
     NodePortsOfPool,
-    /// The same of every node but the one that is looked from.
+    /// The same of every node but the one that is observed from.
     NodePortsOfOtherNodes,
-    /// The same of the node that is looked from.
+    /// The same of the node that is observed from.
     OwnNodePort,
-    /// Each pod's own address but that of the one that looks, for whom the pod sees: the one that
-    /// looks.
+    /// Each pod's own address but that of the one that observes, for whom the pod sees: the one that
+    /// assertions.
     SourceSeenByPods,
     /// The kubelet's port of every node, or of a sample of many, which is no fixture's.
     Nodes,
@@ -53,12 +53,12 @@ pub enum Target {
     Alias,
     /// The address or name that a load balancer answers at for the fixture.
     LoadBalancer,
-    /// Each pod's own address but that of the one that looks, with a request and an answer that no
+    /// Each pod's own address but that of the one that observes, with a request and an answer that no
     /// single packet holds.
     PodsWithLongPayload,
-    /// The address of the pod that looks.
+    /// The address of the pod that observes.
     Itself,
-    /// The virtual address of the Service that has the pod that looks alone behind it.
+    /// The virtual address of the Service that has the pod that observes alone behind it.
     ItselfByService,
 }
 
@@ -69,7 +69,7 @@ impl Target {
         self.into()
     }
 
-    /// The fixtures that have to stand beside the one that is looked at.
+    /// The fixtures that have to stand beside the one that is observed.
     pub(crate) fn needs(self) -> &'static [FixtureName] {
         match self {
             // It tells the cluster's suffix

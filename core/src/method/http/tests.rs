@@ -4,8 +4,8 @@ use serde_json::Value as Json;
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
 use crate::method::{
-    Assertion, Balancer, Difference, Evaluated, SourceKind, Standing, StandingFixture,
-    StandingNode, StandingPod, VantageKey,
+    Assertion, Balancer, Difference, Evaluated, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod,
+    SourceKind, VantageKey,
 };
 
 /// What `tests.yaml` holds.
@@ -102,14 +102,14 @@ fn what_came_of_targets_compares_as_its_row_says() {
             absent: row.absent,
         };
         let (word, difference) = match Http::compare(&read_expectation(&row.expectation), &seen) {
-            Ok(Comparison::Holds(difference)) => ("holds", difference),
-            Ok(Comparison::Refuted(difference)) => ("refuted", difference),
-            Ok(Comparison::Otherwise(difference)) => ("otherwise", difference),
-            Ok(Comparison::Inapplicable(seen)) => {
+            Ok(Comparison::Met(difference)) => ("met", difference),
+            Ok(Comparison::NotMet(difference)) => ("not-met", difference),
+            Ok(Comparison::Unexpected(difference)) => ("unexpected", difference),
+            Ok(Comparison::NotApplicable(seen)) => {
                 let expected = String::new();
-                ("inapplicable", Difference { expected, seen })
+                ("not-applicable", Difference { expected, seen })
             }
-            Err(trouble) => panic!("{trouble}"),
+            Err(error) => panic!("{error}"),
         };
         let told = format!("{word}: {}", difference.seen);
         let (of, expected) = (format!("{} {:?}", row.expectation, row.each), row.expected);
@@ -135,12 +135,12 @@ fn what_is_expected_has_words() {
     assert_eq!(any.to_string(), "200 with what tells the pod");
 }
 
-/// What a look from a Linux pod at that target came to, by what its requests had for an answer.
+/// What an assertion from a Linux pod at that target came to, by what its requests had for an answer.
 fn from_linux(
-    standing: &Standing,
+    ready: &ReadyFixtures,
     query: HttpQuery,
     replies: &[HttpReply],
-) -> Result<Evaluated, Trouble> {
+) -> Result<Evaluated, ObservationError> {
     let from = VantageKey {
         kind: SourceKind::LinuxPod,
         pool: Some(PoolName::linux()),
@@ -148,7 +148,7 @@ fn from_linux(
     };
     let at = Bound {
         from: Some(&from),
-        ..Bound::of(standing)
+        ..Bound::of(ready)
     };
     let expectation = HttpExpectation::Reached;
     Assertion::<Http> { query, expectation }.take(&at, &Reply::Get(replies.to_vec()))
@@ -161,34 +161,34 @@ fn said(body: &str) -> HttpReply {
     }
 }
 
-/// The pod that looks, and another on a node of its own.
-fn two_linux_pods() -> Standing {
-    let mut standing = Standing::default();
+/// The pod that observes, and another on a node of its own.
+fn two_linux_pods() -> ReadyFixtures {
+    let mut ready = ReadyFixtures::default();
     let names = [FixtureName::LinuxPodProber, FixtureName::LinuxServer];
     for (last, name) in (1_u8..).zip(names) {
-        let pod = StandingPod {
+        let pod = ReadyPod {
             name: format!("linux-{last}"),
             uid: String::new(),
             node: format!("node-{last}"),
             addresses: vec![[10, 0, 0, last].into()],
             restarts: 0,
         };
-        let stands = StandingFixture {
+        let stands = ReadyFixture {
             service: Some(([10, 96, 0, last].into(), 80)),
             name: Some("prober".to_owned()),
             port: Some(8080),
             domain: Some("cluster.local".to_owned()),
             pods: vec![pod],
-            ..StandingFixture::default()
+            ..ReadyFixture::default()
         };
-        standing.fixtures.insert(name.at(None), stands);
+        ready.fixtures.insert(name.at(None), stands);
     }
-    standing
+    ready
 }
 
 #[test]
 fn it_is_about_port_80_only_where_another_port_of_the_same_pods_answers() {
-    let standing = two_linux_pods();
+    let ready = two_linux_pods();
     let query = HttpQuery {
         of: Some(FixtureName::LinuxServer),
         target: Target::Port80OnOtherNodes,
@@ -196,21 +196,21 @@ fn it_is_about_port_80_only_where_another_port_of_the_same_pods_answers() {
     let (open, closed) = (said("linux-2"), refused(28, "Connection timed out"));
     let came = |by_8080: &HttpReply, by_80: &HttpReply| {
         let replies = [by_8080.clone(), by_80.clone()];
-        from_linux(&standing, query.clone(), &replies)
+        from_linux(&ready, query.clone(), &replies)
             .expect("read")
             .comparison
     };
     assert!(came(&open, &open).holds());
-    assert!(matches!(came(&open, &closed), Comparison::Refuted(_)));
+    assert!(matches!(came(&open, &closed), Comparison::NotMet(_)));
     assert!(matches!(
         came(&closed, &closed),
-        Comparison::Inapplicable(_)
+        Comparison::NotApplicable(_)
     ));
 }
 
 #[test]
 fn names_outside_say_nothing_of_linux_where_the_cluster_s_own_are_not_resolved() {
-    let standing = two_linux_pods();
+    let ready = two_linux_pods();
     let query = HttpQuery {
         of: None,
         target: Target::OutsideNames,
@@ -218,16 +218,16 @@ fn names_outside_say_nothing_of_linux_where_the_cluster_s_own_are_not_resolved()
     let dead = refused(6, "Could not resolve host: a");
     let came = |outside: &HttpReply, own: &HttpReply| {
         let replies = [outside.clone(), own.clone()];
-        from_linux(&standing, query.clone(), &replies).map(|taken| taken.comparison)
+        from_linux(&ready, query.clone(), &replies).map(|taken| taken.comparison)
     };
-    let says = &standing.outside.names[0].says;
+    let says = &ready.outside.names[0].says;
     assert!(came(&said(says), &said("")).is_ok_and(|came| came.holds()));
-    assert!(matches!(came(&dead, &said("")), Ok(Comparison::Refuted(_))));
+    assert!(matches!(came(&dead, &said("")), Ok(Comparison::NotMet(_))));
     // Its Service is another matter
     let silent = refused(28, "Connection timed out");
-    assert!(matches!(came(&dead, &silent), Ok(Comparison::Refuted(_))));
-    let trouble = came(&dead, &dead).expect_err("the cluster's DNS is dead");
-    assert!(trouble.detail.contains("prober."), "{trouble}");
+    assert!(matches!(came(&dead, &silent), Ok(Comparison::NotMet(_))));
+    let error = came(&dead, &dead).expect_err("the cluster's DNS is dead");
+    assert!(error.detail.contains("prober."), "{error}");
 }
 
 fn refused(code: u16, text: &str) -> HttpReply {
@@ -240,24 +240,24 @@ fn refused(code: u16, text: &str) -> HttpReply {
 const KUBELET: &str = "Client sent an HTTP request to an HTTPS server.\n";
 
 /// As many nodes, with their kubelets.
-fn nodes(count: u8) -> Standing {
-    let node = |n: u8| StandingNode {
+fn nodes(count: u8) -> ReadyFixtures {
+    let node = |n: u8| PoolNode {
         name: format!("win-{n}"),
         pool: PoolName::windows(WindowsBuild::SERVER_2022),
         kubelet: Some(10250),
         addresses: vec![[10, 0, 0, n].into()],
     };
-    Standing {
+    ReadyFixtures {
         nodes: (0..count).map(node).collect(),
-        ..Standing::default()
+        ..ReadyFixtures::default()
     }
 }
 
 #[test]
 fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
-    // As many as are looked at one by one
-    let standing = nodes(64);
-    let at = Bound::of(&standing);
+    // As many as are observed one by one
+    let ready = nodes(64);
+    let at = Bound::of(&ready);
     let assertion = Assertion::<Http> {
         query: HttpQuery {
             of: None,
@@ -287,7 +287,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     // One that says something else still counts, and is not told of at any length
     replies[63] = said(&"x".repeat(1 << 20));
     let taken = assertion.take(&at, &Reply::Get(replies)).expect("read");
-    let Comparison::Otherwise(difference) = taken.comparison else {
+    let Comparison::Unexpected(difference) = taken.comparison else {
         panic!("{:?}", taken.comparison)
     };
     assert!(
@@ -332,24 +332,24 @@ fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
 #[test]
 fn from_within_only_what_is_passed_by_is_observed() {
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
-    let mut standing = nodes(1);
+    let mut ready = nodes(1);
     let prober = FixtureName::LinuxPodProber.at(None);
     let mut query = |at: &str, short_cut: bool, kind: SourceKind| {
-        let service = StandingFixture {
+        let service = ReadyFixture {
             service: Some(([10, 96, 0, 7].into(), 80)),
             balancer: Some(Balancer {
                 at: at.to_owned(),
                 short_cut,
             }),
-            ..StandingFixture::default()
+            ..ReadyFixture::default()
         };
         for name in [FixtureName::Iis, FixtureName::LoadBalancer] {
-            let stands = standing.fixtures.entry(name.at(Some(&pool)));
+            let stands = ready.fixtures.entry(name.at(Some(&pool)));
             stands.insert_entry(service.clone());
         }
-        standing
+        ready
             .fixtures
-            .insert(prober.clone(), StandingFixture::default());
+            .insert(prober.clone(), ReadyFixture::default());
         let from = VantageKey {
             kind,
             pool: None,
@@ -358,12 +358,12 @@ fn from_within_only_what_is_passed_by_is_observed() {
         let at = Bound {
             from: Some(&from),
             pool: Some(&pool),
-            ..Bound::of(&standing)
+            ..Bound::of(&ready)
         };
         let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();
         assert_eq!(urls.is_empty(), aims.absent.is_some());
-        Ok::<_, Trouble>(urls.concat())
+        Ok::<_, ObservationError>(urls.concat())
     };
     let (within, outside) = (SourceKind::LinuxPod, SourceKind::Outside);
     let address = "http://192.0.2.7:80/";

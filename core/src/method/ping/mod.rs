@@ -8,13 +8,13 @@ pub mod session;
 
 use std::net::IpAddr;
 
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{Host, PingReply, Reply, Request};
 use super::failure::FailureClass;
 use super::fixture::FixtureName;
 use super::http::Target;
 use super::place::Bound;
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Method};
 use crate::text::{bound, printable};
 
@@ -48,14 +48,19 @@ impl Method for Ping {
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
-    fn request(query: &PingQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
+    fn request(query: &PingQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
         let targets = targets(*query, at)?.each;
         let addresses = targets.into_iter().map(|(address, _)| address);
         Ok(Request::Ping(addresses.collect()))
     }
 
-    fn read(query: &PingQuery, at: &Bound<'_>, reply: &Reply) -> Result<ReachObservation, Trouble> {
-        let unrecognised = |detail: String| Trouble::new(TroubleKind::UnrecognisedOutput, detail);
+    fn read(
+        query: &PingQuery,
+        at: &Bound<'_>,
+        reply: &Reply,
+    ) -> Result<ReachObservation, ObservationError> {
+        let unrecognised =
+            |detail: String| ObservationError::new(ErrorKind::UnrecognisedOutput, detail);
         let Reply::Ping(replies) = reply else {
             let detail = "an answer of another kind to a ping";
             return Err(unrecognised(detail.to_owned()));
@@ -71,7 +76,7 @@ impl Method for Ping {
             Ok(ReachedTarget { target, answer })
         });
         Ok(ReachObservation {
-            targets: each.collect::<Result<_, Trouble>>()?,
+            targets: each.collect::<Result<_, ObservationError>>()?,
             absent,
         })
     }
@@ -79,7 +84,7 @@ impl Method for Ping {
     fn compare(
         expectation: &ReachExpectation,
         seen: &ReachObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         Ok(compare(expectation, seen))
     }
 }
@@ -89,13 +94,13 @@ struct Targets {
     absent: Option<String>,
 }
 
-fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets, Trouble> {
+fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets, ObservationError> {
     let aims = query.target.aims(query.of, at)?;
     let each = aims.each.into_iter().map(|aim| match aim.get.host {
         Host::Address(address) => Ok((address, aim.shown)),
         Host::Name(name) => {
             let detail = format!("{name} is no address");
-            Err(Trouble::new(TroubleKind::FactUnknown, detail))
+            Err(ObservationError::new(ErrorKind::FactUnknown, detail))
         }
     });
     Ok(Targets {
@@ -104,7 +109,7 @@ fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets, Trouble> {
     })
 }
 
-pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Trouble> {
+pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, ObservationError> {
     let lines = reply.text.lines().filter(|line| names(line, target));
     let lines: Vec<_> = lines.collect();
     let said = || {
@@ -130,7 +135,7 @@ pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Tro
     // What it begins and what it ends with name the target: a ping that could not ask says less
     if lines.len() < 2 {
         let detail = format!("ping of {target} said `{}`", printable(&said()));
-        return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+        return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
     }
     Ok(failed(match reply.answered {
         // It had an answer, and not from there: "Destination host unreachable"
@@ -236,8 +241,8 @@ mod tests {
                 answered: false,
                 text,
             };
-            let trouble = read([10, 0, 0, 1].into(), &reply).expect_err("trouble");
-            assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput);
+            let error = read([10, 0, 0, 1].into(), &reply).expect_err("trouble");
+            assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
         }
     }
 }

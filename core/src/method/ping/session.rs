@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use crate::command::Token;
 use crate::method::curl::last_failure;
+use crate::method::error::{ErrorKind, ObservationError};
 use crate::method::exchange::{ExecReply, ExitStatus, PingReply};
-use crate::method::trouble::{Trouble, TroubleKind};
 use crate::text::printable;
 
 /// Targets of one session: `cmd` takes 8,191 characters (Microsoft, command prompt line string
@@ -16,7 +16,7 @@ pub const MOST: usize = 40;
 
 /// What curl printed, and what the pings behind it did. That curl ended badly is known, and with
 /// which code by its last message.
-pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply), Trouble> {
+pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply), ObservationError> {
     let ExitStatus::Code(0) = &reply.exit else {
         return Ok((reply.clone(), reply.clone()));
     };
@@ -28,7 +28,7 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply),
         }
         _ => {
             let detail = format!("no end of curl's output `{}`", printable(&reply.stdout));
-            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+            return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
         }
     };
     let part = |stdout: &str, exit| ExecReply {
@@ -49,11 +49,14 @@ pub fn split(
     targets: &[IpAddr],
     token: &Token,
     reply: &ExecReply,
-) -> Result<Vec<PingReply>, Trouble> {
+) -> Result<Vec<PingReply>, ObservationError> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) => {
-            return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));
+            return Err(ObservationError::new(
+                ErrorKind::ExecTransport,
+                text.clone(),
+            ));
         }
         ExitStatus::Code(0) => {}
         ExitStatus::Code(code) => {

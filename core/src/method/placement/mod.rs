@@ -2,7 +2,7 @@
 //! started there.
 //!
 //! A pod that waits is judged by the scheduler's own words alone, never by how long it waits; that no other
-//! scheduler binds it is looked at once more after a while.
+//! scheduler binds it is observed once more after a while.
 
 mod pod;
 mod said;
@@ -21,10 +21,10 @@ pub use said::{Hindrance, KeptOff, Said};
 pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
 use self::tolerate::tolerates;
+use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::failure::StartFailure;
 use super::place::Bound;
-use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Method};
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::text::printable;
@@ -130,8 +130,8 @@ impl Method for Placement {
     type Expectation = PlacementExpectation;
     type Observation = PlacementObservation;
 
-    fn request(query: &PlacementQuery, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let (namespace, run) = (&at.standing.namespace, &at.standing.run);
+    fn request(query: &PlacementQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+        let (namespace, run) = (&at.ready.namespace, &at.ready.run);
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let fixture = query.pod.fixture().as_str();
         Ok(Request::Api(ApiRequest::get(format!(
@@ -144,15 +144,15 @@ impl Method for Placement {
         query: &PlacementQuery,
         at: &Bound<'_>,
         reply: &Reply,
-    ) -> Result<PlacementObservation, Trouble> {
+    ) -> Result<PlacementObservation, ObservationError> {
         let items = reply.items("no answer of the API server to a placement look")?;
         let pod = find(query.pod, at, items)?;
         let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
         if !pod["metadata"]["deletionTimestamp"].is_null() {
             let detail = format!("{name}: somebody is deleting it");
-            return Err(Trouble::new(TroubleKind::NotApplied, detail));
+            return Err(ObservationError::new(ErrorKind::NotApplied, detail));
         }
-        let nodes = &at.standing.node_facts;
+        let nodes = &at.ready.node_facts;
         let of_pool = |node: &&NodeFact| {
             node.os == Os::Windows && node.build == at.build && at.build.is_some() && node.usable
         };
@@ -171,7 +171,7 @@ impl Method for Placement {
     fn compare(
         expectation: &PlacementExpectation,
         seen: &PlacementObservation,
-    ) -> Result<Comparison, Trouble> {
+    ) -> Result<Comparison, ObservationError> {
         let difference = |seen: String| Difference {
             expected: expectation.to_string(),
             seen,
@@ -188,7 +188,11 @@ impl Method for Placement {
 }
 
 /// The pod among those of its fixture.
-fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json, Trouble> {
+fn find<'p>(
+    pod: PlacedPod,
+    at: &Bound<'_>,
+    pods: &'p [Json],
+) -> Result<&'p Json, ObservationError> {
     let name = match at.pool {
         Some(pool) => format!("{}-{pool}", pod.as_str()),
         None => pod.as_str().to_owned(),
@@ -196,16 +200,20 @@ fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json
     let found = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
     found.ok_or_else(|| {
         let detail = format!("pod {name} is not there: nothing to look at");
-        Trouble::new(TroubleKind::NotApplied, detail)
+        ObservationError::new(ErrorKind::NotApplied, detail)
     })
 }
 
-fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts, Trouble> {
+fn whereabouts(
+    pod: &Json,
+    name: &str,
+    nodes: &[NodeFact],
+) -> Result<Whereabouts, ObservationError> {
     if let Some(node) = pod["spec"]["nodeName"].as_str() {
         let Some(fact) = nodes.iter().find(|known| known.name == node) else {
             let node = printable(node);
             let detail = format!("{name} is on {node}, of which nothing was known at the start");
-            return Err(Trouble::new(TroubleKind::FactUnknown, detail));
+            return Err(ObservationError::new(ErrorKind::FactUnknown, detail));
         };
         return Ok(Whereabouts::On {
             node: node.to_owned(),
@@ -223,14 +231,14 @@ fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts
     let Some(scheduled) = scheduled.filter(|condition| condition["reason"] == "Unschedulable")
     else {
         let detail = format!("{name}: the scheduler has said nothing of it yet");
-        return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+        return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
     };
     let message = scheduled["message"].as_str().unwrap_or_default();
     Said::parse(message)
         .map(Whereabouts::Pending)
         .ok_or_else(|| {
             let detail = format!("{name}: the scheduler says `{}`", printable(message));
-            Trouble::new(TroubleKind::UnrecognisedOutput, detail)
+            ObservationError::new(ErrorKind::UnrecognisedOutput, detail)
         })
 }
 
@@ -248,7 +256,7 @@ fn placed(
     ground: Ground,
     seen: &PlacementObservation,
     difference: Difference,
-) -> Result<Comparison, Trouble> {
+) -> Result<Comparison, ObservationError> {
     match &seen.whereabouts {
         Whereabouts::On {
             node,
@@ -264,12 +272,12 @@ fn placed(
                 }
             };
             Ok(match (there, ground) {
-                (true, Ground::TaintedPool) if !tainted => Comparison::Inapplicable(format!(
+                (true, Ground::TaintedPool) if !tainted => Comparison::NotApplicable(format!(
                     "node {} has no taint that keeps pods away",
                     printable(node)
                 )),
-                (true, _) => Comparison::Holds(difference),
-                (false, _) => Comparison::Refuted(difference),
+                (true, _) => Comparison::Met(difference),
+                (false, _) => Comparison::NotMet(difference),
             })
         }
         Whereabouts::Pending(said) => {
@@ -284,7 +292,7 @@ fn placed(
                 && seen.untolerated_nodes == seen.pool_nodes
                 && said.nodes(Hindrance::UntoleratedTaint) >= seen.pool_nodes.min(AIMED_AT);
             if known && (by_selector || by_taint) {
-                Ok(Comparison::Otherwise(difference))
+                Ok(Comparison::Unexpected(difference))
             } else {
                 Err(unscheduled(said))
             }
@@ -296,7 +304,7 @@ fn pending(
     by: Hindrance,
     seen: &PlacementObservation,
     difference: Difference,
-) -> Result<Comparison, Trouble> {
+) -> Result<Comparison, ObservationError> {
     match (&seen.whereabouts, by) {
         (
             Whereabouts::On {
@@ -309,7 +317,7 @@ fn pending(
         ) => {
             let node = printable(node);
             // Whoever is to wait for a taint is sent without tolerations
-            Ok(Comparison::Inapplicable(match tainted {
+            Ok(Comparison::NotApplicable(match tainted {
                 true => format!(
                     "the pod came back with tolerations that were not sent, which let it onto node \
                      {node} with its taints: a webhook or policy adds them"
@@ -317,25 +325,28 @@ fn pending(
                 false => format!("node {node} has no taint that keeps the pod away"),
             }))
         }
-        (Whereabouts::On { .. }, _) => Ok(Comparison::Refuted(difference)),
+        (Whereabouts::On { .. }, _) => Ok(Comparison::NotMet(difference)),
         (Whereabouts::Pending(said), Hindrance::UntoleratedTaint) => {
             let all = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;
             if all && said.nodes(by) >= seen.pool_nodes.min(AIMED_AT) {
-                Ok(Comparison::Holds(difference))
+                Ok(Comparison::Met(difference))
             } else {
                 Err(unscheduled(said))
             }
         }
-        (Whereabouts::Pending(said), _) if said.has(by) => Ok(Comparison::Holds(difference)),
+        (Whereabouts::Pending(said), _) if said.has(by) => Ok(Comparison::Met(difference)),
         (Whereabouts::Pending(said), _) => Err(unscheduled(said)),
     }
 }
 
-fn starts(seen: &PlacementObservation, difference: Difference) -> Result<Comparison, Trouble> {
+fn starts(
+    seen: &PlacementObservation,
+    difference: Difference,
+) -> Result<Comparison, ObservationError> {
     match seen.settled()? {
-        Start::Started => Ok(Comparison::Holds(difference)),
-        Start::Unfit { .. } => Ok(Comparison::Refuted(difference)),
-        _ => Ok(Comparison::Otherwise(difference)),
+        Start::Started => Ok(Comparison::Met(difference)),
+        Start::Unfit { .. } => Ok(Comparison::NotMet(difference)),
+        _ => Ok(Comparison::Unexpected(difference)),
     }
 }
 
@@ -343,30 +354,30 @@ fn not_started(
     classes: &BTreeSet<StartFailure>,
     seen: &PlacementObservation,
     difference: Difference,
-) -> Result<Comparison, Trouble> {
+) -> Result<Comparison, ObservationError> {
     match seen.settled()? {
-        Start::Started => Ok(Comparison::Refuted(difference)),
-        Start::Unfit { class, .. } if classes.contains(class) => Ok(Comparison::Holds(difference)),
-        _ => Ok(Comparison::Otherwise(difference)),
+        Start::Started => Ok(Comparison::NotMet(difference)),
+        Start::Unfit { class, .. } if classes.contains(class) => Ok(Comparison::Met(difference)),
+        _ => Ok(Comparison::Unexpected(difference)),
     }
 }
 
 impl PlacementObservation {
     /// How its start went, if that tells of the pod rather than of its surroundings.
-    fn settled(&self) -> Result<&Start, Trouble> {
+    fn settled(&self) -> Result<&Start, ObservationError> {
         let (kind, detail) = match (&self.whereabouts, &self.start) {
             (Whereabouts::Pending(said), _) => return Err(unscheduled(said)),
             (Whereabouts::On { .. }, Start::NoImage { words, .. }) => {
-                (TroubleKind::ImagePull, words.clone())
+                (ErrorKind::ImagePull, words.clone())
             }
-            // Not lasting: it is looked at again
+            // Not lasting: it is observed again
             (Whereabouts::On { .. }, Start::Open { words }) => (
-                TroubleKind::UnrecognisedOutput,
+                ErrorKind::UnrecognisedOutput,
                 format!("neither started nor failed yet: {words}"),
             ),
             (Whereabouts::On { .. }, start) => return Ok(start),
         };
-        Err(Trouble::new(kind, detail))
+        Err(ObservationError::new(kind, detail))
     }
 
     fn place(&self) -> String {
@@ -406,8 +417,8 @@ impl PlacementObservation {
 }
 
 /// The scheduler's words that tell nothing of what was asked.
-fn unscheduled(said: &Said) -> Trouble {
-    Trouble::new(TroubleKind::Unscheduled, printable(&said.to_string()))
+fn unscheduled(said: &Said) -> ObservationError {
+    ObservationError::new(ErrorKind::Unscheduled, printable(&said.to_string()))
 }
 
 /// How many nodes of a pool a pod is aimed at, at most.

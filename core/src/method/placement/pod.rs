@@ -1,4 +1,4 @@
-//! The pods whose placing is looked at, and the fixtures they stand in.
+//! The pods whose placing is observed, and the fixtures they stand in.
 
 use strum::{IntoStaticStr, VariantArray};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
-use crate::method::{ApiReply, Standing};
+use crate::method::{ApiReply, ReadyFixtures};
 use crate::rows::listed;
 use serde::Deserialize;
 use serde_json::json;
@@ -36,18 +36,18 @@ fn seen_among(
     nodes: Vec<NodeFact>,
     pod: PlacedPod,
     items: &Json,
-) -> Result<PlacementObservation, Trouble> {
-    let standing = Standing {
+) -> Result<PlacementObservation, ObservationError> {
+    let ready = ReadyFixtures {
         run: "r1".to_owned(),
         namespace: "winconform-r1".to_owned(),
         node_facts: Arc::new(nodes),
-        ..Standing::default()
+        ..ReadyFixtures::default()
     };
     let pool = PoolName::windows(BUILD);
     let at = Bound {
         pool: Some(&pool),
         build: Some(BUILD),
-        ..Bound::of(&standing)
+        ..Bound::of(&ready)
     };
     let body = json!({"items": items});
     Placement::read(
@@ -140,11 +140,11 @@ fn what_became_of_a_pod_compares_as_its_row_says() {
         let seen = seen_among(nodes(&taints), PlacedPod::Plain, &json!([row.pod()]));
         let compared = seen.and_then(|seen| Placement::compare(&row.expectation(), &seen));
         let (came, said) = match compared {
-            Ok(Comparison::Holds(difference)) => ("holds", difference.seen),
-            Ok(Comparison::Refuted(difference)) => ("refuted", difference.seen),
-            Ok(Comparison::Otherwise(difference)) => ("otherwise", difference.seen),
-            Ok(Comparison::Inapplicable(because)) => ("inapplicable", because),
-            Err(trouble) => (trouble.kind.as_str(), trouble.detail),
+            Ok(Comparison::Met(difference)) => ("met", difference.seen),
+            Ok(Comparison::NotMet(difference)) => ("not-met", difference.seen),
+            Ok(Comparison::Unexpected(difference)) => ("unexpected", difference.seen),
+            Ok(Comparison::NotApplicable(reason)) => ("not-applicable", reason),
+            Err(error) => (error.kind.as_str(), error.detail),
         };
         assert_eq!(came, row.came, "{}: {}: {said}", row.expectation, row.pod());
         assert!(said.contains(&row.says), "{said}");
@@ -157,21 +157,21 @@ fn what_is_not_there_or_is_going_tells_nothing() {
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     let unsaid = json!({"metadata": {"name": "plain-windows-2022"}, "spec": {}, "status": {}});
     for (items, kind) in [
-        (json!([]), TroubleKind::NotApplied),
-        (json!([going]), TroubleKind::NotApplied),
-        (json!([unsaid]), TroubleKind::UnrecognisedOutput),
+        (json!([]), ErrorKind::NotApplied),
+        (json!([going]), ErrorKind::NotApplied),
+        (json!([unsaid]), ErrorKind::UnrecognisedOutput),
     ] {
-        let trouble = seen_among(nodes(&[]), PlacedPod::Plain, &items).expect_err("nothing");
-        assert_eq!(trouble.kind, kind, "{items}");
+        let error = seen_among(nodes(&[]), PlacedPod::Plain, &items).expect_err("nothing");
+        assert_eq!(error.kind, kind, "{items}");
     }
     for (status, kind) in [
-        (403, TroubleKind::Forbidden),
-        (500, TroubleKind::UnrecognisedOutput),
+        (403, ErrorKind::Forbidden),
+        (500, ErrorKind::UnrecognisedOutput),
     ] {
         let body = json!({"message": "no"});
         let reply = Reply::Api(ApiReply { status, body });
         let refused = reply.items("no list").map(<[Json]>::len);
-        assert_eq!(refused.map_err(|trouble| trouble.kind), Err(kind));
+        assert_eq!(refused.map_err(|error| error.kind), Err(kind));
     }
 }
 
@@ -207,8 +207,8 @@ fn a_pool_without_nodes_and_a_build_that_is_not_known_prove_nothing() {
     };
     let compared =
         |expectation: &PlacementExpectation, seen| match Placement::compare(expectation, &seen) {
-            Ok(Comparison::Refuted(_)) => "refuted",
-            Err(trouble) => trouble.kind.as_str(),
+            Ok(Comparison::NotMet(_)) => "not-met",
+            Err(error) => error.kind.as_str(),
             Ok(other) => panic!("{other:?}"),
         };
     let placed = PlacementExpectation::Placed(Ground::Pool);
@@ -222,7 +222,7 @@ fn a_pool_without_nodes_and_a_build_that_is_not_known_prove_nothing() {
         tainted: false,
         untolerated: false,
     };
-    assert_eq!(compared(&placed, seen(unknown)), "refuted");
+    assert_eq!(compared(&placed, seen(unknown)), "not-met");
 }
 
 #[test]

@@ -36,7 +36,7 @@ struct Permission {
     access: Access,
     /// `null` when it could not be told.
     allowed: Option<bool>,
-    because: String,
+    reason: String,
     costs: Vec<String>,
     facts: BTreeSet<&'static str>,
     leaves: bool,
@@ -47,7 +47,7 @@ struct Permission {
 struct CheckDocument {
     id: String,
     prospect: &'static str,
-    because: Option<String>,
+    reason: Option<String>,
 }
 
 impl Preflight {
@@ -61,32 +61,32 @@ impl Preflight {
         let lacking: BTreeMap<&Access, &Lack<'_>> =
             lacks.iter().map(|lack| (&lack.access, lack)).collect();
         let permission = |(access, answer): (&Access, &Answer)| {
-            let (allowed, because) = match answer {
+            let (allowed, reason) = match answer {
                 Answer::Allowed => (Some(true), String::new()),
-                Answer::Denied(because) => (Some(false), because.clone()),
-                Answer::Unknown(because) => (None, because.clone()),
+                Answer::Denied(reason) => (Some(false), reason.clone()),
+                Answer::Unknown(reason) => (None, reason.clone()),
             };
             let lack = lacking.get(access);
             Permission {
                 access: access.clone(),
                 allowed,
-                because,
+                reason,
                 costs: lack.map(|lack| ids(&lack.costs)).unwrap_or_default(),
                 facts: lack.map(|lack| lack.facts.clone()).unwrap_or_default(),
                 leaves: lack.is_some_and(|lack| lack.leaves),
             }
         };
         let check = |check: &Check| {
-            let (prospect, because) = match Self::prospect(check, &lacks) {
+            let (prospect, reason) = match Self::prospect(check, &lacks) {
                 Prospect::Run => ("run", None),
                 Prospect::Forbidden => ("forbidden", None),
-                Prospect::Broken(why) => ("broken", Some(why)),
+                Prospect::Inconclusive(why) => ("inconclusive", Some(why)),
                 Prospect::Skipped(why) => ("skipped", Some(why)),
             };
             CheckDocument {
                 id: check.id.to_string(),
                 prospect,
-                because,
+                reason,
             }
         };
         let pools = self

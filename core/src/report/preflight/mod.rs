@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use jiff::SignedDuration;
 
 use crate::facts::Facts;
-use crate::method::TroubleKind;
-use crate::plan::{Access, Answer, Check, Fate, Plan, Purpose, Uses};
+use crate::method::ErrorKind;
+use crate::plan::{Access, Answer, Check, Disposition, Plan, Purpose, Uses};
 
 /// Minor versions of Kubernetes 1 that the expectations were written for.
 pub const EXPECTED: RangeInclusive<u64> = 24..=38;
@@ -57,14 +57,14 @@ impl Lack<'_> {
 enum Prospect {
     Run,
     Forbidden,
-    Broken(String),
+    Inconclusive(String),
     Skipped(String),
 }
 
 impl Preflight {
     /// Whether everything that is not skipped can be told and nothing would be left behind.
     pub fn is_ready(&self) -> bool {
-        let broken = |check: &Check| matches!(check.fate, Fate::Broken(_));
+        let broken = |check: &Check| matches!(check.disposition, Disposition::Inconclusive(_));
         !self.lacks().iter().any(Lack::matters) && !self.plan.checks.iter().any(broken)
     }
 
@@ -122,11 +122,11 @@ impl Preflight {
         let costed = lacks
             .iter()
             .any(|lack| lack.costs.iter().any(|costed| costed.id == check.id));
-        match &check.fate {
-            Fate::Skip(reason) => Prospect::Skipped(reason.to_string()),
+        match &check.disposition {
+            Disposition::Skip(reason) => Prospect::Skipped(reason.to_string()),
             _ if costed => Prospect::Forbidden,
-            Fate::Broken(trouble) => Prospect::Broken(trouble.to_string()),
-            Fate::Observe => Prospect::Run,
+            Disposition::Inconclusive(error) => Prospect::Inconclusive(error.to_string()),
+            Disposition::Observe => Prospect::Run,
         }
     }
 
@@ -141,9 +141,9 @@ static NOT_ASKED: Answer = Answer::Unknown(String::new());
 
 /// Whether a lack of permission could be why a check is not told.
 fn can_be_costed(check: &Check) -> bool {
-    match &check.fate {
-        Fate::Observe => true,
-        Fate::Skip(_) => false,
-        Fate::Broken(trouble) => trouble.kind == TroubleKind::Forbidden,
+    match &check.disposition {
+        Disposition::Observe => true,
+        Disposition::Skip(_) => false,
+        Disposition::Inconclusive(error) => error.kind == ErrorKind::Forbidden,
     }
 }

@@ -32,7 +32,7 @@ impl Preflight {
     fn server_text(&self, text: &mut String, width: usize) {
         let version = match &self.facts.server {
             Known::Fact { value, .. } => format!("Kubernetes {}", printable(value)),
-            Known::Unknown { because } => format!("a version unknown: {}", printable(because)),
+            Known::Unknown { reason } => format!("a version unknown: {}", printable(reason)),
         };
         let known = match self.version_is_expected() {
             Some(true) => String::new(),
@@ -74,8 +74,8 @@ impl Preflight {
 
     fn pools_text(&self, text: &mut String, width: usize) {
         text.push_str("\nnodes\n");
-        if let Known::Unknown { because } = &self.facts.nodes {
-            paragraph(text, "  unknown: ", &printable(because), width);
+        if let Known::Unknown { reason } = &self.facts.nodes {
+            paragraph(text, "  unknown: ", &printable(reason), width);
             return;
         }
         let pools = self.facts.pools();
@@ -112,20 +112,20 @@ impl Preflight {
             .count();
         let _ = writeln!(text, "\npermissions\n  {allowed} of {asked} are granted");
         for lack in &lacks {
-            let (word, because) = match lack.answer {
+            let (word, reason) = match lack.answer {
                 Answer::Allowed => continue,
-                Answer::Denied(because) => ("missing", because),
-                Answer::Unknown(because) => ("unknown", because),
+                Answer::Denied(reason) => ("missing", reason),
+                Answer::Unknown(reason) => ("unknown", reason),
             };
-            let because = match because.as_str() {
+            let reason = match reason.as_str() {
                 "" => String::new(),
-                because => format!(" ({})", printable(because)),
+                reason => format!(" ({})", printable(reason)),
             };
             let access = printable(&lack.access.to_string());
             paragraph(
                 text,
                 &format!("  {word}: "),
-                &format!("{access}{because}"),
+                &format!("{access}{reason}"),
                 width,
             );
             for line in consequences(lack) {
@@ -143,7 +143,9 @@ impl Preflight {
             match Self::prospect(check, &lacks) {
                 Prospect::Run => run += 1,
                 Prospect::Forbidden => forbidden += 1,
-                Prospect::Broken(why) => others.entry(("broken", why)).or_default().push(check),
+                Prospect::Inconclusive(why) => {
+                    others.entry(("inconclusive", why)).or_default().push(check)
+                }
                 Prospect::Skipped(why) => others.entry(("skipped", why)).or_default().push(check),
             }
         }
@@ -153,7 +155,10 @@ impl Preflight {
             self.plan.checks.len()
         );
         if forbidden > 0 {
-            let _ = writeln!(text, "  {forbidden} would be broken for lack of permission");
+            let _ = writeln!(
+                text,
+                "  {forbidden} would be inconclusive for lack of permission"
+            );
         }
         for ((word, why), checks) in others {
             let (count, why) = (checks.len(), printable(&why));

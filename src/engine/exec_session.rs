@@ -1,10 +1,10 @@
-//! One sweep: the requests of many looks from one vantage in one session, and what each is told.
+//! One exec session: the requests of many assertions from one vantage point in one session, and what each is told.
 
 use std::net::IpAddr;
 use std::ops::Range;
 
 use winconform_core::method::{
-    HttpGet, Reply, Request, SourceKind, Trouble, TroubleKind, VantageKey,
+    ErrorKind, HttpGet, ObservationError, Reply, Request, SourceKind, VantageKey,
 };
 
 use super::command::AssertionOutcome;
@@ -12,7 +12,7 @@ use super::observer::Observer;
 use super::vantage::Vantages;
 
 /// Looks, all in one session.
-pub(super) async fn sweep(
+pub(super) async fn exec_session(
     vantages: &Vantages,
     from: &VantageKey,
     observers: Vec<Observer>,
@@ -37,19 +37,19 @@ pub(super) async fn sweep(
                 let outcome = observer.outcome(Err(misdirected()));
                 outcomes.push((observer, outcome));
             }
-            Err(trouble) => {
-                let outcome = observer.outcome(Err(trouble));
+            Err(error) => {
+                let outcome = observer.outcome(Err(error));
                 outcomes.push((observer, outcome));
             }
         }
     }
     let swept = match gets.is_empty() && pings.is_empty() {
         true => Ok((Vec::new(), Vec::new())),
-        false => vantages.sweep(from, &gets, &pings).await,
+        false => vantages.exec_session(from, &gets, &pings).await,
     };
     let (got, answered) = match swept {
         Ok((got, answered)) => (Ok(got), Ok(answered)),
-        Err(trouble) => (Err(trouble.clone()), Err(trouble)),
+        Err(error) => (Err(error.clone()), Err(error)),
     };
     let mut brought: Vec<_> = places
         .into_iter()
@@ -75,8 +75,8 @@ pub(super) async fn sweep(
             Some(Reply::Get(replies)) => replies.as_slice(),
             _ => &[],
         };
-        if let Some(trouble) = vantages.captive(from, at_node, replies).await {
-            outcome.taken = Err(trouble);
+        if let Some(error) = vantages.captive(from, at_node, replies).await {
+            outcome.taken = Err(error);
         }
     }
     outcomes.extend(brought);
@@ -87,31 +87,31 @@ pub(super) async fn sweep(
     outcomes
 }
 
-/// What of a session's results is of one look.
+/// What of a session's results is of one assertion.
 fn own<T: Clone>(
-    replies: &Result<Vec<T>, Trouble>,
+    replies: &Result<Vec<T>, ObservationError>,
     place: Range<usize>,
-) -> Result<Vec<T>, Trouble> {
+) -> Result<Vec<T>, ObservationError> {
     match replies {
         Ok(replies) => {
             let own = replies.get(place).map(<[_]>::to_vec);
             own.ok_or_else(|| {
-                Trouble::new(
-                    TroubleKind::UnrecognisedOutput,
+                ObservationError::new(
+                    ErrorKind::UnrecognisedOutput,
                     "the sweep has no result for it",
                 )
             })
         }
         // What asks nothing is told without an answer
         Err(_) if place.is_empty() => Ok(Vec::new()),
-        Err(trouble) => Err(trouble.clone()),
+        Err(error) => Err(error.clone()),
     }
 }
 
-/// A look that reached the wrong transport: the plan and the way disagree.
-pub(super) fn misdirected() -> Trouble {
-    Trouble::new(
-        TroubleKind::UnrecognisedOutput,
+/// An assertion that reached the wrong transport: the plan and the way disagree.
+pub(super) fn misdirected() -> ObservationError {
+    ObservationError::new(
+        ErrorKind::UnrecognisedOutput,
         "the look was given to the wrong transport",
     )
 }

@@ -5,30 +5,30 @@
 
 use winconform_core::record::AssertionRecord;
 
-/// What came apart of a check since its repetition began, or what it looks at was made anew.
+/// What came apart of a check since its repetition began, or what it observes was made anew.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct CameApart {
     /// Whether a round of this attempt held.
     held: bool,
-    /// The looks of the first round of this attempt that failed after one that held.
+    /// The assertions of the first round of this attempt that failed after one that held.
     assertions: Vec<AssertionRecord>,
     /// Whether an earlier attempt came apart.
     before: bool,
 }
 
-impl Apart {
+impl CameApart {
     /// Whether a round that fails now is the first of the attempt to fail after one that held.
     pub(super) fn is_next(&self) -> bool {
         self.held && self.assertions.is_empty()
     }
 
-    /// Takes note of a round: whether it holds, and its looks if it is the one that came apart.
+    /// Takes note of a round: whether it holds, and its assertions if it is the one that came apart.
     pub(super) fn note(&mut self, holds: bool, assertions: Vec<AssertionRecord>) {
         self.held |= holds;
         self.assertions.extend(assertions);
     }
 
-    /// The looks that came apart in this attempt.
+    /// The assertions that came apart in this attempt.
     pub(super) fn looks(&self) -> &[AssertionRecord] {
         &self.assertions
     }

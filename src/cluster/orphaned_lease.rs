@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use serde_json::{Value as Json, json};
-use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError};
 
 use super::clean::{Left, ObjectRef};
 use super::kinds::LEASES;
@@ -17,7 +17,7 @@ use crate::transport::{Api, encode};
 const TRIES: u32 = 3;
 
 /// Deletes the Lease `name` if there is one and `holder` holds it. What else a run has stays.
-pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Trouble> {
+pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), ObservationError> {
     let path = LEASES.object_path(Some(LEASE_NAMESPACE), name);
     let patience = api.durations().lease;
     let mut tries = 0;
@@ -51,14 +51,14 @@ pub async fn missed(api: &Api, run: &str, objects: BTreeSet<ObjectRef>) -> Vec<L
         let why = match has(api, run, &object).await {
             Ok(false) => return None,
             Ok(true) => "it is there, and its labels did not lead to it".to_owned(),
-            Err(trouble) => format!("whether it is there is not known: {trouble}"),
+            Err(error) => format!("whether it is there is not known: {error}"),
         };
         Some(Left { object, why })
     });
     join_all(each).await.into_iter().flatten().collect()
 }
 
-async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool, Trouble> {
+async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool, ObservationError> {
     let all = object.kind.collection_path(object.namespace.as_deref());
     let name = encode(&format!("metadata.name={}", object.name));
     let request = ApiRequest::get(format!("{all}?fieldSelector={name}"));
@@ -71,22 +71,22 @@ async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool, Trouble> 
 }
 
 /// The list that a reply is.
-pub(super) fn listed(reply: ApiReply) -> Result<Json, Trouble> {
+pub(super) fn listed(reply: ApiReply) -> Result<Json, ObservationError> {
     let kind = reply.body["kind"].as_str().unwrap_or_default();
-    let (trouble, why) = match reply.status {
+    let (error, why) = match reply.status {
         200 if kind.ends_with("List") => return Ok(reply.body),
-        200 => (TroubleKind::ApiUnavailable, "it is no list".to_owned()),
-        403 => (TroubleKind::Forbidden, reply.message()),
-        _ => (TroubleKind::ApiUnavailable, reply.message()),
+        200 => (ErrorKind::ApiUnavailable, "it is no list".to_owned()),
+        403 => (ErrorKind::Forbidden, reply.message()),
+        _ => (ErrorKind::ApiUnavailable, reply.message()),
     };
     let why = format!("the answer to a list has status {}: {why}", reply.status);
-    Err(Trouble::new(trouble, why))
+    Err(ObservationError::new(error, why))
 }
 
-fn refused(name: &str, reply: &ApiReply) -> Trouble {
+fn refused(name: &str, reply: &ApiReply) -> ObservationError {
     let (status, message) = (reply.status, reply.message());
     let why = format!("remove the Lease `{name}`: {status}: {message}");
-    Trouble::new(TroubleKind::Forbidden, why)
+    ObservationError::new(ErrorKind::Forbidden, why)
 }
 
 #[cfg(test)]
@@ -123,10 +123,10 @@ mod tests {
         let changed = json!({"message": "the object has been modified"});
         fake.script(&format!("DELETE {PATH} "), 409, changed);
         let before = fake.log().len();
-        let trouble = delete_lease(&api, "winconform", "a")
+        let error = delete_lease(&api, "winconform", "a")
             .await
             .expect_err("refused");
-        assert!(trouble.to_string().contains("409"), "{trouble}");
+        assert!(error.to_string().contains("409"), "{error}");
         let tries = [format!("GET {PATH}"), format!("DELETE {PATH}")];
         let tries: Vec<_> = tries.iter().cycle().take(6).collect();
         assert_eq!(fake.log()[before..].iter().collect::<Vec<_>>(), tries);

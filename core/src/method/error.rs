@@ -8,14 +8,14 @@ use strum::IntoStaticStr;
 use crate::command::NotOn;
 use crate::text::bound;
 
-/// The most text kept of one trouble, in bytes.
+/// The most text kept of one error, in bytes.
 const KEPT: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum TroubleKind {
+pub enum ErrorKind {
     /// The exec session broke before it ended.
     ExecTransport,
     /// The exec session ended without its exit status.
@@ -26,7 +26,7 @@ pub enum TroubleKind {
     UnrecognisedOutput,
     /// The program is not there.
     ToolMissing,
-    /// The machine that looks from outside could not, or its proxy does not answer; or the cluster's DNS is
+    /// The machine that observes from outside could not, or its proxy does not answer; or the cluster's DNS is
     /// dead for who would tell of the world outside.
     NoView,
     ImagePull,
@@ -46,9 +46,9 @@ pub enum TroubleKind {
     Throttled,
     /// The API server did not answer properly, until patience ended.
     ApiUnavailable,
-    /// What the look needs did not come to stand.
+    /// What the assertion needs did not come to stand.
     FixtureFailed,
-    /// What the look needs was deleted or replaced by somebody else, or is no longer ready.
+    /// What the assertion needs was deleted or replaced by somebody else, or is no longer ready.
     FixtureChanged,
     /// The harness could not bring it up, or not watch it come up.
     NotApplied,
@@ -56,7 +56,7 @@ pub enum TroubleKind {
     FactUnknown,
 }
 
-impl TroubleKind {
+impl ErrorKind {
     /// Whether looking again soon cannot help.
     pub fn is_lasting(self) -> bool {
         match self {
@@ -93,31 +93,31 @@ impl TroubleKind {
     }
 }
 
-/// Why nothing could be seen: the harness's, the transport's or the surroundings' trouble.
+/// Why nothing could be seen: the harness's, the transport's or the surroundings' error.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub struct Trouble {
-    pub kind: TroubleKind,
+pub struct ObservationError {
+    pub kind: ErrorKind,
     /// What was seen of it; foreign text, bounded.
     pub detail: String,
 }
 
-impl Trouble {
-    /// Trouble with bounded detail.
-    pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
+impl ObservationError {
+    /// Error with bounded detail.
+    pub fn new(kind: ErrorKind, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         bound(&mut detail, KEPT);
         Self { kind, detail }
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ObservationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.as_str(), self.detail)
     }
 }
-impl From<NotOn> for Trouble {
+impl From<NotOn> for ObservationError {
     fn from(not_on: NotOn) -> Self {
-        Self::new(TroubleKind::ToolMissing, not_on.to_string())
+        Self::new(ErrorKind::ToolMissing, not_on.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! Whether nodes were heard of after a look failed on them.
+//! Whether nodes were heard of after an assertion failed on them.
 //!
 //! A node that dies stays Ready to the API server until its Lease has run out, 40 s by default
 //! (KEP-589), and whatever goes over it fails meanwhile. So a failure counts only once each node that
@@ -15,10 +15,10 @@ use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::facts::Facts;
-use winconform_core::method::{ApiReply, ApiRequest, Trouble, TroubleKind};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError};
 use winconform_core::text::printable;
 
-use super::nodes_now::readiness;
+use super::node_readiness::readiness;
 use crate::cluster::kinds::LEASES;
 use crate::cluster::status::{condition, word};
 use crate::cluster::{Condition, poll};
@@ -35,7 +35,7 @@ const BELIEVED: (u64, u64) = (10, 300);
 
 /// What was heard of nodes. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct NodeLiveness {
     boots: Arc<Sync<BTreeMap<String, Boot>>>,
     /// The nodes on which the cluster's names are resolved.
     dns: Arc<BTreeSet<String>>,
@@ -54,7 +54,7 @@ struct Boot {
 #[derive(Debug, Default)]
 struct Node {
     /// When it was last asked for, and what came.
-    last: Option<(Instant, Result<Sign, Trouble>)>,
+    last: Option<(Instant, Result<Sign, ObservationError>)>,
     /// The last sign of life, and when it was asked for.
     sign: Option<(Instant, Sign)>,
     /// Since when it is known to be gone or not Ready, and how that was told: with the time since when.
@@ -74,7 +74,7 @@ struct Sign {
     boot: String,
 }
 
-impl Heard {
+impl NodeLiveness {
     /// Nothing yet but the facts that the run began with.
     pub(super) fn new(facts: &Facts) -> Self {
         let nodes = facts.nodes.value().into_iter().flatten();
@@ -101,7 +101,7 @@ impl Heard {
         since: Instant,
         nodes: &BTreeSet<String>,
         names: bool,
-    ) -> Option<Trouble> {
+    ) -> Option<ObservationError> {
         let resolve: Vec<_> = self.dns.iter().filter(|_| names).collect();
         let all: Vec<_> = resolve
             .iter()
@@ -115,12 +115,12 @@ impl Heard {
             match how {
                 Condition::Done(()) => {}
                 // For long nobody has been sent there to resolve names
-                Condition::Never(trouble)
+                Condition::Never(error)
                     if !nodes.contains(name) && self.is_away_for_long(api, since, name).await =>
                 {
-                    away.push(trouble);
+                    away.push(error);
                 }
-                Condition::Never(trouble) => return Some(trouble),
+                Condition::Never(error) => return Some(error),
                 Condition::NotYet(_) => silent.push(self.silence(api, since, name)),
             }
         }
@@ -142,14 +142,14 @@ impl Heard {
         away.is_some_and(|away| away + api.durations().converge < since)
     }
 
-    /// Whether a node has given a sign of life after `since`, by one more look at most.
+    /// Whether a node has given a sign of life after `since`, by one more observe most.
     async fn ask(&self, api: &Api, since: Instant, name: &str) -> Condition<()> {
         let asked = Instant::now();
         let node = self.node(name);
         let mut node = node.lock().await;
         let sign = match node.hear(api, name, asked).await {
             Ok(sign) => sign,
-            Err(trouble) => return Condition::Never(trouble),
+            Err(error) => return Condition::Never(error),
         };
         // What runs there takes its time to come back
         let booted = self.booted(name, &sign.boot);
@@ -164,17 +164,17 @@ impl Heard {
     }
 
     /// Waits for that sign, and says that there is none.
-    async fn silence(&self, api: &Api, since: Instant, name: &str) -> Option<Trouble> {
+    async fn silence(&self, api: &Api, since: Instant, name: &str) -> Option<ObservationError> {
         let lasts = self.node(name).lock().await.lasts();
         let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
         let query = async || self.ask(api, since, name).await;
         match poll(Pace::steady(pause), lasts, what, query).await {
             Ok(()) => None,
-            Err(trouble) if trouble.kind == TroubleKind::FixtureFailed => {
+            Err(error) if error.kind == ErrorKind::FixtureFailed => {
                 let how = format!("fell silent: its Lease was not renewed for {lasts:?}");
                 Some(changed(name, &how))
             }
-            Err(trouble) => Some(trouble),
+            Err(error) => Some(error),
         }
     }
 
@@ -197,7 +197,12 @@ impl Heard {
 
 impl Node {
     /// What the API server has of it; those who ask together share the answer, whatever it is.
-    async fn hear(&mut self, api: &Api, name: &str, asked: Instant) -> Result<Sign, Trouble> {
+    async fn hear(
+        &mut self,
+        api: &Api,
+        name: &str,
+        asked: Instant,
+    ) -> Result<Sign, ObservationError> {
         if let Some((began, told)) = &self.last
             && *began + api.durations().observe_again > asked
         {
@@ -206,11 +211,11 @@ impl Node {
         let began = Instant::now();
         let (told, since) = match ask(api, name).await {
             Ok(sign) => (Ok(sign), String::new()),
-            Err((trouble, since)) => (Err(trouble), since),
+            Err((error, since)) => (Err(error), since),
         };
         match &told {
             Ok(_) => self.away = None,
-            Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => {
+            Err(error) if error.kind == ErrorKind::FixtureChanged => {
                 // Back in the meantime, and away again; what else is said of it changes while it is away
                 let known = |before: &str| !before.is_empty() && !since.is_empty();
                 let again = |(_, before): &(Instant, String)| known(before) && *before != since;
@@ -239,8 +244,8 @@ impl Node {
 }
 
 /// A node's sign of life, or why there is none, and since when it is not Ready where that is told.
-async fn ask(api: &Api, name: &str) -> Result<Sign, (Trouble, String)> {
-    let unknown = |trouble| (trouble, String::new());
+async fn ask(api: &Api, name: &str) -> Result<Sign, (ObservationError, String)> {
+    let unknown = |error| (error, String::new());
     let lease = told(api, name, LEASES.object_path(Some(NAMESPACE), name)).await;
     let lease = lease.map_err(unknown)?;
     // After its Lease: who boots tells of it before
@@ -277,21 +282,21 @@ async fn ask(api: &Api, name: &str) -> Result<Sign, (Trouble, String)> {
 }
 
 /// An answer about a node: that there is none, that it is not for us, or what there is.
-async fn told(api: &Api, name: &str, path: String) -> Result<ApiReply, Trouble> {
+async fn told(api: &Api, name: &str, path: String) -> Result<ApiReply, ObservationError> {
     let reply = api.send(&ApiRequest::get(path)).await?;
     match reply.status {
         200 | 403 | 404 => Ok(reply),
         status => {
             let (name, said) = (printable(name), reply.message());
             let detail = format!("whether node {name} is alive: status {status}: {said}");
-            Err(Trouble::new(TroubleKind::ApiUnavailable, detail))
+            Err(ObservationError::new(ErrorKind::ApiUnavailable, detail))
         }
     }
 }
 
-fn changed(name: &str, how: &str) -> Trouble {
+fn changed(name: &str, how: &str) -> ObservationError {
     let detail = format!("Node {}, on which it failed, {how}", printable(name));
-    Trouble::new(TroubleKind::FixtureChanged, detail)
+    ObservationError::new(ErrorKind::FixtureChanged, detail)
 }
 
 #[cfg(test)]
@@ -329,11 +334,11 @@ mod tests {
     }
 
     /// A node of the first boot, which renewed its Lease a while ago.
-    fn alive() -> (Fake, Heard) {
+    fn alive() -> (Fake, NodeLiveness) {
         let fake = Fake::default();
         put(&fake, "True", "1");
         renew(&fake, 0);
-        let heard = Heard::default();
+        let heard = NodeLiveness::default();
         assert_eq!(heard.booted("win-a", "1"), None);
         (fake, heard)
     }
@@ -343,19 +348,23 @@ mod tests {
     }
 
     /// What is amiss with it, and after how many seconds that was told.
-    async fn amiss(fake: &Fake, heard: &Heard) -> (Option<String>, u64) {
+    async fn amiss(fake: &Fake, heard: &NodeLiveness) -> (Option<String>, u64) {
         let (api, since) = (fake.api(), Instant::now());
-        let trouble = heard.amiss(&api, since, &own("win-a"), false).await;
-        let detail = trouble.map(|trouble| {
-            assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        let error = heard.amiss(&api, since, &own("win-a"), false).await;
+        let detail = error.map(|error| {
+            assert_eq!(error.kind, ErrorKind::FixtureChanged);
             let which = "Node win-a, on which it failed, ";
-            trouble.detail.trim_start_matches(which).to_owned()
+            error.detail.trim_start_matches(which).to_owned()
         });
         (detail, since.elapsed().as_secs())
     }
 
     /// The same, where it renews its Lease after so many seconds.
-    async fn amiss_though_renewed(fake: &Fake, heard: &Heard, after: u32) -> (Option<String>, u64) {
+    async fn amiss_though_renewed(
+        fake: &Fake,
+        heard: &NodeLiveness,
+        after: u32,
+    ) -> (Option<String>, u64) {
         let renewed = async {
             pause(Duration::from_secs(after.into())).await;
             renew(fake, after);
@@ -426,7 +435,7 @@ mod tests {
         let amiss = || heard.amiss(&api, since, &nodes, false);
         let (one, two) = tokio::join!(amiss(), amiss());
         assert_eq!(one, two);
-        assert_eq!(one.map(|one| one.kind), Some(TroubleKind::ApiUnavailable));
+        assert_eq!(one.map(|one| one.kind), Some(ErrorKind::ApiUnavailable));
         let alone = fake.log().len();
         let (fake, heard) = alive();
         fake.script("GET", 500, json!({"message": "no"}));
@@ -455,16 +464,16 @@ mod tests {
                 value: Some(dns),
                 source: String::new(),
             };
-            Heard::new(&Facts {
+            NodeLiveness::new(&Facts {
                 dns,
                 ..Facts::default()
             })
         };
         let (fake, _) = alive();
         let (api, none) = (fake.api(), BTreeSet::new());
-        let amiss = async |heard: &Heard, names| {
+        let amiss = async |heard: &NodeLiveness, names| {
             let told = heard.amiss(&api, Instant::now(), &none, names).await;
-            told.map(|trouble| trouble.detail)
+            told.map(|error| error.detail)
         };
         let heard = among(0);
         assert_eq!(amiss(&heard, false).await, None);
@@ -506,7 +515,7 @@ mod tests {
             // It was back meanwhile
             (first, second, false),
         ] {
-            let heard = Heard::default();
+            let heard = NodeLiveness::default();
             let node = heard.node("win-a");
             let away = async |since, message| {
                 put(since, message);

@@ -1,4 +1,4 @@
-//! Whether the nodes that a look was aimed at are still Ready, asked only of looks that failed.
+//! Whether the nodes that an assertion was aimed at are still Ready, asked only of assertions that failed.
 //!
 //! A node that dies takes its node ports and its kubelet with it, and no rule of the network
 //! speaks of that. Looks that end together share the answer.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::method::{Host, Request, StandingNode, Trouble, TroubleKind};
+use winconform_core::method::{ErrorKind, Host, ObservationError, PoolNode, Request};
 use winconform_core::text::printable;
 
 use crate::cluster::fold;
@@ -19,14 +19,14 @@ use crate::transport::Api;
 
 /// What was last asked. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NodesNow {
+pub(super) struct NodeReadiness {
     last: Arc<Mutex<Option<(Instant, Told)>>>,
 }
 
 /// By name of the node, what its condition says where it is not Ready.
-type Told = Result<Arc<BTreeMap<String, Result<(), String>>>, Trouble>;
+type Told = Result<Arc<BTreeMap<String, Result<(), String>>>, ObservationError>;
 
-impl NodesNow {
+impl NodeReadiness {
     /// Why a request to addresses of nodes tells nothing: one of them is gone or is no longer
     /// Ready at `since` or later, or nobody could tell.
     pub(super) async fn amiss(
@@ -34,15 +34,15 @@ impl NodesNow {
         api: &Api,
         since: Instant,
         request: &Request,
-        nodes: &[StandingNode],
-    ) -> Option<Trouble> {
+        nodes: &[PoolNode],
+    ) -> Option<ObservationError> {
         let aimed_at: Vec<_> = nodes.iter().filter(|node| is_aim(request, node)).collect();
         if aimed_at.is_empty() {
             return None;
         }
         let told = match self.at(api, since).await {
             Ok(told) => told,
-            Err(trouble) => return Some(trouble),
+            Err(error) => return Some(error),
         };
         aimed_at.into_iter().find_map(|node| {
             let how = match told.get(&node.name) {
@@ -51,7 +51,7 @@ impl NodesNow {
                 None => "is gone".to_owned(),
             };
             let detail = format!("Node {}, at which it looks, {how}", printable(&node.name));
-            Some(Trouble::new(TroubleKind::FixtureChanged, detail))
+            Some(ObservationError::new(ErrorKind::FixtureChanged, detail))
         })
     }
 
@@ -69,7 +69,7 @@ impl NodesNow {
     }
 }
 
-fn is_aim(request: &Request, node: &StandingNode) -> bool {
+fn is_aim(request: &Request, node: &PoolNode) -> bool {
     let own = |address: &IpAddr| node.addresses.contains(address);
     match request {
         Request::Get(gets) => gets
@@ -86,9 +86,9 @@ async fn ask(api: &Api) -> Told {
         told.extend(name.map(|name| (name.to_owned(), readiness(node))));
     };
     let told = fold(api, "/api/v1/nodes", read).await;
-    told.map(Arc::new).map_err(|because| {
-        let detail = format!("whether its nodes are still Ready: {because}");
-        Trouble::new(TroubleKind::ApiUnavailable, detail)
+    told.map(Arc::new).map_err(|reason| {
+        let detail = format!("whether its nodes are still Ready: {reason}");
+        ObservationError::new(ErrorKind::ApiUnavailable, detail)
     })
 }
 
@@ -120,8 +120,8 @@ mod tests {
         fake.put(NODE, node);
     }
 
-    fn nodes() -> Vec<StandingNode> {
-        vec![StandingNode {
+    fn nodes() -> Vec<PoolNode> {
+        vec![PoolNode {
             name: "win-a".to_owned(),
             pool: PoolName::linux(),
             kubelet: None,
@@ -141,7 +141,7 @@ mod tests {
     async fn only_nodes_aimed_at_count_and_are_asked_for_once() {
         let fake = Fake::default();
         put(&fake, "True");
-        let (now, api, since) = (NodesNow::default(), fake.api(), Instant::now());
+        let (now, api, since) = (NodeReadiness::default(), fake.api(), Instant::now());
         assert_eq!(now.amiss(&api, since, &get(8), &nodes()).await, None);
         assert!(fake.log().is_empty());
         assert_eq!(now.amiss(&api, since, &get(7), &nodes()).await, None);
@@ -153,24 +153,24 @@ mod tests {
     async fn one_that_fell_silent_or_is_gone_is_named() {
         let fake = Fake::default();
         put(&fake, "Unknown");
-        let (now, api) = (NodesNow::default(), fake.api());
+        let (now, api) = (NodeReadiness::default(), fake.api());
         let since = Instant::now();
-        let trouble = now.amiss(&api, since, &get(7), &nodes()).await;
-        let trouble = trouble.expect("it is not Ready");
-        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        let error = now.amiss(&api, since, &get(7), &nodes()).await;
+        let error = error.expect("it is not Ready");
+        assert_eq!(error.kind, ErrorKind::FixtureChanged);
         let said = "Node win-a, at which it looks, is no longer Ready: NodeStatusUnknown \
                     (Kubelet stopped posting)";
-        assert_eq!(trouble.detail, said);
+        assert_eq!(error.detail, said);
         fake.remove(NODE);
         let later = since + api.durations().observe_again;
-        let trouble = now.amiss(&api, later, &get(7), &nodes()).await;
-        let detail = trouble.map(|trouble| trouble.detail).unwrap_or_default();
+        let error = now.amiss(&api, later, &get(7), &nodes()).await;
+        let detail = error.map(|error| error.detail).unwrap_or_default();
         assert_eq!(detail, "Node win-a, at which it looks, is gone");
     }
 
     #[tokio::test(start_paused = true)]
     async fn many_are_listed_page_by_page_also_where_a_page_expires() {
-        let (fake, now, since) = (Fake::default(), NodesNow::default(), Instant::now());
+        let (fake, now, since) = (Fake::default(), NodeReadiness::default(), Instant::now());
         for at in 0..500 {
             let path = format!("/api/v1/nodes/a-{at}");
             fake.put(&path, json!({"metadata": {"name": "a"}}));
@@ -180,9 +180,9 @@ mod tests {
         assert_eq!(now.amiss(&fake.api(), since, &get(7), &nodes()).await, None);
         // Such as of a portal
         fake.script("GET /api/v1/nodes", 200, json!({}));
-        let portal = NodesNow::default();
-        let trouble = portal.amiss(&fake.api(), since, &get(7), &nodes()).await;
-        let kind = trouble.map(|trouble| trouble.kind);
-        assert_eq!(kind, Some(TroubleKind::ApiUnavailable));
+        let portal = NodeReadiness::default();
+        let error = portal.amiss(&fake.api(), since, &get(7), &nodes()).await;
+        let kind = error.map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::ApiUnavailable));
     }
 }

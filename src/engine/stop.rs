@@ -1,4 +1,4 @@
-//! Why a run ends before everything was looked at.
+//! Why a run ends before everything was observed.
 
 use std::convert::Infallible;
 use std::time::Duration;

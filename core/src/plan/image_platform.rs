@@ -171,8 +171,8 @@ impl fmt::Display for Offer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fits => f.write_str("the registry has it for these nodes"),
-            Self::Unknown(because) => {
-                write!(f, "whether it is for these nodes is not known: {because}")
+            Self::Unknown(reason) => {
+                write!(f, "whether it is for these nodes is not known: {reason}")
             }
             Self::Lacks(platforms) => {
                 let shown: Vec<_> = systems(platforms).into_iter().collect();

@@ -1,7 +1,7 @@
 //! What was made of a fixture, and whether it is still there as it was made.
 //!
-//! Others may delete what is ours at any time. What a look tells counts only while what it rests
-//! on stands, so it is asked after the look; looks that end together share the answer.
+//! Others may delete what is ours at any time. What an assertion tells counts only while what it rests
+//! on stands, so it is asked after the assertion; assertions that end together share the answer.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -14,11 +14,11 @@ use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::method::{
-    ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind, is_disrupted,
+    ApiRequest, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, ReadyPod, is_disrupted,
 };
 use winconform_core::text::printable;
 
-use super::stands::{addresses, is_of_second, restarts};
+use super::readiness::{addresses, is_of_second, restarts};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, Watched, labels, poll_until, wait_for_objects};
@@ -29,14 +29,14 @@ const DELETED: &str = "was deleted by somebody else";
 
 /// The objects of one application of a fixture.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct AppliedObjects {
     objects: Vec<Object>,
-    /// Its Services in the second family, where it has any; nothing in the first rests on them.
+    /// Its Services in the second family, where it has any; nothing in the first depends on them.
     second: Option<Box<Self>>,
-    /// The pods that its controllers made and looks are bound to, once it stands.
+    /// The pods that its controllers made and assertions are bound to, once it is ready.
     pods: OnceLock<Box<Self>>,
-    /// When the last look at them began, and what it saw.
-    last: Mutex<Option<(Instant, Footing)>>,
+    /// When the last observe them began, and what it saw.
+    last: Mutex<Option<(Instant, Health)>>,
     told: AtomicBool,
 }
 
@@ -49,8 +49,8 @@ struct Object {
     at: String,
     uid: Json,
     wanted: Wanted,
-    /// A pod that looks are bound to, as it stood.
-    stood: OnceLock<StandingPod>,
+    /// A pod that observes are bound to, as it stood.
+    stood: OnceLock<ReadyPod>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,27 +62,27 @@ enum Wanted {
 
 /// How the objects of a fixture stand.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Footing {
+pub(super) struct Health {
     /// One was deleted, replaced, ended for good or moved, which is never undone.
-    pub(super) changed: Option<Trouble>,
+    pub(super) changed: Option<ObservationError>,
     /// A container of one was started again since: it is there, and was not for a while.
-    pub(super) restarted: Option<Trouble>,
+    pub(super) restarted: Option<ObservationError>,
     /// One is there and not ready.
-    pub(super) unready: Option<Trouble>,
+    pub(super) unready: Option<ObservationError>,
     /// One could not be asked for.
-    pub(super) unknown: Option<Trouble>,
+    pub(super) unknown: Option<ObservationError>,
 }
 
-/// What one look rests on.
+/// What one assertion depends on.
 #[derive(Clone, Debug)]
-pub(super) struct Rest {
+pub(super) struct Dependency {
     pub(super) key: FixtureKey,
     pub(super) need: Need,
-    /// What of it the look was bound to.
-    pub(super) made: Arc<Made>,
+    /// What of it the assertion was bound to.
+    pub(super) made: Arc<AppliedObjects>,
 }
 
-impl Made {
+impl AppliedObjects {
     /// What was applied, as the server gave it back. Namespaces are not asked for: with them goes
     /// what is in them.
     pub(super) fn of(key: &FixtureKey, applied: &[Json]) -> Self {
@@ -124,18 +124,18 @@ impl Made {
     }
 
     /// How its Services in the second family stand, at `since` or later.
-    pub(super) async fn footing_of_second(&self, api: &Api, since: Instant) -> Footing {
+    pub(super) async fn footing_of_second(&self, api: &Api, since: Instant) -> Health {
         match &self.second {
-            Some(second) => Box::pin(second.footing(api, since)).await,
-            None => Footing::default(),
+            Some(second) => Box::pin(second.health(api, since)).await,
+            None => Health::default(),
         }
     }
 
     /// Takes note of the pods that came of it.
-    pub(super) fn bind(&self, namespace: &str, pods: &[StandingPod]) {
+    pub(super) fn bind(&self, namespace: &str, pods: &[ReadyPod]) {
         let mut objects = Vec::new();
         for pod in pods {
-            // A fixture stands once: whatever is made anew is another
+            // A fixture is ready once: whatever is made anew is another
             if let Some(applied) = self.objects.iter().find(|own| own.uid == *pod.uid) {
                 let _ = applied.stood.set(pod.clone());
                 continue;
@@ -156,34 +156,32 @@ impl Made {
         }));
     }
 
-    /// How the pods stand that looks are bound to, at `since` or later: who fails to answer may
+    /// How the pods stand that observes are bound to, at `since` or later: who fails to answer may
     /// be gone, who answers is not.
-    pub(super) async fn footing_of_pods(&self, api: &Api, since: Instant) -> Footing {
+    pub(super) async fn health_of_pods(&self, api: &Api, since: Instant) -> Health {
         match self.pods.get() {
-            Some(pods) if !pods.objects.is_empty() => Box::pin(pods.footing(api, since)).await,
-            _ => Footing::default(),
+            Some(pods) if !pods.objects.is_empty() => Box::pin(pods.health(api, since)).await,
+            _ => Health::default(),
         }
     }
 
     /// How they stand at `since` or later.
-    pub(super) async fn footing(&self, api: &Api, since: Instant) -> Footing {
+    pub(super) async fn health(&self, api: &Api, since: Instant) -> Health {
         let mut last = self.last.lock().await;
         match &*last {
-            Some((began, footing)) if *began >= since || footing.changed.is_some() => {
-                footing.clone()
-            }
+            Some((began, health)) if *began >= since || health.changed.is_some() => health.clone(),
             _ => {
                 let began = Instant::now();
-                let each = join_all(self.objects.iter().map(|object| object.footing(api))).await;
-                let both = |all: Footing, one: Footing| Footing {
+                let each = join_all(self.objects.iter().map(|object| object.health(api))).await;
+                let both = |all: Health, one: Health| Health {
                     changed: all.changed.or(one.changed),
                     restarted: all.restarted.or(one.restarted),
                     unready: all.unready.or(one.unready),
                     unknown: all.unknown.or(one.unknown),
                 };
-                let footing = each.into_iter().fold(Footing::default(), both);
-                *last = Some((began, footing.clone()));
-                footing
+                let health = each.into_iter().fold(Health::default(), both);
+                *last = Some((began, health.clone()));
+                health
             }
         }
     }
@@ -195,32 +193,36 @@ impl Made {
     }
 
     /// Whether pods are all that it is, and these are they.
-    pub(super) fn is(&self, pods: &[StandingPod]) -> bool {
+    pub(super) fn is(&self, pods: &[ReadyPod]) -> bool {
         let stands = |object: &Object| pods.iter().any(|pod| object.uid == *pod.uid);
         self.is_of_pods_alone() && self.objects.iter().all(stands)
     }
 
     /// Returns when one was deleted or replaced; never otherwise. Where pods are all that it is their
     /// watch tells.
-    pub(super) async fn changed(&self, api: &Api, pods: &mut watch::Receiver<Watched>) -> Trouble {
+    pub(super) async fn changed(
+        &self,
+        api: &Api,
+        pods: &mut watch::Receiver<Watched>,
+    ) -> ObservationError {
         let durations = api.durations();
         if self.is_of_pods_alone() {
             // What was gone before the watch had it is in no watch
             let unseen = async {
                 pause(durations.unscheduled).await;
-                match self.footing(api, Instant::now()).await.changed {
-                    Some(trouble) => trouble,
+                match self.health(api, Instant::now()).await.changed {
+                    Some(error) => error,
                     None => std::future::pending().await,
                 }
             };
             return tokio::select! {
                 biased;
-                trouble = self.changed_as_watched(api, pods) => trouble,
-                trouble = unseen => trouble,
+                error = self.changed_as_watched(api, pods) => error,
+                error = unseen => error,
             };
         }
-        let query = async || match self.footing(api, Instant::now()).await.changed {
-            Some(trouble) => Condition::<Infallible>::Never(trouble),
+        let query = async || match self.health(api, Instant::now()).await.changed {
+            Some(error) => Condition::<Infallible>::Never(error),
             None => Condition::NotYet("as it was made".to_owned()),
         };
         let never = std::future::pending;
@@ -229,17 +231,21 @@ impl Made {
         }
         let (first, limit) = (durations.observe_again, durations.fixture);
         match poll_until(first, limit, "a change of a fixture", query).await {
-            Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => trouble,
+            Err(error) if error.kind == ErrorKind::FixtureChanged => error,
             Ok(_) | Err(_) => never().await,
         }
     }
 
-    async fn changed_as_watched(&self, api: &Api, pods: &mut watch::Receiver<Watched>) -> Trouble {
+    async fn changed_as_watched(
+        &self,
+        api: &Api,
+        pods: &mut watch::Receiver<Watched>,
+    ) -> ObservationError {
         let mut seen = BTreeSet::new();
         let (what, limit) = ("a change of a fixture", api.durations().fixture);
         let changed = wait_for_objects(pods, limit, what, |pods| {
             for object in &self.objects {
-                let footing = match pods.get(&object.at) {
+                let health = match pods.get(&object.at) {
                     Some(pod)
                         if seen.contains(&object.at) || pod["metadata"]["uid"] == object.uid =>
                     {
@@ -248,16 +254,16 @@ impl Made {
                     }
                     None if seen.contains(&object.at) => object.changed(DELETED),
                     // An earlier one of its name, or none yet
-                    Some(_) | None => Footing::default(),
+                    Some(_) | None => Health::default(),
                 };
-                if let Some(trouble) = footing.changed {
-                    return Condition::<Infallible>::Never(trouble);
+                if let Some(error) = health.changed {
+                    return Condition::<Infallible>::Never(error);
                 }
             }
             Condition::NotYet("as it was made".to_owned())
         });
         match changed.await {
-            Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => trouble,
+            Err(error) if error.kind == ErrorKind::FixtureChanged => error,
             Ok(_) | Err(_) => std::future::pending().await,
         }
     }
@@ -269,20 +275,20 @@ impl Made {
 }
 
 impl Object {
-    async fn footing(&self, api: &Api) -> Footing {
+    async fn health(&self, api: &Api) -> Health {
         match api.send(&ApiRequest::get(self.path.clone())).await {
             Ok(reply) if reply.status == 200 => self.read(&reply.body),
             Ok(reply) if reply.status == 404 => self.changed(DELETED),
             Ok(reply) => {
-                let kind = reply.refusal(TroubleKind::ApiUnavailable);
+                let kind = reply.refusal(ErrorKind::ApiUnavailable);
                 let said = format!("status {}: {}", reply.status, reply.message());
                 self.unknown(kind, &said)
             }
-            Err(trouble) => self.unknown(trouble.kind, &trouble.detail),
+            Err(error) => self.unknown(error.kind, &error.detail),
         }
     }
 
-    fn read(&self, object: &Json) -> Footing {
+    fn read(&self, object: &Json) -> Health {
         let metadata = &object["metadata"];
         if metadata["uid"] != self.uid {
             return self.changed("was deleted and made anew by somebody else");
@@ -307,37 +313,37 @@ impl Object {
             Wanted::PodReady => match readiness(object) {
                 Condition::Done(()) => None,
                 Condition::NotYet(status) => Some(status),
-                Condition::Never(trouble) => Some(trouble.detail),
+                Condition::Never(error) => Some(error.detail),
             },
         };
         let detail = |status| format!("{} is not ready: {status}", self.shown);
-        Footing {
-            unready: unready.map(|s| Trouble::new(TroubleKind::FixtureChanged, detail(s))),
+        Health {
+            unready: unready.map(|s| ObservationError::new(ErrorKind::FixtureChanged, detail(s))),
             restarted,
-            ..Footing::default()
+            ..Health::default()
         }
     }
 
-    fn changed(&self, how: &str) -> Footing {
+    fn changed(&self, how: &str) -> Health {
         let detail = format!("{} {how} during the run", self.shown);
-        Footing {
-            changed: Some(Trouble::new(TroubleKind::FixtureChanged, detail)),
-            ..Footing::default()
+        Health {
+            changed: Some(ObservationError::new(ErrorKind::FixtureChanged, detail)),
+            ..Health::default()
         }
     }
 
-    fn unknown(&self, kind: TroubleKind, why: &str) -> Footing {
+    fn unknown(&self, kind: ErrorKind, why: &str) -> Health {
         let detail = format!("whether {} is still there: {why}", self.shown);
-        Footing {
-            unknown: Some(Trouble::new(kind, detail)),
-            ..Footing::default()
+        Health {
+            unknown: Some(ObservationError::new(kind, detail)),
+            ..Health::default()
         }
     }
 }
 
-/// Why a pod can stand no more as looks are bound to it: it was ended for good, as by an eviction, or has other
+/// Why a pod can stand no more as assertions are bound to it: it was ended for good, as by an eviction, or has other
 /// addresses than when it stood, as after its node was rebooted. What a kubelet refuses has never stood.
-fn moved(pod: &Json, stood: Option<&StandingPod>) -> Option<String> {
+fn moved(pod: &Json, stood: Option<&ReadyPod>) -> Option<String> {
     let status = &pod["status"];
     if is_disrupted(pod) || stood.is_some() && status["phase"] == "Failed" {
         let reason = status["reason"].as_str().unwrap_or("no reason given");
@@ -375,10 +381,10 @@ mod tests {
         fake.put(DEPLOYMENT, deployment);
     }
 
-    fn made(fake: &Fake) -> Made {
+    fn made(fake: &Fake) -> AppliedObjects {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
         let applied = [SERVICE, DEPLOYMENT].map(|path| fake.get(path).expect("it was put"));
-        Made::of(&key(), &[&[namespace], applied.as_slice()].concat())
+        AppliedObjects::of(&key(), &[&[namespace], applied.as_slice()].concat())
     }
 
     fn pod(uid: &str) -> Json {
@@ -386,10 +392,10 @@ mod tests {
             "metadata": {"namespace": "a", "name": "p", "uid": uid}})
     }
 
-    fn detail(trouble: Option<Trouble>) -> String {
-        let trouble = trouble.expect("something is amiss");
-        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
-        trouble.detail
+    fn detail(error: Option<ObservationError>) -> String {
+        let error = error.expect("something is amiss");
+        assert_eq!(error.kind, ErrorKind::FixtureChanged);
+        error.detail
     }
 
     #[tokio::test(start_paused = true)]
@@ -398,24 +404,24 @@ mod tests {
         put(&fake, 2);
         let (made, api) = (made(&fake), fake.api());
         let since = Instant::now();
-        let (one, other) = tokio::join!(made.footing(&api, since), made.footing(&api, since));
-        for footing in [one, other] {
-            let amiss = footing.changed.or(footing.unready).or(footing.unknown);
+        let (one, other) = tokio::join!(made.health(&api, since), made.health(&api, since));
+        for health in [one, other] {
+            let amiss = health.changed.or(health.unready).or(health.unknown);
             assert_eq!(amiss, None);
         }
         assert_eq!(fake.log().len(), 2);
         let later = since + api.durations().observe_again;
         fake.remove(SERVICE);
-        let footing = made.footing(&api, later).await;
+        let health = made.health(&api, later).await;
         let said = "Service a/s was deleted by somebody else during the run";
-        assert_eq!(detail(footing.changed), said);
+        assert_eq!(detail(health.changed), said);
         assert_eq!(fake.log().len(), 4);
         // What is gone does not come back
         put(&fake, 2);
-        let footing = made
-            .footing(&api, later + api.durations().observe_again)
+        let health = made
+            .health(&api, later + api.durations().observe_again)
             .await;
-        assert_eq!(detail(footing.changed), said);
+        assert_eq!(detail(health.changed), said);
         assert_eq!(fake.log().len(), 4);
         assert!(made.is_news() && !made.is_news());
     }
@@ -428,11 +434,11 @@ mod tests {
         let replaced = made(&fake);
         fake.remove(DEPLOYMENT);
         put(&fake, 1);
-        let footing = replaced.footing(&api, Instant::now()).await;
+        let health = replaced.health(&api, Instant::now()).await;
         let said = "Deployment a/d was deleted and made anew by somebody else during the run";
-        assert_eq!(detail(footing.changed), said);
+        assert_eq!(detail(health.changed), said);
 
-        let fewer = made(&fake).footing(&api, Instant::now()).await;
+        let fewer = made(&fake).health(&api, Instant::now()).await;
         assert!(fewer.changed.is_none() && fewer.unknown.is_none());
         let said = "Deployment a/d is not ready: 1 of 2 pods Ready";
         assert_eq!(detail(fewer.unready), said);
@@ -441,9 +447,9 @@ mod tests {
         let mut service = fake.get(SERVICE).expect("it was put");
         service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         fake.put(SERVICE, service);
-        let footing = going.footing(&api, Instant::now()).await;
+        let health = going.health(&api, Instant::now()).await;
         let said = "Service a/s is being deleted by somebody else during the run";
-        assert_eq!(detail(footing.changed), said);
+        assert_eq!(detail(health.changed), said);
     }
 
     #[tokio::test(start_paused = true)]
@@ -460,7 +466,7 @@ mod tests {
         let second = made.footing_of_second(&api, Instant::now()).await;
         let said = "Service a/s was deleted by somebody else during the run";
         assert_eq!(detail(second.changed), said);
-        let first = made.footing(&api, Instant::now()).await;
+        let first = made.health(&api, Instant::now()).await;
         assert!(first.changed.is_none() && first.unready.is_none());
     }
 
@@ -470,11 +476,11 @@ mod tests {
         put(&fake, 2);
         let made = made(&fake);
         fake.script(&format!("GET {SERVICE}"), 403, json!({"message": "no"}));
-        let footing = made.footing(&fake.api(), Instant::now()).await;
-        assert!(footing.changed.is_none() && footing.unready.is_none());
-        let trouble = footing.unknown.expect("nobody can tell");
-        assert_eq!(trouble.kind, TroubleKind::Forbidden);
-        assert!(trouble.detail.contains("Service a/s"), "{trouble}");
+        let health = made.health(&fake.api(), Instant::now()).await;
+        assert!(health.changed.is_none() && health.unready.is_none());
+        let error = health.unknown.expect("nobody can tell");
+        assert_eq!(error.kind, ErrorKind::Forbidden);
+        assert!(error.detail.contains("Service a/s"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -485,19 +491,19 @@ mod tests {
         let begun = Instant::now();
         let after = api.durations().converge;
         let (_send, mut pods) = watch::channel(Watched::default());
-        let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+        let (error, ()) = tokio::join!(made.changed(&api, &mut pods), async {
             pause(after).await;
             fake.remove(DEPLOYMENT);
         });
         let said = "Deployment a/d was deleted";
-        assert!(trouble.detail.contains(said), "{trouble}");
+        assert!(error.detail.contains(said), "{error}");
         assert!(begun.elapsed() < after * 2, "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
         let fake = Fake::default();
-        let made = Made::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        let made = AppliedObjects::of(&FixtureName::Ring.at(None), &[pod("own")]);
         for (others, said) in [
             (vec![], "was deleted by somebody else"),
             (vec![pod("another")], "was deleted and made anew"),
@@ -507,13 +513,13 @@ mod tests {
             // One of an earlier application, none, its own, and then what came of it
             let (send, mut pods) = watch::channel(watched(&[pod("earlier")]));
             let api = fake.api();
-            let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+            let (error, ()) = tokio::join!(made.changed(&api, &mut pods), async {
                 for now in [&[][..], &[pod("own")], &others] {
                     pause(api.durations().observe_again).await;
                     send.send_replace(watched(now));
                 }
             });
-            assert!(trouble.detail.contains(said), "{trouble}");
+            assert!(error.detail.contains(said), "{error}");
         }
         assert_eq!(fake.log(), Vec::<String>::new());
     }
@@ -521,17 +527,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
         let (fake, begun) = (Fake::default(), Instant::now());
-        let made = Made::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        let made = AppliedObjects::of(&FixtureName::Ring.at(None), &[pod("own")]);
         let (_send, mut pods) = watch::channel(Watched::default());
         let api = fake.api();
-        let trouble = made.changed(&api, &mut pods).await;
-        assert!(trouble.detail.contains(DELETED), "{trouble}");
+        let error = made.changed(&api, &mut pods).await;
+        assert!(error.detail.contains(DELETED), "{error}");
         let limit = api.durations().unscheduled * 2;
         assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     }
 
     /// What is said of a pod that stood at an address once its status is another.
-    async fn of_pod(now: Json) -> Footing {
+    async fn of_pod(now: Json) -> Health {
         const POD: &str = "/api/v1/namespaces/a/pods/p";
         let fake = Fake::default();
         put(&fake, 2);
@@ -543,12 +549,12 @@ mod tests {
         };
         fake.put(POD, ready(json!({"podIPs": [{"ip": "10.0.0.7"}]})));
         let own = fake.get(POD).expect("it was put");
-        let standing = super::super::stands::standing_pod(&json!({
+        let running = super::super::readiness::ready_pod(&json!({
             "metadata": own["metadata"], "spec": {"nodeName": "n"}, "status": own["status"]}));
         let made = made(&fake);
-        made.bind("a", &[standing.expect("it runs")]);
+        made.bind("a", &[running.expect("it runs")]);
         fake.put(POD, ready(now));
-        made.footing_of_pods(&fake.api(), Instant::now()).await
+        made.health_of_pods(&fake.api(), Instant::now()).await
     }
 
     #[test]
@@ -562,7 +568,7 @@ mod tests {
         ] {
             let mut pod = pod("own");
             pod["status"] = json!({"phase": "Failed", "reason": reason});
-            let made = Made::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
+            let made = AppliedObjects::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
             let changed = made.objects[0].read(&pod).changed;
             let said = format!("Pod a/p was ended ({reason}) during the run");
             assert_eq!(changed.map(|one| one.detail), ended.then_some(said));

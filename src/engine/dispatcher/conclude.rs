@@ -1,7 +1,7 @@
 //! How rounds and attempts end, and checks are concluded.
 
-use winconform_core::plan::Fate;
-use winconform_core::verdict::{Because, SkipReason, Verdict, is_unconfirmed};
+use winconform_core::plan::Disposition;
+use winconform_core::verdict::{Reason, SkipReason, Verdict, is_unconfirmed};
 
 use super::super::command::{AssertionIx, AssertionOutcome, Command};
 use super::super::progress::Stage;
@@ -52,7 +52,7 @@ impl Dispatcher {
         };
         let mut brought = std::mem::take(brought);
         if state.began.is_none() {
-            // What it looked at is made anew
+            // What it observed is made anew
             state.stage = Stage::Due(self.now + self.durations.observe_again);
             return;
         }
@@ -65,11 +65,11 @@ impl Dispatcher {
     pub(super) fn end_attempt(&mut self, index: usize, brought: Vec<AssertionOutcome>) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
-        // Who is not allowed to look is not allowed a moment later
+        // Who is not allowed to observe is not allowed a moment later
         let denied = matches!(
             &reason,
-            Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. }
-                if trouble.kind.is_denied()
+            Reason::ObservationError(error) | Reason::ControlError { error, .. }
+                if error.kind.is_denied()
         );
         state.end_attempt(self.now, verdict, reason);
         if state.is_news(verdict) {
@@ -112,10 +112,13 @@ impl Dispatcher {
     /// Concludes the checks whose verdict the plan already holds.
     pub(super) fn conclude_by_fate(&mut self) {
         for index in 0..self.checks.len() {
-            let attempt = match &self.checks[index].check.fate {
-                Fate::Observe => continue,
-                Fate::Skip(reason) => (Verdict::Skip, Because::Skipped(reason.clone())),
-                Fate::Broken(trouble) => (Verdict::Broken, Because::Trouble(trouble.clone())),
+            let attempt = match &self.checks[index].check.disposition {
+                Disposition::Observe => continue,
+                Disposition::Skip(reason) => (Verdict::Skip, Reason::Skipped(reason.clone())),
+                Disposition::Inconclusive(error) => (
+                    Verdict::Inconclusive,
+                    Reason::ObservationError(error.clone()),
+                ),
             };
             self.checks[index].attempts.push(attempt);
             self.finish(index);
@@ -128,7 +131,7 @@ impl Dispatcher {
         for index in 0..self.checks.len() {
             let state = &mut self.checks[index];
             if state.repetitions.last().is_none() {
-                state.attempts = vec![(Verdict::Skip, Because::Skipped(reason.clone()))];
+                state.attempts = vec![(Verdict::Skip, Reason::Skipped(reason.clone()))];
                 state.end_repetition();
             }
             state.stage = Stage::Done;
@@ -136,7 +139,7 @@ impl Dispatcher {
         }
         self.repeat = Repeat::Times(0);
         self.ask_queue.clear();
-        self.sweep_queue.clear();
+        self.exec_session_queue.clear();
         for state in self.fixtures.values_mut() {
             if matches!(state, FixtureState::Unapplied) {
                 *state = FixtureState::Applied;

@@ -1,4 +1,4 @@
-//! Pods whose placing is looked at: what their manifests leave open, filled in for a pool.
+//! Pods whose placing is observed: what their manifests leave open, filled in for a pool.
 //!
 //! They are not placed as others are. Whatever begins with `winconform` in `manifests/sched/` stands
 //! for something of the pool: names of nodes, its build, taints that are tolerated, images, its
@@ -39,7 +39,7 @@ pub(super) fn as_written(fixture: SchedFixture) -> &'static str {
 }
 
 /// Fills in what the objects of a fixture leave open.
-pub(super) fn aim(
+pub(super) fn set_pod_templates(
     objects: &mut [Json],
     key: &FixtureKey,
     run: &str,
@@ -258,7 +258,7 @@ pub(super) mod tests {
             nodes,
             images: &images,
         };
-        aim(&mut objects, &key, "r1", &ground)?;
+        set_pod_templates(&mut objects, &key, "r1", &ground)?;
         Ok(objects)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use winconform_core::config::Durations;
 use winconform_core::method::{
-    Balancer, FixtureName, Served, StandingFixture, StandingPod, Trouble, TroubleKind,
+    Balancer, ErrorKind, FixtureName, ObservationError, ReadyFixture, ReadyPod, Served,
     lacks_namespace,
 };
 use winconform_core::record::ObjectName;
@@ -14,13 +14,13 @@ use winconform_core::record::ObjectName;
 use crate::cluster::{ApplyError, labels};
 
 /// Why nothing stands of what the run has no more use for.
-pub(super) fn ended() -> Trouble {
-    Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
+pub(super) fn ended() -> ObservationError {
+    ObservationError::new(ErrorKind::NotApplied, "the run ended before it stood")
 }
 
-pub(super) fn as_trouble(error: ApplyError) -> Trouble {
+pub(super) fn as_trouble(error: ApplyError) -> ObservationError {
     match error {
-        ApplyError::Trouble { object, source } => Trouble::new(
+        ApplyError::ObservationError { object, source } => ObservationError::new(
             source.kind,
             format!("`{object}` could not be applied: {}", source.detail),
         ),
@@ -29,10 +29,10 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
             status, message, ..
         } if lacks_namespace(status, &message) => {
             let detail = format!("{message}: somebody else deleted the namespace during the run");
-            Trouble::new(TroubleKind::FixtureChanged, detail)
+            ObservationError::new(ErrorKind::FixtureChanged, detail)
         }
         // What the cluster's policies refuse is not for us to judge
-        refused => Trouble::new(TroubleKind::Forbidden, refused.to_string()),
+        refused => ObservationError::new(ErrorKind::Forbidden, refused.to_string()),
     }
 }
 
@@ -59,20 +59,20 @@ pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duratio
     }
 }
 
-/// Why a fixture does not stand of whose workload nothing was seen, such as of an image that is long in
+/// Why a fixture is not ready of whose workload nothing was seen, such as of an image that is long in
 /// coming.
-pub(super) fn never_begun(trouble: Trouble) -> Trouble {
-    match trouble.kind {
-        TroubleKind::FixtureFailed => Trouble {
-            kind: TroubleKind::NotApplied,
-            ..trouble
+pub(super) fn never_begun(error: ObservationError) -> ObservationError {
+    match error.kind {
+        ErrorKind::FixtureFailed => ObservationError {
+            kind: ErrorKind::NotApplied,
+            ..error
         },
-        _ => trouble,
+        _ => error,
     }
 }
 
 /// What stands of a fixture: what was applied, and its pods.
-pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
+pub(super) fn ready_fixture(applied: &[Json], pods: Vec<ReadyPod>) -> ReadyFixture {
     let of_first = |object: &&Json| !is_of_second(object);
     let services: Vec<_> = services(applied).filter(of_first).collect();
     let Served {
@@ -95,7 +95,7 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
         port(&of?["containerPort"])
     };
     let mut services = services.into_iter();
-    StandingFixture {
+    ReadyFixture {
         service,
         name,
         node_port,
@@ -138,9 +138,9 @@ fn port(port: &Json) -> Option<u16> {
 }
 
 /// A pod that runs; `None` while the API does not tell where.
-pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
+pub(super) fn ready_pod(pod: &Json) -> Option<ReadyPod> {
     let text = |value: &Json| value.as_str().map(str::to_owned);
-    Some(StandingPod {
+    Some(ReadyPod {
         name: text(&pod["metadata"]["name"])?,
         uid: text(&pod["metadata"]["uid"])?,
         node: text(&pod["spec"]["nodeName"])?,

@@ -7,7 +7,7 @@ use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::method::{ApiRequest, FixtureKey, Trouble, TroubleKind, is_disrupted};
+use winconform_core::method::{ApiRequest, ErrorKind, FixtureKey, ObservationError, is_disrupted};
 
 use crate::cluster::hindrance::{Hindrance, awaits_sandbox, refused, sandbox};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind};
@@ -19,12 +19,12 @@ const RARELY: u32 = 4;
 
 /// Returns when something keeps them back for good, or has for as long as a sandbox may take or, of
 /// anything else, the scheduler may find no node; never otherwise.
-pub(super) async fn hindered(
+pub(super) async fn stuck_pods(
     api: &Api,
     key: &FixtureKey,
     applied: &[Json],
     pods: &watch::Receiver<Watched>,
-) -> Trouble {
+) -> ObservationError {
     let durations = api.durations();
     let deployments = applied
         .iter()
@@ -57,23 +57,23 @@ pub(super) async fn hindered(
         let late = waits.into_iter().filter(|pod| late.contains(&name_of(pod)));
         found = found.or(failed_sandbox(api, &late.collect::<Vec<_>>()).await);
         let mut first_seen = first_seen.lock().await;
-        let Some(Hindrance { trouble, lasting }) = found else {
+        let Some(Hindrance { error, lasting }) = found else {
             *first_seen = None;
             return Condition::NotYet("nothing".to_owned());
         };
         let now = Instant::now();
         let since = *first_seen.get_or_insert(now);
-        let patience = match trouble.kind {
-            TroubleKind::SandboxFailed => durations.sandbox,
+        let patience = match error.kind {
+            ErrorKind::SandboxFailed => durations.sandbox,
             _ => durations.unscheduled,
         };
         match lasting || now.saturating_duration_since(since) >= patience {
-            true => Condition::Done(trouble),
-            false => Condition::NotYet(trouble.detail),
+            true => Condition::Done(error),
+            false => Condition::NotYet(error.detail),
         }
     });
     match found.await {
-        Ok(trouble) => trouble,
+        Ok(error) => error,
         // Whoever waits for the fixture itself ends now, too, and says more
         Err(_) => std::future::pending().await,
     }
@@ -176,13 +176,17 @@ mod tests {
     }
 
     /// What hinders within so long, and after how long.
-    async fn within(fake: &Fake, pods: Vec<Json>, length: Duration) -> (Option<Trouble>, Duration) {
+    async fn within(
+        fake: &Fake,
+        pods: Vec<Json>,
+        length: Duration,
+    ) -> (Option<ObservationError>, Duration) {
         let (begun, api) = (Instant::now(), fake.api());
         let applied = [deployment(&json!([]))];
         let named = pods.into_iter().enumerate();
         let named = named.map(|(n, pod)| (format!("a/{n}"), pod));
         let (_send, pods) = watch::channel(watched(named));
-        let found = timeout(length, hindered(&api, &key(), &applied, &pods)).await;
+        let found = timeout(length, stuck_pods(&api, &key(), &applied, &pods)).await;
         (found.ok(), begun.elapsed())
     }
 
@@ -193,8 +197,8 @@ mod tests {
             "message": "pods \"d-x\" is forbidden: exceeded quota: q"}]);
         fake.put(DEPLOYMENT, deployment(&failure));
         let (found, took) = within(&fake, Vec::new(), Duration::from_mins(20)).await;
-        let trouble = found.expect("it is refused");
-        assert_eq!(trouble.kind, TroubleKind::Forbidden);
+        let error = found.expect("it is refused");
+        assert_eq!(error.kind, ErrorKind::Forbidden);
         assert!(took < Duration::from_secs(1), "{took:?}");
     }
 
@@ -208,8 +212,8 @@ mod tests {
         );
         let patience = fake.api().durations().sandbox;
         let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
-        let trouble = found.expect("it lasted");
-        assert_eq!(trouble.kind, TroubleKind::SandboxFailed);
+        let error = found.expect("it lasted");
+        assert_eq!(error.kind, ErrorKind::SandboxFailed);
         assert!((patience..patience * 2).contains(&took), "{took:?}");
 
         fake.script(EVENTS, 200, event("no runtime for \"x\" is configured"));
@@ -233,12 +237,12 @@ mod tests {
             }
             pause(Duration::from_secs(35)).await;
         };
-        let trouble = tokio::select! {
+        let error = tokio::select! {
             biased;
-            trouble = hindered(&api, &of, &applied, &pods) => Some(trouble),
+            error = stuck_pods(&api, &of, &applied, &pods) => Some(error),
             () = goes_on => None,
         };
-        assert_eq!(trouble, None);
+        assert_eq!(error, None);
     }
 
     #[tokio::test(start_paused = true)]

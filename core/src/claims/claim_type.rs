@@ -10,7 +10,7 @@ use strum::{IntoStaticStr, VariantArray};
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Kind {
+pub enum ClaimType {
     /// Works on Windows.
     Capability,
     /// The API server must refuse it, with the right reason and field.
@@ -22,10 +22,10 @@ pub enum Kind {
     /// Recommended.
     Advice,
     /// Recorded, judged by a person.
-    Evidence,
+    Informational,
 }
 
-impl Kind {
+impl ClaimType {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ClaimType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

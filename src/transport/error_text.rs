@@ -22,7 +22,7 @@ pub(crate) fn causes<'e>(
 }
 
 /// A chain in words: each cause once, though kube's errors repeat their source's text.
-pub(crate) fn words(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn error_text(error: &(dyn Error + 'static)) -> String {
     // What it quotes may be a credential
     if causes(error).any(<dyn Error>::is::<AuthError>) {
         return "the credentials of the kubeconfig cannot be used".to_owned();
@@ -63,6 +63,6 @@ mod tests {
     fn a_chain_is_told_once() {
         let inner = io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
         let error = kube::Error::Service(Box::new(inner));
-        assert_eq!(words(&error), "connection refused");
+        assert_eq!(error_text(&error), "connection refused");
     }
 }

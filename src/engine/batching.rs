@@ -1,4 +1,4 @@
-//! Vantages that wait for more to look at: one session serves many looks, so that neither the first
+//! Vantages that wait for more to observe: one session serves many assertions, so that neither the first
 //! fixture that stands nor the first check that is to hold makes a session of its own, and no node asks for
 //! what one place of its kind has not seen yet.
 
@@ -12,15 +12,15 @@ use winconform_core::plan::Check;
 
 use super::progress::{CheckState, Stage};
 
-/// Since when each vantage could look at something, and each check, by its place in the plan.
+/// Since when each vantage point could observe something, and each check, by its place in the plan.
 #[derive(Debug, Default)]
-pub(super) struct Gathering {
+pub(super) struct Batching {
     since: BTreeMap<VantageKey, Duration>,
     ready: BTreeMap<usize, Duration>,
 }
 
-impl Gathering {
-    /// When a check whose fixtures all stand may begin, if not now: none of its vantages is among
+impl Batching {
+    /// When a check whose fixtures all stand may begin, if not now: none of its vantage points is among
     /// those `awaited` by other checks, or it has waited for `patience`.
     pub(super) fn until(
         &mut self,
@@ -39,7 +39,7 @@ impl Gathering {
     }
 }
 
-/// What a check looks at, how, and from what kind of place; those of each node have that in common with the
+/// What a check observes, how, and from what kind of place; those of each node have that in common with the
 /// one of the pool's prober.
 type Topic<'a> = (
     &'a ClaimId,
@@ -48,7 +48,7 @@ type Topic<'a> = (
     Option<IpFamily>,
 );
 
-/// How long a check of each node waits for one place, once it could look: what has not come right by then is
+/// How long a check of each node waits for one place, once it could observe: what has not come right by then is
 /// as likely never to.
 const LEADS: Duration = Duration::from_secs(10);
 
@@ -63,13 +63,13 @@ pub(super) struct Unseen<'a> {
 }
 
 impl Unseen<'_> {
-    /// From where it will be looked at later, and when that ends for the first of each node's checks. What
+    /// From where it will be observed later, and when that ends for the first of each node's checks. What
     /// one place does not see yet is not asked from each node: it has still to come right, or is seen by
     /// nobody.
     pub(super) fn awaited(
         self,
         now: Duration,
-        gathering: &mut Gathering,
+        gathering: &mut Batching,
     ) -> (BTreeSet<VantageKey>, Option<Duration>) {
         let all = self.begun.iter().chain(self.ready.values());
         let leading: BTreeSet<_> = all
@@ -102,7 +102,7 @@ fn topic(check: &Check) -> Topic<'_> {
     )
 }
 
-/// From where more is to be looked at once more, as soon as looks that are under way have ended as
+/// From where more is to be observed once more, as soon as assertions that are under way have ended as
 /// well as those so far.
 pub(super) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKey> {
     let (mut late, mut ready) = (Vec::new(), Vec::new());
@@ -119,8 +119,8 @@ pub(super) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKe
     )
 }
 
-/// The vantages that are still awaited: those that are anyway, and those of whoever of the `ready` waits with
-/// them, since it looks from more than one place.
+/// The vantage points that are still awaited: those that are anyway, and those of whoever of the `ready` waits with
+/// them, since it observes from more than one place.
 fn awaited(mut awaited: BTreeSet<VantageKey>, mut ready: Vec<&Check>) -> BTreeSet<VantageKey> {
     loop {
         let (with_them, alone): (Vec<_>, Vec<_>) = ready

@@ -1,4 +1,4 @@
-//! What is put on record before anything is looked at: how the run began, the facts, and what is to be checked.
+//! What is put on record before anything is observed: how the run began, the facts, and what is to be checked.
 
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected};
@@ -70,10 +70,10 @@ fn planned(check: &Check) -> PlannedCheck {
     PlannedCheck {
         id: check.id.clone(),
         claim: check.claim.clone(),
-        kind: check.kind,
+        claim_type: check.claim_type,
         title: check.title.clone(),
         hint: check.hint.clone(),
         point: check.point.clone(),
-        fate: check.fate.clone(),
+        disposition: check.disposition.clone(),
     }
 }

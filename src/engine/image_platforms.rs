@@ -18,7 +18,7 @@ const BESIDE: Duration = Duration::from_secs(5);
 
 /// What registries say of each image in each pool that pulls it. As seen from here: nodes may have
 /// an image already, or another way to it.
-pub async fn offers(
+pub async fn image_platforms(
     env: &Env,
     pulls: &BTreeMap<PoolName, Pulls>,
     pools: &BTreeMap<PoolName, Pool>,
@@ -27,8 +27,8 @@ pub async fn offers(
 }
 
 /// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
-/// they do not tell stays unsaid, and no verdict rests on any of it. With a profile that has nothing
-/// outside the cluster looked at, none is asked.
+/// they do not tell stays unsaid, and no verdict depends on any of it. With a profile that has nothing
+/// outside the cluster observed, none is asked.
 pub(super) async fn note_unoffered(
     env: Env,
     journal: Journal,
