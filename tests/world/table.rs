@@ -140,7 +140,9 @@ impl Row {
     #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
-        let is_of_memory = ["validation-", "policy-"].map(|begin| self.fault.starts_with(begin));
+        // Nodes joined there pull in no time
+        let of_memory = ["validation-", "policy-", "pull-slow"];
+        let is_of_memory = of_memory.map(|begin| self.fault.starts_with(begin));
         // Of the rejections, whole runs there have one
         let is_had = self.areas != ["reject"] || self.fault.ends_with("=spec.hostPID");
         let is_of_these = is_of_these && is_had && !is_of_memory.contains(&true);
