@@ -97,7 +97,7 @@ impl Observer {
             Ok(reply) => AssertionOutcome {
                 taken: self
                     .test
-                    .take(&self.bound(), &reply)
+                    .evaluate(&self.bound(), &reply)
                     .and_then(|t| self.told(t)),
                 reply: reply.recorded(self.recorded),
             },

@@ -5,7 +5,7 @@ use std::time::Duration;
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
-    Difference, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, Test,
+    Difference, ErrorKind, FixtureKey, FixtureName, Need, ObservationError,
 };
 use winconform_core::plan::{Check, Disposition, PlannedAssertion};
 use winconform_core::record::{AssertionRecord, Attempted};
@@ -280,7 +280,7 @@ impl CheckState {
         if reason.is_of_a_change() {
             self.apart = CameApart::default();
         } else if let Some((planned, own)) = self.check.assertions.first().zip(assertions.first()) {
-            let is_more = planned.test.asks_many() && !own.lacks_an_answer();
+            let is_more = planned.test.traits().asks_many && !own.lacks_an_answer();
             let is_more = is_more || own.is_refused_alone();
             let records = || self.records(assertions.to_vec());
             let assertions = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
@@ -360,7 +360,7 @@ impl CheckState {
     /// was put, is observed once more when it has lasted.
     pub(super) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
         let mut assertions = self.check.assertions.iter();
-        let stays = assertions.all(|assertion| matches!(assertion.test, Test::Placement(_)));
+        let stays = assertions.all(|assertion| assertion.test.traits().stays);
         match self.good_since {
             Some(since) if stays => (since + self.lasts(durations))
                 .saturating_sub(now)

@@ -111,6 +111,11 @@ impl FixtureName {
         Self::IN_SECOND_FAMILY.contains(&self)
     }
 
+    /// Whether it is a prober in a Windows pod.
+    pub(super) fn is_pod_prober(self) -> bool {
+        matches!(self, Self::WindowsPodProber | Self::Ring)
+    }
+
     /// Whether its pods are on the network of their nodes.
     pub fn is_on_node(self) -> bool {
         matches!(

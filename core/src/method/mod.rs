@@ -1,4 +1,4 @@
-//! Ways of observing: what to ask, how to read what came back, how it compares.
+//! Test methods: what to ask, how to read what came back, how it compares.
 //!
 //! One file per way, sans I/O: [`Way::request`] says what a transport should do, [`Way::read`]
 //! makes an observation of the reply or says why it cannot, [`Way::compare`] holds it against the
@@ -61,6 +61,8 @@ pub use vantage::{SourceKind, VantageKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::config::Image;
+
 /// A test method, without I/O.
 pub trait Method {
     type Query;
@@ -85,19 +87,28 @@ pub trait Method {
     fn kept(seen: Self::Observation) -> Self::Observation {
         seen
     }
+    /// What must have happened to which fixtures before.
+    fn needs(query: &Self::Query) -> Vec<(FixtureName, Need)>;
+    /// What else others need to know of an assertion.
+    fn traits(query: &Self::Query, expectation: &Self::Expectation) -> Traits;
+    /// The failure that a known limitation shows, instead of this expectation; `None` where this
+    /// method has no such signature.
+    fn failing(_: &Self::Expectation, _: &Signature) -> Option<Self::Expectation> {
+        None
+    }
 }
 
 /// A question with its expectation.
 #[derive(Debug)]
-pub struct Assertion<W: Method> {
-    pub query: W::Query,
-    pub expectation: W::Expectation,
+pub struct Assertion<M: Method> {
+    pub query: M::Query,
+    pub expectation: M::Expectation,
 }
 
-impl<W: Method> Clone for Assertion<W>
+impl<M: Method> Clone for Assertion<M>
 where
-    W::Query: Clone,
-    W::Expectation: Clone,
+    M::Query: Clone,
+    M::Expectation: Clone,
 {
     fn clone(&self) -> Self {
         Self {
@@ -107,12 +118,24 @@ where
     }
 }
 
-impl<W: Method> Assertion<W> {
-    fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
-        let seen = W::read(&self.query, at, reply)?;
+/// An assertion, whatever its method.
+trait AnyAssertion {
+    fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError>;
+    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError>;
+    fn needs(&self) -> Vec<(FixtureName, Need)>;
+    fn traits(&self) -> Traits;
+}
+
+impl<M: Method> AnyAssertion for Assertion<M> {
+    fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError> {
+        M::request(&self.query, at)
+    }
+
+    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
+        let seen = M::read(&self.query, at, reply)?;
         // Of all that was said: what is cut off may be the very marker
-        let comparison = W::compare(&self.expectation, &seen)?;
-        let observation = serde_json::to_value(W::kept(seen)).map_err(|error| {
+        let comparison = M::compare(&self.expectation, &seen)?;
+        let observation = serde_json::to_value(M::kept(seen)).map_err(|error| {
             ObservationError::new(
                 ErrorKind::UnrecognisedOutput,
                 format!("cannot be recorded: {error}"),
@@ -122,6 +145,14 @@ impl<W: Method> Assertion<W> {
             observation,
             comparison,
         })
+    }
+
+    fn needs(&self) -> Vec<(FixtureName, Need)> {
+        M::needs(&self.query)
+    }
+
+    fn traits(&self) -> Traits {
+        M::traits(&self.query, &self.expectation)
     }
 }
 
@@ -133,7 +164,7 @@ pub struct Evaluated {
     pub comparison: Comparison,
 }
 
-/// What holds of an assertion by its way; of most ways nothing of it does.
+/// What holds of an assertion by its method; of most methods nothing of it does.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -158,9 +189,19 @@ pub struct Traits {
     pub(crate) outside: Option<Target>,
     /// Whether what it observes has addresses of each of the cluster's families.
     pub(crate) has_families: bool,
+    /// Whether it goes to many requests of one target, once somebody has answered there.
+    pub asks_many: bool,
+    /// Whether what holds of it stays so: there is no coming and going between two rounds.
+    pub stays: bool,
+    /// The facts it cannot be told without, as their fields are spelled in the record.
+    pub(crate) facts: &'static [&'static str],
+    /// The role of the image that the pods it asks for should run.
+    pub(crate) image: Option<Image>,
+    /// Whether agnhost sends where it observes from, and serves where it observes.
+    pub(crate) agnhost: (bool, bool),
 }
 
-/// The closed set of tests; the only registry of ways.
+/// The closed set of tests; the only registry of methods.
 #[derive(Clone, Debug)]
 pub enum Test {
     /// A dry-run creation.
@@ -194,63 +235,37 @@ impl Test {
         "udp",
     ];
 
-    /// What a transport should do.
-    pub fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn assertion(&self) -> &dyn AnyAssertion {
         match self {
-            Self::Admission(assertion) => Admission::request(&assertion.query, at),
-            Self::Fact(assertion) => Fact::request(&assertion.query, at),
-            Self::Http(assertion) => Http::request(&assertion.query, at),
-            Self::Ping(assertion) => Ping::request(&assertion.query, at),
-            Self::Udp(assertion) => Udp::request(&assertion.query, at),
-            Self::Placement(assertion) => Placement::request(&assertion.query, at),
-            Self::Preemption(assertion) => Preemption::request(&assertion.query, at),
-            Self::State(assertion) => State::request(&assertion.query, at),
+            Self::Admission(assertion) => assertion,
+            Self::Fact(assertion) => assertion,
+            Self::Http(assertion) => assertion,
+            Self::Ping(assertion) => assertion,
+            Self::Placement(assertion) => assertion,
+            Self::Preemption(assertion) => assertion,
+            Self::State(assertion) => assertion,
+            Self::Udp(assertion) => assertion,
         }
     }
 
+    /// What a transport should do.
+    pub fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError> {
+        self.assertion().request(at)
+    }
+
     /// The observation in a reply and how it compares.
-    pub fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
-        match self {
-            Self::Admission(assertion) => assertion.take(at, reply),
-            Self::Fact(assertion) => assertion.take(at, reply),
-            Self::Http(assertion) => assertion.take(at, reply),
-            Self::Ping(assertion) => assertion.take(at, reply),
-            Self::Udp(assertion) => assertion.take(at, reply),
-            Self::Placement(assertion) => assertion.take(at, reply),
-            Self::Preemption(assertion) => assertion.take(at, reply),
-            Self::State(assertion) => assertion.take(at, reply),
-        }
+    pub fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
+        self.assertion().evaluate(at, reply)
     }
 
     /// What must have happened to which fixtures before the assertion.
     pub fn needs(&self) -> Vec<(FixtureName, Need)> {
-        let namespaces = (FixtureName::Namespaces, Need::Ready);
-        match self {
-            Self::Admission(assertion) if assertion.query.needs_pod() => {
-                vec![namespaces, (FixtureName::UnboundPods, Need::Ready)]
-            }
-            Self::Admission(_) => vec![namespaces],
-            Self::Fact(_) => Vec::new(),
-            Self::Http(assertion) => {
-                let beside = assertion.query.target.needs().iter().copied();
-                let needs = assertion.query.of.into_iter().chain(beside);
-                needs.map(|name| (name, Need::Ready)).collect()
-            }
-            Self::Ping(assertion) => {
-                let needs = assertion.query.of.into_iter();
-                needs.map(|name| (name, Need::Ready)).collect()
-            }
-            Self::Udp(assertion) => vec![(assertion.query.of, Need::Ready)],
-            Self::Placement(assertion) => {
-                let fixture = FixtureName::Sched(assertion.query.pod.fixture());
-                vec![namespaces, (fixture, Need::Ready)]
-            }
-            Self::Preemption(_) => {
-                let fixture = FixtureName::Sched(SchedFixture::Preemption);
-                vec![namespaces, (fixture, Need::Ready)]
-            }
-            Self::State(assertion) => vec![namespaces, (assertion.query.fixture(), Need::Settled)],
-        }
+        self.assertion().needs()
+    }
+
+    /// What holds of it by its method.
+    pub fn traits(&self) -> Traits {
+        self.assertion().traits()
     }
 
     /// The same where so many nodes of a pool are observed from.
@@ -262,57 +277,6 @@ impl Test {
             assertion.expectation = StateExpectation::Ready { pods: nodes };
         }
         self
-    }
-
-    /// What holds of it by its way.
-    pub fn traits(&self) -> Traits {
-        match self {
-            Self::Http(assertion) => {
-                let fails = matches!(assertion.expectation, HttpExpectation::Fails { .. });
-                Traits {
-                    needs_source: true,
-                    converges: true,
-                    tells_who_answers: !fails,
-                    expects_no_answer: fails,
-                    outside: Some(assertion.query.target).filter(|target| target.is_outside()),
-                    has_families: assertion.query.target.has_families(),
-                    ..Traits::default()
-                }
-            }
-            Self::Ping(assertion) => Traits {
-                needs_source: true,
-                converges: true,
-                expects_no_answer: matches!(assertion.expectation, ReachExpectation::Fails(_)),
-                outside: Some(assertion.query.target).filter(|target| target.is_outside()),
-                has_families: assertion.query.target.has_families(),
-                ..Traits::default()
-            },
-            Self::Udp(assertion) => Traits {
-                needs_source: true,
-                converges: true,
-                tells_who_answers: assertion.expectation == ReachExpectation::Answers,
-                expects_no_answer: matches!(assertion.expectation, ReachExpectation::Fails(_)),
-                has_families: true,
-                ..Traits::default()
-            },
-            Self::Placement(assertion) => Traits {
-                converges: true,
-                // What one scheduler finds no node for another may bind
-                must_last: matches!(assertion.expectation, PlacementExpectation::Pending(_)),
-                ..Traits::default()
-            },
-            Self::Preemption(_) => Traits {
-                converges: true,
-                ..Traits::default()
-            },
-            Self::State(_) => Traits {
-                converges: true,
-                // Pods without a readiness probe are Ready when they start
-                must_last: true,
-                ..Traits::default()
-            },
-            Self::Admission(_) | Self::Fact(_) => Traits::default(),
-        }
     }
 
     /// The fixture whose Service is observed from this kind of source.
@@ -327,41 +291,25 @@ impl Test {
         }
     }
 
-    /// Whether it sends many requests to one target, once somebody has answered there.
-    pub fn asks_many(&self) -> bool {
-        matches!(self, Self::Http(assertion) if assertion.query.target == Target::EveryPodBehindServiceIp)
-    }
-
-    /// The same assertion, expecting the failure a known limitation shows; `None` where this way has
+    /// The same assertion, expecting the failure a known limitation shows; `None` where this method has
     /// no such signature.
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
-        let mut test = self.clone();
-        match (&mut test, signature) {
-            (Self::Http(assertion), Signature::Failure(classes)) => {
-                let HttpExpectation::Answers { status, body } = &assertion.expectation else {
-                    return None;
-                };
-                assertion.expectation = HttpExpectation::Fails {
-                    classes: classes.clone(),
-                    status: *status,
-                    instead_of: body.clone(),
-                };
-            }
-            (
-                Self::Ping(Assertion { expectation, .. })
-                | Self::Udp(Assertion { expectation, .. }),
-                Signature::Failure(classes),
-            ) if *expectation == ReachExpectation::Answers => {
-                *expectation = ReachExpectation::Fails(classes.clone())
-            }
-            (Self::Placement(assertion), Signature::NotStarted(classes))
-                if assertion.expectation == PlacementExpectation::Starts =>
-            {
-                assertion.expectation = PlacementExpectation::NotStarted(classes.clone());
-            }
-            _ => return None,
+        fn failing<M: Method<Query: Clone>>(
+            own: &Assertion<M>,
+            signature: &Signature,
+        ) -> Option<Assertion<M>> {
+            Some(Assertion {
+                query: own.query.clone(),
+                expectation: M::failing(&own.expectation, signature)?,
+            })
         }
-        Some(test)
+        match self {
+            Self::Http(own) => failing(own, signature).map(Self::Http),
+            Self::Ping(own) => failing(own, signature).map(Self::Ping),
+            Self::Placement(own) => failing(own, signature).map(Self::Placement),
+            Self::Udp(own) => failing(own, signature).map(Self::Udp),
+            _ => None,
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use serde_json::Value as Json;
 
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiRequest, Reply, Request};
+use super::fixture::{FixtureName, Need, SchedFixture};
 use super::place::Bound;
-use super::{Comparison, Difference, Method};
+use super::{Comparison, Difference, Method, Traits};
 use crate::text::printable;
 
 /// What is asked: of the two pods in `manifests/sched/preemption.yaml`.
@@ -80,6 +81,21 @@ impl Method for Preemption {
             preempted: preempted.first().map(|words| printable(words)),
             refused: refused.map(|words| printable(words)),
         })
+    }
+
+    fn needs(_: &PreemptionQuery) -> Vec<(FixtureName, Need)> {
+        let fixture = FixtureName::Sched(SchedFixture::Preemption);
+        vec![
+            (FixtureName::Namespaces, Need::Ready),
+            (fixture, Need::Ready),
+        ]
+    }
+
+    fn traits(_: &PreemptionQuery, _: &PreemptionExpectation) -> Traits {
+        Traits {
+            converges: true,
+            ..Traits::default()
+        }
     }
 
     fn compare(

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::compare::Each;
-use super::failure::FailureClass;
+use super::failure::{FailureClass, Signature};
 use super::{Comparison, Difference};
 use crate::text::printable;
 
@@ -19,6 +19,16 @@ pub enum ReachExpectation {
     Answers,
     /// It fails in one of these ways, where an answer would be the lifted limitation.
     Fails(BTreeSet<FailureClass>),
+}
+
+impl ReachExpectation {
+    /// The failure that a known limitation shows, instead of an answer.
+    pub(super) fn failing(&self, signature: &Signature) -> Option<Self> {
+        match (self, signature) {
+            (Self::Answers, Signature::Failure(classes)) => Some(Self::Fails(classes.clone())),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for ReachExpectation {

@@ -10,10 +10,10 @@ use serde_json::Value as Json;
 use super::disruption::{disrupted, is_disrupted, lost, lost_container};
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiRequest, Reply, Request};
-use super::fixture::{FixtureKey, FixtureName};
+use super::fixture::{FixtureKey, FixtureName, Need};
 use super::place::{Balancer, Bound};
 use super::placement::{NO_IMAGE, PREPARING};
-use super::{Comparison, Difference, Method};
+use super::{Comparison, Difference, Method, Traits};
 use crate::text::{counted, printable};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -204,6 +204,21 @@ impl Method for State {
         match pods.iter().find_map(not_begun) {
             Some(error) if !pods.iter().any(has_crashed) => Err(error),
             _ => Ok(StateObservation::Pods(pods)),
+        }
+    }
+
+    fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
+        let own = (query.fixture(), Need::Settled);
+        vec![(FixtureName::Namespaces, Need::Ready), own]
+    }
+
+    fn traits(query: &StateQuery, _: &StateExpectation) -> Traits {
+        Traits {
+            converges: true,
+            // Pods without a readiness probe are Ready when they start
+            must_last: true,
+            image: query.fixture().image(),
+            ..Traits::default()
         }
     }
 

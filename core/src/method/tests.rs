@@ -523,7 +523,7 @@ fn each_test_has_the_traits_that_its_row_has() {
             ("source", traits.needs_source),
             ("told-who", traits.tells_who_answers),
             ("outside", traits.outside.is_some()),
-            ("many", test.asks_many()),
+            ("many", test.traits().asks_many),
             ("fails-by-failure", test.expecting(&failure).is_some()),
             ("fails-by-start", test.expecting(&not_started).is_some()),
         ];

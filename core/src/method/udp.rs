@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{Host, HttpGet, HttpReply, Reply, Request};
-use super::failure::FailureClass;
-use super::fixture::FixtureName;
+use super::failure::{FailureClass, Signature};
+use super::fixture::{FixtureName, Need};
 use super::place::{Bound, ReadyPod, assertions_alone};
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
-use super::{Comparison, Method};
+use super::{Comparison, Method, Traits};
 use crate::text::{bound, printable};
 
 /// Bytes kept of what came of one datagram.
@@ -96,6 +96,27 @@ impl Method for Udp {
             targets: each.collect::<Result<_, ObservationError>>()?,
             absent,
         })
+    }
+
+    fn needs(query: &UdpQuery) -> Vec<(FixtureName, Need)> {
+        vec![(query.of, Need::Ready)]
+    }
+
+    fn traits(query: &UdpQuery, expectation: &ReachExpectation) -> Traits {
+        Traits {
+            needs_source: true,
+            converges: true,
+            tells_who_answers: *expectation == ReachExpectation::Answers,
+            expects_no_answer: matches!(expectation, ReachExpectation::Fails(_)),
+            has_families: true,
+            // Its /dial sends the datagram
+            agnhost: (true, query.of.is_pod_prober()),
+            ..Traits::default()
+        }
+    }
+
+    fn failing(expectation: &ReachExpectation, signature: &Signature) -> Option<ReachExpectation> {
+        expectation.failing(signature)
     }
 
     fn compare(

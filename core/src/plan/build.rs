@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Check, CheckId, Plan, PlannedAssertion, Point};
 use super::points::{at_point, points};
-use crate::config::{Config, Image};
+use crate::config::Config;
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
 use crate::method::{
     Denied, ErrorKind, FixtureName, Need, ObservationError, SourceKind, Test, VantageKey,
@@ -281,7 +281,11 @@ impl Surroundings<'_> {
             claim_type: case.claim_type,
             title: case.title.clone(),
             hint: case.hint.clone(),
-            image: sample(&case.test).and_then(|role| self.config.images.of(role, build)),
+            image: case
+                .test
+                .traits()
+                .image
+                .and_then(|role| self.config.images.of(role, build)),
             build,
             scope,
             reads: self.reads(case, &point),
@@ -307,17 +311,6 @@ impl Surroundings<'_> {
         let balanced = needed
             .iter()
             .any(|(name, _)| *name == FixtureName::LoadBalancer);
-        let asked = match &case.test {
-            Test::Fact(assertion) => assertion.query.facts(),
-            // Nodes are told apart by what is known of them
-            Test::Placement(_) => &["nodes"],
-            Test::Admission(_)
-            | Test::Http(_)
-            | Test::Ping(_)
-            | Test::Preemption(_)
-            | Test::State(_)
-            | Test::Udp(_) => &[],
-        };
         nodes
             .into_iter()
             .chain(scoped.then_some("server"))
@@ -325,22 +318,8 @@ impl Surroundings<'_> {
             .chain(balanced.then_some("load-balancer"))
             .chain(balanced.then_some("provider"))
             .chain(signs.iter().copied())
-            .chain(asked.iter().copied())
+            .chain(case.test.traits().facts.iter().copied())
             .collect()
-    }
-}
-
-/// The role of the image that the pods a test asks for should run.
-fn sample(test: &Test) -> Option<Image> {
-    match test {
-        Test::State(assertion) => assertion.query.fixture().image(),
-        Test::Admission(_)
-        | Test::Fact(_)
-        | Test::Http(_)
-        | Test::Ping(_)
-        | Test::Placement(_)
-        | Test::Preemption(_)
-        | Test::Udp(_) => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
 use crate::facts::{Known, NodeFact, PoolName};
-use crate::method::{FixtureName, SourceKind, Target, Test};
+use crate::method::{FixtureName, SourceKind};
 use crate::verdict::{Disposition, SkipReason};
 
 /// So many nodes of a pool that cannot be used are named.
@@ -60,23 +60,7 @@ impl Surroundings<'_> {
 
     /// The pool in which agnhost would have to send or serve and is not to be had.
     fn lacks_agnhost(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
-        let (here, there) = match &assertion.test {
-            // Its /dial sends the datagram
-            Test::Udp(udp) => (true, is_prober(udp.query.of)),
-            Test::Http(http) => {
-                let of = http.query.of.is_some_and(is_prober);
-                (
-                    matches!(http.query.target, Target::Itself | Target::ItselfByService),
-                    of,
-                )
-            }
-            Test::Admission(_)
-            | Test::Fact(_)
-            | Test::Ping(_)
-            | Test::Placement(_)
-            | Test::Preemption(_)
-            | Test::State(_) => (false, false),
-        };
+        let (here, there) = assertion.test.traits().agnhost;
         let from = assertion
             .from
             .as_ref()
@@ -161,9 +145,4 @@ impl Surroundings<'_> {
         let none = target.set(outside).is_empty();
         none.then_some("the configuration names nothing outside the cluster (`outside`)")
     }
-}
-
-/// Whether a fixture is a prober in a Windows pod.
-fn is_prober(fixture: FixtureName) -> bool {
-    matches!(fixture, FixtureName::WindowsPodProber | FixtureName::Ring)
 }

@@ -276,7 +276,7 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
             Disposition::Observe => &check.assertions[0].test,
         };
         assert_eq!(test.request(&at), Ok(Request::Facts));
-        let taken = test.take(&at, &Reply::Facts(Arc::new(facts.clone())));
+        let taken = test.evaluate(&at, &Reply::Facts(Arc::new(facts.clone())));
         let comparison = taken.as_ref().map(|taken| &taken.comparison);
         let verdict = judge(check.claim_type, comparison, &[], &check.scope);
         let seen = taken.map_or_else(|error| json!(error), |taken| taken.observation);

@@ -10,9 +10,9 @@ use serde_json::{Value as Json, json};
 use super::denied::{Denied, lacks_namespace};
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
-use super::fixture::FixtureName;
+use super::fixture::{FixtureName, Need};
 use super::place::Bound;
-use super::{Comparison, Difference, Method};
+use super::{Comparison, Difference, Method, Traits};
 use crate::text::printable;
 
 pub use kept::Alterations;
@@ -149,6 +149,16 @@ impl Method for Admission {
                 Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
             }
         }
+    }
+
+    fn needs(query: &AdmissionQuery) -> Vec<(FixtureName, Need)> {
+        let pods = query.needs_pod().then_some(FixtureName::UnboundPods);
+        let names = [FixtureName::Namespaces].into_iter().chain(pods);
+        names.map(|name| (name, Need::Ready)).collect()
+    }
+
+    fn traits(_: &AdmissionQuery, _: &AdmissionExpectation) -> Traits {
+        Traits::default()
     }
 
     /// A failure takes that validation let a field pass that came back, or refused for what was sent

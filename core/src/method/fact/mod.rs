@@ -20,8 +20,9 @@ pub use topic::Topic;
 
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{Reply, Request};
+use super::fixture::{FixtureName, Need};
 use super::place::Bound;
-use super::{Comparison, Difference, Method};
+use super::{Comparison, Difference, Method, Traits};
 use crate::text::printable;
 use expectation::Judged;
 
@@ -48,6 +49,17 @@ impl Method for Fact {
             return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
         };
         read::read(topic, at, facts)
+    }
+
+    fn needs(_: &Topic) -> Vec<(FixtureName, Need)> {
+        Vec::new()
+    }
+
+    fn traits(topic: &Topic, _: &FactExpectation) -> Traits {
+        Traits {
+            facts: topic.facts(),
+            ..Traits::default()
+        }
     }
 
     fn compare(

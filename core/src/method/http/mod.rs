@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{HttpReply, Reply, Request};
-use super::failure::FailureClass;
-use super::fixture::FixtureName;
+use super::failure::{FailureClass, Signature};
+use super::fixture::{FixtureName, Need};
 use super::place::Bound;
-use super::{Comparison, Method};
+use super::{Comparison, Method, Traits};
 use crate::text::bound;
 use aims::Aim;
 
@@ -175,6 +175,44 @@ impl Method for Http {
             absent: aims.absent.or_else(|| is_closed.then(closed)),
             targets,
         })
+    }
+
+    fn needs(query: &HttpQuery) -> Vec<(FixtureName, Need)> {
+        let beside = query.target.needs().iter().copied();
+        let names = query.of.into_iter().chain(beside);
+        names.map(|name| (name, Need::Ready)).collect()
+    }
+
+    fn traits(query: &HttpQuery, expectation: &HttpExpectation) -> Traits {
+        let fails = matches!(expectation, HttpExpectation::Fails { .. });
+        let target = query.target;
+        Traits {
+            needs_source: true,
+            converges: true,
+            tells_who_answers: !fails,
+            expects_no_answer: fails,
+            outside: Some(target).filter(|target| target.is_outside()),
+            has_families: target.has_families(),
+            asks_many: target == Target::EveryPodBehindServiceIp,
+            agnhost: (
+                matches!(target, Target::Itself | Target::ItselfByService),
+                query.of.is_some_and(FixtureName::is_pod_prober),
+            ),
+            ..Traits::default()
+        }
+    }
+
+    fn failing(expectation: &HttpExpectation, signature: &Signature) -> Option<HttpExpectation> {
+        match (expectation, signature) {
+            (HttpExpectation::Answers { status, body }, Signature::Failure(classes)) => {
+                Some(HttpExpectation::Fails {
+                    classes: classes.clone(),
+                    status: *status,
+                    instead_of: body.clone(),
+                })
+            }
+            _ => None,
+        }
     }
 
     fn compare(

@@ -3,6 +3,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
+use crate::method::AnyAssertion as _;
 use crate::method::{
     Assertion, Balancer, Difference, Evaluated, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod,
     SourceKind, VantageKey,
@@ -151,7 +152,7 @@ fn from_linux(
         ..Bound::of(ready)
     };
     let expectation = HttpExpectation::Reached;
-    Assertion::<Http> { query, expectation }.take(&at, &Reply::Get(replies.to_vec()))
+    Assertion::<Http> { query, expectation }.evaluate(&at, &Reply::Get(replies.to_vec()))
 }
 
 fn said(body: &str) -> HttpReply {
@@ -274,7 +275,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     };
     let mut replies = vec![said(KUBELET); 64];
     let taken = assertion
-        .take(&at, &Reply::Get(replies.clone()))
+        .evaluate(&at, &Reply::Get(replies.clone()))
         .expect("read");
     assert!(taken.comparison.holds(), "{:?}", taken.comparison);
     let kept: HttpObservation = serde_json::from_value(taken.observation).expect("an observation");
@@ -286,7 +287,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     assert!(kept.targets.iter().map(bytes).sum::<usize>() <= BODIES_KEPT);
     // One that says something else still counts, and is not told of at any length
     replies[63] = said(&"x".repeat(1 << 20));
-    let taken = assertion.take(&at, &Reply::Get(replies)).expect("read");
+    let taken = assertion.evaluate(&at, &Reply::Get(replies)).expect("read");
     let Comparison::Unexpected(difference) = taken.comparison else {
         panic!("{:?}", taken.comparison)
     };

@@ -10,12 +10,12 @@ use std::net::IpAddr;
 
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{Host, PingReply, Reply, Request};
-use super::failure::FailureClass;
-use super::fixture::FixtureName;
+use super::failure::{FailureClass, Signature};
+use super::fixture::{FixtureName, Need};
 use super::http::Target;
 use super::place::Bound;
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
-use super::{Comparison, Method};
+use super::{Comparison, Method, Traits};
 use crate::text::{bound, printable};
 
 /// Bytes kept of what ping said of one target.
@@ -79,6 +79,25 @@ impl Method for Ping {
             targets: each.collect::<Result<_, ObservationError>>()?,
             absent,
         })
+    }
+
+    fn needs(query: &PingQuery) -> Vec<(FixtureName, Need)> {
+        query.of.map(|of| (of, Need::Ready)).into_iter().collect()
+    }
+
+    fn traits(query: &PingQuery, expectation: &ReachExpectation) -> Traits {
+        Traits {
+            needs_source: true,
+            converges: true,
+            expects_no_answer: matches!(expectation, ReachExpectation::Fails(_)),
+            outside: Some(query.target).filter(|target| target.is_outside()),
+            has_families: query.target.has_families(),
+            ..Traits::default()
+        }
+    }
+
+    fn failing(expectation: &ReachExpectation, signature: &Signature) -> Option<ReachExpectation> {
+        expectation.failing(signature)
     }
 
     fn compare(

@@ -23,9 +23,10 @@ pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
 use self::tolerate::tolerates;
 use super::error::{ErrorKind, ObservationError};
 use super::exchange::{ApiRequest, Reply, Request};
-use super::failure::StartFailure;
+use super::failure::{Signature, StartFailure};
+use super::fixture::{FixtureName, Need};
 use super::place::Bound;
-use super::{Comparison, Difference, Method};
+use super::{Comparison, Difference, Method, Traits};
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::text::printable;
 
@@ -166,6 +167,38 @@ impl Method for Placement {
             untolerated_nodes: of_pool.iter().filter(untolerated).count(),
             nodes: nodes.len(),
         })
+    }
+
+    fn needs(query: &PlacementQuery) -> Vec<(FixtureName, Need)> {
+        let fixture = FixtureName::Sched(query.pod.fixture());
+        vec![
+            (FixtureName::Namespaces, Need::Ready),
+            (fixture, Need::Ready),
+        ]
+    }
+
+    fn traits(_: &PlacementQuery, expectation: &PlacementExpectation) -> Traits {
+        Traits {
+            converges: true,
+            // What one scheduler finds no node for another may bind
+            must_last: matches!(expectation, PlacementExpectation::Pending(_)),
+            stays: true,
+            // Nodes are told apart by what is known of them
+            facts: &["nodes"],
+            ..Traits::default()
+        }
+    }
+
+    fn failing(
+        expectation: &PlacementExpectation,
+        signature: &Signature,
+    ) -> Option<PlacementExpectation> {
+        match (expectation, signature) {
+            (PlacementExpectation::Starts, Signature::NotStarted(classes)) => {
+                Some(PlacementExpectation::NotStarted(classes.clone()))
+            }
+            _ => None,
+        }
     }
 
     fn compare(
