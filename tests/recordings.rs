@@ -168,7 +168,7 @@ fn replayed(check: &Check, answers: &Answers) -> Verdict {
         let asked = key(&request(assertion));
         let answer = answers.get(&asked).ok_or_else(|| {
             let detail = format!("no answer to {asked}: record again");
-            ObservationError::new(ErrorKind::ApiUnavailable, detail)
+            ErrorKind::ApiUnavailable.error(detail)
         })?;
         let reply = Reply::Api(answer.clone());
         assertion.test.evaluate(&Bound::of(&ready), &reply)

@@ -172,8 +172,7 @@ mod tests {
             let name = "winconform".to_owned();
             CliError::Run(RunError::Lease { name, source })
         };
-        let clean =
-            |kind| CliError::Clean(CleanError::Unlistable(ObservationError::new(kind, "no")));
+        let clean = |kind| CliError::Clean(CleanError::Unlistable(kind.error("no")));
         let (name, holder) = ("winconform".to_owned(), "other".to_owned());
         let held = LeaseError::Held { name, holder };
         for (error, code) in [

@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn why_an_image_is_not_pulled_is_said_without_secrets() {
         let why = "GET https://a.test/b?sig=hunter2: 403";
-        let error = ObservationError::new(ErrorKind::ImagePull, why);
+        let error = ErrorKind::ImagePull.error(why);
         let (node, image) = ("n".to_owned(), "i".to_owned());
         let said = line(&Pull { node, image }, (1, 2), Err(&error));
         let said = said.strip_prefix("n  1 of 2  i  not pulled: ");

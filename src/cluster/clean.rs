@@ -10,7 +10,7 @@ use futures::future::join_all;
 use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::method::{ApiRequest, ErrorKind, ObservationError};
+use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, Result};
 use winconform_core::text::printable;
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
@@ -178,7 +178,7 @@ impl<'a> Removal<'a> {
         let mut asked = BTreeMap::<String, Deleting>::new();
         let limit = (self.begun + until).saturating_duration_since(Instant::now());
         let first = self.api.durations().transport_pause;
-        let unknown = ObservationError::new(ErrorKind::ApiUnavailable, "no list came");
+        let unknown = ErrorKind::ApiUnavailable.error("no list came");
         self.unlisted.insert(kind, unknown);
         let this = Mutex::new((&mut self, &mut asked));
         // What is still there at the end is reported from `found`
@@ -276,10 +276,7 @@ impl<'a> Removal<'a> {
         *since
     }
 
-    async fn list(
-        &self,
-        kind: &'static Kind,
-    ) -> Result<Vec<(ObjectRef, ReadyFixtures)>, ObservationError> {
+    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, ReadyFixtures)>> {
         let mut objects = self.labelled(kind).await?;
         if self.run.is_none() {
             // Whose object was listed had its Lease before, and has it now if it lives
@@ -294,7 +291,7 @@ impl<'a> Removal<'a> {
     pub(super) async fn labelled(
         &self,
         kind: &'static Kind,
-    ) -> Result<Vec<(ObjectRef, ReadyFixtures)>, ObservationError> {
+    ) -> Result<Vec<(ObjectRef, ReadyFixtures)>> {
         let base = format!("{}&limit={PAGE}", kind.list_path(&self.selector));
         let mut objects = Vec::new();
         let mut path = base.clone();
@@ -312,7 +309,7 @@ impl<'a> Removal<'a> {
             "the list of {} did not end within {PAGES} pages",
             kind.plural
         );
-        Err(ObservationError::new(ErrorKind::ApiUnavailable, why))
+        Err(ErrorKind::ApiUnavailable.error(why))
     }
 
     /// An item of a list. What lacks our labels is not ours, whatever the selector let through.

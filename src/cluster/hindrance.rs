@@ -36,7 +36,7 @@ pub fn refused(deployment: &Json) -> Option<Hindrance> {
     let detail = format!("its pods are refused: {}", printable(message));
     Some(Hindrance {
         // What the cluster's policies refuse is not for us to judge
-        error: ObservationError::new(ErrorKind::Forbidden, detail),
+        error: ErrorKind::Forbidden.error(detail),
         lasting: REFUSALS.iter().any(|words| message.contains(words)),
     })
 }
@@ -64,7 +64,7 @@ pub fn sandbox(event: &Json) -> Option<Hindrance> {
         false => ErrorKind::SandboxFailed,
     };
     Some(Hindrance {
-        error: ObservationError::new(kind, detail),
+        error: kind.error(detail),
         lasting: is_impossible(message),
     })
 }

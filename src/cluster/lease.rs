@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
-use winconform_core::method::{ApiReply, ApiRequest, ObservationError, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ObservationError, Result, Verb};
 use winconform_core::text::printable;
 
 use super::kinds::LEASES;
@@ -158,7 +158,7 @@ impl LeaseHeld {
     }
 
     /// Stops renewing and deletes the Lease if it is still ours.
-    pub async fn release(self) -> Result<(), ObservationError> {
+    pub async fn release(self) -> Result<()> {
         drop(self.stop);
         // A renewal that panicked leaves a Lease that dies by itself
         if self.renewing.await.is_err() || self.lost.borrow().is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use serde_json::{Value as Json, json};
-use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result};
 
 use super::clean::{Left, ObjectRef};
 use super::kinds::LEASES;
@@ -17,7 +17,7 @@ use crate::transport::{Api, encode};
 const TRIES: u32 = 3;
 
 /// Deletes the Lease `name` if there is one and `holder` holds it. What else a run has stays.
-pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), ObservationError> {
+pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<()> {
     let path = LEASES.object_path(Some(LEASE_NAMESPACE), name);
     let patience = api.durations().lease;
     let mut tries = 0;
@@ -58,7 +58,7 @@ pub async fn missed(api: &Api, run: &str, objects: BTreeSet<ObjectRef>) -> Vec<L
     join_all(each).await.into_iter().flatten().collect()
 }
 
-async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool, ObservationError> {
+async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool> {
     let all = object.kind.collection_path(object.namespace.as_deref());
     let name = encode(&format!("metadata.name={}", object.name));
     let request = ApiRequest::get(format!("{all}?fieldSelector={name}"));
@@ -71,7 +71,7 @@ async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool, Observati
 }
 
 /// The list that a reply is.
-pub(super) fn listed(reply: ApiReply) -> Result<Json, ObservationError> {
+pub(super) fn listed(reply: ApiReply) -> Result<Json> {
     let kind = reply.body["kind"].as_str().unwrap_or_default();
     let (error, why) = match reply.status {
         200 if kind.ends_with("List") => return Ok(reply.body),
@@ -80,13 +80,13 @@ pub(super) fn listed(reply: ApiReply) -> Result<Json, ObservationError> {
         _ => (ErrorKind::ApiUnavailable, reply.message()),
     };
     let why = format!("the answer to a list has status {}: {why}", reply.status);
-    Err(ObservationError::new(error, why))
+    Err(error.error(why))
 }
 
 fn refused(name: &str, reply: &ApiReply) -> ObservationError {
     let (status, message) = (reply.status, reply.message());
     let why = format!("remove the Lease `{name}`: {status}: {message}");
-    ObservationError::new(ErrorKind::Forbidden, why)
+    ErrorKind::Forbidden.error(why)
 }
 
 #[cfg(test)]

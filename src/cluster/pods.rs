@@ -122,7 +122,7 @@ fn failure(pod: &Json) -> Option<Failure> {
             return None;
         };
         Some(Failure {
-            error: ObservationError::new(kind, detail),
+            error: kind.error(detail),
             may_pass,
             ran: reason == CRASHES && ended["reason"] != "StartError",
             restarts: container["restartCount"].as_u64().unwrap_or(0),
@@ -323,7 +323,7 @@ impl PodWait {
 }
 
 fn never(kind: ErrorKind, detail: String) -> Condition<()> {
-    Condition::Never(ObservationError::new(kind, detail))
+    Condition::Never(kind.error(detail))
 }
 
 /// What a pod that ended says of it: the kubelet's admission (`PodOSNotSupported`,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
-use winconform_core::method::{ErrorKind, ObservationError};
+use winconform_core::method::{ErrorKind, ObservationError, Result};
 use winconform_core::text::printable;
 
 use crate::transport::{Pace, pause};
@@ -28,7 +28,7 @@ pub async fn wait_until<S, T>(
     limit: Duration,
     what: &str,
     mut condition: impl FnMut(&S) -> Condition<T>,
-) -> Result<T, ObservationError> {
+) -> Result<T> {
     let deadline = Instant::now() + limit;
     loop {
         // The borrow ends before the await
@@ -47,7 +47,7 @@ pub async fn wait_until<S, T>(
                 "{what}: nothing watches any more; last: {}",
                 printable(&status)
             );
-            return Err(ObservationError::new(ErrorKind::NotApplied, detail));
+            return Err(ErrorKind::NotApplied.error(detail));
         }
     }
 }
@@ -59,7 +59,7 @@ pub async fn poll_until<T, F>(
     limit: Duration,
     what: &str,
     mut query: impl FnMut() -> F,
-) -> Result<T, ObservationError>
+) -> Result<T>
 where
     F: Future<Output = Condition<T>>,
 {
@@ -70,7 +70,7 @@ where
             let answered = timeout_at(deadline.max(late), asked).await;
             answered.unwrap_or_else(|_| {
                 let detail = format!("{what}: no answer within {limit:?}");
-                Condition::Never(ObservationError::new(ErrorKind::ApiUnavailable, detail))
+                Condition::Never(ErrorKind::ApiUnavailable.error(detail))
             })
         }
     })
@@ -83,7 +83,7 @@ pub async fn poll<T, F>(
     limit: Duration,
     what: &str,
     mut query: impl FnMut() -> F,
-) -> Result<T, ObservationError>
+) -> Result<T>
 where
     F: Future<Output = Condition<T>>,
 {
@@ -104,7 +104,7 @@ where
 
 fn timed_out(what: &str, limit: Duration, status: &str) -> ObservationError {
     let detail = format!("{what}: not within {limit:?}; last: {}", printable(status));
-    ObservationError::new(ErrorKind::FixtureFailed, detail)
+    ErrorKind::FixtureFailed.error(detail)
 }
 
 #[cfg(test)]
@@ -134,17 +134,14 @@ mod tests {
         let not_yet = |(): &()| Condition::<()>::NotYet("ContainerCreating".to_owned());
         let waited = wait_until(&mut receive, LIMIT, "sample", not_yet).await;
         let said = "sample: not within 60s; last: ContainerCreating";
-        assert_eq!(
-            waited,
-            Err(ObservationError::new(ErrorKind::FixtureFailed, said))
-        );
+        assert_eq!(waited, Err(ErrorKind::FixtureFailed.error(said)));
         assert_eq!(begun.elapsed(), LIMIT);
     }
 
     #[tokio::test(start_paused = true)]
     async fn never_ends_the_wait_and_so_does_a_dead_watch() {
         let (send, mut receive) = watch::channel(());
-        let why = ObservationError::new(ErrorKind::BuildMismatch, "10.0.17763");
+        let why = ErrorKind::BuildMismatch.error("10.0.17763");
         let never = |(): &()| Condition::<()>::Never(why.clone());
         let waited = wait_until(&mut receive, LIMIT, "x", never).await;
         assert_eq!(waited, Err(why.clone()));

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::method::{ErrorKind, ObservationError};
+use winconform_core::method::{ErrorKind, ObservationError, Result};
 use winconform_core::text::printable;
 
 use super::kinds::PODS;
@@ -70,7 +70,7 @@ pub async fn wait_for_objects<T>(
     limit: Duration,
     what: &str,
     mut condition: impl FnMut(&Objects) -> Condition<T>,
-) -> Result<T, ObservationError> {
+) -> Result<T> {
     let stands = |watched: &Watched| match &watched.refused {
         Some(error) => Condition::Never(error.clone()),
         None => condition(&watched.objects),
@@ -146,7 +146,7 @@ fn refusal(error: &watcher::Error) -> Option<ObservationError> {
         {
             let said = printable(&status.message);
             let detail = format!("watch the run's pods: {said}");
-            Some(ObservationError::new(ErrorKind::Forbidden, detail))
+            Some(ErrorKind::Forbidden.error(detail))
         }
         _ => None,
     }

@@ -318,7 +318,7 @@ impl Object {
         };
         let detail = |status| format!("{} is not ready: {status}", self.shown);
         Health {
-            unready: unready.map(|s| ObservationError::new(ErrorKind::FixtureChanged, detail(s))),
+            unready: unready.map(|s| ErrorKind::FixtureChanged.error(detail(s))),
             restarted,
             ..Health::default()
         }
@@ -327,7 +327,7 @@ impl Object {
     fn changed(&self, how: &str) -> Health {
         let detail = format!("{} {how} during the run", self.shown);
         Health {
-            changed: Some(ObservationError::new(ErrorKind::FixtureChanged, detail)),
+            changed: Some(ErrorKind::FixtureChanged.error(detail)),
             ..Health::default()
         }
     }
@@ -335,7 +335,7 @@ impl Object {
     fn unknown(&self, kind: ErrorKind, why: &str) -> Health {
         let detail = format!("whether {} is still there: {why}", self.shown);
         Health {
-            unknown: Some(ObservationError::new(kind, detail)),
+            unknown: Some(kind.error(detail)),
             ..Health::default()
         }
     }

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
-use winconform_core::method::{
-    ApiRequest, ErrorKind, FixtureKey, ObservationError, ReadyFixture, ReadyPod,
-};
+use winconform_core::method::{ApiRequest, ErrorKind, FixtureKey, ReadyFixture, ReadyPod, Result};
 use winconform_core::text::printable;
 
 use super::fixtures::Fixtures;
@@ -27,13 +25,13 @@ impl Fixtures {
         what: &str,
         (first, limit): (Duration, Duration),
         read: impl Fn(&Json) -> Condition<T>,
-    ) -> Result<T, ObservationError> {
+    ) -> Result<T> {
         let request = ApiRequest::get(path);
         poll_until(first, limit, what, async || {
             match self.api.send(&request).await {
                 Ok(reply) if reply.status == 200 => read(&reply.body),
                 Ok(reply) if reply.status == 403 => {
-                    Condition::Never(ObservationError::new(ErrorKind::Forbidden, reply.message()))
+                    Condition::Never(ErrorKind::Forbidden.error(reply.message()))
                 }
                 Ok(reply) => {
                     let (status, words) = (reply.status, reply.message());
@@ -47,10 +45,7 @@ impl Fixtures {
     }
 
     /// Pods are refused until the controller manager has made the default service account.
-    pub(super) async fn wait_for_service_account(
-        &self,
-        namespace: &Json,
-    ) -> Result<(), ObservationError> {
+    pub(super) async fn wait_for_service_account(&self, namespace: &Json) -> Result<()> {
         let name = text(&namespace["metadata"]["name"]);
         let path = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
         let what = format!("service account of namespace {name}");
@@ -61,10 +56,7 @@ impl Fixtures {
     }
 
     /// The Service that was applied, once a load balancer's controller has given it an address.
-    pub(super) async fn wait_for_balancer(
-        &self,
-        applied: &[Json],
-    ) -> Result<ReadyFixture, ObservationError> {
+    pub(super) async fn wait_for_balancer(&self, applied: &[Json]) -> Result<ReadyFixture> {
         let service = services(applied).next();
         let metadata = service.map_or(&Json::Null, |service| &service["metadata"]);
         let name = text(&metadata["name"]);
@@ -89,7 +81,7 @@ impl Fixtures {
         key: &FixtureKey,
         applied: &[Json],
         starts: bool,
-    ) -> Result<(), ObservationError> {
+    ) -> Result<()> {
         let stays = |object: &&Json| {
             object["kind"] == "Pod" && object["metadata"]["labels"][labels::MAY_GO].is_null()
         };
@@ -126,7 +118,7 @@ impl Fixtures {
         key: &FixtureKey,
         applied: &[Json],
         count: usize,
-    ) -> Result<Vec<ReadyPod>, ObservationError> {
+    ) -> Result<Vec<ReadyPod>> {
         let what = format!("pods of {key}");
         let durations = self.api.durations();
         let settle = settles_in(key.name, durations);

@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError, ReadyFixture};
+use winconform_core::method::{
+    ErrorKind, FixtureKey, FixtureName, ObservationError, ReadyFixture, Result,
+};
 use winconform_core::text::printable;
 
 use super::applied::AppliedObjects;
@@ -46,7 +48,7 @@ impl Fixtures {
         applied: &[Json],
         made: &AppliedObjects,
         cancel: &CancellationToken,
-    ) -> Result<ReadyFixture, ObservationError> {
+    ) -> Result<ReadyFixture> {
         let ready = Box::pin(self.wait_while_it_lasts(key, applied, made)).await?;
         if key.name != FixtureName::Churn {
             return Ok(ready);
@@ -65,7 +67,7 @@ impl Fixtures {
         step: Step,
         key: &FixtureKey,
         cancel: &CancellationToken,
-    ) -> Result<(), ObservationError> {
+    ) -> Result<()> {
         let mut deployment = self.deployment(key)?;
         let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
         let before = backends(&self.pods.borrow().objects, key);
@@ -96,8 +98,8 @@ impl Fixtures {
         self.wait_for_these(key, scaled, &gone).await
     }
 
-    fn deployment(&self, key: &FixtureKey) -> Result<Json, ObservationError> {
-        let failed = |detail: String| ObservationError::new(ErrorKind::NotApplied, detail);
+    fn deployment(&self, key: &FixtureKey) -> Result<Json> {
+        let failed = |detail: String| ErrorKind::NotApplied.error(detail);
         let objects = self.objects(key, None);
         let mut objects = objects
             .map_err(|error| failed(error.to_string()))?
@@ -107,7 +109,7 @@ impl Fixtures {
     }
 
     /// Deletes a pod of ours, and none of the same name that came meanwhile.
-    pub(super) async fn delete(&self, pod: &Backend) -> Result<(), ObservationError> {
+    pub(super) async fn delete(&self, pod: &Backend) -> Result<()> {
         let own = json!({"uid": pod.uid});
         let request = PODS.deletion(Some(&pod.namespace), &pod.name, &own);
         let reply = self.api.send(&request).await?;
@@ -117,7 +119,7 @@ impl Fixtures {
         let kind = reply.refusal(ErrorKind::NotApplied);
         let (name, status, words) = (printable(&pod.name), reply.status, reply.message());
         let detail = format!("pod {name} could not be deleted: status {status}: {words}");
-        Err(ObservationError::new(kind, detail))
+        Err(kind.error(detail))
     }
 
     /// Waits until so many are Ready, and neither anybody else nor any of `gone` is there.
@@ -126,7 +128,7 @@ impl Fixtures {
         key: &FixtureKey,
         wanted: u64,
         gone: &BTreeSet<String>,
-    ) -> Result<(), ObservationError> {
+    ) -> Result<()> {
         let durations = self.api.durations();
         let what = format!("pods of {key} after they were told to come and go");
         let (mut waits, mut leaving) = (PodWaits::new(&self.api), BTreeMap::new());
@@ -176,7 +178,7 @@ fn stays(pod: &Json, since: Duration) -> ObservationError {
     };
     let since = since.as_secs();
     let detail = format!("pod {name} is being deleted for {since} s, and {held}");
-    ObservationError::new(ErrorKind::FixtureFailed, detail)
+    ErrorKind::FixtureFailed.error(detail)
 }
 
 /// A pod under the Service.

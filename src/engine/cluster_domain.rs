@@ -3,7 +3,7 @@
 
 use winconform_core::command::Command;
 use winconform_core::facts::Os;
-use winconform_core::method::{ErrorKind, ExecReply, ExitStatus, FixtureName, ObservationError};
+use winconform_core::method::{ErrorKind, ExecReply, ExitStatus, FixtureName, Result};
 
 use super::fixtures::Fixtures;
 use super::manifest;
@@ -11,7 +11,7 @@ use crate::transport::{Api, PodRef};
 
 impl Fixtures {
     /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
-    pub(super) async fn domain(&self) -> Result<Option<String>, ObservationError> {
+    pub(super) async fn domain(&self) -> Result<Option<String>> {
         let key = FixtureName::LinuxPodProber.at(None);
         self.clone().wait_for_pods(&key, &[], 1).await?;
         let mut domain = self.domain.lock().await;
@@ -33,7 +33,7 @@ async fn of(api: &Api, pod: &PodRef) -> Option<String> {
     // (kubernetes, test/images/agnhost/dns)
     let query = Command::DnsSuffix.on(Os::Linux).ok()?;
     let suffix = |reply: &ExecReply| {
-        let none = || ObservationError::new(ErrorKind::UnrecognisedOutput, format!("{reply:?}"));
+        let none = || ErrorKind::UnrecognisedOutput.error(format!("{reply:?}"));
         read(reply, &pod.namespace).ok_or_else(none)
     };
     let told = api.exec_read(pod, &query, suffix).await;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use winconform_core::method::{Evaluated, FixtureKey, ObservationError, Reply, VantageKey};
-use winconform_core::record::Attempted;
+use winconform_core::method::{Evaluated, FixtureKey, ObservationError, Reply, Result, VantageKey};
+use winconform_core::plan::PlannedAssertion;
+use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{Conclusion, SkipReason};
 
 /// One assertion of one check, by their places in the plan.
@@ -19,13 +20,28 @@ pub(super) struct AssertionIx {
 pub(super) struct AssertionOutcome {
     pub(super) reply: Option<Reply>,
     /// The observation with its comparison, or why there is none.
-    pub(super) taken: Result<Evaluated, ObservationError>,
+    pub(super) taken: Result<Evaluated>,
 }
 
 impl AssertionOutcome {
     pub(super) fn holds(&self) -> bool {
         let taken = self.taken.as_ref();
         taken.is_ok_and(|taken| taken.comparison.holds())
+    }
+
+    pub(super) fn into_record(self, planned: &PlannedAssertion) -> AssertionRecord {
+        let (observation, comparison, error) = match self.taken {
+            Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
+            Err(error) => (None, None, Some(error)),
+        };
+        AssertionRecord {
+            name: planned.name.clone(),
+            role: planned.role,
+            reply: self.reply,
+            observation,
+            comparison,
+            error,
+        }
     }
 
     /// The requests of it that none of ours answered.

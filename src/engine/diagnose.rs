@@ -354,7 +354,7 @@ mod tests {
     fn journal(failed: bool) -> Journal {
         let journal = of_run();
         if failed {
-            let error = ObservationError::new(ErrorKind::FixtureFailed, "CrashLoopBackOff");
+            let error = ErrorKind::FixtureFailed.error("CrashLoopBackOff");
             let event = Event::Fixture {
                 key: key(),
                 outcome: FixtureOutcome::Failed(error),

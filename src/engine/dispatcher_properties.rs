@@ -48,15 +48,15 @@ fn outcome(turn: Turn) -> AssertionOutcome {
         Turn::Met => taken(Comparison::Met(difference())),
         Turn::NotMet => taken(Comparison::NotMet(difference())),
         Turn::Unexpected => taken(Comparison::Unexpected(difference())),
-        Turn::ObservationError => Err(ObservationError::new(ErrorKind::ExecTransport, "cut")),
-        Turn::Lasting => Err(ObservationError::new(ErrorKind::ToolMissing, "no curl")),
+        Turn::ObservationError => Err(ErrorKind::ExecTransport.error("cut")),
+        Turn::Lasting => Err(ErrorKind::ToolMissing.error("no curl")),
         Turn::Changed => Err(changed()),
     };
     AssertionOutcome { reply: None, taken }
 }
 
 fn changed() -> ObservationError {
-    ObservationError::new(ErrorKind::FixtureChanged, "Service a/b was deleted")
+    ErrorKind::FixtureChanged.error("Service a/b was deleted")
 }
 
 fn pool(index: usize) -> PoolName {
@@ -242,12 +242,12 @@ impl World {
                         Input::Failed(key.clone(), changed())
                     }
                     Turn::Lasting => {
-                        let error = ObservationError::new(ErrorKind::ImagePull, "no such image");
+                        let error = ErrorKind::ImagePull.error("no such image");
                         Input::Failed(key.clone(), error)
                     }
                     // A workload that crashes: what observes that very question goes on
                     Turn::ObservationError if key.name == FixtureName::WinWebserver => {
-                        let error = ObservationError::new(ErrorKind::FixtureFailed, "it crashes");
+                        let error = ErrorKind::FixtureFailed.error("it crashes");
                         Input::Failed(key.clone(), error)
                     }
                     _ => Input::Ready(key.clone()),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use winconform_core::method::{
-    ErrorKind, HttpGet, ObservationError, Reply, Request, SourceKind, VantageKey,
+    ErrorKind, HttpGet, ObservationError, Reply, Request, Result, SourceKind, VantageKey,
 };
 
 use super::command::AssertionOutcome;
@@ -88,19 +88,11 @@ pub(super) async fn exec_session(
 }
 
 /// What of a session's results is of one assertion.
-fn own<T: Clone>(
-    replies: &Result<Vec<T>, ObservationError>,
-    place: Range<usize>,
-) -> Result<Vec<T>, ObservationError> {
+fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>> {
     match replies {
         Ok(replies) => {
             let own = replies.get(place).map(<[_]>::to_vec);
-            own.ok_or_else(|| {
-                ObservationError::new(
-                    ErrorKind::UnrecognisedOutput,
-                    "the sweep has no result for it",
-                )
-            })
+            own.ok_or_else(|| ErrorKind::UnrecognisedOutput.error("the sweep has no result for it"))
         }
         // What asks nothing is told without an answer
         Err(_) if place.is_empty() => Ok(Vec::new()),
@@ -110,8 +102,5 @@ fn own<T: Clone>(
 
 /// An assertion that reached the wrong transport: the plan and the way disagree.
 pub(super) fn misdirected() -> ObservationError {
-    ObservationError::new(
-        ErrorKind::UnrecognisedOutput,
-        "the look was given to the wrong transport",
-    )
+    ErrorKind::UnrecognisedOutput.error("the look was given to the wrong transport")
 }

@@ -420,10 +420,7 @@ impl Executor {
 
 /// Our own fault, which must end neither the run nor its tear-down.
 fn panicked() -> ObservationError {
-    ObservationError::new(
-        ErrorKind::NotApplied,
-        "winconform itself failed here: please report it",
-    )
+    ErrorKind::NotApplied.error("winconform itself failed here: please report it")
 }
 
 fn untold() -> AssertionOutcome {

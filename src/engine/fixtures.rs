@@ -10,7 +10,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
-use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError, ReadyFixture};
+use winconform_core::method::{
+    ErrorKind, FixtureKey, FixtureName, ObservationError, ReadyFixture, Result,
+};
 use winconform_core::record::{Event, ObjectName};
 
 use super::applied::AppliedObjects;
@@ -47,7 +49,7 @@ pub(super) struct Fixtures {
     /// The cluster's DNS suffix, once it was told.
     pub(super) domain: Arc<Mutex<Option<String>>>,
     /// What came of copying pull secrets into the run's namespaces as they are now, once it was tried.
-    pub(super) copied: Arc<Mutex<Option<Result<(), ObservationError>>>>,
+    pub(super) copied: Arc<Mutex<Option<Result<()>>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Watched>,
     /// How often everything is observed, which pods are to outlive.
@@ -59,7 +61,7 @@ pub(super) struct Stood {
     /// What was applied, all of it or not.
     pub(super) made: Arc<AppliedObjects>,
     /// The fixture, or why it is not ready.
-    pub(super) outcome: Result<ReadyFixture, ObservationError>,
+    pub(super) outcome: Result<ReadyFixture>,
 }
 
 impl Fixtures {
@@ -92,7 +94,7 @@ impl Fixtures {
         key: &FixtureKey,
         cancel: &CancellationToken,
         applied: &mut Vec<Json>,
-    ) -> Result<Option<ObservationError>, ObservationError> {
+    ) -> Result<Option<ObservationError>> {
         let domain = match key.name {
             FixtureName::Alias => {
                 let told = cancel.run_until_cancelled(self.domain());
@@ -102,7 +104,7 @@ impl Fixtures {
         };
         let objects = self
             .objects(key, domain.as_deref())
-            .map_err(|error| ObservationError::new(ErrorKind::NotApplied, error.to_string()))?;
+            .map_err(|error| ErrorKind::NotApplied.error(error.to_string()))?;
         if key.name == FixtureName::Namespaces {
             // Made anew they have none
             *self.copied.lock().await = None;
@@ -169,7 +171,7 @@ impl Fixtures {
         &self,
         object: &Json,
         cancel: &CancellationToken,
-    ) -> Result<Option<Json>, ObservationError> {
+    ) -> Result<Option<Json>> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.observe_again, durations.fixture);
@@ -200,7 +202,7 @@ impl Fixtures {
                             .is_some_and(|since| since.elapsed() > durations.leaving) =>
                 {
                     let detail = format!("{what}: an earlier one is being deleted, and stays");
-                    Condition::Never(ObservationError::new(ErrorKind::FixtureChanged, detail))
+                    Condition::Never(ErrorKind::FixtureChanged.error(detail))
                 }
                 Ok(applied) if !is_going(&applied) => self.remove(&applied).await,
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
@@ -225,7 +227,7 @@ impl Fixtures {
         key: &FixtureKey,
         applied: &[Json],
         made: &AppliedObjects,
-    ) -> Result<ReadyFixture, ObservationError> {
+    ) -> Result<ReadyFixture> {
         let (api, durations) = (&self.api, self.api.durations());
         let (first, limit) = (durations.observe_again, durations.fixture);
         let what = key.to_string();
@@ -260,8 +262,8 @@ impl Fixtures {
         key: &FixtureKey,
         applied: &[Json],
         made: &AppliedObjects,
-        work: impl Future<Output = Result<T, ObservationError>>,
-    ) -> Result<T, ObservationError> {
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let api = &self.api;
         let mut watched = self.pods.clone();
         let done = tokio::select! {
@@ -284,7 +286,7 @@ impl Fixtures {
         &mut self,
         key: &FixtureKey,
         applied: &[Json],
-    ) -> Result<ReadyFixture, ObservationError> {
+    ) -> Result<ReadyFixture> {
         match key.name {
             FixtureName::Namespaces => {
                 for namespace in applied
@@ -339,12 +341,12 @@ impl Fixtures {
 
     /// Writes the intent; without it on record nothing is created, since nothing would lead a
     /// later clean-up's reader to it.
-    pub(super) fn announce(&self, object: &Json) -> Result<(), ObservationError> {
+    pub(super) fn announce(&self, object: &Json) -> Result<()> {
         self.journal
             .write(Event::Intent(object_name(object)))
             .map_err(|error| {
                 let detail = format!("not created, since it could not be announced: {error}");
-                ObservationError::new(ErrorKind::NotApplied, detail)
+                ErrorKind::NotApplied.error(detail)
             })
     }
 }
@@ -400,7 +402,7 @@ pub(super) mod tests {
         name.at(Some(&pool))
     }
 
-    async fn stand(fake: &Fake, name: FixtureName) -> Result<ReadyFixture, ObservationError> {
+    async fn stand(fake: &Fake, name: FixtureName) -> Result<ReadyFixture> {
         let cancel = CancellationToken::new();
         fixtures(fake).stand(&key(name), &cancel).await.outcome
     }
@@ -419,8 +421,7 @@ pub(super) mod tests {
             (
                 403,
                 "denied by the house",
-                Err(ObservationError::new(
-                    ErrorKind::Forbidden,
+                Err(ErrorKind::Forbidden.error(
                     "`Service winconform-r1/prober-windows-2022-ipv6` was refused with 403: \
                      denied by the house",
                 )),

@@ -415,7 +415,7 @@ pub(super) mod tests {
             .expect("in memory");
         let error = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
         let key = FixtureName::Namespaces.at(None);
-        let error = ObservationError::new(ErrorKind::ImagePull, error);
+        let error = ErrorKind::ImagePull.error(error);
         let event = Event::Fixture {
             key,
             outcome: FixtureOutcome::Failed(error),

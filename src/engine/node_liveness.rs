@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::facts::Facts;
-use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result};
 use winconform_core::text::printable;
 
 use super::node_readiness::readiness;
@@ -54,7 +54,7 @@ struct Boot {
 #[derive(Debug, Default)]
 struct Node {
     /// When it was last asked for, and what came.
-    last: Option<(Instant, Result<Sign, ObservationError>)>,
+    last: Option<(Instant, Result<Sign>)>,
     /// The last sign of life, and when it was asked for.
     sign: Option<(Instant, Sign)>,
     /// Since when it is known to be gone or not Ready, and how that was told: with the time since when.
@@ -197,12 +197,7 @@ impl NodeLiveness {
 
 impl Node {
     /// What the API server has of it; those who ask together share the answer, whatever it is.
-    async fn hear(
-        &mut self,
-        api: &Api,
-        name: &str,
-        asked: Instant,
-    ) -> Result<Sign, ObservationError> {
+    async fn hear(&mut self, api: &Api, name: &str, asked: Instant) -> Result<Sign> {
         if let Some((began, told)) = &self.last
             && *began + api.durations().observe_again > asked
         {
@@ -282,21 +277,21 @@ async fn ask(api: &Api, name: &str) -> Result<Sign, (ObservationError, String)> 
 }
 
 /// An answer about a node: that there is none, that it is not for us, or what there is.
-async fn told(api: &Api, name: &str, path: String) -> Result<ApiReply, ObservationError> {
+async fn told(api: &Api, name: &str, path: String) -> Result<ApiReply> {
     let reply = api.send(&ApiRequest::get(path)).await?;
     match reply.status {
         200 | 403 | 404 => Ok(reply),
         status => {
             let (name, said) = (printable(name), reply.message());
             let detail = format!("whether node {name} is alive: status {status}: {said}");
-            Err(ObservationError::new(ErrorKind::ApiUnavailable, detail))
+            Err(ErrorKind::ApiUnavailable.error(detail))
         }
     }
 }
 
 fn changed(name: &str, how: &str) -> ObservationError {
     let detail = format!("Node {}, on which it failed, {how}", printable(name));
-    ObservationError::new(ErrorKind::FixtureChanged, detail)
+    ErrorKind::FixtureChanged.error(detail)
 }
 
 #[cfg(test)]

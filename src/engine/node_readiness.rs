@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use winconform_core::method::{ErrorKind, Host, ObservationError, PoolNode, Request};
+use winconform_core::method::{ErrorKind, Host, ObservationError, PoolNode, Request, Result};
 use winconform_core::text::printable;
 
 use crate::cluster::fold;
@@ -24,7 +24,7 @@ pub(super) struct NodeReadiness {
 }
 
 /// By name of the node, what its condition says where it is not Ready.
-type Told = Result<Arc<BTreeMap<String, Result<(), String>>>, ObservationError>;
+type Told = Result<Arc<BTreeMap<String, Result<(), String>>>>;
 
 impl NodeReadiness {
     /// Why a request to addresses of nodes tells nothing: one of them is gone or is no longer
@@ -51,7 +51,7 @@ impl NodeReadiness {
                 None => "is gone".to_owned(),
             };
             let detail = format!("Node {}, at which it looks, {how}", printable(&node.name));
-            Some(ObservationError::new(ErrorKind::FixtureChanged, detail))
+            Some(ErrorKind::FixtureChanged.error(detail))
         })
     }
 
@@ -88,7 +88,7 @@ async fn ask(api: &Api) -> Told {
     let told = fold(api, "/api/v1/nodes", read).await;
     told.map(Arc::new).map_err(|reason| {
         let detail = format!("whether its nodes are still Ready: {reason}");
-        ObservationError::new(ErrorKind::ApiUnavailable, detail)
+        ErrorKind::ApiUnavailable.error(detail)
     })
 }
 

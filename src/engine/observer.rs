@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::method::{
     Bound, Comparison, Difference, ErrorKind, Evaluated, FixtureKey, Host, HttpGet, HttpReply,
-    Need, ObservationError, ReadyFixtures, ReadyPod, Reply, Request, Test, VantageKey,
+    Need, ObservationError, ReadyFixtures, ReadyPod, Reply, Request, Result, Test, VantageKey,
 };
 
 use super::applied::{AppliedObjects, Dependency};
@@ -66,7 +66,7 @@ impl Observer {
     }
 
     /// What depends on something presumed tells nothing when it is not as presumed.
-    fn told(&self, taken: Evaluated) -> Result<Evaluated, ObservationError> {
+    fn told(&self, taken: Evaluated) -> Result<Evaluated> {
         match (&self.presumed, &taken.comparison) {
             (
                 Some(presumed),
@@ -74,7 +74,7 @@ impl Observer {
             ) => {
                 let Difference { expected, seen } = difference;
                 let detail = format!("expected {expected}, since {presumed}; seen: {seen}");
-                Err(ObservationError::new(ErrorKind::FactUnknown, detail))
+                Err(ErrorKind::FactUnknown.error(detail))
             }
             _ => Ok(taken),
         }
@@ -88,11 +88,11 @@ impl Observer {
         }
     }
 
-    pub(super) fn request(&self) -> Result<Request, ObservationError> {
+    pub(super) fn request(&self) -> Result<Request> {
         self.test.request(&self.bound())
     }
 
-    pub(super) fn outcome(&self, reply: Result<Reply, ObservationError>) -> AssertionOutcome {
+    pub(super) fn outcome(&self, reply: Result<Reply>) -> AssertionOutcome {
         match reply {
             Ok(reply) => AssertionOutcome {
                 taken: self
@@ -565,7 +565,7 @@ mod tests {
         let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Ready));
         let cut = || AssertionOutcome {
             reply: None,
-            taken: Err(ObservationError::new(ErrorKind::ExecTransport, "404")),
+            taken: Err(ErrorKind::ExecTransport.error("404")),
         };
         let cut_alone = (Some(ErrorKind::ExecTransport), 0);
         assert_eq!(confirmed(&fake, &still, cut()).await, cut_alone);

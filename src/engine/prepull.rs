@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::{Pool, PoolName};
-use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError};
+use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError, Result};
 use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
 
@@ -268,12 +268,12 @@ async fn applied(
     name: &str,
     wanted: &Wanted,
     cancel: &CancellationToken,
-) -> Result<(), ObservationError> {
+) -> Result<()> {
     if cancel.is_cancelled() {
         return Err(ended());
     }
     let Wanted { pull, key, .. } = wanted;
-    let failed = |why: String| ObservationError::new(ErrorKind::NotApplied, why);
+    let failed = |why: String| ErrorKind::NotApplied.error(why);
     let pool = manifest::pool_of(key, &fixtures.pools);
     let pool = pool.ok_or_else(|| failed("its pool is gone".to_owned()))?;
     let (run, images, durations) = (&fixtures.run, &fixtures.images, fixtures.api.durations());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
-    Difference, ErrorKind, FixtureKey, FixtureName, Need, ObservationError,
+    Difference, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, Traits,
 };
 use winconform_core::plan::{Check, Disposition, PlannedAssertion};
 use winconform_core::record::{AssertionRecord, Attempted};
@@ -186,7 +186,7 @@ impl CheckState {
             .collect();
         // A check to be observed has its own assertion; without it nothing is told
         let Some(own) = observed.first().copied() else {
-            let error = ObservationError::new(ErrorKind::FixtureFailed, "the check has no look");
+            let error = ErrorKind::FixtureFailed.error("the check has no look");
             return (Verdict::Inconclusive, Reason::ObservationError(error));
         };
         let controls = self.check.controls(&observed);
@@ -205,10 +205,14 @@ impl CheckState {
         }
     }
 
+    fn traits(&self) -> impl Iterator<Item = Traits> {
+        let assertions = self.check.assertions.iter();
+        assertions.map(|assertion| assertion.test.traits())
+    }
+
     /// Whether any of its assertions may take time to come right.
     fn converges(&self) -> bool {
-        let mut assertions = self.check.assertions.iter();
-        assertions.any(|assertion| assertion.test.traits().converges)
+        self.traits().any(|traits| traits.converges)
     }
 
     /// Whether a good round is followed by another, and nothing speaks against it: the first is
@@ -222,15 +226,11 @@ impl CheckState {
     /// Whether a round asks once whatever takes many requests: nobody has answered yet, and where nobody
     /// does each of them takes as long as its time-out. One that holds is followed by another.
     pub(super) fn asks_once(&self, limits: &Limits) -> bool {
-        let is_to_hold = match self.check.claim_type {
-            ClaimType::Capability
-            | ClaimType::Requirement
-            | ClaimType::Rejection
-            | ClaimType::Advice => true,
-            // What lifts a limitation is told at once
-            ClaimType::Limitation | ClaimType::Informational => false,
-        };
-        is_to_hold && self.good_rounds == 0 && limits.hold_rounds > 1
+        // What lifts a limitation is told at once
+        let is_told_at_once = [ClaimType::Limitation, ClaimType::Informational];
+        !is_told_at_once.contains(&self.check.claim_type)
+            && self.good_rounds == 0
+            && limits.hold_rounds > 1
     }
 
     /// Whether the attempt may end with the round that is under way, if its own assertion holds.
@@ -256,7 +256,7 @@ impl CheckState {
     /// Whether the controls are observed once more before what a round gave counts: its own assertion failed,
     /// and the cluster may have broken since they were observed.
     pub(super) fn needs_controls_again(&self, verdict: Verdict, reason: &Reason) -> bool {
-        let fails_for_all = verdict == Verdict::Skip && tells(reason);
+        let fails_for_all = verdict == Verdict::Skip && reason.tells();
         (is_news(verdict) || fails_for_all)
             && !self.controls_again
             && self.check.assertions.len() > 1
@@ -298,11 +298,11 @@ impl CheckState {
         } else {
             self.good_rounds = 0;
             self.good_since = None;
-            self.refuted |= tells(reason);
+            self.refuted |= reason.tells();
             self.controls_held |= is_news(verdict);
         }
         if let (Some((since, changed)), true, false) =
-            (self.untold, tells(reason), self.made_up_for)
+            (self.untold, reason.tells(), self.made_up_for)
         {
             self.made_up_for = true;
             self.tried = 0;
@@ -315,7 +315,7 @@ impl CheckState {
     }
 
     fn is_untold(&mut self, now: Duration, reason: &Reason) {
-        self.untold = match (self.untold, tells(reason)) {
+        self.untold = match (self.untold, reason.tells()) {
             (_, true) => None,
             (None, false) => Some((now, reason.is_of_a_change())),
             (Some((since, changed)), false) => Some((since, changed || reason.is_of_a_change())),
@@ -340,14 +340,13 @@ impl CheckState {
         match verdict {
             // Two of them decide
             Verdict::Fail | Verdict::Warn => {
-                let news =
-                    |one: &&(Verdict, Reason)| matches!(one.0, Verdict::Fail | Verdict::Warn);
-                self.converges() && self.attempts.iter().filter(news).count() < 2
+                let verdicts = self.attempts.iter().map(|(verdict, _)| verdict);
+                let news = verdicts.filter(|one| matches!(one, Verdict::Fail | Verdict::Warn));
+                self.converges() && news.count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
-                let own = self.check.assertions.first();
-                self.refuted
-                    && own.is_some_and(|assertion| assertion.test.traits().expects_no_answer)
+                let own = self.traits().next();
+                self.refuted && own.is_some_and(|own| own.expects_no_answer)
             }
             Verdict::LimitationLifted
             | Verdict::Informational
@@ -359,20 +358,18 @@ impl CheckState {
     /// How long it is until the next round. What cannot have come and gone meanwhile, such as where a pod
     /// was put, is observed once more when it has lasted.
     pub(super) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
-        let mut assertions = self.check.assertions.iter();
-        let stays = assertions.all(|assertion| assertion.test.traits().stays);
         match self.good_since {
-            Some(since) if stays => (since + self.lasts(durations))
-                .saturating_sub(now)
-                .max(durations.observe_again),
+            Some(since) if self.traits().all(|traits| traits.stays) => (since
+                + self.lasts(durations))
+            .saturating_sub(now)
+            .max(durations.observe_again),
             Some(_) | None => durations.observe_again,
         }
     }
 
     /// How long it has to hold.
     fn lasts(&self, durations: &Durations) -> Duration {
-        let mut assertions = self.check.assertions.iter();
-        match assertions.any(|assertion| assertion.test.traits().must_last) {
+        match self.traits().any(|traits| traits.must_last) {
             true => durations.stays_ready,
             false => Duration::ZERO,
         }
@@ -399,7 +396,7 @@ impl CheckState {
                     && self.good_since.is_some_and(|since| now >= since + lasts)
             }
             // What does not work for Linux either may come right for Windows
-            Verdict::Skip if !tells(reason) => true,
+            Verdict::Skip if !reason.tells() => true,
             Verdict::LimitationLifted => true,
             // Nobody listens yet, or nobody ever will
             Verdict::Informational => {
@@ -410,7 +407,7 @@ impl CheckState {
                 let error = reason.error();
                 let lasting = error.is_some_and(|error| error.kind.is_lasting());
                 // Seen once, before its neighbours' time-outs used up the time, it may have been too early
-                let once = tells(reason) && self.tried == 1;
+                let once = reason.tells() && self.tried == 1;
                 lasting || (self.has_had_time(now, durations) && !once)
             }
         }
@@ -441,35 +438,8 @@ impl CheckState {
     }
 
     fn records(&self, brought: Vec<AssertionOutcome>) -> Vec<AssertionRecord> {
-        let assertions = self
-            .check
-            .assertions
-            .iter()
-            .zip(brought)
-            .map(|(assertion, outcome)| {
-                let (observation, comparison, error) = match outcome.taken {
-                    Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
-                    Err(error) => (None, None, Some(error)),
-                };
-                AssertionRecord {
-                    name: assertion.name.clone(),
-                    role: assertion.role,
-                    reply: outcome.reply,
-                    observation,
-                    comparison,
-                    error,
-                }
-            });
-        assertions.collect()
+        let both = self.check.assertions.iter().zip(brought);
+        let records = both.map(|(planned, outcome)| outcome.into_record(planned));
+        records.collect()
     }
-}
-
-/// Whether something of the cluster was told.
-fn tells(reason: &Reason) -> bool {
-    matches!(
-        reason,
-        Reason::Seen(_)
-            | Reason::Control { .. }
-            | Reason::Skipped(SkipReason::NotWindowsSpecific { .. })
-    )
 }

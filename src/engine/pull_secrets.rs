@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::PullSecret;
-use winconform_core::method::{ApiRequest, ErrorKind, ObservationError};
+use winconform_core::method::{ApiRequest, ErrorKind, Result};
 use winconform_core::text::printable;
 
 use super::fixtures::Fixtures;
@@ -26,10 +26,7 @@ const TYPES: [(&str, &str); 2] = [
 impl Fixtures {
     /// Copies the pull secrets into the run's namespaces, unless that was tried since those were made:
     /// all who wait for it learn the one result.
-    pub(super) async fn copy_pull_secrets(
-        &self,
-        cancel: &CancellationToken,
-    ) -> Result<(), ObservationError> {
+    pub(super) async fn copy_pull_secrets(&self, cancel: &CancellationToken) -> Result<()> {
         if self.images.secrets.is_empty() {
             return Ok(());
         }
@@ -48,7 +45,7 @@ impl Fixtures {
         result
     }
 
-    async fn copy_each(&self, cancel: &CancellationToken) -> Result<(), ObservationError> {
+    async fn copy_each(&self, cancel: &CancellationToken) -> Result<()> {
         for (nth, secret) in self.images.secrets.iter().enumerate() {
             // What only reads may be left off at any time
             let source = cancel.run_until_cancelled(self.pull_secret(secret)).await;
@@ -65,12 +62,12 @@ impl Fixtures {
         Ok(())
     }
 
-    async fn pull_secret(&self, secret: &PullSecret) -> Result<Source, ObservationError> {
+    async fn pull_secret(&self, secret: &PullSecret) -> Result<Source> {
         let path = SECRETS.object_path(Some(&secret.namespace), &secret.name);
         let reply = self.api.send(&ApiRequest::get(path)).await?;
         let refused = |kind, why: &str| {
             let detail = format!("the pull secret {secret} cannot be copied: {why}");
-            Err(ObservationError::new(kind, detail))
+            Err(kind.error(detail))
         };
         match reply.status {
             200 => read(&reply.body).or_else(|why| refused(ErrorKind::NotApplied, &why)),

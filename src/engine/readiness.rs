@@ -15,24 +15,24 @@ use crate::cluster::{ApplyError, labels};
 
 /// Why nothing stands of what the run has no more use for.
 pub(super) fn ended() -> ObservationError {
-    ObservationError::new(ErrorKind::NotApplied, "the run ended before it stood")
+    ErrorKind::NotApplied.error("the run ended before it stood")
 }
 
 pub(super) fn as_trouble(error: ApplyError) -> ObservationError {
     match error {
-        ApplyError::ObservationError { object, source } => ObservationError::new(
-            source.kind,
-            format!("`{object}` could not be applied: {}", source.detail),
-        ),
+        ApplyError::ObservationError { object, source } => source.kind.error(format!(
+            "`{object}` could not be applied: {}",
+            source.detail
+        )),
         // The namespace was there when it was applied
         ApplyError::Refused {
             status, message, ..
         } if lacks_namespace(status, &message) => {
             let detail = format!("{message}: somebody else deleted the namespace during the run");
-            ObservationError::new(ErrorKind::FixtureChanged, detail)
+            ErrorKind::FixtureChanged.error(detail)
         }
         // What the cluster's policies refuse is not for us to judge
-        refused => ObservationError::new(ErrorKind::Forbidden, refused.to_string()),
+        refused => ErrorKind::Forbidden.error(refused.to_string()),
     }
 }
 

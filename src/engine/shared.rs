@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
-use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result, Verb};
 
 use crate::transport::{Api, locked};
 
 /// Which attempt of a check asks: a later one wants an answer of its own.
 pub(super) type Attempt = u32;
 
-type Answer = Shared<BoxFuture<'static, Result<ApiReply, ObservationError>>>;
+type Answer = Shared<BoxFuture<'static, Result<ApiReply>>>;
 type Key = (Attempt, Verb, String, Option<String>);
 
 /// So many in a row without an answer, which took long, and the rest is asked one at a time: each would
@@ -47,7 +47,7 @@ impl SharedRequests {
         api: &Api,
         request: ApiRequest,
         attempt: Attempt,
-    ) -> Result<ApiReply, ObservationError> {
+    ) -> Result<ApiReply> {
         let body = request.body.as_ref().map(ToString::to_string);
         let key = (attempt, request.verb, request.path.clone(), body);
         let answer = {
@@ -96,10 +96,10 @@ impl Unanswered {
         let (count, said) = (self.count, &last.detail);
         let detail = format!("not asked, since {count} before it went without an answer: {said}");
         let is_used_up = count >= PATIENCE && self.took >= patience;
-        is_used_up.then(|| (count, ObservationError::new(last.kind, detail)))
+        is_used_up.then(|| (count, last.kind.error(detail)))
     }
 
-    fn note(&mut self, begun: Instant, sent: &Result<ApiReply, ObservationError>) {
+    fn note(&mut self, begun: Instant, sent: &Result<ApiReply>) {
         let error = match sent {
             Ok(reply) if reply.status < 500 => {
                 *self = Self::default();
@@ -108,7 +108,7 @@ impl Unanswered {
             Ok(reply) => {
                 let words = reply.message();
                 let detail = format!("status {}: {words}", reply.status);
-                ObservationError::new(ErrorKind::ApiUnavailable, detail)
+                ErrorKind::ApiUnavailable.error(detail)
             }
             Err(error) => error.clone(),
         };

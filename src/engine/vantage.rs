@@ -9,7 +9,8 @@ use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::method::ping::session;
 use winconform_core::method::{
-    ErrorKind, ExecRequest, Host, HttpGet, HttpReply, ObservationError, PingReply, VantageKey, curl,
+    ErrorKind, ExecRequest, Host, HttpGet, HttpReply, ObservationError, PingReply, Result,
+    VantageKey, curl,
 };
 
 use super::manifest::prober;
@@ -30,7 +31,7 @@ pub(super) struct Vantages {
 }
 
 /// What each target of a exec session answered.
-pub(super) type SessionReplies = (Vec<Result<HttpReply, ObservationError>>, Vec<PingReply>);
+pub(super) type SessionReplies = (Vec<Result<HttpReply>>, Vec<PingReply>);
 
 /// Where the execs of one exec session go to, and what they are begun with.
 struct Asker<'a> {
@@ -76,7 +77,7 @@ impl Vantages {
         from: &VantageKey,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<SessionReplies, ObservationError> {
+    ) -> Result<SessionReplies> {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
             let got = fetch(self.api.env(), gets, self.outside.proxy.as_ref(), durations).await;
@@ -129,7 +130,7 @@ impl Vantages {
         asker: &Asker<'_>,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), ObservationError> {
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>)> {
         if gets.is_empty() {
             return Ok((Vec::new(), self.pinged(asker, pings).await?));
         }
@@ -151,7 +152,7 @@ impl Vantages {
         curl: Curl,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), ObservationError> {
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>)> {
         let (pod, token) = (&asker.pod, &asker.token);
         let durations = self.api.durations();
         let http = HttpSession {
@@ -175,11 +176,7 @@ impl Vantages {
         self.api.exec_read(pod, &both, split).await
     }
 
-    async fn pinged(
-        &self,
-        asker: &Asker<'_>,
-        pings: &[IpAddr],
-    ) -> Result<Vec<PingReply>, ObservationError> {
+    async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>> {
         let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
             return Ok(Vec::new());
         };
@@ -209,7 +206,7 @@ impl Vantages {
             return None;
         }
         let proxy = self.outside.proxy.as_ref();
-        let error = |detail| Some(ObservationError::new(ErrorKind::NoView, detail));
+        let error = |detail| Some(ErrorKind::NoView.error(detail));
         if let Some(proxy) = proxy
             && let Some(said) = self.says_itself(proxy, failed).await
         {
@@ -276,11 +273,11 @@ fn is_page(got: &HttpReply) -> bool {
 }
 
 /// What the first of these curls brought that is there, and which it is.
-async fn with_first<T, F: Future<Output = Result<T, ObservationError>>>(
+async fn with_first<T, F: Future<Output = Result<T>>>(
     from: &VantageKey,
     curls: &[Curl],
     run: impl Fn(Curl) -> F,
-) -> Result<(Curl, T), ObservationError> {
+) -> Result<(Curl, T)> {
     let mut missing = Vec::new();
     for curl in curls {
         match run(*curl).await {
@@ -290,10 +287,7 @@ async fn with_first<T, F: Future<Output = Result<T, ObservationError>>>(
             brought => return Ok((*curl, brought?)),
         }
     }
-    Err(ObservationError::new(
-        ErrorKind::ToolMissing,
-        format!("no curl at {from}; tried {}", missing.join(", ")),
-    ))
+    Err(ErrorKind::ToolMissing.error(format!("no curl at {from}; tried {}", missing.join(", "))))
 }
 
 #[cfg(test)]
@@ -306,7 +300,7 @@ mod tests {
     use winconform_core::method::{FailureClass, SourceKind};
 
     /// What comes of these programs, the first of which is not there and the second as given.
-    async fn tried(second: Result<u8, ErrorKind>) -> (usize, Result<(Curl, u8), ObservationError>) {
+    async fn tried(second: Result<u8, ErrorKind>) -> (usize, Result<(Curl, u8)>) {
         let from = VantageKey {
             kind: SourceKind::WindowsPod,
             pool: None,
@@ -316,8 +310,8 @@ mod tests {
         let run = |curl| {
             *asked.lock().expect("one at a time") += 1;
             std::future::ready(match curl {
-                Curl::System => Err(ObservationError::new(ErrorKind::ToolMissing, "not found")),
-                _ => second.map_err(|kind| ObservationError::new(kind, "as well")),
+                Curl::System => Err(ErrorKind::ToolMissing.error("not found")),
+                _ => second.map_err(|kind| kind.error("as well")),
             })
         };
         let brought = with_first(&from, curl::candidates(from.kind), run).await;

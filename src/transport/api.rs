@@ -8,7 +8,9 @@ use jiff::SignedDuration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{ApiPath, ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
+use winconform_core::method::{
+    ApiPath, ApiReply, ApiRequest, ErrorKind, ObservationError, Result, Verb,
+};
 
 use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;
@@ -75,23 +77,19 @@ impl Api {
     /// Sends a request, again while it fails in transport or brings a list older than one before, within
     /// `api_in_all`, or as long as two answers may take; while the server is away as a whole, within
     /// `outage`. Answers of the server below 500, 401 and 429 aside, are replies, whatever they say.
-    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, ObservationError> {
+    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply> {
         let patience = self.durations.api_in_all.max(self.answer(request) * 2);
         self.send_as(request, Form::Json, patience, true).await
     }
 
     /// Like [`Api::send`], with less or more patience, which is all there is for an outage too.
-    pub async fn send_within(
-        &self,
-        request: &ApiRequest,
-        patience: Duration,
-    ) -> Result<ApiReply, ObservationError> {
+    pub async fn send_within(&self, request: &ApiRequest, patience: Duration) -> Result<ApiReply> {
         self.send_as(request, Form::Json, patience, false).await
     }
 
     /// Reads a path that answers with text, such as `/metrics`. The body of a 200 is a JSON
     /// string, of any other answer what the server said.
-    pub async fn text(&self, path: &str) -> Result<ApiReply, ObservationError> {
+    pub async fn text(&self, path: &str) -> Result<ApiReply> {
         let request = ApiRequest::get(path);
         let patience = self.durations.api_in_all;
         self.send_as(&request, Form::Text, patience, true).await
@@ -103,7 +101,7 @@ impl Api {
         form: Form,
         patience: Duration,
         mut outlasts: bool,
-    ) -> Result<ApiReply, ObservationError> {
+    ) -> Result<ApiReply> {
         let name = name(request);
         let begun = Instant::now();
         let mut deadline = begun + patience;
@@ -197,12 +195,12 @@ impl Api {
     }
 
     /// Waits while the run's Lease may have expired, at most for `outage`.
-    pub(super) async fn may_write(&self, name: &str) -> Result<(), ObservationError> {
+    pub(super) async fn may_write(&self, name: &str) -> Result<()> {
         if self.outage.may_write(self.durations.outage).await {
             return Ok(());
         }
         let detail = format!("{name}: not sent, since this run no longer holds its Lease");
-        Err(ObservationError::new(ErrorKind::ApiUnavailable, detail))
+        Err(ErrorKind::ApiUnavailable.error(detail))
     }
 
     /// How many requests were sent, by verb and kind; `resent …` are those sent again, each
@@ -302,9 +300,7 @@ fn is_denied(reply: &ApiReply) -> bool {
 /// A credential that was accepted when the run began and is so no longer.
 fn unauthenticated(name: &str, reply: &ApiReply) -> ObservationError {
     let message = reply.message();
-    ObservationError::new(
-        ErrorKind::Unauthenticated,
-        format!(
+    ErrorKind::Unauthenticated.error(format!(
             "{name}: the server refused the credential (status 401: {message}); a token may have expired"
         ),
     )
@@ -410,13 +406,7 @@ mod tests {
         }
     }
 
-    async fn get(
-        answers: &[Answer],
-    ) -> (
-        Result<ApiReply, ObservationError>,
-        Vec<(String, u64)>,
-        Duration,
-    ) {
+    async fn get(answers: &[Answer]) -> (Result<ApiReply>, Vec<(String, u64)>, Duration) {
         let (api, _) = api(answers);
         let begun = Instant::now();
         let sent = api.send(&request(Verb::Get)).await;

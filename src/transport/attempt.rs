@@ -93,7 +93,7 @@ impl Failure {
             Self::NoReply { status: 429, .. } => ErrorKind::Throttled,
             _ => ErrorKind::ApiUnavailable,
         };
-        ObservationError::new(kind, format!("{what}: {}", error_text(self)))
+        kind.error(format!("{what}: {}", error_text(self)))
     }
 }
 

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use futures::{Sink, SinkExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
-use winconform_core::method::{ErrorKind, ExecReply, ExecRequest, ExitStatus, ObservationError};
+use winconform_core::method::{
+    ErrorKind, ExecReply, ExecRequest, ExitStatus, ObservationError, Result,
+};
 use winconform_core::text::printable;
 
 use super::api::Api;
@@ -54,11 +56,7 @@ impl From<ObservationError> for Failed {
 
 impl Api {
     /// Runs a program in a container.
-    pub async fn exec(
-        &self,
-        pod: &PodRef,
-        request: &ExecRequest,
-    ) -> Result<ExecReply, ObservationError> {
+    pub async fn exec(&self, pod: &PodRef, request: &ExecRequest) -> Result<ExecReply> {
         self.exec_read(pod, request, |reply| Ok(reply.clone()))
             .await
     }
@@ -70,8 +68,8 @@ impl Api {
         &self,
         pod: &PodRef,
         request: &ExecRequest,
-        read: impl Fn(&ExecReply) -> Result<T, ObservationError>,
-    ) -> Result<T, ObservationError> {
+        read: impl Fn(&ExecReply) -> Result<T>,
+    ) -> Result<T> {
         let path = path(pod, request);
         let mut pace = Pace::new(self.durations.transport_pause * 4);
         let (begun, mut outlasts, mut left) = (Instant::now(), true, self.limits.exec_tries);
@@ -117,7 +115,7 @@ impl Api {
             let detail =
                 "the server speaks only v4.channel.k8s.io, which cannot end standard input";
             return Err(Failed {
-                error: ObservationError::new(ErrorKind::ExecTransport, detail),
+                error: ErrorKind::ExecTransport.error(detail),
                 may_pass: false,
                 after: None,
             });
@@ -126,11 +124,7 @@ impl Api {
     }
 
     /// Writes standard input and reads until the stream ends.
-    async fn converse(
-        &self,
-        socket: Socket,
-        stdin: Option<&str>,
-    ) -> Result<ExecReply, ObservationError> {
+    async fn converse(&self, socket: Socket, stdin: Option<&str>) -> Result<ExecReply> {
         let idle = self.durations.exec_idle;
         // What may still come behind an exit status
         let tail = self.durations.transport_pause * 4;
@@ -154,11 +148,11 @@ impl Api {
                 let data = match message {
                     Err(_) => {
                         let detail = format!("silent for {idle:?}");
-                        break ObservationError::new(ErrorKind::ExecTransport, detail);
+                        break ErrorKind::ExecTransport.error(detail);
                     }
                     Ok(None | Some(Ok(Message::Close(_)))) => {
                         let detail = "the session was closed without an exit status";
-                        break ObservationError::new(ErrorKind::ExitStatusLost, detail);
+                        break ErrorKind::ExitStatusLost.error(detail);
                     }
                     Ok(Some(Err(error))) => break broken(&error),
                     Ok(Some(Ok(Message::Binary(data)))) => data,
@@ -195,13 +189,12 @@ fn broken(error: &SocketError) -> ObservationError {
     match error {
         SocketError::ConnectionClosed | SocketError::AlreadyClosed => {
             let detail = "the session was closed without an exit status";
-            ObservationError::new(ErrorKind::ExitStatusLost, detail)
+            ErrorKind::ExitStatusLost.error(detail)
         }
-        SocketError::Capacity(_) => ObservationError::new(
-            ErrorKind::OutputTruncated,
-            "a message larger than any is kept",
-        ),
-        other => ObservationError::new(ErrorKind::ExecTransport, printable(&other.to_string())),
+        SocketError::Capacity(_) => {
+            ErrorKind::OutputTruncated.error("a message larger than any is kept")
+        }
+        other => ErrorKind::ExecTransport.error(printable(&other.to_string())),
     }
 }
 
@@ -237,7 +230,7 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
         UpgradeError::Failed(_) => (ErrorKind::ExecTransport, true, None),
     };
     Err(Failed {
-        error: ObservationError::new(kind, format!("exec: {said}")),
+        error: kind.error(format!("exec: {said}")),
         may_pass,
         after,
     })
@@ -383,10 +376,7 @@ mod tests {
     }
 
     /// Runs `true` before a server that follows the scripts, the last one for ever.
-    async fn run(
-        scripts: Vec<Script>,
-        stdin: Option<&str>,
-    ) -> (Result<ExecReply, ObservationError>, usize) {
+    async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply>, usize) {
         run_and_read(scripts, stdin, |reply| Ok(reply.clone())).await
     }
 
@@ -394,8 +384,8 @@ mod tests {
     async fn run_and_read<T>(
         scripts: Vec<Script>,
         stdin: Option<&str>,
-        read: impl Fn(&ExecReply) -> Result<T, ObservationError>,
-    ) -> (Result<T, ObservationError>, usize) {
+        read: impl Fn(&ExecReply) -> Result<T>,
+    ) -> (Result<T>, usize) {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -491,10 +481,7 @@ mod tests {
     async fn lost_output_and_broken_tries_have_three_retries_together() {
         let read = |reply: &ExecReply| match reply.stdout.as_str() {
             "out" => Ok("read"),
-            _ => Err(ObservationError::new(
-                ErrorKind::UnrecognisedOutput,
-                "cut off",
-            )),
+            _ => Err(ErrorKind::UnrecognisedOutput.error("cut off")),
         };
         let lost = Speaks(V5, vec![message(3, SUCCESS)], End::Close);
         let broken = Speaks(V5, vec![message(1, "out")], End::Reset);

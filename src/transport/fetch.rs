@@ -14,7 +14,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use winconform_core::config::{Durations, Target};
-use winconform_core::method::{ErrorKind, FailureClass, HttpGet, HttpReply, ObservationError};
+use winconform_core::method::{ErrorKind, FailureClass, HttpGet, HttpReply, Result};
 
 use super::env::{Env, Stream};
 use super::error_text::error_text;
@@ -32,7 +32,7 @@ pub(crate) async fn fetch(
     gets: &[HttpGet],
     proxy: Option<&Target>,
     durations: &Durations,
-) -> Vec<Result<HttpReply, ObservationError>> {
+) -> Vec<Result<HttpReply>> {
     let own = |get: &HttpGet| one(env.clone(), get.clone(), proxy.cloned(), durations.clone());
     let each: Vec<_> = gets.iter().map(own).collect();
     stream::iter(each).buffered(AT_ONCE).collect().await
@@ -43,7 +43,7 @@ async fn one(
     get: HttpGet,
     proxy: Option<Target>,
     durations: Durations,
-) -> Result<HttpReply, ObservationError> {
+) -> Result<HttpReply> {
     let limit = durations.http_total;
     let asked = timeout(limit, connected(&env, &get, proxy.as_ref(), &durations)).await;
     let reply = asked.unwrap_or_else(|_| {
@@ -54,7 +54,7 @@ async fn one(
         (HttpReply::Unreached { text, .. }, Some(proxy)) => {
             let own = format!("{}:{}", get.host, get.port);
             let detail = format!("the proxy {proxy} gives no answer for {own}: {text}");
-            Err(ObservationError::new(ErrorKind::NoView, detail))
+            Err(ErrorKind::NoView.error(detail))
         }
         (reply, _) => Ok(reply),
     }
@@ -65,7 +65,7 @@ async fn connected(
     get: &HttpGet,
     proxy: Option<&Target>,
     durations: &Durations,
-) -> Result<HttpReply, ObservationError> {
+) -> Result<HttpReply> {
     let own = format!("{}:{}", get.host, get.port);
     let limit = durations.http_connect;
     let stream = match proxy {
@@ -85,7 +85,7 @@ async fn connected(
         (None, None) => format!("no connection to {own} can be opened here: {why}"),
         (_, Some(proxy)) => format!("the proxy {proxy} is not reached: {why}"),
     };
-    Err(ObservationError::new(ErrorKind::NoView, detail))
+    Err(ErrorKind::NoView.error(detail))
 }
 
 /// How the other side fails a connection; what else goes wrong is this machine's, as is that it knows no
@@ -195,18 +195,11 @@ mod tests {
         }
     }
 
-    async fn got(
-        address: SocketAddr,
-        proxy: Option<&Target>,
-    ) -> Result<HttpReply, ObservationError> {
+    async fn got(address: SocketAddr, proxy: Option<&Target>) -> Result<HttpReply> {
         got_in(&Env::system(), address, proxy).await
     }
 
-    async fn got_in(
-        env: &Env,
-        address: SocketAddr,
-        proxy: Option<&Target>,
-    ) -> Result<HttpReply, ObservationError> {
+    async fn got_in(env: &Env, address: SocketAddr, proxy: Option<&Target>) -> Result<HttpReply> {
         let mut replies = fetch(env, &[get(address)], proxy, &Durations::default()).await;
         replies.remove(0)
     }

@@ -1,7 +1,7 @@
 //! What an exec's channels carry, without I/O (kubernetes `remotecommand` constants, v4 and v5).
 
 use serde_json::Value as Json;
-use winconform_core::method::{ErrorKind, ExecReply, ExitStatus, ObservationError};
+use winconform_core::method::{ErrorKind, ExecReply, ExitStatus, ObservationError, Result};
 use winconform_core::text::printable;
 
 /// Channel of what the program reads.
@@ -27,7 +27,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Takes one message, and tells whether it brought anything; `limit` bounds each output.
-    pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<bool, ObservationError> {
+    pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<bool> {
         let Some((&channel, data)) = message.split_first() else {
             return Ok(false);
         };
@@ -41,12 +41,12 @@ impl Session {
             CLOSE => return Ok(false),
             other => {
                 let detail = format!("a message on channel {other}, which has no meaning");
-                return Err(ObservationError::new(ErrorKind::ExecTransport, detail));
+                return Err(ErrorKind::ExecTransport.error(detail));
             }
         };
         if kept.len() + data.len() > limit {
             let detail = format!("{what} is larger than {limit} bytes");
-            return Err(ObservationError::new(ErrorKind::OutputTruncated, detail));
+            return Err(ErrorKind::OutputTruncated.error(detail));
         }
         kept.extend_from_slice(data);
         if channel == ERROR {
@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// The reply, once the stream ended; `lost` is the error when it brought no exit status.
-    pub(super) fn finish(self, lost: ObservationError) -> Result<ExecReply, ObservationError> {
+    pub(super) fn finish(self, lost: ObservationError) -> Result<ExecReply> {
         let Some(status) = &self.status else {
             return Err(lost);
         };
@@ -76,7 +76,7 @@ impl Session {
 }
 
 /// The exit status in a Status of channel 3.
-fn exit_status(status: &Json) -> Result<ExitStatus, ObservationError> {
+fn exit_status(status: &Json) -> Result<ExitStatus> {
     match status["status"].as_str() {
         Some("Success") => Ok(ExitStatus::Code(0)),
         Some("Failure") if status["reason"] == "NonZeroExitCode" => {
@@ -86,23 +86,20 @@ fn exit_status(status: &Json) -> Result<ExitStatus, ObservationError> {
                 .find_map(|cause| cause["message"].as_str()?.parse().ok());
             code.map(ExitStatus::Code).ok_or_else(|| {
                 let detail = format!("a failure without its code: {}", shown(status));
-                ObservationError::new(ErrorKind::ExitStatusLost, detail)
+                ErrorKind::ExitStatusLost.error(detail)
             })
         }
         Some("Failure") => {
             let message = status["message"].as_str().unwrap_or("no message");
             // The API server reports here too that it lost the kubelet
             if !is_not_started(message) && is_transport(message) {
-                return Err(ObservationError::new(
-                    ErrorKind::ExecTransport,
-                    printable(message),
-                ));
+                return Err(ErrorKind::ExecTransport.error(printable(message)));
             }
             Ok(ExitStatus::NotStarted(printable(message)))
         }
         _ => {
             let detail = format!("not an exit status: {}", shown(status));
-            Err(ObservationError::new(ErrorKind::ExitStatusLost, detail))
+            Err(ErrorKind::ExitStatusLost.error(detail))
         }
     }
 }
@@ -155,7 +152,7 @@ mod tests {
     use serde_json::json;
 
     fn lost() -> ObservationError {
-        ObservationError::new(ErrorKind::ExitStatusLost, "closed")
+        ErrorKind::ExitStatusLost.error("closed")
     }
 
     fn session(messages: &[(u8, &str)]) -> Session {

@@ -1,6 +1,6 @@
 //! One curl session for many targets: which curl to send it to, and how its output is taken apart.
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{ExecReply, ExitStatus, HttpGet, HttpReply};
 use super::vantage::SourceKind;
 use crate::command::{Curl, Token};
@@ -55,21 +55,14 @@ pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
 /// The replies in a session's output, one per target, in their order. The result lines are counted
 /// against the targets, and each has its target's URL, since an exec can lose output and still end with 0
 /// (kubernetes#124571).
-pub fn split(
-    gets: &[HttpGet],
-    token: &Token,
-    reply: &ExecReply,
-) -> Result<Vec<HttpReply>, ObservationError> {
+pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<HttpReply>> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) if is_missing(text) => {
-            return Err(ObservationError::new(ErrorKind::ToolMissing, text.clone()));
+            return Err(ErrorKind::ToolMissing.error(text.clone()));
         }
         ExitStatus::NotStarted(text) => {
-            return Err(ObservationError::new(
-                ErrorKind::ExecTransport,
-                text.clone(),
-            ));
+            return Err(ErrorKind::ExecTransport.error(text.clone()));
         }
         // 2 is curl's refusal of its options: nothing was asked
         ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
@@ -79,7 +72,7 @@ pub fn split(
             if reply.stdout.trim().is_empty() && is_missing(&reply.stderr) =>
         {
             let detail = printable(reply.stderr.trim());
-            return Err(ObservationError::new(ErrorKind::ToolMissing, detail));
+            return Err(ErrorKind::ToolMissing.error(detail));
         }
         ExitStatus::Code(_) => {}
     }

@@ -30,7 +30,7 @@ pub(super) fn disrupted(pod: &Json) -> ObservationError {
     let (reason, message) = (of(&pod["status"]["reason"]), of(&pod["status"]["message"]));
     let name = of(&pod["metadata"]["name"]);
     let detail = format!("the cluster ended the pod {name}: {reason} {message}");
-    ObservationError::new(ErrorKind::FixtureChanged, detail.trim_end())
+    ErrorKind::FixtureChanged.error(detail.trim_end())
 }
 
 /// The reason given for the end of a container of which its node knew no more, as after a reboot (containerd,
@@ -47,7 +47,7 @@ pub(super) fn lost_container(pod: &Json) -> Option<&str> {
 pub(super) fn lost(pod: &str) -> ObservationError {
     let name = printable(pod);
     let detail = format!("the node of {name} lost its containers, as in a reboot");
-    ObservationError::new(ErrorKind::FixtureChanged, detail)
+    ErrorKind::FixtureChanged.error(detail)
 }
 
 #[cfg(test)]

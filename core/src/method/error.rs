@@ -88,6 +88,13 @@ impl ErrorKind {
     }
 
     /// The kind's word.
+    /// An error of this kind, with bounded detail.
+    pub fn error(self, detail: impl Into<String>) -> ObservationError {
+        let mut detail = detail.into();
+        bound(&mut detail, KEPT);
+        ObservationError { kind: self, detail }
+    }
+
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -102,14 +109,8 @@ pub struct ObservationError {
     pub detail: String,
 }
 
-impl ObservationError {
-    /// Error with bounded detail.
-    pub fn new(kind: ErrorKind, detail: impl Into<String>) -> Self {
-        let mut detail = detail.into();
-        bound(&mut detail, KEPT);
-        Self { kind, detail }
-    }
-}
+/// What was observed, or why nothing could be.
+pub type Result<T, E = ObservationError> = std::result::Result<T, E>;
 
 impl fmt::Display for ObservationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,6 +119,6 @@ impl fmt::Display for ObservationError {
 }
 impl From<NotOn> for ObservationError {
     fn from(not_on: NotOn) -> Self {
-        Self::new(ErrorKind::ToolMissing, not_on.to_string())
+        ErrorKind::ToolMissing.error(not_on.to_string())
     }
 }

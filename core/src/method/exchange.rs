@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, ObservationError, Result};
 use super::failure::FailureClass;
 pub use crate::command::{ExecRequest, Host, HttpGet};
 use crate::facts::Facts;
@@ -43,20 +43,17 @@ pub enum Reply {
 impl Reply {
     /// The items of a list of the API server; anything but a list is an error, `otherwise` where it is
     /// no answer of the API server at all.
-    pub(super) fn items(&self, otherwise: &str) -> Result<&[Json], ObservationError> {
+    pub(super) fn items(&self, otherwise: &str) -> Result<&[Json]> {
         let Self::Api(reply) = self else {
-            return Err(ObservationError::new(
-                ErrorKind::UnrecognisedOutput,
-                otherwise,
-            ));
+            return Err(ErrorKind::UnrecognisedOutput.error(otherwise));
         };
         let words = reply.message();
         match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => Ok(items),
-            (403, _) => Err(ObservationError::new(ErrorKind::Forbidden, words)),
+            (403, _) => Err(ErrorKind::Forbidden.error(words)),
             (status, _) => {
                 let detail = format!("status {status}, not a list: {words}");
-                Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
+                Err(ErrorKind::UnrecognisedOutput.error(detail))
             }
         }
     }
@@ -227,6 +224,6 @@ impl ExecReply {
             printable(&self.stdout),
             printable(&self.stderr)
         );
-        ObservationError::new(ErrorKind::UnrecognisedOutput, detail)
+        ErrorKind::UnrecognisedOutput.error(detail)
     }
 }

@@ -32,7 +32,7 @@ pub use admission::{
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};
 pub use disruption::is_disrupted;
-pub use error::{ErrorKind, ObservationError};
+pub use error::{ErrorKind, ObservationError, Result};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
     Reply, Request, Verb,
@@ -70,19 +70,12 @@ pub trait Method {
     type Observation: Serialize + DeserializeOwned;
 
     /// What a transport should do, with targets bound to what stands.
-    fn request(query: &Self::Query, at: &Bound<'_>) -> Result<Request, ObservationError>;
+    fn request(query: &Self::Query, at: &Bound<'_>) -> Result<Request>;
     /// The observation in a reply; unrecognised output is an error, never a default.
-    fn read(
-        query: &Self::Query,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<Self::Observation, ObservationError>;
+    fn read(query: &Self::Query, at: &Bound<'_>, reply: &Reply) -> Result<Self::Observation>;
     /// The observation held against the expectation; error where it depends on something that
     /// was not told.
-    fn compare(
-        expectation: &Self::Expectation,
-        seen: &Self::Observation,
-    ) -> Result<Comparison, ObservationError>;
+    fn compare(expectation: &Self::Expectation, seen: &Self::Observation) -> Result<Comparison>;
     /// What is put on record of an observation, once it was compared: bounded, whatever others said.
     fn kept(seen: Self::Observation) -> Self::Observation {
         seen
@@ -99,47 +92,31 @@ pub trait Method {
 }
 
 /// A question with its expectation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Assertion<M: Method> {
     pub query: M::Query,
     pub expectation: M::Expectation,
 }
 
-impl<M: Method> Clone for Assertion<M>
-where
-    M::Query: Clone,
-    M::Expectation: Clone,
-{
-    fn clone(&self) -> Self {
-        Self {
-            query: self.query.clone(),
-            expectation: self.expectation.clone(),
-        }
-    }
-}
-
 /// An assertion, whatever its method.
 trait AnyAssertion {
-    fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError>;
-    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError>;
+    fn request(&self, at: &Bound<'_>) -> Result<Request>;
+    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated>;
     fn needs(&self) -> Vec<(FixtureName, Need)>;
     fn traits(&self) -> Traits;
 }
 
 impl<M: Method> AnyAssertion for Assertion<M> {
-    fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(&self, at: &Bound<'_>) -> Result<Request> {
         M::request(&self.query, at)
     }
 
-    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
+    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated> {
         let seen = M::read(&self.query, at, reply)?;
         // Of all that was said: what is cut off may be the very marker
         let comparison = M::compare(&self.expectation, &seen)?;
         let observation = serde_json::to_value(M::kept(seen)).map_err(|error| {
-            ObservationError::new(
-                ErrorKind::UnrecognisedOutput,
-                format!("cannot be recorded: {error}"),
-            )
+            ErrorKind::UnrecognisedOutput.error(format!("cannot be recorded: {error}"))
         })?;
         Ok(Evaluated {
             observation,
@@ -249,12 +226,12 @@ impl Test {
     }
 
     /// What a transport should do.
-    pub fn request(&self, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    pub fn request(&self, at: &Bound<'_>) -> Result<Request> {
         self.assertion().request(at)
     }
 
     /// The observation in a reply and how it compares.
-    pub fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated, ObservationError> {
+    pub fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated> {
         self.assertion().evaluate(at, reply)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, ObservationError, Result};
 use super::fixture::{FixtureKey, FixtureName};
 use super::vantage::VantageKey;
 use crate::config::Outside;
@@ -44,10 +44,7 @@ pub struct ReadyFixture {
 
 impl ReadyFixture {
     /// How it is served in a family; the cluster's first where none is named.
-    pub(in crate::method) fn served(
-        &self,
-        family: Option<IpFamily>,
-    ) -> Result<Served, ObservationError> {
+    pub(in crate::method) fn served(&self, family: Option<IpFamily>) -> Result<Served> {
         let Some(family) = family else {
             return Ok(Served {
                 service: self.service,
@@ -61,7 +58,7 @@ impl ReadyFixture {
             (Some(second), None) => Ok(second.clone()),
             (None, None) => {
                 let detail = format!("nobody has asked for Services in {family}");
-                Err(ObservationError::new(ErrorKind::FixtureFailed, detail))
+                Err(ErrorKind::FixtureFailed.error(detail))
             }
         }
     }
@@ -309,7 +306,7 @@ impl<'a> Bound<'a> {
     pub(in crate::method) fn without_family(
         &self,
         of: Option<FixtureName>,
-    ) -> Result<Option<String>, ObservationError> {
+    ) -> Result<Option<String>> {
         let Some(family) = self.family else {
             return Ok(None);
         };
@@ -321,7 +318,7 @@ impl<'a> Bound<'a> {
                 None => Ok(Some(lack)),
                 Some(why) => {
                     let detail = format!("{lack}, though {why}");
-                    Err(ObservationError::new(ErrorKind::FixtureFailed, detail))
+                    Err(ErrorKind::FixtureFailed.error(detail))
                 }
             }
         };
@@ -350,13 +347,13 @@ impl<'a> Bound<'a> {
         }
     }
 
-    pub fn fixture(&self, name: FixtureName) -> Result<&'a ReadyFixture, ObservationError> {
+    pub fn fixture(&self, name: FixtureName) -> Result<&'a ReadyFixture> {
         self.standing(&name.at(self.to.or(self.pool)).on(self.node))
     }
 
     /// The prober that is observed from.
-    pub fn prober(&self) -> Result<&'a ReadyFixture, ObservationError> {
-        let nowhere = |detail: &str| ObservationError::new(ErrorKind::FixtureFailed, detail);
+    pub fn prober(&self) -> Result<&'a ReadyFixture> {
+        let nowhere = |detail: &str| ErrorKind::FixtureFailed.error(detail);
         let from = self
             .from
             .ok_or_else(|| nowhere("the look is from nowhere"))?;
@@ -367,24 +364,25 @@ impl<'a> Bound<'a> {
     }
 
     /// The pod that is observed from.
-    pub fn vantage(&self) -> Result<&'a ReadyPod, ObservationError> {
+    pub fn vantage(&self) -> Result<&'a ReadyPod> {
         let pods = &self.prober()?.pods;
         pods.first()
-            .ok_or_else(|| ObservationError::new(ErrorKind::FixtureFailed, "the prober has no pod"))
+            .ok_or_else(|| ErrorKind::FixtureFailed.error("the prober has no pod"))
     }
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.
-    pub fn domain(&self) -> Result<&'a str, ObservationError> {
+    pub fn domain(&self) -> Result<&'a str> {
         let prober = self.standing(&FixtureName::LinuxPodProber.at(None))?;
         prober.domain.as_deref().ok_or_else(|| {
             let detail = "the cluster's DNS suffix: the prober in a Linux pod did not tell it";
-            ObservationError::new(ErrorKind::FactUnknown, detail)
+            ErrorKind::FactUnknown.error(detail)
         })
     }
 
-    fn standing(&self, key: &FixtureKey) -> Result<&'a ReadyFixture, ObservationError> {
-        self.ready.fixtures.get(key).ok_or_else(|| {
-            ObservationError::new(ErrorKind::FixtureFailed, format!("{key} does not stand"))
-        })
+    fn standing(&self, key: &FixtureKey) -> Result<&'a ReadyFixture> {
+        self.ready
+            .fixtures
+            .get(key)
+            .ok_or_else(|| ErrorKind::FixtureFailed.error(format!("{key} does not stand")))
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::fixture::{FixtureName, Need, SchedFixture};
 use super::place::Bound;
@@ -42,8 +42,8 @@ pub struct PreemptionObservation {
     pub refused: Option<String>,
 }
 
-/// The way `preemption`.
-#[derive(Debug)]
+/// The test method `preemption`.
+#[derive(Clone, Debug)]
 pub enum Preemption {}
 
 impl Method for Preemption {
@@ -51,17 +51,13 @@ impl Method for Preemption {
     type Expectation = PreemptionExpectation;
     type Observation = PreemptionObservation;
 
-    fn request(_: &PreemptionQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(_: &PreemptionQuery, at: &Bound<'_>) -> Result<Request> {
         let namespace = &at.ready.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/events");
         Ok(Request::Api(ApiRequest::get(path)))
     }
 
-    fn read(
-        _: &PreemptionQuery,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<PreemptionObservation, ObservationError> {
+    fn read(_: &PreemptionQuery, at: &Bound<'_>, reply: &Reply) -> Result<PreemptionObservation> {
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
         let events = reply.items("no answer of the API server to a look at events")?;
@@ -101,7 +97,7 @@ impl Method for Preemption {
     fn compare(
         expectation: &PreemptionExpectation,
         seen: &PreemptionObservation,
-    ) -> Result<Comparison, ObservationError> {
+    ) -> Result<Comparison> {
         let difference = |seen: &String| Difference {
             expected: expectation.to_string(),
             seen: seen.clone(),
@@ -109,10 +105,8 @@ impl Method for Preemption {
         match (&seen.preempted, &seen.refused) {
             (Some(words), _) => Ok(Comparison::Met(difference(words))),
             (None, Some(words)) => Ok(Comparison::NotMet(difference(words))),
-            (None, None) => Err(ObservationError::new(
-                ErrorKind::UnrecognisedOutput,
-                "no event of the scheduler says whether it preempts",
-            )),
+            (None, None) => Err(ErrorKind::UnrecognisedOutput
+                .error("no event of the scheduler says whether it preempts")),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::disruption::{disrupted, is_disrupted, lost, lost_container};
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, ObservationError, Result};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::fixture::{FixtureKey, FixtureName, Need};
 use super::place::{Balancer, Bound};
@@ -126,8 +126,8 @@ pub struct ObservedEndpoint {
     pub ready: bool,
 }
 
-/// The way `state`.
-#[derive(Debug)]
+/// The test method `state`.
+#[derive(Clone, Debug)]
 pub enum State {}
 
 impl Method for State {
@@ -135,7 +135,7 @@ impl Method for State {
     type Expectation = StateExpectation;
     type Observation = StateObservation;
 
-    fn request(query: &StateQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(query: &StateQuery, at: &Bound<'_>) -> Result<Request> {
         let namespace = &at.ready.namespace;
         let of_fixture = |plural: &str, fixture: &FixtureName| {
             let pool = at.pool.map_or("", |pool| pool.as_str());
@@ -165,11 +165,7 @@ impl Method for State {
         Ok(Request::Api(ApiRequest::get(path)))
     }
 
-    fn read(
-        query: &StateQuery,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<StateObservation, ObservationError> {
+    fn read(query: &StateQuery, at: &Bound<'_>, reply: &Reply) -> Result<StateObservation> {
         let items = reply.items("an HTTP answer to a state look")?;
         let fixture = match query {
             StateQuery::Pods(fixture) => fixture,
@@ -180,7 +176,7 @@ impl Method for State {
             StateQuery::Balancer(fixture) => {
                 let service = items.first().ok_or_else(|| {
                     let detail = format!("{} has no Service: nothing to look at", fixture.as_str());
-                    ObservationError::new(ErrorKind::NotApplied, detail)
+                    ErrorKind::NotApplied.error(detail)
                 })?;
                 return Ok(StateObservation::Balancer(Balancer::of(service)));
             }
@@ -198,7 +194,7 @@ impl Method for State {
         }
         if pods.is_empty() {
             let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
-            return Err(ObservationError::new(ErrorKind::NotApplied, detail));
+            return Err(ErrorKind::NotApplied.error(detail));
         }
         // One that crashed says enough, however its siblings are
         match pods.iter().find_map(not_begun) {
@@ -222,10 +218,7 @@ impl Method for State {
         }
     }
 
-    fn compare(
-        expectation: &StateExpectation,
-        seen: &StateObservation,
-    ) -> Result<Comparison, ObservationError> {
+    fn compare(expectation: &StateExpectation, seen: &StateObservation) -> Result<Comparison> {
         match (expectation, seen) {
             (StateExpectation::Endpoints { .. }, StateObservation::Endpoints(seen)) => {
                 Ok(compare_endpoints(*expectation, seen))
@@ -247,7 +240,7 @@ impl Method for State {
                 | StateObservation::Balancer(_),
             ) => {
                 let detail = "what was seen is not what the expectation is about";
-                Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
+                Err(ErrorKind::UnrecognisedOutput.error(detail))
             }
         }
     }
@@ -257,7 +250,7 @@ impl Method for State {
 fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
     if pod.deleted {
         let detail = format!("{}: somebody is deleting it", pod.name);
-        return Some(ObservationError::new(ErrorKind::NotApplied, detail));
+        return Some(ErrorKind::NotApplied.error(detail));
     }
     let waiting = pod.waiting.as_deref()?;
     let kind = match waiting {
@@ -265,7 +258,7 @@ fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
         _ if PREPARING.contains(&waiting) => ErrorKind::NotApplied,
         _ => return None,
     };
-    (!pod.ready).then(|| ObservationError::new(kind, format!("{}: {waiting}", pod.name)))
+    (!pod.ready).then(|| kind.error(format!("{}: {waiting}", pod.name)))
 }
 
 /// Whether a pod's container began and ended, and is not up again.
@@ -274,10 +267,7 @@ fn has_crashed(pod: &ObservedPod) -> bool {
     !pod.ready && !pod.deleted && pod.waiting.as_ref().is_some_and(crashed)
 }
 
-fn compare_ready(
-    expectation: StateExpectation,
-    pods: &[ObservedPod],
-) -> Result<Comparison, ObservationError> {
+fn compare_ready(expectation: StateExpectation, pods: &[ObservedPod]) -> Result<Comparison> {
     let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
     let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
     for pod in pods.iter().filter(|pod| !pod.ready) {
@@ -385,13 +375,12 @@ fn text(value: &Json) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn name(object: &Json) -> Result<String, ObservationError> {
-    text(&object["metadata"]["name"]).ok_or_else(|| {
-        ObservationError::new(ErrorKind::UnrecognisedOutput, "an object without a name")
-    })
+fn name(object: &Json) -> Result<String> {
+    text(&object["metadata"]["name"])
+        .ok_or_else(|| ErrorKind::UnrecognisedOutput.error("an object without a name"))
 }
 
-fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod, ObservationError> {
+fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
     let images: Vec<_> = list(&pod["spec"]["containers"])
         .iter()

@@ -663,7 +663,7 @@ fn a_recorded_reply_shares_its_limit_among_all_it_holds() {
 
 #[test]
 fn what_was_seen_of_trouble_is_kept_within_bounds() {
-    let kept = |detail: &str| ObservationError::new(ErrorKind::NoView, detail).detail;
+    let kept = |detail: &str| ErrorKind::NoView.error(detail).detail;
     let detail = "x".repeat(4_096);
     assert_eq!(kept(&detail), detail);
     assert!(kept(&"x".repeat(1 << 20)).len() < 5_000);
@@ -811,7 +811,7 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
     ];
     let of = WinWebserver;
     for (with, detail) in cases {
-        let error = ObservationError::new(ErrorKind::FixtureFailed, detail);
+        let error = ErrorKind::FixtureFailed.error(detail);
         let asked = bound_in_second(with, |at| Http::request(&http(of, Target::ServiceIp), at));
         assert_eq!(asked, Err(error.clone()));
         let asked = bound_in_second(with, |at| Udp::request(&UdpQuery { of }, at));
@@ -888,7 +888,7 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
 #[test]
 fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
     use FixtureName::{WinWebserver, WindowsPodProber};
-    let broken = ObservationError::new(ErrorKind::Forbidden, "denied by the house");
+    let broken = ErrorKind::Forbidden.error("denied by the house");
     let with = |ready: &mut ReadyFixtures| {
         for fixture in ready.fixtures.values_mut() {
             fixture.second = None;
@@ -928,7 +928,7 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
 
 #[test]
 fn without_any_node_there_is_none_to_have_a_family() {
-    let unknown = ObservationError::new(ErrorKind::FactUnknown, "no node is known of");
+    let unknown = ErrorKind::FactUnknown.error("no node is known of");
     let query = http(FixtureName::WinWebserver, Target::Nodes);
     let asked = bound_in_second(|ready| ready.nodes.clear(), |at| Http::request(&query, at));
     assert_eq!(asked, Err(unknown));
@@ -954,7 +954,7 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
 
 #[test]
 fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
-    let unknown = ObservationError::new(ErrorKind::FactUnknown, "the address of node win-a");
+    let unknown = ErrorKind::FactUnknown.error("the address of node win-a");
     let of_no_node = |ready: &mut ReadyFixtures| ready.nodes[0].addresses.clear();
     let no_node = |ready: &mut ReadyFixtures| drop(ready.nodes.remove(0));
     for (target, with) in [

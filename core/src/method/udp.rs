@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{Host, HttpGet, HttpReply, Reply, Request};
 use super::failure::{FailureClass, Signature};
 use super::fixture::{FixtureName, Need};
@@ -26,8 +26,8 @@ pub struct UdpQuery {
     pub of: FixtureName,
 }
 
-/// The way `udp`.
-#[derive(Debug)]
+/// The test method `udp`.
+#[derive(Clone, Debug)]
 pub enum Udp {}
 
 impl Method for Udp {
@@ -35,10 +35,10 @@ impl Method for Udp {
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
-    fn request(query: &UdpQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(query: &UdpQuery, at: &Bound<'_>) -> Result<Request> {
         let lacks = |what: &str| {
             let detail = format!("the prober has no {what}");
-            ObservationError::new(ErrorKind::FixtureFailed, detail)
+            ErrorKind::FixtureFailed.error(detail)
         };
         let targets = targets(*query, at)?;
         let own = at.prober()?.port.ok_or_else(|| lacks("port"))?;
@@ -51,7 +51,7 @@ impl Method for Udp {
         let dial = |(pod, port): (&ReadyPod, u16)| {
             let address = at.of_family(&pod.addresses).ok_or_else(|| {
                 let detail = format!("{} has no address", pod.name);
-                ObservationError::new(ErrorKind::FixtureFailed, detail)
+                ErrorKind::FixtureFailed.error(detail)
             })?;
             Ok(HttpGet {
                 host: Host::Address(itself),
@@ -61,17 +61,12 @@ impl Method for Udp {
                 ),
             })
         };
-        let gets: Result<_, ObservationError> = targets.into_iter().map(dial).collect();
+        let gets: Result<_> = targets.into_iter().map(dial).collect();
         Ok(Request::Get(gets?))
     }
 
-    fn read(
-        query: &UdpQuery,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<ReachObservation, ObservationError> {
-        let unrecognised =
-            |detail: String| ObservationError::new(ErrorKind::UnrecognisedOutput, detail);
+    fn read(query: &UdpQuery, at: &Bound<'_>, reply: &Reply) -> Result<ReachObservation> {
+        let unrecognised = |detail: String| ErrorKind::UnrecognisedOutput.error(detail);
         let Reply::Get(replies) = reply else {
             let detail = "an answer of another kind to a datagram";
             return Err(unrecognised(detail.to_owned()));
@@ -93,7 +88,7 @@ impl Method for Udp {
             })
         });
         Ok(ReachObservation {
-            targets: each.collect::<Result<_, ObservationError>>()?,
+            targets: each.collect::<Result<_>>()?,
             absent,
         })
     }
@@ -119,26 +114,20 @@ impl Method for Udp {
         expectation.failing(signature)
     }
 
-    fn compare(
-        expectation: &ReachExpectation,
-        seen: &ReachObservation,
-    ) -> Result<Comparison, ObservationError> {
+    fn compare(expectation: &ReachExpectation, seen: &ReachObservation) -> Result<Comparison> {
         Ok(compare(expectation, seen))
     }
 }
 
 /// The pods that are sent a datagram, never the one that sends it, each with its port.
-fn targets<'a>(
-    query: UdpQuery,
-    at: &Bound<'a>,
-) -> Result<Vec<(&'a ReadyPod, u16)>, ObservationError> {
+fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16)>> {
     if at.without_family(Some(query.of))?.is_some() {
         return Ok(Vec::new());
     }
     let fixture = at.fixture(query.of)?;
     let port = fixture.udp.ok_or_else(|| {
         let detail = format!("{} serves no UDP", query.of.as_str());
-        ObservationError::new(ErrorKind::FixtureFailed, detail)
+        ErrorKind::FixtureFailed.error(detail)
     })?;
     let here = &at.vantage()?.name;
     let others = fixture.pods.iter().filter(|pod| pod.name != *here);
@@ -154,10 +143,10 @@ struct Dialled {
     errors: Vec<String>,
 }
 
-fn read(pod: &ReadyPod, reply: &HttpReply) -> Result<ReachAnswer, ObservationError> {
+fn read(pod: &ReadyPod, reply: &HttpReply) -> Result<ReachAnswer> {
     let unread = |why: &str| {
         let detail = format!("the prober's own server: {}", printable(why));
-        ObservationError::new(ErrorKind::UnrecognisedOutput, detail)
+        ErrorKind::UnrecognisedOutput.error(detail)
     };
     let body = match reply {
         HttpReply::Answered { status: 200, body } => body,
@@ -212,7 +201,7 @@ fn class(error: &str) -> Option<FailureClass> {
 mod tests {
     use super::*;
 
-    fn read_of(status: u16, body: &str) -> Result<ReachAnswer, ObservationError> {
+    fn read_of(status: u16, body: &str) -> Result<ReachAnswer> {
         let pod = ReadyPod {
             name: "prober-windows-2022".to_owned(),
             uid: String::new(),

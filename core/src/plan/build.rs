@@ -333,7 +333,7 @@ pub(super) fn unknown(what: &str, reason: &str) -> ObservationError {
         Some(_) => ErrorKind::Forbidden,
         None => ErrorKind::FactUnknown,
     };
-    ObservationError::new(kind, format!("{what}: {reason}"))
+    kind.error(format!("{what}: {reason}"))
 }
 
 #[cfg(test)]

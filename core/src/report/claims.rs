@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::folded::MANY;
 use super::layout::{columns, pad};
@@ -63,26 +63,17 @@ fn cases(suites: &Suites, selection: &Selection, claim: &Claim) -> usize {
     cases.filter(|case| selection.may_want_case(case)).count()
 }
 
-/// The claims that are wanted as a JSON array: id, kind, implemented, cases.
+/// The claims that are wanted as a JSON array: id, type, implemented, cases.
 pub fn list_json(suites: &Suites, selection: &Selection) -> String {
-    #[derive(Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    struct Listed<'s> {
-        id: &'s str,
-        r#type: &'static str,
-        implemented: bool,
-        cases: usize,
-    }
-    let listed: Vec<_> = wanted(suites, selection)
-        .into_iter()
-        .map(|claim| Listed {
-            id: claim.id.as_str(),
-            r#type: claim.claim_type.as_str(),
-            implemented: is_implemented(suites, claim),
-            cases: cases(suites, selection, claim),
+    let listed = wanted(suites, selection).into_iter().map(|claim| {
+        json!({
+            "id": claim.id,
+            "type": claim.claim_type.as_str(),
+            "implemented": is_implemented(suites, claim),
+            "cases": cases(suites, selection, claim),
         })
-        .collect();
-    super::json::pretty(&listed)
+    });
+    super::json::pretty(&listed.collect::<Vec<_>>())
 }
 
 /// The checks of a plan in their order: where each observes from, what must stand, and every skip

@@ -329,7 +329,7 @@ mod tests {
             expected: "accepted".to_owned(),
             seen: "refused".to_owned(),
         };
-        let error = || ObservationError::new(ErrorKind::ApiUnavailable, "status 500");
+        let error = || ErrorKind::ApiUnavailable.error("status 500");
         let name = || "without-os".to_owned();
         let (seen, control) = (Reason::Seen(difference()), || Reason::Control {
             name: name(),
@@ -355,13 +355,12 @@ mod tests {
             of(ClaimType::Rejection, &Reason::ObservationError(error())),
             own
         );
-        let refused = ObservationError::new(ErrorKind::Interfered, "admission webhook \"h\"");
+        let refused = ErrorKind::Interfered.error("admission webhook \"h\"");
         let hint = of(ClaimType::Rejection, &Reason::ObservationError(refused));
         assert!(hint.contains("Exempt the run's namespaces"), "{hint}");
         let hint = of(ClaimType::Capability, &Reason::ObservationError(error()));
         assert!(hint.contains("Nothing was seen"), "{hint}");
-        let changed =
-            || ObservationError::new(ErrorKind::FixtureChanged, "Service a/b was deleted");
+        let changed = || ErrorKind::FixtureChanged.error("Service a/b was deleted");
         for reason in [
             Reason::ObservationError(changed()),
             Reason::ControlError {

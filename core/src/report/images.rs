@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::json::pretty;
 use crate::facts::PoolName;
@@ -12,39 +12,6 @@ use crate::text::{counted, printable};
 
 /// The version of the document's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Document<'p> {
-    schema: u32,
-    pools: Vec<Pool<'p>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Pool<'p> {
-    name: &'p str,
-    nodes: &'p [String],
-    images: Vec<Image<'p>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Image<'p> {
-    #[serde(rename = "image")]
-    name: &'p str,
-    fixtures: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    registry: Option<Registry>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Registry {
-    /// `fits`, `lacks` or `unknown`.
-    offer: &'static str,
-    says: String,
-}
 
 /// What registries say of images in pools, as far as they were asked.
 pub type Offers = BTreeMap<(PoolName, String), Offer>;
@@ -72,26 +39,15 @@ pub fn text(pulls: &BTreeMap<PoolName, Pulls>, offers: &Offers) -> String {
 
 /// The same as JSON, ending in a newline.
 pub fn json(pulls: &BTreeMap<PoolName, Pulls>, offers: &Offers) -> String {
-    let pools = pulls.iter().map(|(name, pool)| Pool {
-        name: name.as_str(),
-        nodes: &pool.nodes,
-        images: pool
-            .images
-            .iter()
-            .map(|(image, fixtures)| Image {
-                name: image,
-                fixtures: fixtures.iter().map(|name| name.as_str()).collect(),
-                registry: offers
-                    .get(&(name.clone(), image.clone()))
-                    .map(|offer| Registry {
-                        offer: offer.as_str(),
-                        says: offer.to_string(),
-                    }),
-            })
-            .collect(),
+    let pools = pulls.iter().map(|(name, pool)| {
+        let images = pool.images.iter().map(|(image, fixtures)| {
+            let fixtures: Vec<_> = fixtures.iter().map(|name| name.as_str()).collect();
+            let offer = offers.get(&(name.clone(), image.clone()));
+            // `fits`, `lacks` or `unknown`
+            let says = |offer: &Offer| json!({"offer": offer.as_str(), "says": offer.to_string()});
+            json!({"image": image, "fixtures": fixtures, "registry": offer.map(says)})
+        });
+        json!({"name": name, "nodes": pool.nodes, "images": images.collect::<Vec<_>>()})
     });
-    pretty(&Document {
-        schema: SCHEMA,
-        pools: pools.collect(),
-    })
+    pretty(&json!({"schema": SCHEMA, "pools": pools.collect::<Vec<_>>()}))
 }

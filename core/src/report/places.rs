@@ -2,52 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::json::kept;
-use crate::facts::{Facts, IpFamily, Pool, PoolName};
-use crate::method::{ContainerKind, SourceKind, Workload};
+use crate::facts::{Facts, Pool, PoolName};
+use crate::method::SourceKind;
 use crate::plan;
 use crate::record::RunView;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
 /// Where a check is and observes from, in reports for programs.
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) struct Point {
-    pool: Option<String>,
-    source: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workload: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    container: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    family: Option<&'static str>,
-}
-
-impl Point {
-    pub(super) fn of(pools: &Pools, point: &plan::Point) -> Self {
-        Self {
-            pool: point.pool.as_ref().map(|pool| kept(pool.as_str())),
-            source: point.source.map(SourceKind::as_str),
-            to: point.to.as_ref().map(|pool| kept(pool.as_str())),
-            node: point.node,
-            node_name: point.node_name(pools).as_deref().map(kept),
-            workload: point.workload.map(Workload::as_str),
-            container: point.container.map(ContainerKind::as_str),
-            value: point.value.as_deref().map(kept),
-            family: point.family.map(IpFamily::as_str),
-        }
+pub(super) fn point(pools: &Pools, point: &plan::Point) -> Value {
+    let mut values = json!(super::plan::point(point));
+    if let Some(name) = point.node_name(pools) {
+        values["node-name"] = json!(name);
     }
+    values
 }
 
 /// The pools of a run's cluster.

@@ -65,7 +65,7 @@ impl Expected {
         }
         let version = facts.kubernetes().ok_or_else(|| {
             let detail = "the server's version, on which the expectation depends";
-            Disposition::Inconclusive(ObservationError::new(ErrorKind::FactUnknown, detail))
+            Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
         })?;
         let mut presumed = None;
         for exception in exceptions {
@@ -113,10 +113,9 @@ impl Expected {
                     // What is only presumed is no reason to not to observe
                     (Then::Skip(reason), Some(presumed)) => {
                         let detail = format!("{reason}, if {presumed}");
-                        Err(Disposition::Inconclusive(ObservationError::new(
-                            ErrorKind::FactUnknown,
-                            detail,
-                        )))
+                        Err(Disposition::Inconclusive(
+                            ErrorKind::FactUnknown.error(detail),
+                        ))
                     }
                     (Then::Expect(expectation), _) => Ok(Self {
                         instead: Some(expectation.clone()),

@@ -97,7 +97,7 @@ impl Over {
         let plugin = match &facts.cni {
             Known::Unknown { reason } => {
                 let detail = format!("the network plugin, on which it depends: {reason}");
-                let error = ObservationError::new(ErrorKind::FactUnknown, detail);
+                let error = ErrorKind::FactUnknown.error(detail);
                 return Some(Disposition::Inconclusive(error));
             }
             Known::Fact { value: None, .. } => "no rule recognises the network plugin".to_owned(),

@@ -176,8 +176,7 @@ mod tests {
     }
 
     fn attempts(verdicts: &[Verdict]) -> Vec<(Verdict, Reason)> {
-        let reason =
-            Reason::ObservationError(ObservationError::new(ErrorKind::ExecTransport, "cut"));
+        let reason = Reason::ObservationError(ErrorKind::ExecTransport.error("cut"));
         verdicts.iter().map(|v| (*v, reason.clone())).collect()
     }
 
@@ -248,8 +247,7 @@ mod tests {
     #[test]
     fn what_was_seen_before_its_ground_changed_counts_for_nothing() {
         use Verdict::{Fail, Inconclusive, Pass};
-        let reason =
-            |kind| Reason::ObservationError(ObservationError::new(kind, "a node was booted"));
+        let reason = |kind| Reason::ObservationError(kind.error("a node was booted"));
         let (changed, cut) = (ErrorKind::FixtureChanged, ErrorKind::ExecTransport);
         for (attempts, verdict) in [
             ([(Fail, cut), (Inconclusive, changed)], Inconclusive),
@@ -310,10 +308,7 @@ mod tests {
         use Verdict::{Fail, Inconclusive, Pass, Skip, Warn};
         let one = |verdict| Conclusion {
             verdict,
-            reason: Reason::ObservationError(ObservationError::new(
-                ErrorKind::ExecTransport,
-                "cut",
-            )),
+            reason: Reason::ObservationError(ErrorKind::ExecTransport.error("cut")),
             flaky: false,
             repeated: BTreeMap::new(),
         };

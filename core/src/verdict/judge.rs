@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::claims::ClaimType;
-use crate::method::{Comparison, Difference, ErrorKind, FixtureKey, ObservationError};
+use crate::method::{Comparison, Difference, ErrorKind, FixtureKey, ObservationError, Result};
 use crate::text::printable;
 
 /// What a check came to.
@@ -331,6 +331,16 @@ impl Reason {
         }
     }
 
+    /// Whether something of the cluster was told.
+    pub fn tells(&self) -> bool {
+        matches!(
+            self,
+            Self::Seen(_)
+                | Self::Control { .. }
+                | Self::Skipped(SkipReason::NotWindowsSpecific { .. })
+        )
+    }
+
     /// Whether nothing could be told since what the check depends on had changed.
     pub fn is_of_a_change(&self) -> bool {
         let error = self.error();
@@ -413,13 +423,13 @@ mod tests {
         }
     }
 
-    fn columns() -> [Result<Comparison, ObservationError>; 5] {
+    fn columns() -> [Result<Comparison>; 5] {
         [
             Ok(Comparison::Met(difference())),
             Ok(Comparison::NotMet(difference())),
             Ok(Comparison::Unexpected(difference())),
             Ok(Comparison::NotApplicable("old server".to_owned())),
-            Err(ObservationError::new(ErrorKind::ExecTransport, "cut")),
+            Err(ErrorKind::ExecTransport.error("cut")),
         ]
     }
 
@@ -502,7 +512,7 @@ mod tests {
         let pool = "windows-2022".to_owned();
         assert_eq!(SkipReason::NoImage { pool }.place(), Some("windows-2022"));
         // What could not be told for want of the other system's answer says so
-        let lost = ObservationError::new(ErrorKind::ExecTransport, "cut");
+        let lost = ErrorKind::ExecTransport.error("cut");
         let control = ControlOutcome {
             observed: Err(&lost),
             ..control

@@ -81,7 +81,7 @@ impl LedgerEntry {
     pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, Disposition> {
         let unknown = |what: &str| {
             let detail = format!("{what}, on which the limitation's scope depends");
-            Disposition::Inconclusive(ObservationError::new(ErrorKind::FactUnknown, detail))
+            Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
         };
         let version = facts
             .kubernetes()
@@ -115,7 +115,7 @@ impl ScopedNetwork {
     fn missed(&self, facts: &Facts) -> Result<Option<String>, Disposition> {
         let unknown = |why: &str| {
             let detail = format!("the network plugin's mode, on which the scope depends: {why}");
-            Disposition::Inconclusive(ObservationError::new(ErrorKind::FactUnknown, detail))
+            Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
         };
         let cni = match &facts.cni {
             Known::Fact { value, .. } => value,

@@ -40,8 +40,7 @@ mod tests {
 
     fn row(profile: Profile, flaky: bool) -> Vec<Weight> {
         let weight = |&verdict: &Verdict| {
-            let reason =
-                Reason::ObservationError(ObservationError::new(ErrorKind::ExecTransport, "cut"));
+            let reason = Reason::ObservationError(ErrorKind::ExecTransport.error("cut"));
             let conclusion = Conclusion {
                 verdict,
                 reason,

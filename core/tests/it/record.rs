@@ -318,7 +318,7 @@ fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
     let fixture = ReadyFixture {
         service,
         node_port: Some(30080),
-        second_broken: Some(ObservationError::new(ErrorKind::Forbidden, "no")),
+        second_broken: Some(ErrorKind::Forbidden.error("no")),
         ..ReadyFixture::default()
     };
     let written = json!({

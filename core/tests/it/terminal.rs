@@ -183,11 +183,9 @@ fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
     use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
     let told = |name, kind| {
         let mut recorder = runs::Recorder::started();
-        recorder.push(runs::unoffered()).push(runs::failed(
-            name,
-            ObservationError::new(kind, "why"),
-            1,
-        ));
+        recorder
+            .push(runs::unoffered())
+            .push(runs::failed(name, kind.error("why"), 1));
         rendered(&read(recorder.text()).expect("a record"), 100)
     };
     for (name, kind, suspect) in [
@@ -231,7 +229,7 @@ fn fixtures_blamed_in_a_circle_are_still_told() {
     use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
     let needs = |name| {
         let detail = format!("{} does not stand", runs::fixture(name));
-        ObservationError::new(ErrorKind::FixtureFailed, detail)
+        ErrorKind::FixtureFailed.error(detail)
     };
     let mut recorder = runs::Recorder::started();
     let (a, b) = (FixtureName::WinWebserver, FixtureName::WindowsPodProber);

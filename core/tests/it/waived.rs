@@ -54,7 +54,7 @@ fn flaky(verdict: Verdict) -> Conclusion {
 }
 
 fn broken() -> Conclusion {
-    let cut = ObservationError::new(ErrorKind::ExecTransport, "the session was cut");
+    let cut = ErrorKind::ExecTransport.error("the session was cut");
     conclusion(Verdict::Inconclusive, Reason::ObservationError(cut))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ordered_watch as watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Verb};
+use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result, Verb};
 
 use super::{Keeper, Mark, holder, refused};
 use crate::transport::{Hold, pause};
@@ -78,11 +78,7 @@ impl Keeper {
     }
 
     /// Renews once, as far as the answer tells; or why it is lost.
-    async fn renew_once(
-        &self,
-        mark: &mut Mark,
-        within: Duration,
-    ) -> Result<Result<(), ObservationError>, String> {
+    async fn renew_once(&self, mark: &mut Mark, within: Duration) -> Result<Result<()>, String> {
         let body = Some(self.body(Some(mark)));
         let request = ApiRequest {
             verb: Verb::Replace,
@@ -108,7 +104,7 @@ impl Keeper {
                 let found = self.after_conflict(mark).await?;
                 Ok(found.and_then(|found| {
                     *mark = found;
-                    Err(ObservationError::new(ErrorKind::ApiUnavailable, unanswered))
+                    Err(ErrorKind::ApiUnavailable.error(unanswered))
                 }))
             }
             // Forbidden for a moment, or for good: the duration decides
@@ -117,11 +113,11 @@ impl Keeper {
     }
 
     fn not(&self, reply: &ApiReply) -> ObservationError {
-        ObservationError::new(ErrorKind::Forbidden, refused(&self.name, reply).to_string())
+        ErrorKind::Forbidden.error(refused(&self.name, reply).to_string())
     }
 
     /// After a conflict: another's change, or our own renewal that was sent twice.
-    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, ObservationError>, String> {
+    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark>, String> {
         let request = ApiRequest::get(self.path());
         let reply = match self.api.send_within(&request, self.renewal).await {
             Ok(reply) => reply,

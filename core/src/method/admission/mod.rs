@@ -8,7 +8,7 @@ mod seen;
 use serde_json::{Value as Json, json};
 
 use super::denied::{Denied, lacks_namespace};
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
 use super::fixture::{FixtureName, Need};
 use super::place::Bound;
@@ -64,8 +64,8 @@ pub enum AdmissionExpectation {
     Dropped,
 }
 
-/// The way `admission`.
-#[derive(Debug)]
+/// The test method `admission`.
+#[derive(Clone, Debug)]
 pub enum Admission {}
 
 impl Method for Admission {
@@ -73,7 +73,7 @@ impl Method for Admission {
     type Expectation = AdmissionExpectation;
     type Observation = AdmissionObservation;
 
-    fn request(query: &AdmissionQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(query: &AdmissionQuery, at: &Bound<'_>) -> Result<Request> {
         at.fixture(FixtureName::Namespaces)?;
         // PodSecurity must not answer in validation's place: the privileged namespace
         let namespace = &at.ready.host_namespace;
@@ -88,7 +88,7 @@ impl Method for Admission {
         };
         let body = query.body().ok_or_else(|| {
             let detail = format!("{} has no place in the object", query.path());
-            ObservationError::new(ErrorKind::NotApplied, detail)
+            ErrorKind::NotApplied.error(detail)
         })?;
         Ok(Request::Api(ApiRequest {
             verb,
@@ -97,20 +97,16 @@ impl Method for Admission {
         }))
     }
 
-    fn read(
-        query: &AdmissionQuery,
-        _: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<AdmissionObservation, ObservationError> {
+    fn read(query: &AdmissionQuery, _: &Bound<'_>, reply: &Reply) -> Result<AdmissionObservation> {
         let Reply::Api(reply) = reply else {
             let detail = "an HTTP answer to an admission look";
-            return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
+            return Err(ErrorKind::UnrecognisedOutput.error(detail));
         };
         let message = message(reply);
         let refused_by = |who: &str| {
             let (code, who, said) = (reply.status, printable(who), printable(&message));
             let detail = format!("refused with {code} by {who}, not by validation: {said}");
-            Err(ObservationError::new(ErrorKind::Interfered, detail))
+            Err(ErrorKind::Interfered.error(detail))
         };
         let kind = query.workload.kind();
         let is_status = reply.body["kind"] == "Status";
@@ -122,20 +118,18 @@ impl Method for Admission {
         match reply.status {
             200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
             // The harness' own permissions are no answer of admission; both come as 403
-            401 => Err(ObservationError::new(ErrorKind::Unauthenticated, message)),
-            403 if Denied::of(&reply.body).is_some() => {
-                Err(ObservationError::new(ErrorKind::Forbidden, message))
-            }
+            401 => Err(ErrorKind::Unauthenticated.error(message)),
+            403 if Denied::of(&reply.body).is_some() => Err(ErrorKind::Forbidden.error(message)),
             400 if message.contains("does not support dry run") => {
-                Err(ObservationError::new(ErrorKind::Forbidden, message))
+                Err(ErrorKind::Forbidden.error(message))
             }
             // Our own namespace is going: nothing is refused for what was sent
             status if lacks_namespace(status, &message) => {
-                Err(ObservationError::new(ErrorKind::FixtureChanged, message))
+                Err(ErrorKind::FixtureChanged.error(message))
             }
             // A webhook that could not be asked has not refused
             500 if message.contains("failed calling webhook") => {
-                Err(ObservationError::new(ErrorKind::ApiUnavailable, message))
+                Err(ErrorKind::ApiUnavailable.error(message))
             }
             400 if is_status && message.contains("unknown field") => {
                 Ok(AdmissionObservation::UnknownField { message })
@@ -146,7 +140,7 @@ impl Method for Admission {
             400 | 403 | 422 if is_status => refused_by("something that does not say its name"),
             status => {
                 let detail = format!("status {status}: {message}");
-                Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail))
+                Err(ErrorKind::UnrecognisedOutput.error(detail))
             }
         }
     }
@@ -166,7 +160,7 @@ impl Method for Admission {
     fn compare(
         expectation: &AdmissionExpectation,
         seen: &AdmissionObservation,
-    ) -> Result<Comparison, ObservationError> {
+    ) -> Result<Comparison> {
         use AdmissionExpectation::{Accepted, Dropped, Refused};
         use AdmissionObservation as Seen;
         let difference = |seen: &Seen| Difference {
@@ -175,7 +169,7 @@ impl Method for Admission {
         };
         let interfered = |what: String| {
             let detail = format!("{what}; expected: {expectation}");
-            Err(ObservationError::new(ErrorKind::Interfered, detail))
+            Err(ErrorKind::Interfered.error(detail))
         };
         Ok(match (expectation, seen) {
             (Accepted, Seen::Accepted(_) | Seen::EmptyLeftOut { .. }) => {

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::AdmissionQuery;
 use super::kept::{Alterations, holds, is_empty};
 use super::object::{at_path, related, same_place};
-use crate::method::error::{ErrorKind, ObservationError};
+use crate::method::error::{ErrorKind, Result};
 use crate::text::printable;
 
 /// One of `details.causes[]` of a Status.
@@ -98,20 +98,14 @@ impl fmt::Display for AdmissionObservation {
 
 /// What is to be said of a field in an accepted object; error where something made another pod of
 /// what was sent, or another value of the field.
-pub(super) fn accepted(
-    query: &AdmissionQuery,
-    object: &Json,
-) -> Result<AdmissionObservation, ObservationError> {
+pub(super) fn accepted(query: &AdmissionQuery, object: &Json) -> Result<AdmissionObservation> {
     let sent = query.body().unwrap_or_default();
     let otherwise = |field: &str, kept: Option<&Json>| {
         let kept = kept.map_or_else(|| "nothing".to_owned(), |kept| printable(&kept.to_string()));
-        Err(ObservationError::new(
-            ErrorKind::Interfered,
-            format!(
-                "accepted, but {field} came back as {kept}: something on the way to validation \
+        Err(ErrorKind::Interfered.error(format!(
+            "accepted, but {field} came back as {kept}: something on the way to validation \
                  alters it"
-            ),
-        ))
+        )))
     };
     let os = query.workload.path("spec.os.name", query.container);
     let kept = at_path(object, object, &os);

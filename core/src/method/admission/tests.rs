@@ -114,11 +114,7 @@ fn read_expectation(written: &str) -> AdmissionExpectation {
     }
 }
 
-fn read(
-    query: &AdmissionQuery,
-    status: u16,
-    body: Json,
-) -> Result<AdmissionObservation, ObservationError> {
+fn read(query: &AdmissionQuery, status: u16, body: Json) -> Result<AdmissionObservation> {
     let ready = super::super::ReadyFixtures::default();
     let reply = Reply::Api(ApiReply { status, body });
     Admission::read(query, &Bound::of(&ready), &reply)

@@ -18,7 +18,7 @@ pub use seen::{
 };
 pub use topic::Topic;
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{Reply, Request};
 use super::fixture::{FixtureName, Need};
 use super::place::Bound;
@@ -26,8 +26,8 @@ use super::{Comparison, Difference, Method, Traits};
 use crate::text::printable;
 use expectation::Judged;
 
-/// The way `fact`.
-#[derive(Debug)]
+/// The test method `fact`.
+#[derive(Clone, Debug)]
 pub enum Fact {}
 
 impl Method for Fact {
@@ -35,18 +35,14 @@ impl Method for Fact {
     type Expectation = FactExpectation;
     type Observation = FactObservation;
 
-    fn request(_: &Topic, _: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(_: &Topic, _: &Bound<'_>) -> Result<Request> {
         Ok(Request::Facts)
     }
 
-    fn read(
-        topic: &Topic,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<FactObservation, ObservationError> {
+    fn read(topic: &Topic, at: &Bound<'_>, reply: &Reply) -> Result<FactObservation> {
         let Reply::Facts(facts) = reply else {
             let detail = "another answer than facts to a look at facts";
-            return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
+            return Err(ErrorKind::UnrecognisedOutput.error(detail));
         };
         read::read(topic, at, facts)
     }
@@ -62,12 +58,9 @@ impl Method for Fact {
         }
     }
 
-    fn compare(
-        expectation: &FactExpectation,
-        seen: &FactObservation,
-    ) -> Result<Comparison, ObservationError> {
+    fn compare(expectation: &FactExpectation, seen: &FactObservation) -> Result<Comparison> {
         let subjects = match seen {
-            FactObservation::DoesNotArise(reason) => {
+            FactObservation::NotApplicable(reason) => {
                 return Ok(Comparison::NotApplicable(reason.clone()));
             }
             FactObservation::Subjects(subjects) if subjects.is_empty() => {
@@ -102,7 +95,7 @@ impl Method for Fact {
         Ok(match (unmet.is_empty(), untold, open) {
             (false, _, _) => Comparison::NotMet(difference(&unmet)),
             (true, Some(reason), _) => {
-                return Err(ObservationError::new(ErrorKind::FactUnknown, reason));
+                return Err(ErrorKind::FactUnknown.error(reason));
             }
             (true, None, Some(reason)) => Comparison::NotApplicable(reason),
             (true, None, None) => Comparison::Met(difference(&subjects.iter().collect::<Vec<_>>())),

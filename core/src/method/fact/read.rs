@@ -10,15 +10,11 @@ use super::seen::{
 use super::topic::Topic;
 use super::version::numbers;
 use crate::facts::{CniMode, DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
-use crate::method::{Bound, ErrorKind, ObservationError};
+use crate::method::{Bound, ErrorKind, ObservationError, Result};
 use crate::text::printable;
 
 /// What the facts show of a topic; what is not known is an error, never a default.
-pub(super) fn read(
-    topic: &Topic,
-    at: &Bound<'_>,
-    facts: &Facts,
-) -> Result<FactObservation, ObservationError> {
+pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
     match topic {
         Topic::ControlPlane => control_plane(facts),
         Topic::UsableNodes => usable_nodes(facts),
@@ -70,11 +66,7 @@ pub(super) fn read(
     }
 }
 
-fn of_nodes(
-    topic: &Topic,
-    at: &Bound<'_>,
-    facts: &Facts,
-) -> Result<Vec<Subject>, ObservationError> {
+fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>> {
     let subjects = nodes(at, facts)?.into_iter().map(|node| {
         let saw = match of_node(topic, node, facts) {
             Ok(saw) => saw,
@@ -113,7 +105,7 @@ fn silent_node(name: &str) -> Subject {
     }
 }
 
-fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T, ObservationError> {
+fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
     match fact {
         Known::Fact { value, .. } => Ok(value),
         Known::Unknown { reason } => Err(unread(name, reason)),
@@ -126,11 +118,11 @@ fn unread(name: &str, reason: &str) -> ObservationError {
         true => ErrorKind::Forbidden,
         false => ErrorKind::FactUnknown,
     };
-    ObservationError::new(kind, format!("{name}: {reason}"))
+    kind.error(format!("{name}: {reason}"))
 }
 
 fn unknown(detail: impl Into<String>) -> ObservationError {
-    ObservationError::new(ErrorKind::FactUnknown, detail)
+    ErrorKind::FactUnknown.error(detail)
 }
 
 fn cluster(saw: Observed) -> FactObservation {
@@ -139,7 +131,7 @@ fn cluster(saw: Observed) -> FactObservation {
 }
 
 /// The nodes of the point's pool, or all; never none.
-fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>, ObservationError> {
+fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>> {
     let nodes = needed("nodes", &facts.nodes)?;
     let in_pool =
         |node: &&NodeFact| at.pool.is_none() || node.os == Os::Windows && node.build == at.build;
@@ -240,7 +232,7 @@ fn kubelet(node: &NodeFact) -> Result<String, Lack> {
     }
 }
 
-fn server(facts: &Facts) -> Result<String, ObservationError> {
+fn server(facts: &Facts) -> Result<String> {
     let version = needed("server", &facts.server)?;
     match numbers(version) {
         Some(_) => Ok(version.clone()),
@@ -323,7 +315,7 @@ fn is_of(image: &str, name: &str) -> bool {
     format!("/{folder}/{last}/").contains(&format!("/{name}/"))
 }
 
-fn control_plane(facts: &Facts) -> Result<FactObservation, ObservationError> {
+fn control_plane(facts: &Facts) -> Result<FactObservation> {
     let nodes = needed("nodes", &facts.nodes)?;
     let of_control_plane = nodes.iter().filter(|node| node.details.control_plane);
     let subjects: Vec<_> = of_control_plane
@@ -332,16 +324,15 @@ fn control_plane(facts: &Facts) -> Result<FactObservation, ObservationError> {
             saw: Observed::Os(node.os),
         })
         .collect();
-    Ok(match subjects.is_empty() {
-        true => FactObservation::DoesNotArise(
-            "no node is labelled as one of the control plane, so its provider keeps it apart"
-                .to_owned(),
+    match subjects.is_empty() {
+        true => not_applicable(
+            "no node is labelled as one of the control plane, so its provider keeps it apart",
         ),
-        false => FactObservation::Subjects(subjects),
-    })
+        false => Ok(FactObservation::Subjects(subjects)),
+    }
 }
 
-fn usable_nodes(facts: &Facts) -> Result<FactObservation, ObservationError> {
+fn usable_nodes(facts: &Facts) -> Result<FactObservation> {
     let nodes = needed("nodes", &facts.nodes)?;
     let of = |os: Os| {
         let nodes = || nodes.iter().filter(|node| node.os == os);
@@ -359,10 +350,9 @@ fn usable_nodes(facts: &Facts) -> Result<FactObservation, ObservationError> {
     ]))
 }
 
-fn vxlan(facts: &Facts) -> Result<FactObservation, ObservationError> {
+fn vxlan(facts: &Facts) -> Result<FactObservation> {
     let Some(cni) = needed("cni", &facts.cni)? else {
-        let reason = "no rule recognises the network plugin".to_owned();
-        return Ok(FactObservation::DoesNotArise(reason));
+        return not_applicable("no rule recognises the network plugin");
     };
     match (cni.product.as_str(), &cni.vxlan, cni.unread.as_slice()) {
         ("flannel", Some(vxlan), _) => Ok(cluster(Observed::Vxlan {
@@ -370,18 +360,15 @@ fn vxlan(facts: &Facts) -> Result<FactObservation, ObservationError> {
             port: vxlan.port,
         })),
         ("flannel", None, unread @ [_, ..]) => Err(self::unread("cni", &unread.join("; "))),
-        ("flannel", None, []) if cni.mode == Some(CniMode::L2bridge) => Ok(
-            FactObservation::DoesNotArise("Flannel without VXLAN".to_owned()),
-        ),
-        ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
-        (other, _, _) => {
-            let reason = format!("the network plugin is {}", printable(other));
-            Ok(FactObservation::DoesNotArise(reason))
+        ("flannel", None, []) if cni.mode == Some(CniMode::L2bridge) => {
+            not_applicable("Flannel without VXLAN")
         }
+        ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
+        (other, _, _) => not_applicable(&format!("the network plugin is {}", printable(other))),
     }
 }
 
-fn dns(facts: &Facts) -> Result<FactObservation, ObservationError> {
+fn dns(facts: &Facts) -> Result<FactObservation> {
     let Some(dns) = needed("dns", &facts.dns)? else {
         return Err(unknown(
             "dns: no Service of the cluster's DNS is recognised",
@@ -404,12 +391,11 @@ fn dns(facts: &Facts) -> Result<FactObservation, ObservationError> {
     }]))
 }
 
-fn ip_families(facts: &Facts) -> Result<FactObservation, ObservationError> {
+fn ip_families(facts: &Facts) -> Result<FactObservation> {
     let nodes = needed("nodes", &facts.nodes)?;
     let windows: Vec<_> = nodes.iter().filter(|node| node.os == Os::Windows).collect();
     if windows.is_empty() {
-        let reason = "the cluster has no Windows node".to_owned();
-        return Ok(FactObservation::DoesNotArise(reason));
+        return not_applicable("the cluster has no Windows node");
     }
     let families = &needed("workloads", &facts.workloads)?.windows_families;
     let of_pods = families.iter().map(|(families, count)| Subject {
@@ -424,12 +410,16 @@ fn ip_families(facts: &Facts) -> Result<FactObservation, ObservationError> {
             saw: Observed::Families(families_of(&node.details.pod_cidrs)),
         }));
     }
-    Ok(match subjects.is_empty() {
-        true => FactObservation::DoesNotArise(
-            "no pod on a Windows node has an address, and no Windows node has podCIDRs".to_owned(),
+    match subjects.is_empty() {
+        true => not_applicable(
+            "no pod on a Windows node has an address, and no Windows node has podCIDRs",
         ),
-        false => FactObservation::Subjects(subjects),
-    })
+        false => Ok(FactObservation::Subjects(subjects)),
+    }
+}
+
+fn not_applicable(reason: &str) -> Result<FactObservation> {
+    Ok(FactObservation::NotApplicable(reason.to_owned()))
 }
 
 fn families_of(cidrs: &[String]) -> String {
@@ -445,11 +435,10 @@ fn families_of(cidrs: &[String]) -> String {
 fn lacking(
     facts: &Facts,
     of: impl Fn(&WorkloadsFact) -> (u64, &Vec<String>),
-) -> Result<FactObservation, ObservationError> {
+) -> Result<FactObservation> {
     let workloads = needed("workloads", &facts.workloads)?;
     if workloads.windows_pods == 0 {
-        let reason = "no pod runs on a Windows node".to_owned();
-        return Ok(FactObservation::DoesNotArise(reason));
+        return not_applicable("no pod runs on a Windows node");
     }
     let (lacking, named) = of(workloads);
     Ok(cluster(Observed::Lacking {

@@ -15,7 +15,7 @@ pub enum FactObservation {
     /// These; never none.
     Subjects(Vec<Subject>),
     /// The question does not arise, because.
-    DoesNotArise(String),
+    NotApplicable(String),
 }
 
 /// One thing that was observed.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
-use crate::method::error::{ErrorKind, ObservationError};
+use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::{Host, HttpGet};
 use crate::method::fixture::FixtureName;
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod};
@@ -28,7 +28,7 @@ impl Target {
         self,
         of: Option<FixtureName>,
         at: &Bound<'a>,
-    ) -> Result<Aims<'a>, ObservationError> {
+    ) -> Result<Aims<'a>> {
         if self.has_families()
             && let Some(absent) = at.without_family(of)?
         {
@@ -41,7 +41,7 @@ impl Target {
             Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
             _ => {}
         }
-        let nobody = || ObservationError::new(ErrorKind::FixtureFailed, "nobody is asked for it");
+        let nobody = || ErrorKind::FixtureFailed.error("nobody is asked for it");
         let of = of.ok_or_else(nobody)?;
         let binding = Binding::of(of, at)?;
         let fixture = binding.fixture;
@@ -173,7 +173,7 @@ impl Target {
 
 /// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its
 /// own: who answers so was reached.
-fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, ObservationError> {
+fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
     let aim = |node: &PoolNode| {
         let unknown = |what: &str| unknown(what, &node.name);
         let address = at.of_family(&node.addresses);
@@ -197,32 +197,26 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, ObservationError> {
         at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
     };
     let nodes = sample(&at.ready.run, at.ready.nodes.iter().filter(asked));
-    let each: Vec<_> = nodes
-        .into_iter()
-        .map(aim)
-        .collect::<Result<_, ObservationError>>()?;
+    let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_>>()?;
     match (each.is_empty(), at.family) {
         (true, Some(family)) if !at.ready.nodes.is_empty() => {
             Ok(Aims::none(format!("no node has an {family} address")))
         }
-        (true, _) => Err(ObservationError::new(
-            ErrorKind::FactUnknown,
-            "no node is known of",
-        )),
+        (true, _) => Err(ErrorKind::FactUnknown.error("no node is known of")),
         (false, _) => Ok(Aims::of(each)),
     }
 }
 
 /// That something of a node is not known.
 pub(super) fn unknown(what: &str, node: &str) -> ObservationError {
-    ObservationError::new(ErrorKind::FactUnknown, format!("the {what} of node {node}"))
+    ErrorKind::FactUnknown.error(format!("the {what} of node {node}"))
 }
 
 /// The pod that observes, by its own address or through its Service.
-fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, ObservationError> {
+fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
     let lacks = |what: &str| {
         let detail = format!("the prober has no {what}");
-        ObservationError::new(ErrorKind::FixtureFailed, detail)
+        ErrorKind::FixtureFailed.error(detail)
     };
     let (prober, pod) = (at.prober()?, at.vantage()?);
     let (address, port, shown) = match by_service {
@@ -307,10 +301,7 @@ impl<'a> Aims<'a> {
 
 /// Why a fixture has no Service in the second family, where that is observed and the API server gives
 /// Services no addresses of it.
-fn without_service(
-    fixture: &ReadyFixture,
-    at: &Bound<'_>,
-) -> Result<Option<String>, ObservationError> {
+fn without_service(fixture: &ReadyFixture, at: &Bound<'_>) -> Result<Option<String>> {
     let Some(family) = at.family else {
         return Ok(None);
     };

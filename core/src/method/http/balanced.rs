@@ -2,7 +2,7 @@
 
 use super::aims::Aims;
 use super::binding::Binding;
-use crate::method::error::ObservationError;
+use crate::method::error::Result;
 use crate::method::exchange::Host;
 use crate::method::fixture::FixtureName;
 use crate::text::printable;
@@ -11,7 +11,7 @@ impl<'a> Binding<'_, 'a> {
     /// Where a load balancer answers. From within, one that is not passed by says nothing of the
     /// cluster: whether it lets those in that stand behind it is its own (AWS, "Network Load
     /// Balancer troubleshooting": none without loopback).
-    pub(super) fn balancer(&self) -> Result<Aims<'a>, ObservationError> {
+    pub(super) fn balancer(&self) -> Result<Aims<'a>> {
         let (_, port) = self.address()?;
         let balancer = &self.at.fixture(FixtureName::LoadBalancer)?.balancer;
         let lacks = || self.lacks("load balancer's address");

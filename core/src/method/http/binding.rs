@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
-use crate::method::error::{ErrorKind, ObservationError};
+use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::{Host, HttpGet};
 use crate::method::fixture::FixtureName;
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
@@ -19,7 +19,7 @@ pub(super) struct Binding<'b, 'a> {
 
 impl<'b, 'a> Binding<'b, 'a> {
     /// A fixture that stands; of a second family each of its pods has an address, or none has.
-    pub(super) fn of(of: FixtureName, at: &'b Bound<'a>) -> Result<Self, ObservationError> {
+    pub(super) fn of(of: FixtureName, at: &'b Bound<'a>) -> Result<Self> {
         let fixture = at.fixture(of)?;
         let binding = Self { of, fixture, at };
         let lacks = |pod: &&ReadyPod| at.of_family(&pod.addresses).is_none();
@@ -33,10 +33,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
-    pub(super) fn pods(
-        &self,
-        wanted: impl Fn(&ReadyPod) -> bool,
-    ) -> Result<Aims<'a>, ObservationError> {
+    pub(super) fn pods(&self, wanted: impl Fn(&ReadyPod) -> bool) -> Result<Aims<'a>> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
         let pods = self.fixture.pods.iter();
         let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
@@ -49,7 +46,7 @@ impl<'b, 'a> Binding<'b, 'a> {
                 says: None,
             })
         });
-        let each: Vec<_> = aims.collect::<Result<_, ObservationError>>()?;
+        let each: Vec<_> = aims.collect::<Result<_>>()?;
         let absent = each.is_empty().then(|| {
             let nodes: std::collections::BTreeSet<_> =
                 self.fixture.pods.iter().map(|pod| &*pod.node).collect();
@@ -74,27 +71,27 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// Its pods on the node that is observed from.
-    pub(super) fn pods_here(&self) -> Result<Aims<'a>, ObservationError> {
+    pub(super) fn pods_here(&self) -> Result<Aims<'a>> {
         let here = &self.at.vantage()?.node;
         self.pods(|pod| pod.node == *here)
     }
 
     /// Its Service, where one of its pods is on the node that is observed from.
-    pub(super) fn service_from_here(&self) -> Result<Aims<'a>, ObservationError> {
+    pub(super) fn service_from_here(&self) -> Result<Aims<'a>> {
         match self.pods_here()?.absent {
             Some(absent) => Ok(Aims::none(absent)),
             None => Ok(Aims::of([self.service()?])),
         }
     }
 
-    pub(super) fn service(&self) -> Result<Aim<'a>, ObservationError> {
+    pub(super) fn service(&self) -> Result<Aim<'a>> {
         let (address, port) = self.address()?;
         let host = Host::Address(address);
         Ok(self.to(format!("Service IP {host}"), host, port))
     }
 
     /// The Service by its name, with its namespace and `below` where that is given.
-    pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, ObservationError> {
+    pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>> {
         let (_, port) = self.address()?;
         let name = self.served()?.name;
         let name = name.ok_or_else(|| self.lacks("Service name"))?;
@@ -106,7 +103,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The Service without an address by its full name, on the port of the pods.
-    pub(super) fn headless(&self) -> Result<Aim<'a>, ObservationError> {
+    pub(super) fn headless(&self) -> Result<Aim<'a>> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
         let name = self.served()?.headless;
         let name = name.ok_or_else(|| self.lacks("headless Service"))?;
@@ -115,7 +112,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The Service that stands for this one's name, by its full name.
-    pub(super) fn alias(&self) -> Result<Aim<'a>, ObservationError> {
+    pub(super) fn alias(&self) -> Result<Aim<'a>> {
         let (_, port) = self.address()?;
         let alias = self.at.fixture(FixtureName::Alias)?;
         let name = alias.name.as_ref();
@@ -125,15 +122,12 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The full name of a Service of the run.
-    fn full(&self, name: &str) -> Result<String, ObservationError> {
+    fn full(&self, name: &str) -> Result<String> {
         let (namespace, domain) = (&self.at.ready.namespace, self.at.domain()?);
         Ok(format!("{name}.{namespace}.svc.{domain}"))
     }
 
-    pub(super) fn node_ports(
-        &self,
-        wanted: impl Fn(&PoolNode) -> bool,
-    ) -> Result<Aims<'a>, ObservationError> {
+    pub(super) fn node_ports(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
         let nodes = self.at.ready.nodes.iter();
         let nodes = nodes
             .filter(|node| wanted(node))
@@ -155,7 +149,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// The node port at a node; `None` where the node has no address of the Service's family.
-    pub(super) fn node_port(&self, node: &PoolNode) -> Result<Option<Aim<'a>>, ObservationError> {
+    pub(super) fn node_port(&self, node: &PoolNode) -> Result<Option<Aim<'a>>> {
         let (service, _) = self.address()?;
         if node.addresses.is_empty() {
             return Err(unknown("address", &node.name));
@@ -193,12 +187,12 @@ impl<'b, 'a> Binding<'b, 'a> {
         pods.any(|pod| pod.node == node.name && has(pod))
     }
 
-    pub(super) fn address(&self) -> Result<(IpAddr, u16), ObservationError> {
+    pub(super) fn address(&self) -> Result<(IpAddr, u16)> {
         let service = self.served()?.service;
         service.ok_or_else(|| self.lacks("Service address"))
     }
 
-    fn served(&self) -> Result<Served, ObservationError> {
+    fn served(&self) -> Result<Served> {
         self.fixture.served(self.at.family)
     }
 
@@ -236,6 +230,6 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     pub(super) fn lacks(&self, what: &str) -> ObservationError {
         let detail = format!("{} has no {what}", self.of.as_str());
-        ObservationError::new(ErrorKind::FixtureFailed, detail)
+        ErrorKind::FixtureFailed.error(detail)
     }
 }

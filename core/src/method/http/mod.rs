@@ -18,7 +18,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{HttpReply, Reply, Request};
 use super::failure::{FailureClass, Signature};
 use super::fixture::{FixtureName, Need};
@@ -112,8 +112,8 @@ pub enum HttpAnswer {
     },
 }
 
-/// The way `http`.
-#[derive(Debug)]
+/// The test method `http`.
+#[derive(Clone, Debug)]
 pub enum Http {}
 
 impl Method for Http {
@@ -121,18 +121,14 @@ impl Method for Http {
     type Expectation = HttpExpectation;
     type Observation = HttpObservation;
 
-    fn request(query: &HttpQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(query: &HttpQuery, at: &Bound<'_>) -> Result<Request> {
         let aims = query.target.aims(query.of, at)?;
         let gets = aims.each.into_iter().map(|aim| aim.get);
         Ok(Request::Get(gets.collect()))
     }
 
-    fn read(
-        query: &HttpQuery,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<HttpObservation, ObservationError> {
-        let unrecognised = |detail| ObservationError::new(ErrorKind::UnrecognisedOutput, detail);
+    fn read(query: &HttpQuery, at: &Bound<'_>, reply: &Reply) -> Result<HttpObservation> {
+        let unrecognised = |detail| ErrorKind::UnrecognisedOutput.error(detail);
         let Reply::Get(replies) = reply else {
             return Err(unrecognised(
                 "an answer of another kind to an HTTP look".to_owned(),
@@ -159,7 +155,7 @@ impl Method for Http {
                  outside: {text}",
                 own.target
             );
-            return Err(ObservationError::new(ErrorKind::NoView, detail));
+            return Err(ErrorKind::NoView.error(detail));
         }
         // Where the port that they serve at is closed, too, it is not about port 80
         let of_others = |(aim, seen): (&Aim<'_>, &ObservedTarget)| {
@@ -215,10 +211,7 @@ impl Method for Http {
         }
     }
 
-    fn compare(
-        expectation: &HttpExpectation,
-        seen: &HttpObservation,
-    ) -> Result<Comparison, ObservationError> {
+    fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> Result<Comparison> {
         Ok(compare::compare(expectation, seen))
     }
 
@@ -233,7 +226,7 @@ impl Method for Http {
     }
 }
 
-fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget, ObservationError> {
+fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {
     let (by, answer) = match reply {
         HttpReply::Answered { status, body } => {
             let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
@@ -242,9 +235,8 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget, Obser
         }
         HttpReply::Failed { code, text } => {
             let text = format!("curl: ({code}) {text}");
-            let class = classify(*code, &text).ok_or_else(|| {
-                ObservationError::new(ErrorKind::UnrecognisedOutput, text.clone())
-            })?;
+            let class = classify(*code, &text)
+                .ok_or_else(|| ErrorKind::UnrecognisedOutput.error(text.clone()))?;
             (None, HttpAnswer::Failed { class, text })
         }
         HttpReply::Unreached { class, text } => {

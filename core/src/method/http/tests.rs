@@ -137,11 +137,7 @@ fn what_is_expected_has_words() {
 }
 
 /// What an assertion from a Linux pod at that target came to, by what its requests had for an answer.
-fn from_linux(
-    ready: &ReadyFixtures,
-    query: HttpQuery,
-    replies: &[HttpReply],
-) -> Result<Evaluated, ObservationError> {
+fn from_linux(ready: &ReadyFixtures, query: HttpQuery, replies: &[HttpReply]) -> Result<Evaluated> {
     let from = VantageKey {
         kind: SourceKind::LinuxPod,
         pool: Some(PoolName::linux()),

@@ -8,7 +8,7 @@ pub mod session;
 
 use std::net::IpAddr;
 
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, Result};
 use super::exchange::{Host, PingReply, Reply, Request};
 use super::failure::{FailureClass, Signature};
 use super::fixture::{FixtureName, Need};
@@ -28,8 +28,8 @@ pub struct PingQuery {
     pub target: Target,
 }
 
-/// The way `ping`.
-#[derive(Debug)]
+/// The test method `ping`.
+#[derive(Clone, Debug)]
 pub enum Ping {}
 
 impl PingQuery {
@@ -48,19 +48,14 @@ impl Method for Ping {
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
-    fn request(query: &PingQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(query: &PingQuery, at: &Bound<'_>) -> Result<Request> {
         let targets = targets(*query, at)?.each;
         let addresses = targets.into_iter().map(|(address, _)| address);
         Ok(Request::Ping(addresses.collect()))
     }
 
-    fn read(
-        query: &PingQuery,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<ReachObservation, ObservationError> {
-        let unrecognised =
-            |detail: String| ObservationError::new(ErrorKind::UnrecognisedOutput, detail);
+    fn read(query: &PingQuery, at: &Bound<'_>, reply: &Reply) -> Result<ReachObservation> {
+        let unrecognised = |detail: String| ErrorKind::UnrecognisedOutput.error(detail);
         let Reply::Ping(replies) = reply else {
             let detail = "an answer of another kind to a ping";
             return Err(unrecognised(detail.to_owned()));
@@ -76,7 +71,7 @@ impl Method for Ping {
             Ok(ReachedTarget { target, answer })
         });
         Ok(ReachObservation {
-            targets: each.collect::<Result<_, ObservationError>>()?,
+            targets: each.collect::<Result<_>>()?,
             absent,
         })
     }
@@ -100,10 +95,7 @@ impl Method for Ping {
         expectation.failing(signature)
     }
 
-    fn compare(
-        expectation: &ReachExpectation,
-        seen: &ReachObservation,
-    ) -> Result<Comparison, ObservationError> {
+    fn compare(expectation: &ReachExpectation, seen: &ReachObservation) -> Result<Comparison> {
         Ok(compare(expectation, seen))
     }
 }
@@ -113,13 +105,13 @@ struct Targets {
     absent: Option<String>,
 }
 
-fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets, ObservationError> {
+fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets> {
     let aims = query.target.aims(query.of, at)?;
     let each = aims.each.into_iter().map(|aim| match aim.get.host {
         Host::Address(address) => Ok((address, aim.shown)),
         Host::Name(name) => {
             let detail = format!("{name} is no address");
-            Err(ObservationError::new(ErrorKind::FactUnknown, detail))
+            Err(ErrorKind::FactUnknown.error(detail))
         }
     });
     Ok(Targets {
@@ -128,7 +120,7 @@ fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets, ObservationError
     })
 }
 
-pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, ObservationError> {
+pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer> {
     let lines = reply.text.lines().filter(|line| names(line, target));
     let lines: Vec<_> = lines.collect();
     let said = || {
@@ -154,7 +146,7 @@ pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Obs
     // What it begins and what it ends with name the target: a ping that could not ask says less
     if lines.len() < 2 {
         let detail = format!("ping of {target} said `{}`", printable(&said()));
-        return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
+        return Err(ErrorKind::UnrecognisedOutput.error(detail));
     }
     Ok(failed(match reply.answered {
         // It had an answer, and not from there: "Destination host unreachable"

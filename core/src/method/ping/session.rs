@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use crate::command::Token;
 use crate::method::curl::last_failure;
-use crate::method::error::{ErrorKind, ObservationError};
+use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ExecReply, ExitStatus, PingReply};
 use crate::text::printable;
 
@@ -16,7 +16,7 @@ pub const MOST: usize = 40;
 
 /// What curl printed, and what the pings behind it did. That curl ended badly is known, and with
 /// which code by its last message.
-pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply), ObservationError> {
+pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply)> {
     let ExitStatus::Code(0) = &reply.exit else {
         return Ok((reply.clone(), reply.clone()));
     };
@@ -28,7 +28,7 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply),
         }
         _ => {
             let detail = format!("no end of curl's output `{}`", printable(&reply.stdout));
-            return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
+            return Err(ErrorKind::UnrecognisedOutput.error(detail));
         }
     };
     let part = |stdout: &str, exit| ExecReply {
@@ -45,18 +45,11 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply),
 
 /// The replies in a session's output, one per target; their number is counted, since an exec can
 /// lose output and still end with 0 (kubernetes#124571).
-pub fn split(
-    targets: &[IpAddr],
-    token: &Token,
-    reply: &ExecReply,
-) -> Result<Vec<PingReply>, ObservationError> {
+pub fn split(targets: &[IpAddr], token: &Token, reply: &ExecReply) -> Result<Vec<PingReply>> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) => {
-            return Err(ObservationError::new(
-                ErrorKind::ExecTransport,
-                text.clone(),
-            ));
+            return Err(ErrorKind::ExecTransport.error(text.clone()));
         }
         ExitStatus::Code(0) => {}
         ExitStatus::Code(code) => {

@@ -21,7 +21,7 @@ pub use said::{Hindrance, KeptOff, Said};
 pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
 use self::tolerate::tolerates;
-use super::error::{ErrorKind, ObservationError};
+use super::error::{ErrorKind, ObservationError, Result};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::failure::{Signature, StartFailure};
 use super::fixture::{FixtureName, Need};
@@ -122,8 +122,8 @@ pub struct PlacementObservation {
     pub nodes: usize,
 }
 
-/// The way `placement`.
-#[derive(Debug)]
+/// The test method `placement`.
+#[derive(Clone, Debug)]
 pub enum Placement {}
 
 impl Method for Placement {
@@ -131,7 +131,7 @@ impl Method for Placement {
     type Expectation = PlacementExpectation;
     type Observation = PlacementObservation;
 
-    fn request(query: &PlacementQuery, at: &Bound<'_>) -> Result<Request, ObservationError> {
+    fn request(query: &PlacementQuery, at: &Bound<'_>) -> Result<Request> {
         let (namespace, run) = (&at.ready.namespace, &at.ready.run);
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let fixture = query.pod.fixture().as_str();
@@ -141,17 +141,13 @@ impl Method for Placement {
         ))))
     }
 
-    fn read(
-        query: &PlacementQuery,
-        at: &Bound<'_>,
-        reply: &Reply,
-    ) -> Result<PlacementObservation, ObservationError> {
+    fn read(query: &PlacementQuery, at: &Bound<'_>, reply: &Reply) -> Result<PlacementObservation> {
         let items = reply.items("no answer of the API server to a placement look")?;
         let pod = find(query.pod, at, items)?;
         let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
         if !pod["metadata"]["deletionTimestamp"].is_null() {
             let detail = format!("{name}: somebody is deleting it");
-            return Err(ObservationError::new(ErrorKind::NotApplied, detail));
+            return Err(ErrorKind::NotApplied.error(detail));
         }
         let nodes = &at.ready.node_facts;
         let of_pool = |node: &&NodeFact| {
@@ -204,7 +200,7 @@ impl Method for Placement {
     fn compare(
         expectation: &PlacementExpectation,
         seen: &PlacementObservation,
-    ) -> Result<Comparison, ObservationError> {
+    ) -> Result<Comparison> {
         let difference = |seen: String| Difference {
             expected: expectation.to_string(),
             seen,
@@ -221,11 +217,7 @@ impl Method for Placement {
 }
 
 /// The pod among those of its fixture.
-fn find<'p>(
-    pod: PlacedPod,
-    at: &Bound<'_>,
-    pods: &'p [Json],
-) -> Result<&'p Json, ObservationError> {
+fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json> {
     let name = match at.pool {
         Some(pool) => format!("{}-{pool}", pod.as_str()),
         None => pod.as_str().to_owned(),
@@ -233,20 +225,16 @@ fn find<'p>(
     let found = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
     found.ok_or_else(|| {
         let detail = format!("pod {name} is not there: nothing to look at");
-        ObservationError::new(ErrorKind::NotApplied, detail)
+        ErrorKind::NotApplied.error(detail)
     })
 }
 
-fn whereabouts(
-    pod: &Json,
-    name: &str,
-    nodes: &[NodeFact],
-) -> Result<Whereabouts, ObservationError> {
+fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts> {
     if let Some(node) = pod["spec"]["nodeName"].as_str() {
         let Some(fact) = nodes.iter().find(|known| known.name == node) else {
             let node = printable(node);
             let detail = format!("{name} is on {node}, of which nothing was known at the start");
-            return Err(ObservationError::new(ErrorKind::FactUnknown, detail));
+            return Err(ErrorKind::FactUnknown.error(detail));
         };
         return Ok(Whereabouts::On {
             node: node.to_owned(),
@@ -264,14 +252,14 @@ fn whereabouts(
     let Some(scheduled) = scheduled.filter(|condition| condition["reason"] == "Unschedulable")
     else {
         let detail = format!("{name}: the scheduler has said nothing of it yet");
-        return Err(ObservationError::new(ErrorKind::UnrecognisedOutput, detail));
+        return Err(ErrorKind::UnrecognisedOutput.error(detail));
     };
     let message = scheduled["message"].as_str().unwrap_or_default();
     Said::parse(message)
         .map(Whereabouts::Pending)
         .ok_or_else(|| {
             let detail = format!("{name}: the scheduler says `{}`", printable(message));
-            ObservationError::new(ErrorKind::UnrecognisedOutput, detail)
+            ErrorKind::UnrecognisedOutput.error(detail)
         })
 }
 
@@ -289,7 +277,7 @@ fn placed(
     ground: Ground,
     seen: &PlacementObservation,
     difference: Difference,
-) -> Result<Comparison, ObservationError> {
+) -> Result<Comparison> {
     match &seen.whereabouts {
         Whereabouts::On {
             node,
@@ -337,7 +325,7 @@ fn pending(
     by: Hindrance,
     seen: &PlacementObservation,
     difference: Difference,
-) -> Result<Comparison, ObservationError> {
+) -> Result<Comparison> {
     match (&seen.whereabouts, by) {
         (
             Whereabouts::On {
@@ -372,10 +360,7 @@ fn pending(
     }
 }
 
-fn starts(
-    seen: &PlacementObservation,
-    difference: Difference,
-) -> Result<Comparison, ObservationError> {
+fn starts(seen: &PlacementObservation, difference: Difference) -> Result<Comparison> {
     match seen.settled()? {
         Start::Started => Ok(Comparison::Met(difference)),
         Start::Unfit { .. } => Ok(Comparison::NotMet(difference)),
@@ -387,7 +372,7 @@ fn not_started(
     classes: &BTreeSet<StartFailure>,
     seen: &PlacementObservation,
     difference: Difference,
-) -> Result<Comparison, ObservationError> {
+) -> Result<Comparison> {
     match seen.settled()? {
         Start::Started => Ok(Comparison::NotMet(difference)),
         Start::Unfit { class, .. } if classes.contains(class) => Ok(Comparison::Met(difference)),
@@ -397,7 +382,7 @@ fn not_started(
 
 impl PlacementObservation {
     /// How its start went, if that tells of the pod rather than of its surroundings.
-    fn settled(&self) -> Result<&Start, ObservationError> {
+    fn settled(&self) -> Result<&Start> {
         let (kind, detail) = match (&self.whereabouts, &self.start) {
             (Whereabouts::Pending(said), _) => return Err(unscheduled(said)),
             (Whereabouts::On { .. }, Start::NoImage { words, .. }) => {
@@ -410,7 +395,7 @@ impl PlacementObservation {
             ),
             (Whereabouts::On { .. }, start) => return Ok(start),
         };
-        Err(ObservationError::new(kind, detail))
+        Err(kind.error(detail))
     }
 
     fn place(&self) -> String {
@@ -451,7 +436,7 @@ impl PlacementObservation {
 
 /// The scheduler's words that tell nothing of what was asked.
 fn unscheduled(said: &Said) -> ObservationError {
-    ObservationError::new(ErrorKind::Unscheduled, printable(&said.to_string()))
+    ErrorKind::Unscheduled.error(printable(&said.to_string()))
 }
 
 /// How many nodes of a pool a pod is aimed at, at most.

@@ -32,11 +32,7 @@ fn nodes(taints: &[Json]) -> Vec<NodeFact> {
     ]
 }
 
-fn seen_among(
-    nodes: Vec<NodeFact>,
-    pod: PlacedPod,
-    items: &Json,
-) -> Result<PlacementObservation, ObservationError> {
+fn seen_among(nodes: Vec<NodeFact>, pod: PlacedPod, items: &Json) -> Result<PlacementObservation> {
     let ready = ReadyFixtures {
         run: "r1".to_owned(),
         namespace: "winconform-r1".to_owned(),
