@@ -30,7 +30,11 @@ const BANS: [(&str, &str, &[&str], &str); 4] = [
     (
         "src/",
         r"(^|[^:\w])(kube|k8s_openapi)(::|;)",
-        &["src/cluster/", "src/transport/", "src/cli/simulate.rs"],
+        &[
+            "src/cluster/",
+            "src/transport/",
+            "src/cli/simulated/simulate.rs",
+        ],
         "kube types stay in src/cluster and src/transport: give it a method there",
     ),
     (
@@ -39,11 +43,11 @@ const BANS: [(&str, &str, &[&str], &str); 4] = [
         &[
             "src/cli/args/simulated.rs",
             "src/cli/error.rs",
-            "src/cli/demo.rs",
-            "src/cli/demo/",
-            "src/cli/simulate.rs",
+            "src/cli/simulated/demo.rs",
+            "src/cli/simulated/demo/",
+            "src/cli/simulated/simulate.rs",
             // What `simulate --topology FILE` reads
-            "src/cli/topology.rs",
+            "src/cli/simulated/topology.rs",
         ],
         "only the commands that start a simulation may know it",
     ),
@@ -240,28 +244,40 @@ fn every_link_leads_to_a_file() {
 
 #[test]
 fn a_planted_violation_is_found_with_its_line() {
-    let order = ["claims", "way", "plan"].map(str::to_owned);
+    let order = ["claims", "method", "plan"].map(str::to_owned);
     let found = |folder: &str, file: &str, source: &str| {
         let found = wrong(folder, file, source, &order).into_iter();
         let begin = |line: String| line.split(": ").take(2).collect::<Vec<_>>().join(": ");
         found.map(begin).collect::<Vec<_>>()
     };
     let source = "//! crate::plan\nuse crate::claims::Id;\nuse crate::plan::Plan;\n";
-    let used = "core/src/way/http.rs:3: `way` uses `plan`; the order is claims → way → plan, a `use` for each";
-    assert_eq!(found("core/src/", "core/src/way/http.rs", source), [used]);
+    let used = "core/src/method/network/http.rs:3: `method` uses `plan`; the order is claims → method → plan, a `use` for each";
+    assert_eq!(
+        found("core/src/", "core/src/method/network/http.rs", source),
+        [used]
+    );
     for source in [
         "use crate::{plan::Plan};\n",
         "use super::super::super::plan;\n",
     ] {
-        assert_eq!(found("core/src/", "core/src/way/http.rs", source).len(), 1);
+        assert_eq!(
+            found("core/src/", "core/src/method/network/http.rs", source).len(),
+            1
+        );
     }
     let source = "fn f() {\n    super::super::plan::f();\n    std::time::Instant::now();\n    io::stdin().lines();\n}\n";
-    assert_eq!(found("core/src/", "core/src/way/http.rs", source).len(), 3);
+    assert_eq!(
+        found("core/src/", "core/src/method/network/http.rs", source).len(),
+        3
+    );
     let source = "use kube::Client;\n#[cfg(test)]\nmod tests {\n    use crate::plan::Plan;\n}\n";
     assert_eq!(
         found("src/", "src/way/run.rs", source),
         ["src/way/run.rs:1: uses `kube`"]
     );
     let long = "fn f() {}\n".repeat(LONGEST + 1);
-    assert_eq!(found("sim/src/", "sim/src/node.rs", &long).len(), 1);
+    assert_eq!(
+        found("sim/src/", "sim/src/nodes/node/mod.rs", &long).len(),
+        1
+    );
 }

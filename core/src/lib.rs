@@ -1,7 +1,7 @@
 //! The pure part of winconform: no network, no clock, no files.
 //!
 //! One direction, each module using only those before it:
-//! `text` → `document` → `claims` → `facts` → `config` → `command` → `way` → `verdict` → `suite` →
+//! `text` → `document` → `claims` → `facts` → `config` → `command` → `method` → `verdict` → `suite` →
 //! `plan` → `record` → `report`.
 
 pub mod claims;

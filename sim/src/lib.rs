@@ -6,64 +6,45 @@
 //!
 //! | to change | open |
 //! |---|---|
-//! | which nodes there are | `topology.rs` |
+//! | which nodes there are | `topology/` |
 //! | what can be wrong | `fault/kind.rs`, and the place that asks for the fault |
-//! | how nodes join and leave | `join.rs`, `node.rs` |
-//! | how a pod lives | `pods/life.rs`, `pods/container.rs`, `pods/probe.rs`; what is told of it: `pods/book.rs` |
-//! | which images run where | `image.rs` |
-//! | the files of a container | `files.rs` |
-//! | what a connection comes to | `network.rs`, names in `names.rs` |
-//! | how clients outside come in | `proxy.rs`, `listen.rs` |
-//! | which command lines containers know | `program/forms.rs`; when what they print comes: `play.rs` |
-//! | exec, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
-//! | all of it in memory, in a time of its own | `loopback.rs` |
+//! | how nodes join and leave | `nodes/join/`, `nodes/node/` |
+//! | how a pod lives | `pods/course/`, `pods/container.rs`; what is told of it: `pods/reporting/` |
+//! | which images run where | `nodes/image.rs` |
+//! | the files of a container | `nodes/files.rs` |
+//! | what a connection comes to | `network/`, names in `names/` |
+//! | how clients outside come in | `wire/` |
+//! | which command lines containers know | `program/forms.rs`; when what they print comes: `nodes/play.rs` |
+//! | exec, logs and statistics | `nodes/kubelet/`; what is kept of a log: `base/log.rs` |
+//! | all of it in memory, in a time of its own | `wire/loopback.rs` |
 //! | what interferes on the way to the API server | `interference/` |
 //! | an API server of the simulation's own | `server/` |
 //!
-//! Everything listens on loopback only. Time passes through `clock.rs` alone.
+//! Everything listens on loopback only. Time passes through `base/clock.rs` alone.
 
-mod chance;
-mod clock;
-mod cluster;
-mod dns;
-mod families;
+mod base;
 mod fault;
-mod fields;
-mod files;
-mod given;
-mod image;
 pub mod interference;
-mod join;
-mod kubelet;
-mod listen;
-mod lock;
-mod log;
-mod loopback;
 mod names;
-mod nearest;
 mod network;
-mod node;
-mod placing;
-mod play;
+mod nodes;
 mod pods;
 mod program;
-mod proxy;
-mod query;
 pub mod server;
 mod topology;
-mod traces;
+mod wire;
 mod world;
 
 pub use fault::{
     FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Misfit, Parameter, Place, ProductFault,
     TimedFault, UnknownFault,
 };
-pub use join::{JoinError, JoinOptions, Joined, LeaveError, Unreached, join};
-pub use kubelet::ServingError;
-pub use loopback::{Loopback, Stream};
+pub use nodes::join::{JoinError, JoinOptions, Joined, LeaveError, Unreached, join};
+pub use nodes::kubelet::ServingError;
+pub use nodes::traces::Traces;
 pub use program::{ImageOn, simulates};
 pub use topology::{
     Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,
     Topology, UnknownPool,
 };
-pub use traces::Traces;
+pub use wire::loopback::{Loopback, Stream};

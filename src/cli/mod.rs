@@ -2,33 +2,16 @@
 //! knows exit codes.
 
 mod args;
-mod cleanup;
-mod config;
+mod commands;
 mod connect;
-#[cfg(feature = "demo")]
-mod demo;
 mod error;
-mod explain;
-mod facts;
-mod images;
-mod list;
 mod out;
-mod plan;
-mod preflight;
-mod prepull;
 mod progress;
-mod report;
-mod run;
 mod screen;
 mod settings;
 mod shell;
-#[cfg(feature = "demo")]
-mod simulate;
+mod simulated;
 mod suites;
-#[cfg(feature = "demo")]
-mod topology;
-#[cfg(feature = "demo")]
-mod warnings;
 
 use std::process::ExitCode;
 

@@ -4,8 +4,8 @@
 use winconform_core::method::ApiRequest;
 use winconform_core::text::{SHOWN, is_hostile, printable};
 
-use super::connect::Cluster;
-use super::labels::PROTECTED;
+use crate::cluster::connection::connect::Cluster;
+use crate::cluster::objects::labels::PROTECTED;
 
 /// Where the annotation is: no cluster is without it, and only who runs the cluster may change it.
 const NAMESPACE: &str = "/api/v1/namespaces/kube-system";

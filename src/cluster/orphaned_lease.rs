@@ -7,10 +7,10 @@ use futures::future::join_all;
 use serde_json::{Value as Json, json};
 use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result};
 
-use super::clean::{Left, ObjectRef};
-use super::kinds::LEASES;
-use super::labels;
 use super::lease::LEASE_NAMESPACE;
+use crate::cluster::objects::clean::{Left, ObjectRef};
+use crate::cluster::objects::kinds::LEASES;
+use crate::cluster::objects::labels;
 use crate::transport::{Api, encode};
 
 /// How often a Lease that changed meanwhile, as by a renewal of our own that was not waited for, is read again.

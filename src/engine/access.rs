@@ -7,12 +7,12 @@ use winconform_core::config::Images;
 use winconform_core::method::{ApiRequest, FixtureName, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
-use super::diagnose::SYSTEM;
-use super::manifest::{self, ManifestError};
-use super::node_liveness;
 use super::preflight::SurveyError;
-use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
+use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
+use crate::engine::fixtures::manifest::{self, ManifestError};
+use crate::engine::integrity::node_liveness;
+use crate::engine::record::diagnose::SYSTEM;
 
 /// What runs with these images use.
 pub fn uses(images: &Images) -> Result<Uses, SurveyError> {

@@ -8,7 +8,7 @@ use winconform_core::facts::{Os, Pool, PoolName};
 use winconform_core::plan::{Offer, Pulls, Unoffered};
 use winconform_core::record::Event;
 
-use super::journal::Journal;
+use crate::engine::record::journal::Journal;
 use crate::transport::{Env, platforms};
 
 /// How long a registry may take to tell of one image; somebody waits at a terminal.
@@ -86,8 +86,8 @@ async fn offers_within(
 
 #[cfg(test)]
 mod tests {
-    use super::super::journal::tests::of_run;
     use super::*;
+    use crate::engine::record::journal::tests::of_run;
     use crate::transport::registry;
     use winconform_core::facts::WindowsBuild;
     use winconform_core::method::FixtureName;

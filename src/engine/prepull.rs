@@ -18,17 +18,17 @@ use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
 
 use super::access;
-use super::fixtures::Fixtures;
-use super::journal::Journal;
-use super::manifest;
-use super::readiness::{as_trouble, ended};
 use super::run::{self, Life, RunError, RunOptions, said};
 use super::stop::{lost, signalled};
-use super::tear_down::tear_down;
-use crate::cluster::pods::{PodWait, pulled};
+use crate::cluster::objects::pods::{PodWait, pulled};
 use crate::cluster::{
     Cluster, Condition, LeaseHeld, Objects, apply, review, wait_for_objects, watch_pods,
 };
+use crate::engine::fixtures::apply::Fixtures;
+use crate::engine::fixtures::manifest;
+use crate::engine::fixtures::readiness::{as_trouble, ended};
+use crate::engine::fixtures::tear_down::tear_down;
+use crate::engine::record::journal::Journal;
 
 /// One image on one node.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]

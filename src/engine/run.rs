@@ -22,20 +22,20 @@ use winconform_core::record::{
 };
 use winconform_core::suite::Suites;
 
-use super::diagnose::{Dependencies, diagnose};
-use super::executor::{Executor, Stop};
-use super::fixtures::Fixtures;
 use super::image_platforms::note_unoffered;
-use super::journal::{Journal, JournalError};
-use super::manifest;
-use super::record_plan::{noted, started};
-use super::repeat::Repeat;
-use super::spans::Spans;
 use super::stop::{passed, signalled, watch_reasons};
-use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, Watched, acquire, collect, watch_pods,
 };
+use crate::engine::executor::perform::{Executor, Stop};
+use crate::engine::fixtures::apply::Fixtures;
+use crate::engine::fixtures::manifest;
+use crate::engine::fixtures::tear_down::{Keep, end, tear_down};
+use crate::engine::record::diagnose::{Dependencies, diagnose};
+use crate::engine::record::journal::{Journal, JournalError};
+use crate::engine::record::record_plan::{noted, started};
+use crate::engine::record::spans::Spans;
+use crate::engine::scheduler::repeat::Repeat;
 use crate::transport::causes;
 
 /// What a run is given beside its cluster and suites.

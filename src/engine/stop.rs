@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout_at};
 
 use winconform_core::record::SIGNAL;
 
-use super::executor::Stop;
-use super::journal::Journal;
+use crate::engine::executor::perform::Stop;
+use crate::engine::record::journal::Journal;
 
 /// Says why the run should end early, as soon as there is a reason; never returns.
 pub(super) async fn watch_reasons(

@@ -11,24 +11,22 @@ mod clock;
 mod counts;
 mod env;
 mod error_text;
-mod exec;
 mod fetch;
 mod locked;
 mod outage;
 mod pace;
 mod path;
 mod registry;
-mod session;
 mod staleness;
-mod upgrade;
+mod websocket;
 
 pub use api::Api;
 #[cfg(feature = "demo")]
 pub use env::simulated_runtime;
 pub use env::{Dial, Env, Stream, dial};
-pub use exec::PodRef;
 pub use pace::Pace;
 pub use path::encode;
+pub use websocket::exec::PodRef;
 
 pub(crate) use attempt::Failure;
 pub(crate) use error_text::{causes, error_text};

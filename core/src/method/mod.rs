@@ -4,34 +4,35 @@
 //! makes an observation of the reply or says why it cannot, [`Way::compare`] holds it against the
 //! expectation or says what of it nobody could tell. Nothing here decides pass or fail.
 
-mod admission;
+mod api;
 mod compare;
-pub mod curl;
-mod denied;
-mod disruption;
 mod error;
 mod exchange;
 pub mod fact;
 mod failure;
 mod fixture;
-mod http;
-mod path;
-pub mod ping;
+pub mod network;
 mod place;
-mod placement;
-mod preemption;
-mod reach;
-mod state;
-mod udp;
 mod vantage;
 
-pub use admission::{
+pub use api::admission::{
     About, Admission, AdmissionExpectation, AdmissionObservation, AdmissionQuery, Alterations,
     Cause, Change, ContainerKind, Workload,
 };
+pub use api::denied::{Denied, lacks_namespace};
+pub use api::disruption::is_disrupted;
+pub use api::path::ApiPath;
+pub use api::placement::{
+    AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
+    PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
+};
+pub use api::preemption::{
+    Preemption, PreemptionExpectation, PreemptionObservation, PreemptionQuery,
+};
+pub use api::state::{
+    ObservedEndpoint, ObservedPod, State, StateExpectation, StateObservation, StateQuery,
+};
 pub use compare::{Comparison, Difference};
-pub use denied::{Denied, lacks_namespace};
-pub use disruption::is_disrupted;
 pub use error::{ErrorKind, ObservationError, Result};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
@@ -40,22 +41,13 @@ pub use exchange::{
 pub use fact::{Fact, FactExpectation, FactObservation, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
 pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
-pub use http::{
+pub use network::http::{
     AT_LEAST, Http, HttpAnswer, HttpExpectation, HttpObservation, HttpQuery, ObservedTarget, Target,
 };
-pub use path::ApiPath;
-pub use ping::{Ping, PingQuery};
+pub use network::ping::{Ping, PingQuery};
+pub use network::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget};
+pub use network::udp::{Udp, UdpQuery};
 pub use place::{Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Served};
-pub use placement::{
-    AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
-    PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
-};
-pub use preemption::{Preemption, PreemptionExpectation, PreemptionObservation, PreemptionQuery};
-pub use reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget};
-pub use state::{
-    ObservedEndpoint, ObservedPod, State, StateExpectation, StateObservation, StateQuery,
-};
-pub use udp::{Udp, UdpQuery};
 pub use vantage::{SourceKind, VantageKey};
 
 use serde::Serialize;

@@ -44,7 +44,7 @@ pub struct ReadyFixture {
 
 impl ReadyFixture {
     /// How it is served in a family; the cluster's first where none is named.
-    pub(in crate::method) fn served(&self, family: Option<IpFamily>) -> Result<Served> {
+    pub(crate) fn served(&self, family: Option<IpFamily>) -> Result<Served> {
         let Some(family) = family else {
             return Ok(Served {
                 service: self.service,
@@ -247,7 +247,7 @@ impl ReadyFixtures {
 }
 
 /// Why nobody is asked of a fixture whose only pod is the one that observes.
-pub(in crate::method) fn assertions_alone(of: FixtureName) -> String {
+pub(crate) fn assertions_alone(of: FixtureName) -> String {
     let of = of.as_str();
     format!("it looks from the only pod of {of}, which does not look at itself")
 }
@@ -292,7 +292,7 @@ impl<'a> Bound<'a> {
     }
 
     /// Of somebody's addresses that of the family that is observed.
-    pub(in crate::method) fn of_family(&self, addresses: &[IpAddr]) -> Option<IpAddr> {
+    pub(crate) fn of_family(&self, addresses: &[IpAddr]) -> Option<IpAddr> {
         let mut addresses = addresses.iter().copied();
         match self.family {
             None => addresses.next(),
@@ -303,10 +303,7 @@ impl<'a> Bound<'a> {
     /// Why there is nothing to ask over the family that is observed: the pod that observes has no
     /// address of it, or none of those that are observed has one. Error where they should have:
     /// what is asked was not observed, and no claim is refuted by that.
-    pub(in crate::method) fn without_family(
-        &self,
-        of: Option<FixtureName>,
-    ) -> Result<Option<String>> {
+    pub(crate) fn without_family(&self, of: Option<FixtureName>) -> Result<Option<String>> {
         let Some(family) = self.family else {
             return Ok(None);
         };

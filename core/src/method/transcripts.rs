@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::exchange::PingReply;
-use super::reach::ReachAnswer;
 use super::{StartFailure, curl, http, ping};
+use crate::method::network::reach::ReachAnswer;
 
 /// What of a text is read here.
 #[derive(Debug, Deserialize)]

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::folded::MANY;
-use super::layout::{columns, pad};
 use crate::claims::{Claim, ClaimType};
 use crate::method::Test;
 use crate::plan::{Check, Disposition, Plan, PlannedAssertion, Selection};
+use crate::report::text::folded::MANY;
+use crate::report::text::layout::{columns, pad};
 use crate::suite::Suites;
 use crate::text::{counted, printable};
 use crate::verdict::{Scope, Verdict};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::claims::{is_implemented, words};
-use super::layout::pad;
 use crate::document::nearest;
 use crate::method::{AdmissionExpectation, Change, StateQuery, Test};
+use crate::report::text::layout::pad;
 use crate::suite::{Across, Case, Suites, Then};
 use crate::text::printable;
 use crate::verdict::{LedgerEntry, Outside, Role};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::{pad, wrap};
 use crate::facts::{
     ClusterDns, Cni, CniMode, Facts, GmsaFact, Known, KubeProxy, LoadBalancerFact, NodeFact, Os,
     PullFact, WebhookFact, WorkloadsFact,
 };
+use crate::report::text::layout::{pad, wrap};
 use crate::text::printable;
 
 /// Columns of the facts' names.
@@ -178,7 +178,7 @@ fn nodes(out: &mut Out, facts: &Facts) {
         let name = printable(&node.name);
         let lines = node_lines(node);
         // A long name has a line of its own
-        if super::layout::columns(&name) > NAMES {
+        if crate::report::text::layout::columns(&name) > NAMES {
             out.text.push_str(&format!("  {name}\n"));
             out.lines("", &lines);
         } else {

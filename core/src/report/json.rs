@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::blame::Blame;
-use super::ending::reservations;
-use super::finding::{Finding, word};
-use super::places::{Pools, observed_from, point, pools};
-use super::summary::took_ms;
-use super::suspects::{suspects, unoffered};
-use super::waivers::state_word;
 use crate::facts::Known;
 use crate::method::FixtureKey;
 use crate::record::{CheckView, FixtureOutcome, RunView, Tally, critical_path, exit};
+use crate::report::findings::blame::Blame;
+use crate::report::findings::finding::{Finding, word};
+use crate::report::findings::places::{Pools, observed_from, point, pools};
+use crate::report::findings::suspects::{suspects, unoffered};
+use crate::report::findings::waivers::state_word;
+use crate::report::text::ending::reservations;
+use crate::report::text::summary::took_ms;
 use crate::text::{bound, is_hostile};
 use crate::verdict::{Verdict, Weight};
 

@@ -11,16 +11,16 @@ use quick_junit::{
     TestRerun, TestSuite,
 };
 
-use super::ending::reservations;
-use super::excerpt::{self, Excerpt};
-use super::finding::{Finding, apart as apart_of, times, word};
 use super::json::ending;
-use super::places::observed_from;
-use super::summary::{pools, server, took_ms};
-use super::suspects::suspects;
-use super::waivers::{Idle, idle, raised, waived};
 use super::xml::{clean, clean_line};
 use crate::record::{Attempted, CheckView, RunView};
+use crate::report::findings::excerpt::{self, Excerpt};
+use crate::report::findings::finding::{Finding, apart as apart_of, times, word};
+use crate::report::findings::places::observed_from;
+use crate::report::findings::suspects::suspects;
+use crate::report::findings::waivers::{Idle, idle, raised, waived};
+use crate::report::text::ending::reservations;
+use crate::report::text::summary::{pools, server, took_ms};
 use crate::verdict::{Reason, Verdict};
 
 /// Why a run cannot be rendered.

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::kind::{CATALOGUE, FaultInfo, FaultKind, Parameter};
 use super::place::{self, Place};
-use crate::nearest::{meant, nearest};
+use crate::base::nearest::{meant, nearest};
 
 /// One thing that is wrong in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

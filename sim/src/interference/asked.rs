@@ -4,7 +4,7 @@ use http::Method;
 use http::header::UPGRADE;
 use http::request::Parts;
 
-use crate::query::Query;
+use crate::base::query::Query;
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

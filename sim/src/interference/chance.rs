@@ -6,9 +6,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::asked::{Asked, Expiry};
-use super::deleted;
 use super::fault::Fault;
-use super::trouble::Trouble;
+use crate::interference::kinds::deleted;
+use crate::interference::kinds::trouble::Trouble;
 
 /// The seed, and the number of requests so far.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use strum::VariantNames;
 
 use super::field::{FieldError, FieldPath};
-use super::trouble::Trouble;
+use crate::interference::kinds::trouble::Trouble;
 
 /// One thing that is wrong on the way to a server, written `NAME` or `NAME=PARAMETER`.
 #[derive(Debug, Clone, PartialEq, VariantNames)]

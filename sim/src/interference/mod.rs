@@ -22,26 +22,18 @@
 //!
 //! Out of scope: what only a connection's bytes can show, and any knowledge of what a client looks for.
 
-mod admission;
-mod aggregated;
-mod answer;
 mod asked;
 mod chance;
 mod cut;
-mod deleted;
 mod fault;
 mod field;
-mod hostile;
-mod refusal;
+mod kinds;
 mod sent;
 mod serve;
 mod session;
-mod slow;
-mod stale;
 mod standing;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -56,7 +48,7 @@ use tower::{BoxError, Layer, Service};
 
 pub use fault::{Fault, FaultError, Resources};
 pub use field::{FieldError, FieldPath};
-pub use trouble::Trouble;
+pub use kinds::trouble::Trouble;
 
 use serve::{Answer, Shared};
 

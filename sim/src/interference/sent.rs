@@ -8,10 +8,10 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 
-use super::admission::{Next, Review};
 use super::asked::Asked;
 use super::fault::Fault;
 use super::{answer, refusal};
+use crate::interference::kinds::admission::{Next, Review};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

@@ -20,11 +20,11 @@ use super::asked::Asked;
 use super::chance::{Chance, Form, Hit};
 use super::fault::Fault;
 use super::session::ExecTrouble;
-use super::stale::Lists;
 use super::standing::{Standing, Uptime};
-use super::trouble::Trouble;
 use super::{aggregated, answer, cut, deleted, hostile, refusal, sent, session, slow};
-use crate::lock::locked;
+use crate::base::lock::locked;
+use crate::interference::kinds::stale::Lists;
+use crate::interference::kinds::trouble::Trouble;
 
 /// An answer as the client has it.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;

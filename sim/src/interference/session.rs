@@ -19,8 +19,8 @@ use tokio::io::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::lock::locked;
-use crate::loopback::exchange;
+use crate::base::lock::locked;
+use crate::wire::loopback::exchange;
 
 /// How much the stream in memory holds in each direction.
 const BUFFER: usize = 256 * 1024;

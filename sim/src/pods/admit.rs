@@ -7,18 +7,18 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use serde_json::json;
 
-use super::book::NodeVerdict;
-use super::resources;
-use super::run::PodRun;
-use crate::cluster::{Cluster, NodeState};
-use crate::node::allocatable;
-use crate::placing;
+use crate::nodes::cluster::{Cluster, NodeState};
+use crate::nodes::node::allocatable;
+use crate::nodes::placing;
+use crate::pods::course::run::PodRun;
+use crate::pods::reporting::book::NodeVerdict;
+use crate::pods::spec::resources;
 use crate::topology::Os;
 
 /// The reason for which the node refuses the pod, if it does.
 pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
     let (pod, own) = (&run.pod, &run.node);
-    let under_pressure = super::evict::refusal(pod, own, &cluster.faults.current());
+    let under_pressure = crate::pods::course::evict::refusal(pod, own, &cluster.faults.current());
     under_pressure
         .or_else(|| of_kind(pod, own))
         .or_else(|| of_room(cluster, pod, own))

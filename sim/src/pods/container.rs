@@ -8,14 +8,14 @@ use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::Instant;
 
-use super::book::{ContainerBook, Role, State};
-use super::run::PodRun;
-use super::stop::Stop;
 use super::{command, env, events, probe, pull, start, volumes};
-use crate::cluster::Cluster;
+use crate::base::log::{Log, Stream};
 use crate::fault::FaultKind;
-use crate::image::{Family, Image};
-use crate::log::{Log, Stream};
+use crate::nodes::cluster::Cluster;
+use crate::nodes::image::{Family, Image};
+use crate::pods::course::run::PodRun;
+use crate::pods::course::stop::Stop;
+use crate::pods::reporting::book::{ContainerBook, Role, State};
 use crate::program::{self, Place, Started};
 use crate::topology::Os;
 

@@ -2,8 +2,8 @@
 
 use super::container::Slot;
 use super::listening::Listening;
-use crate::log::Stream;
-use crate::play::{Player, Told};
+use crate::base::log::Stream;
+use crate::nodes::play::{Player, Told};
 use crate::program::Started;
 
 impl Slot<'_> {

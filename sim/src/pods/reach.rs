@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{HTTPGetAction, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::container::Slot;
-use crate::program::http::Answer;
-use crate::program::kubelet::{self, Lost, NOT_SECURE};
-use crate::program::serve::{self, Exchange};
+use crate::program::kubernetes::kubelet::{self, Lost, NOT_SECURE};
+use crate::program::web::http::Answer;
+use crate::program::web::serve::{self, Exchange};
 use crate::world::Page;
 
 /// Asks by HTTP, as the node does.

@@ -6,7 +6,7 @@ use ring::digest::{SHA256, digest};
 
 use super::forms::Call;
 use super::{Place, Ran, Refusal, Started, shell};
-use crate::files::FileError;
+use crate::nodes::files::FileError;
 use crate::topology::Os;
 
 /// A path as the container's files have it.
@@ -326,7 +326,7 @@ mod tests {
     use super::super::NOT_SIMULATED;
     use super::super::tests::{place, run};
     use super::*;
-    use crate::image::Family;
+    use crate::nodes::image::Family;
 
     fn told(place: &Place, argv: &[&str]) -> (u32, String) {
         match run(place, argv) {

@@ -4,7 +4,7 @@ use super::seat::Seat;
 use super::{
     Place, Ran, Refusal, Started, agnhost, curl, file, ipconfig, ping, powershell, shell, system,
 };
-use crate::image::Family;
+use crate::nodes::image::Family;
 use crate::topology::Os::{self, Linux, Windows};
 use crate::topology::{Build, Pool};
 

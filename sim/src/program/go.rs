@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::net::{Link, Net, Peer};
+use crate::program::web::net::{Link, Net, Peer};
 use crate::topology::Os;
 
 /// An address as it stands before a port.

@@ -6,32 +6,22 @@
 //! Each program's head says what its texts were taken from. What is not here is refused by name,
 //! never imitated.
 
-mod agnhost;
-mod connect;
 mod curl;
 #[cfg(test)]
 mod differential;
 mod file;
 mod forms;
 mod go;
-pub(crate) mod http;
-mod ipconfig;
-pub(crate) mod kubelet;
-mod net;
-mod netexec;
-#[cfg(test)]
-mod network_table;
-pub(crate) mod outside;
+mod kubernetes;
 mod ping;
-mod powershell;
 mod ran;
 mod seat;
-pub(crate) mod serve;
 mod shell;
-mod system;
 #[cfg(test)]
 mod transcripts;
 mod turns;
+mod web;
+mod windows;
 
 pub(crate) use ran::{Piece, Ran};
 pub(crate) use turns::Turns;
@@ -40,9 +30,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::files::Files;
-use crate::image::{self, Family};
 use crate::network::Origin;
+use crate::nodes::files::Files;
+use crate::nodes::image::{self, Family};
 use crate::topology::{Build, Os, Pool};
 use crate::world::{Page, World};
 use seat::Seat;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Started;
-use crate::log::Stream;
+use crate::base::log::Stream;
 
 /// What a program that has ended leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

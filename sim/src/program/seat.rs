@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use super::http::Answer;
-use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
-use super::serve::Exchange;
 use super::{Place, View, netexec};
 use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
+use crate::program::web::http::Answer;
+use crate::program::web::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
+use crate::program::web::serve::Exchange;
 use crate::topology::Os;
 use crate::world::{Key, Node, Page, Pod};
 use jiff::Timestamp;
@@ -245,7 +245,7 @@ mod tests {
     use super::super::tests::{argv, place};
     use super::super::{Turns, View, start};
     use super::*;
-    use crate::image::Family;
+    use crate::nodes::image::Family;
     use crate::topology::{Build, Pool};
     use crate::world::Page;
     use crate::world::{Endpoint, Nodes, Service, ServicePort, Slice, Told, World};

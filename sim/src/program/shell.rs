@@ -269,7 +269,7 @@ fn ping(call: &Call<'_>, rest: &str) -> Started {
 mod tests {
     use super::super::tests::{place, run};
     use super::*;
-    use crate::image::Family;
+    use crate::nodes::image::Family;
 
     fn ended(os: Os, script: &str) -> (u32, String, String) {
         let argv = match os {

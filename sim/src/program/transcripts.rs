@@ -12,18 +12,18 @@ use serde::Deserialize;
 use tokio::runtime::Runtime;
 
 use super::curl::{self, Build};
-use super::net::{Echo, Link};
-use super::network_table::Table;
 use super::ping::Language;
 use super::tests::place;
 use super::{Refusal, Started, connect, ping, shell};
-use crate::cluster::NodeState;
-use crate::cluster::tests::cluster_of;
-use crate::image::{self, Family};
-use crate::pods::book::Role;
+use crate::nodes::cluster::NodeState;
+use crate::nodes::cluster::tests::cluster_of;
+use crate::nodes::image::{self, Family};
 use crate::pods::container::{self, Slot};
-use crate::pods::run::PodRun;
+use crate::pods::course::run::PodRun;
+use crate::pods::reporting::book::Role;
 use crate::pods::{hook, sandbox, start};
+use crate::program::web::net::{Echo, Link};
+use crate::program::windows::network_table::Table;
 use crate::topology::{Build as OsBuild, NodeSpec, Os, Pool};
 use crate::world::Key;
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::lock::locked;
+use crate::base::lock::locked;
 use crate::network::Protocol;
 
 /// How many destinations are kept in mind; whoever scans ports makes no more of them.

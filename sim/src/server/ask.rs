@@ -2,10 +2,10 @@
 
 use http::Method;
 
-use super::change::Part;
 use super::kinds::{KINDS, Kind, UNSERVED};
-use super::refusal::Refusal;
-use crate::query::Query;
+use crate::base::query::Query;
+use crate::server::checks::refusal::Refusal;
+use crate::server::storage::change::Part;
 
 /// What is to be done with objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::refusal::of_group;
-use super::shape;
+use crate::server::checks::refusal::of_group;
+use crate::server::checks::shape;
 
 /// A kind of object.
 #[derive(Debug)]

@@ -17,11 +17,11 @@ use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
 use super::kinds::Kind;
-use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
-use crate::fields::Fields;
-use crate::lock::locked;
-use crate::loopback::{Loopback, client};
+use crate::base::fields::Fields;
+use crate::base::lock::locked;
+use crate::server::checks::refusal::Refusal;
+use crate::wire::loopback::{Loopback, client};
 use crate::world::Key;
 
 /// The clients of all kubelets, by their addresses.

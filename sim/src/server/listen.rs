@@ -22,17 +22,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::admission::{Recorded, versions};
 use super::controllers;
 use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
-use super::state::State;
-use crate::clock;
-use crate::fields::Fields;
-use crate::kubelet::{ServingError, self_signed};
-use crate::listen::{greet, http, serve};
-use crate::loopback::{BUFFER, Loopback, exchange};
+use crate::base::clock;
+use crate::base::fields::Fields;
+use crate::nodes::kubelet::{ServingError, self_signed};
+use crate::server::checks::admission::{Recorded, versions};
+use crate::server::storage::state::State;
 use crate::topology::IpFamilies;
+use crate::wire::listen::{greet, http, serve};
+use crate::wire::loopback::{BUFFER, Loopback, exchange};
 use crate::world::Key;
 
 /// How long a client may say nothing between requests, and within the header of one (apiserver,

@@ -8,14 +8,14 @@
 //! | file | what |
 //! |---|---|
 //! | `kinds.rs` | the kinds that are served |
-//! | `ask.rs`, `selector.rs` | what a request asks for |
+//! | `ask.rs`, `storage/selector.rs` | what a request asks for |
 //! | `serve.rs`, `objects.rs` | from a request to its answer |
-//! | `discovery.rs`, `table.rs` | what kubectl wants to know, and shows |
-//! | `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
-//! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
-//! | `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
-//! | `administrator.rs` | who asks |
-//! | `admission.rs`, `recorded/` | what real servers answered to dry runs |
+//! | `kubectl/` | what kubectl wants to know, and shows |
+//! | `storage/`: `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
+//! | `storage/`: `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
+//! | `checks/`: `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
+//! | `checks/administrator.rs` | who asks |
+//! | `checks/admission.rs`, `recorded/` | what real servers answered to dry runs |
 //! | `controllers/` | what is made of objects, the scheduler among them |
 //! | `kubelet.rs` | exec and logs: at the node |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
@@ -23,38 +23,23 @@
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
-//! `PodSecurity` and quotas, validation beyond what `valid.rs` says, roles and accounts other than the
+//! `PodSecurity` and quotas, validation beyond what `checks/valid.rs` says, roles and accounts other than the
 //! administrator, the tokens of accounts in pods, `continue`, `managedFields` (an apply withdraws what was
 //! applied before, by whomever), deletions in the foreground, of orphans and of collections, `attach`,
 //! `port-forward`, evictions, metrics, `Endpoints`, the strategy `Recreate`, `minReadySeconds`, jobs that are
 //! indexed, suspended or end by time, cron jobs, claims of volumes, and any storage beyond memory.
 
-mod administrator;
-mod admission;
-mod admit;
 mod ask;
-mod change;
+mod checks;
 mod controllers;
-mod create;
-mod defaults;
-mod delete;
-mod discovery;
 mod kinds;
+mod kubectl;
 mod kubelet;
 mod listen;
 mod objects;
-mod patch;
-mod refusal;
-mod selector;
 mod serve;
-mod services;
-mod shape;
-mod state;
-mod store;
-mod table;
+mod storage;
 #[cfg(test)]
 mod tests;
-mod valid;
-mod watch;
 
 pub use listen::{Server, ServerError, ServerOptions};

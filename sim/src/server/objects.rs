@@ -7,19 +7,19 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, Verb};
-use super::change::Part;
 use super::controllers;
-use super::create::bare;
-use super::delete::{Deleted, Deletion};
 use super::kinds::Kind;
-use super::patch::{Form, patched};
-use super::refusal::{Cause, Refusal, details};
-use super::selector::Selection;
 use super::serve::{Answer, Shared, accepts, json, media_type, told};
-use super::state::State;
-use super::store::Object;
 use super::{shape, table};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
+use crate::server::checks::refusal::{Cause, Refusal, details};
+use crate::server::storage::change::Part;
+use crate::server::storage::create::bare;
+use crate::server::storage::delete::{Deleted, Deletion};
+use crate::server::storage::patch::{Form, patched};
+use crate::server::storage::selector::Selection;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 pub(super) fn answer(

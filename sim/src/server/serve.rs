@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Verb};
-use super::refusal::Refusal;
-use super::state::State;
 use super::{controllers, discovery, kubelet, objects, watch};
-use crate::clock;
-use crate::lock::locked;
-use crate::loopback::Loopback;
+use crate::base::clock;
+use crate::base::lock::locked;
+use crate::server::checks::refusal::Refusal;
+use crate::server::storage::state::State;
+use crate::wire::loopback::Loopback;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 

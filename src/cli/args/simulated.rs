@@ -8,29 +8,29 @@ use hybrid_sim::{TimedFault, UnknownFault};
 use super::{ReportFormat, SelectArgs, SuitesArgs};
 
 #[derive(Args, Debug)]
-pub(in crate::cli) struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Break something of the nodes, as NAME or NAME=PARAM; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT")]
-    pub(in crate::cli) faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
     /// List what can be broken
     #[arg(long)]
-    pub(in crate::cli) list_faults: bool,
+    pub(crate) list_faults: bool,
     /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
     #[arg(long, value_name = "NAME|FILE", default_value = "kubeadm-flannel")]
-    pub(in crate::cli) topology: String,
+    pub(crate) topology: String,
     /// So many nodes in the place of the topology's, spread evenly over its pools and named after
     /// them, such as windows-2022-a
     #[arg(long, value_name = "N")]
-    pub(in crate::cli) nodes: Option<usize>,
+    pub(crate) nodes: Option<usize>,
     /// The version whose API server answers dry runs, as recorded [default: the newest there is]
     #[arg(long, value_name = "VERSION")]
-    pub(in crate::cli) kubernetes_version: Option<String>,
+    pub(crate) kubernetes_version: Option<String>,
     /// The seed of everything left to chance [default: 1; with --serve another one each time]
     #[arg(long, value_name = "N")]
-    pub(in crate::cli) seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// How simulated time passes
     #[arg(long, value_enum, default_value = "fast")]
-    pub(in crate::cli) pace: Pace,
+    pub(crate) pace: Pace,
     /// Begin no run, but open the cluster to kubectl and `winconform run`, by TLS on a port of
     /// 127.0.0.1, any that is free if none is given, until interrupted
     #[arg(
@@ -40,26 +40,26 @@ pub(in crate::cli) struct DemoArgs {
         default_missing_value = "0",
         conflicts_with_all = ["pace", "format", "out", "suites", "select"]
     )]
-    pub(in crate::cli) serve: Option<u16>,
+    pub(crate) serve: Option<u16>,
     /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of
     /// its own among temporary files]
     #[arg(long, value_name = "FILE", requires = "serve")]
-    pub(in crate::cli) kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
     #[command(flatten)]
-    pub(in crate::cli) suites: SuitesArgs,
+    pub(crate) suites: SuitesArgs,
     #[command(flatten)]
-    pub(in crate::cli) select: SelectArgs,
+    pub(crate) select: SelectArgs,
     /// The form of the report on standard output
     #[arg(long, value_enum, default_value = "text")]
-    pub(in crate::cli) format: ReportFormat,
+    pub(crate) format: ReportFormat,
     /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
-    pub(in crate::cli) out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// How simulated time passes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(in crate::cli) enum Pace {
+pub(crate) enum Pace {
     /// It skips whatever is only waited for
     Fast,
     /// As real time does, to follow what happens
@@ -67,35 +67,35 @@ pub(in crate::cli) enum Pace {
 }
 
 #[derive(Args, Debug)]
-pub(in crate::cli) struct SimulateArgs {
+pub(crate) struct SimulateArgs {
     /// The kubeconfig of the control plane to join, of Kubernetes 1.36 or newer
     #[arg(
         long,
         value_name = "KUBECONFIG",
         required_unless_present_any = ["list_faults", "list_topologies"]
     )]
-    pub(in crate::cli) join: Option<PathBuf>,
+    pub(crate) join: Option<PathBuf>,
     /// List what can be broken
     #[arg(long)]
-    pub(in crate::cli) list_faults: bool,
+    pub(crate) list_faults: bool,
     /// Which nodes, as a name (see --list-topologies) or a YAML file
     #[arg(long, value_name = "NAME|FILE", default_value = "hybrid")]
-    pub(in crate::cli) topology: String,
+    pub(crate) topology: String,
     /// List the topologies that have a name
     #[arg(long)]
-    pub(in crate::cli) list_topologies: bool,
+    pub(crate) list_topologies: bool,
     /// Stands before each node's name, so that several simulators can join one cluster
     #[arg(long, value_name = "TEXT", default_value = "", value_parser = parse_prefix)]
-    pub(in crate::cli) prefix: String,
+    pub(crate) prefix: String,
     /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
-    pub(in crate::cli) faults: Vec<TimedFault>,
+    pub(crate) faults: Vec<TimedFault>,
     /// How many times faster than real simulated pulls, starts and time-outs go
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_speed)]
-    pub(in crate::cli) speed: f64,
+    pub(crate) speed: f64,
     /// The seed of everything left to chance
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(in crate::cli) seed: u64,
+    pub(crate) seed: u64,
 }
 
 fn parse_fault(text: &str) -> Result<TimedFault, String> {

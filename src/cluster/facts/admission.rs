@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use winconform_core::facts::WebhookFact;
 
 use super::read::{Unread, items, list};
-use crate::cluster::status::word;
+use crate::cluster::objects::status::word;
 use crate::transport::Api;
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io";

@@ -7,7 +7,7 @@ use winconform_core::facts::products::{NodeSigns, Rules, texts};
 use winconform_core::facts::{ConditionFact, NodeDetails, NodeFact, Os, WindowsBuild};
 
 use super::read::{Unread, fold, items, path_of};
-use crate::cluster::status::{is, word};
+use crate::cluster::objects::status::{is, word};
 use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";

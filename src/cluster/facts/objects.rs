@@ -5,7 +5,7 @@ use winconform_core::facts::products::texts;
 use winconform_core::facts::{CsiNodeFact, RuntimeClassFact, StorageClassFact};
 
 use super::read::{Unread, items, list};
-use crate::cluster::status::word;
+use crate::cluster::objects::status::word;
 use crate::transport::Api;
 
 pub(super) const RUNTIME_CLASSES: &str = "/apis/node.k8s.io/v1/runtimeclasses";

@@ -5,7 +5,7 @@ use winconform_core::facts::Known;
 use winconform_core::method::{ApiReply, ApiRequest, ObservationError};
 use winconform_core::text::printable;
 
-use crate::cluster::status::word;
+use crate::cluster::objects::status::word;
 use crate::transport::{Api, encode};
 
 /// Objects in one answer.

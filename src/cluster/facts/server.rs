@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use winconform_core::text::printable;
 
 use super::read::{Unread, find, get, items, text};
-use crate::cluster::status::word;
+use crate::cluster::objects::status::word;
 use crate::transport::Api;
 
 pub(super) const VERSION: &str = "/version";

@@ -8,7 +8,7 @@ use winconform_core::method::fact::Quantity;
 
 use super::read::{Unread, fold, items, path_of};
 use crate::cluster::labels;
-use crate::cluster::status::word;
+use crate::cluster::objects::status::word;
 use crate::transport::Api;
 
 pub(super) const PODS: &str = "/api/v1/pods";

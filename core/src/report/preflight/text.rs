@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use jiff::SignedDuration;
 
-use super::super::layout::{columns, pad, wrap};
 use super::{EXPECTED, Lack, Preflight, Prospect};
 use crate::claims::ClaimId;
 use crate::facts::{Known, Os};
 use crate::plan::{Answer, Check};
+use crate::report::text::layout::{columns, pad, wrap};
 use crate::text::{counted, printable};
 
 /// A clock that is off by less is not spoken of.

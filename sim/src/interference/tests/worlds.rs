@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::upstream::Upstream;
 use super::{LONG, Way, body, way};
-use crate::interference::hostile::{KEY, TEXT};
+use crate::interference::kinds::hostile::{KEY, TEXT};
 
 const PODS: &str = "/api/v1/namespaces/a/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/a/deployments";
@@ -259,7 +259,7 @@ fn discovery_in_one_document_has_it_stale() {
     let list = json!({ "kind": "APIGroupDiscoveryList", "items": [
         { "metadata": { "name": "metrics.k8s.io" }, "versions": [{ "version": "v1beta1" }] },
     ]});
-    let edited = crate::interference::aggregated::discovery(list.to_string().as_bytes());
+    let edited = crate::interference::kinds::aggregated::discovery(list.to_string().as_bytes());
     let list: Value = serde_json::from_slice(&edited.expect("a list")).expect("JSON");
     assert_eq!(list["items"].as_array().map(Vec::len), Some(1));
     assert_eq!(

@@ -5,7 +5,7 @@ const OUTCOMES: &str = include_str!("outcomes.txt");
 const TESTS: [&str; 3] = [
     include_str!("families.rs"),
     include_str!("../../names/tests.rs"),
-    include_str!("../../pods/tests.rs"),
+    include_str!("../../pods/tests/mod.rs"),
 ];
 
 #[test]

@@ -16,12 +16,12 @@ use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::stub::{Stub, path};
-use crate::clock::{self, Clock};
-use crate::cluster::{Cluster, NodeState};
+use crate::base::clock::{self, Clock};
 use crate::fault::{FaultSet, FaultSwitch};
-use crate::kubelet::speak;
-use crate::node;
-use crate::pods::run::PodRun;
+use crate::nodes::cluster::{Cluster, NodeState};
+use crate::nodes::kubelet::speak;
+use crate::nodes::node;
+use crate::pods::course::run::PodRun;
 use crate::program::Place;
 use crate::topology::{Build, NodeSpec, Pool};
 use crate::world::{self, Key};
@@ -57,7 +57,7 @@ impl Scene {
         let faults = FaultSwitch::new(FaultSet::default());
         let (client, clock) = (stub.client(), Clock::new(1.0));
         let cluster = Arc::new(Cluster::new(client, clock, 7, faults, nodes.collect()));
-        super::super::watch::begin(&cluster);
+        crate::pods::reporting::watch::begin(&cluster);
         for node in cluster.nodes.values() {
             let registered = node::register(&cluster, node, "v1.37.0").await;
             registered.expect("it is taken");

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::lock::locked;
+use crate::base::lock::locked;
 
 type Answer = UnsyncBoxBody<Bytes, Infallible>;
 type Lines = mpsc::UnboundedSender<Bytes>;

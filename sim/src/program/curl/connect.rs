@@ -7,8 +7,8 @@ use super::options::Options;
 use super::transfer::Transfer;
 use super::version::Build;
 use crate::names::{Query, Resolver};
-use crate::program::net::{Link, Net, Peer};
 use crate::program::system_limit;
+use crate::program::web::net::{Link, Net, Peer};
 use crate::topology::Os;
 
 /// A host without the brackets of a literal address.

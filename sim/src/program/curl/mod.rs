@@ -15,9 +15,9 @@ use self::options::{Options, Written};
 use self::transfer::Transfer;
 pub(crate) use self::version::Build;
 use super::forms::Call;
-use super::net::Net;
 use super::ran::Mark;
 use super::{Ran, Started};
+use crate::program::web::net::Net;
 use crate::topology::Os;
 
 /// Runs `curl -q -K -`.

@@ -2,9 +2,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::*;
-use crate::log::Stream;
-use crate::program::net::{Link, NotFound, Speaks};
-use crate::program::network_table::Table;
+use crate::base::log::Stream;
+use crate::program::web::net::{Link, NotFound, Speaks};
+use crate::program::windows::network_table::Table;
 use crate::world::Page;
 
 const SILENT: [u8; 4] = [192, 0, 2, 1];

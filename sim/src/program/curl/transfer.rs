@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::connect::{bare, happily, resolved};
 use super::options::Options;
 use super::version::Build;
-use crate::program::net::{Net, Speaks};
+use crate::program::web::net::{Net, Speaks};
 use crate::topology::Os;
 
 /// What a transfer gave.

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::sockets::{LOCAL, Scene};
-use crate::program::net::Server;
-use crate::program::network_table::Table;
-use crate::program::serve::Exchange;
+use crate::program::web::net::Server;
+use crate::program::web::serve::Exchange;
+use crate::program::windows::network_table::Table;
 use crate::program::{connect, netexec};
 use crate::topology::Os;
 use crate::world::Page;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::program::net::{Link, Server, Speaks};
-use crate::program::network_table::Table;
+use crate::program::web::net::{Link, Server, Speaks};
+use crate::program::windows::network_table::Table;
 use crate::topology::Os;
 use crate::world::Page;
 

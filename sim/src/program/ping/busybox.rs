@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::program::net::{Echo, Net};
+use crate::program::web::net::{Echo, Net};
 use crate::program::{Ran, Started};
 
 /// Bytes of an echo request.
 const BYTES: usize = 56;
 
 /// `ping -c 1 -W SECONDS ADDRESS`.
-pub(in crate::program) fn linux(args: &[String], net: &dyn Net) -> Option<Started> {
+pub(crate) fn linux(args: &[String], net: &dyn Net) -> Option<Started> {
     let args: &[String; 5] = args.try_into().ok()?;
     let ["-c", "1", "-W", wait, address] = args.each_ref().map(String::as_str) else {
         return None;

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
 use super::{Work, count, hash_of, made, scheduler, told};
-use crate::clock;
-use crate::fields::Fields;
-use crate::server::state::State;
-use crate::server::store::Object;
+use crate::base::clock;
+use crate::base::fields::Fields;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "daemonset-controller";

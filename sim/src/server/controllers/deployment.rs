@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::pods::{condition, condition_mut, set_condition};
 use super::{Work, hash_of, made, owned_by, told};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
-use crate::server::state::State;
-use crate::server::store::Object;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "deployment-controller";

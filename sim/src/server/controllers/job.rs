@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::pods::{self, condition, is_active, is_going, is_over, is_ready, set_condition};
 use super::{count, counted, made, told};
-use crate::fields::Fields;
-use crate::server::state::State;
+use crate::base::fields::Fields;
+use crate::server::storage::state::State;
 use crate::world::Key;
 
 const COMPONENT: &str = "job-controller";

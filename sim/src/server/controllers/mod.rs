@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use self::pods::is_going;
 use super::kinds::Kind;
-use super::state::{LETTERS, State};
-use super::store::{Change, Object, Store, owners};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
+use crate::server::storage::state::{LETTERS, State};
+use crate::server::storage::store::{Change, Object, Store, owners};
 use crate::world::Key;
 
 /// What is to be looked at.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::pods::is_going;
 use crate::server::kinds::Kind;
-use crate::server::state::State;
+use crate::server::storage::state::State;
 use crate::world::Key;
 
 pub(super) fn look(state: &mut State, name: &str) {

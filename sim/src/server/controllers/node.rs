@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::Work;
 use super::pods::{condition, condition_mut, is_going, is_over, set_condition};
-use crate::clock;
-use crate::fields::Fields;
-use crate::placing::tolerates;
-use crate::server::state::State;
-use crate::server::store::Object;
+use crate::base::clock;
+use crate::base::fields::Fields;
+use crate::nodes::placing::tolerates;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 /// kube-controller-manager, `--node-monitor-grace-period`: its default since 1.32.

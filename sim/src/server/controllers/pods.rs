@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Work, owned_by};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
+use crate::server::checks::refusal::Refusal;
 use crate::server::kinds::Kind;
-use crate::server::refusal::Refusal;
-use crate::server::state::State;
-use crate::server::store::Object;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 /// The most pods that controllers make in one step (`BurstReplicas` in `pkg/controller/replicaset/`), and how long they
@@ -19,15 +19,15 @@ use crate::world::Key;
 const BURST: usize = 500;
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(in crate::server) fn is_over(pod: &Value) -> bool {
+pub(crate) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].text(), "Succeeded" | "Failed")
 }
 
-pub(in crate::server) fn is_going(object: &Value) -> bool {
+pub(crate) fn is_going(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-pub(in crate::server) fn is_bound(pod: &Value) -> bool {
+pub(crate) fn is_bound(pod: &Value) -> bool {
     !pod["spec"]["nodeName"].text().is_empty()
 }
 
@@ -37,7 +37,7 @@ pub(super) fn is_active(pod: &Value) -> bool {
 }
 
 /// A condition by its type.
-pub(in crate::server) fn condition<'a>(object: &'a Value, named: &str) -> Option<&'a Value> {
+pub(crate) fn condition<'a>(object: &'a Value, named: &str) -> Option<&'a Value> {
     let mut conditions = object["status"]["conditions"].items();
     conditions.find(|condition| condition["type"] == named)
 }

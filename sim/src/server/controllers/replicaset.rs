@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::pods::{self, is_active, is_going, is_ready, rank};
 use super::{count, counted, made, told};
-use crate::fields::Fields;
-use crate::server::state::State;
+use crate::base::fields::Fields;
+use crate::server::storage::state::State;
 use crate::world::Key;
 
 const COMPONENT: &str = "replicaset-controller";

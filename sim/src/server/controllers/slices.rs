@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::pods::{is_going, is_over, is_ready};
 use super::{Work, made, owned_by};
-use crate::families;
-use crate::fields::Fields;
+use crate::base::fields::Fields;
+use crate::nodes::families;
 use crate::server::kinds::Kind;
-use crate::server::state::State;
-use crate::server::store::Object;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 /// By whom slices are managed that are made here.

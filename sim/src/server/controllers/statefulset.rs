@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
 use super::{count, hash_of, made, told};
-use crate::fields::Fields;
-use crate::server::state::State;
+use crate::base::fields::Fields;
+use crate::server::storage::state::State;
 use crate::world::Key;
 
 const COMPONENT: &str = "statefulset-controller";

@@ -19,8 +19,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
-use crate::clock;
-use crate::fields::Fields;
+use crate::base::clock;
+use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::topology::IpFamilies;
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
-use crate::loopback::{Loopback, Stream};
 use crate::server::{Server, ServerOptions};
+use crate::wire::loopback::{Loopback, Stream};
 
 /// Longer than anything is borne with.
 const LONG: Duration = Duration::from_mins(2);

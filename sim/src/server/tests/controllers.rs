@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{MERGE, STRATEGIC, Scene, path_of, pod, template};
-use crate::clock;
-use crate::fields::Fields;
+use crate::base::clock;
+use crate::base::fields::Fields;
 use crate::server::controllers::pods::{condition, is_going};
 use crate::server::kinds::Kind;
 

@@ -16,9 +16,9 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{Server, ServerOptions};
-use crate::fields::Fields;
-use crate::loopback::Loopback;
+use crate::base::fields::Fields;
 use crate::topology::IpFamilies;
+use crate::wire::loopback::Loopback;
 
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{APPLY, MERGE, STRATEGIC, Scene};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
 use crate::server::kinds::KINDS;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";

@@ -6,7 +6,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{MERGE, Scene};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

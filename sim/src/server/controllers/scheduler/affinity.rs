@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{Rejection, Scene};
-use crate::fields::Fields;
-use crate::placing::matches;
-use crate::server::store::Object;
+use crate::base::fields::Fields;
+use crate::nodes::placing::matches;
+use crate::server::storage::store::Object;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 

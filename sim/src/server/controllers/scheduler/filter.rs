@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Place, Rejection, Scene, Wanted, affinity, room};
-use crate::fields::Fields;
-use crate::placing::{node_terms, selects, tolerated};
+use crate::base::fields::Fields;
+use crate::nodes::placing::{node_terms, selects, tolerated};
 
 /// Whether a node takes a pod, as if some pods were not there.
 pub(super) fn check(

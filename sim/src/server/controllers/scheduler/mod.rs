@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use self::room::Amounts;
 use self::score::Scores;
 use super::pods::{condition, condition_mut, is_going, is_over, set_condition};
-use crate::fields::Fields;
-use crate::server::state::State;
-use crate::server::store::Object;
+use crate::base::fields::Fields;
+use crate::server::storage::state::State;
+use crate::server::storage::store::Object;
 use crate::world::Key;
 
 pub(super) use filter::takes;
@@ -248,7 +248,7 @@ fn none_of(all: usize, mut told: Vec<String>) -> String {
 }
 
 /// Gives a pod its node.
-pub(in crate::server) fn bind(state: &mut State, key: &Key, node: &str) {
+pub(crate) fn bind(state: &mut State, key: &Key, node: &str) {
     let now = state.wall.now();
     state.edit("pods", key, |pod| {
         pod["spec"]["nodeName"] = json!(node);

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::{COMPONENT, Fit, Scene, Wanted, filter, none_of, priority};
-use crate::fields::Fields;
+use crate::base::fields::Fields;
 use crate::server::controllers::pods::{is_going, set_condition};
-use crate::server::state::State;
+use crate::server::storage::state::State;
 use crate::world::Key;
 
 /// The pods that go, from the node that they leave.

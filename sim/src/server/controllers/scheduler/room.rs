@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Place, Wanted};
-use crate::fields::Fields;
-use crate::pods::resources::amount;
+use crate::base::fields::Fields;
+use crate::pods::spec::resources::amount;
 
 /// How much of what.
 pub(super) type Amounts = BTreeMap<String, f64>;

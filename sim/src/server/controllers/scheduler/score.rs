@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::affinity::{is_about, is_together};
 use super::room::Amounts;
 use super::{Fit, Place, Scene, Wanted};
-use crate::fields::Fields;
-use crate::placing::{is_of_term, tolerated};
+use crate::base::fields::Fields;
+use crate::nodes::placing::{is_of_term, tolerated};
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 

@@ -1,0 +1,346 @@
+//! The way `admission`: a server-side dry run of an object, in raw JSON with strict validation.
+
+mod kept;
+mod object;
+mod refuser;
+mod seen;
+
+use serde_json::{Value as Json, json};
+
+use super::denied::{Denied, lacks_namespace};
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
+use crate::method::fixture::{FixtureName, Need};
+use crate::method::place::Bound;
+use crate::method::{Comparison, Difference, Method, Traits};
+use crate::text::printable;
+
+pub use kept::Alterations;
+pub use object::{ContainerKind, Workload};
+use object::{merge, put, same_place};
+pub use seen::{About, AdmissionObservation, Cause};
+
+/// What is asked: would this be accepted?
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdmissionQuery {
+    /// `spec.os.name`, when it is set; any text, since refusals of others are asked for, too.
+    pub os: Option<String>,
+    /// The object that is sent.
+    pub workload: Workload,
+    /// The list of containers that `container.` in the field stands for.
+    pub container: ContainerKind,
+    /// What is done to the object.
+    pub change: Change,
+    /// Merged into the pod (RFC 7386).
+    pub with: Json,
+    /// The field in question as in a pod, `spec.hostPID`, or in a container,
+    /// `container.securityContext.privileged`.
+    pub field: String,
+    /// What it is set to; it is left out otherwise.
+    pub value: Option<Json>,
+}
+
+/// What is done to the object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change {
+    /// It is created; an ephemeral container is added to an unbound pod instead.
+    Create,
+    /// An unbound pod's container is resized.
+    Resize,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AdmissionExpectation {
+    /// Refused, among others for this.
+    Refused {
+        /// `causes[].reason`, such as `FieldValueForbidden`.
+        reason: String,
+        /// `causes[].field`, as in a pod or a container; that of the ask unless it is another.
+        field: Option<String>,
+    },
+    /// Accepted, and the field in what came back is as sent.
+    Accepted,
+    /// Accepted, and the field is not in what came back.
+    Dropped,
+}
+
+/// The test method `admission`.
+#[derive(Clone, Debug)]
+pub enum Admission {}
+
+impl Method for Admission {
+    type Query = AdmissionQuery;
+    type Expectation = AdmissionExpectation;
+    type Observation = AdmissionObservation;
+
+    fn request(query: &AdmissionQuery, at: &Bound<'_>) -> Result<Request> {
+        at.fixture(FixtureName::Namespaces)?;
+        // PodSecurity must not answer in validation's place: the privileged namespace
+        let namespace = &at.ready.host_namespace;
+        let unbound = |subresource: &str| {
+            let pod = query.unbound_pod();
+            format!("/api/v1/namespaces/{namespace}/pods/{pod}/{subresource}")
+        };
+        let (verb, path) = match (query.change, query.is_ephemeral()) {
+            (Change::Resize, _) => (Verb::Patch, unbound("resize")),
+            (Change::Create, true) => (Verb::Patch, unbound("ephemeralcontainers")),
+            (Change::Create, false) => (Verb::Create, query.workload.collection(namespace)),
+        };
+        let body = query.body().ok_or_else(|| {
+            let detail = format!("{} has no place in the object", query.path());
+            ErrorKind::NotApplied.error(detail)
+        })?;
+        Ok(Request::Api(ApiRequest {
+            verb,
+            path: format!("{path}?dryRun=All&fieldValidation=Strict"),
+            body: Some(body),
+        }))
+    }
+
+    fn read(query: &AdmissionQuery, _: &Bound<'_>, reply: &Reply) -> Result<AdmissionObservation> {
+        let Reply::Api(reply) = reply else {
+            let detail = "an HTTP answer to an admission look";
+            return Err(ErrorKind::UnrecognisedOutput.error(detail));
+        };
+        let message = message(reply);
+        let refused_by = |who: &str| {
+            let (code, who, said) = (reply.status, printable(who), printable(&message));
+            let detail = format!("refused with {code} by {who}, not by validation: {said}");
+            Err(ErrorKind::Interfered.error(detail))
+        };
+        let kind = query.workload.kind();
+        let is_status = reply.body["kind"] == "Status";
+        // Before all else: what a webhook or a policy says may imitate anything
+        let named = refuser::named(&message).filter(|_| is_status && reply.status >= 400);
+        if let Some(who) = named {
+            return refused_by(&who);
+        }
+        match reply.status {
+            200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
+            // The harness' own permissions are no answer of admission; both come as 403
+            401 => Err(ErrorKind::Unauthenticated.error(message)),
+            403 if Denied::of(&reply.body).is_some() => Err(ErrorKind::Forbidden.error(message)),
+            400 if message.contains("does not support dry run") => {
+                Err(ErrorKind::Forbidden.error(message))
+            }
+            // Our own namespace is going: nothing is refused for what was sent
+            status if lacks_namespace(status, &message) => {
+                Err(ErrorKind::FixtureChanged.error(message))
+            }
+            // A webhook that could not be asked has not refused
+            500 if message.contains("failed calling webhook") => {
+                Err(ErrorKind::ApiUnavailable.error(message))
+            }
+            400 if is_status && message.contains("unknown field") => {
+                Ok(AdmissionObservation::UnknownField { message })
+            }
+            422 if is_status && refuser::is_validation(kind, &message) => {
+                Ok(seen::refused(query, &reply.body, message))
+            }
+            400 | 403 | 422 if is_status => refused_by("something that does not say its name"),
+            status => {
+                let detail = format!("status {status}: {message}");
+                Err(ErrorKind::UnrecognisedOutput.error(detail))
+            }
+        }
+    }
+
+    fn needs(query: &AdmissionQuery) -> Vec<(FixtureName, Need)> {
+        let pods = query.needs_pod().then_some(FixtureName::UnboundPods);
+        let names = [FixtureName::Namespaces].into_iter().chain(pods);
+        names.map(|name| (name, Need::Ready)).collect()
+    }
+
+    fn traits(_: &AdmissionQuery, _: &AdmissionExpectation) -> Traits {
+        Traits::default()
+    }
+
+    /// A failure takes that validation let a field pass that came back, or refused for what was sent
+    /// in another way than documented. What something on the way did instead says nothing of that.
+    fn compare(
+        expectation: &AdmissionExpectation,
+        seen: &AdmissionObservation,
+    ) -> Result<Comparison> {
+        use AdmissionExpectation::{Accepted, Dropped, Refused};
+        use AdmissionObservation as Seen;
+        let difference = |seen: &Seen| Difference {
+            expected: expectation.to_string(),
+            seen: seen.to_string(),
+        };
+        let interfered = |what: String| {
+            let detail = format!("{what}; expected: {expectation}");
+            Err(ErrorKind::Interfered.error(detail))
+        };
+        Ok(match (expectation, seen) {
+            (Accepted, Seen::Accepted(_) | Seen::EmptyLeftOut { .. }) => {
+                Comparison::Met(difference(seen))
+            }
+            // Where an empty value counts, it is no less dropped
+            (Dropped, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
+                Comparison::Met(difference(&Seen::FieldDropped))
+            }
+            (Refused { field, .. }, Seen::Accepted(altered)) => {
+                let by = altered.deciding(field.as_deref()).join(", ");
+                if by.is_empty() {
+                    return Ok(Comparison::NotMet(difference(seen)));
+                }
+                let by = printable(&by);
+                return interfered(format!(
+                    "{seen}, but something on the way to validation alters {by}"
+                ));
+            }
+            // Of what is empty, Go leaves lists alone out where validation tells it from nothing
+            (
+                Refused { field, .. },
+                Seen::EmptyLeftOut {
+                    sent: Json::Array(_),
+                    altered,
+                },
+            ) => {
+                let field = field.as_deref().unwrap_or("the field");
+                let lost = format!("value-lost-on-the-way: {field}, sent empty, did not come back");
+                let all = altered.all();
+                if all.is_empty() {
+                    return interfered(format!(
+                        "{lost}: validation let it pass, or something that alters pods lost it"
+                    ));
+                }
+                Comparison::NotApplicable(format!(
+                    "{lost}: something on the way to validation alters {}, and what is empty is lost \
+                     with that",
+                    printable(&all)
+                ))
+            }
+            // Contains, not equals: other fields may add causes of their own
+            (Refused { reason, field }, Seen::Refused { causes, .. })
+                if causes.iter().any(|cause| {
+                    cause.about != About::Altered
+                        && cause.reason == *reason
+                        && field.as_ref().is_none_or(|f| same_place(&cause.field, f))
+                }) =>
+            {
+                Comparison::Met(difference(seen))
+            }
+            (_, Seen::Refused { causes, field, .. }) => {
+                let any = |about| causes.iter().any(|cause| cause.about == about);
+                match expectation {
+                    Refused { .. } if any(About::Sent) => Comparison::Unexpected(difference(seen)),
+                    Accepted | Dropped if any(About::Sent) => Comparison::NotMet(difference(seen)),
+                    // That a plain pod is refused is the question, whoever added the field
+                    Accepted if field.is_none() && any(About::Added) && !any(About::Altered) => {
+                        Comparison::NotMet(difference(seen))
+                    }
+                    _ => return interfered(seen.to_string()),
+                }
+            }
+            (Dropped, Seen::Accepted(_)) => Comparison::Unexpected(difference(seen)),
+            // An older server may have answered, or something that is none
+            (_, Seen::UnknownField { .. }) => return interfered(seen.to_string()),
+            (Accepted, Seen::FieldDropped)
+            | (Refused { .. }, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
+                let dropped = Seen::FieldDropped;
+                return interfered(format!(
+                    "{dropped}: by something on the way to validation, or by the server"
+                ));
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for AdmissionExpectation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Accepted => f.write_str("accepted, the field as sent"),
+            Self::Dropped => f.write_str("accepted with the field dropped"),
+            Self::Refused { reason, field } => match field {
+                Some(field) => write!(f, "refused for {field} ({reason})"),
+                None => write!(f, "refused ({reason})"),
+            },
+        }
+    }
+}
+
+impl AdmissionQuery {
+    /// The name of the unbound pod that is asked about where a pod has to be there.
+    fn unbound_pod(&self) -> &'static str {
+        match self.os.as_deref() {
+            Some("windows") => UNBOUND_WINDOWS,
+            Some("linux") => UNBOUND_LINUX,
+            _ => UNBOUND,
+        }
+    }
+
+    fn is_ephemeral(&self) -> bool {
+        self.container == ContainerKind::Ephemeral
+    }
+
+    pub fn needs_pod(&self) -> bool {
+        self.is_ephemeral() || self.change == Change::Resize
+    }
+
+    /// Where the field is in what is sent.
+    pub fn path(&self) -> String {
+        self.workload.path(&self.field, self.container)
+    }
+
+    /// What is sent: minimal, with `os`, `with` and the field; `None` when there is no place
+    /// for the field.
+    pub fn body(&self) -> Option<Json> {
+        const IMAGE: &str = "winconform/never-run:1";
+        let mut object = if self.change == Change::Resize {
+            json!({"spec": {"containers": [{"name": "main"}]}})
+        } else if self.is_ephemeral() {
+            json!({"spec": {"ephemeralContainers": [{"name": "debug", "image": IMAGE}]}})
+        } else {
+            let mut pod = json!({"spec": {
+                "automountServiceAccountToken": false,
+                "containers": [{"name": "main", "image": IMAGE}],
+            }});
+            if self.container == ContainerKind::Init {
+                pod["spec"]["initContainers"] = json!([{"name": "init", "image": IMAGE}]);
+            }
+            if let Some(os) = &self.os {
+                pod["spec"]["os"] = json!({"name": os});
+            }
+            merge(&mut pod, &self.with);
+            self.workload.around(pod)
+        };
+        if let Some(value) = &self.value {
+            put(&mut object, &self.path(), value.clone())?;
+        }
+        Some(object)
+    }
+}
+
+impl AdmissionExpectation {
+    /// The same, expected of what `ask` sends: the field is where it is in that.
+    #[must_use]
+    pub fn of(&self, query: &AdmissionQuery) -> Self {
+        match self {
+            Self::Accepted => Self::Accepted,
+            Self::Dropped => Self::Dropped,
+            Self::Refused { reason, field } => {
+                let field = field.as_ref().unwrap_or(&query.field);
+                Self::Refused {
+                    reason: reason.clone(),
+                    field: Some(query.workload.path(field, query.container)),
+                }
+            }
+        }
+    }
+}
+
+fn message(reply: &ApiReply) -> String {
+    match reply.body["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => printable(&reply.body.to_string()),
+    }
+}
+
+/// The pods in `manifests/unbound-pods.yaml` that no scheduler ever binds.
+const UNBOUND: &str = "winconform-unbound";
+const UNBOUND_LINUX: &str = "winconform-unbound-linux";
+const UNBOUND_WINDOWS: &str = "winconform-unbound-windows";
+
+#[cfg(test)]
+mod tests;

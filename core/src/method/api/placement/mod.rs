@@ -1,0 +1,446 @@
+//! The way `placement`: where the scheduler put a pod of ours, or why it did not, and whether it
+//! started there.
+//!
+//! A pod that waits is judged by the scheduler's own words alone, never by how long it waits; that no other
+//! scheduler binds it is observed once more after a while.
+
+mod pod;
+mod said;
+mod start;
+mod tolerate;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use strum::{IntoStaticStr, VariantArray};
+
+pub use pod::PlacedPod;
+pub use said::{Hindrance, KeptOff, Said};
+pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
+
+use self::tolerate::tolerates;
+use crate::facts::{NodeFact, Os, WindowsBuild};
+use crate::method::error::{ErrorKind, ObservationError, Result};
+use crate::method::exchange::{ApiRequest, Reply, Request};
+use crate::method::failure::{Signature, StartFailure};
+use crate::method::fixture::{FixtureName, Need};
+use crate::method::place::Bound;
+use crate::method::{Comparison, Difference, Method, Traits};
+use crate::text::printable;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PlacementQuery {
+    /// The pod of the point's pool.
+    pub pod: PlacedPod,
+}
+
+/// Where a pod should be.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Ground {
+    /// On a node of the point's pool.
+    Pool,
+    /// On a node of the point's pool that has a taint; elsewhere in the pool nothing is told.
+    TaintedPool,
+    Linux,
+}
+
+impl Ground {
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The ground's word.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PlacementExpectation {
+    /// The scheduler put it there.
+    Placed(Ground),
+    /// The scheduler puts it nowhere, for this.
+    Pending(Hindrance),
+    /// All its containers start.
+    Starts,
+    /// One of its containers does not, for one of these.
+    NotStarted(BTreeSet<StartFailure>),
+}
+
+impl fmt::Display for PlacementExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Placed(Ground::Pool | Ground::TaintedPool) => "bound to a node of the pool",
+            Self::Placed(Ground::Linux) => "bound to a Linux node",
+            Self::Pending(Hindrance::UntoleratedTaint) => {
+                "kept Pending by a taint that it does not tolerate"
+            }
+            Self::Pending(Hindrance::InsufficientCpu) => "kept Pending by too little CPU left",
+            Self::Pending(Hindrance::InsufficientMemory) => {
+                "kept Pending by too little memory left"
+            }
+            Self::Pending(Hindrance::Selector | Hindrance::Other) => "kept Pending",
+            Self::Starts => "all its containers start",
+            Self::NotStarted(classes) => {
+                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
+                return write!(f, "a container does not start: {}", words.join(" or "));
+            }
+        })
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Whereabouts {
+    On {
+        node: String,
+        /// Its operating system.
+        os: Os,
+        build: Option<WindowsBuild>,
+        /// Whether it has a taint that keeps pods away.
+        tainted: bool,
+        /// Whether it has one that the pod does not tolerate.
+        untolerated: bool,
+    },
+    /// The scheduler finds no node for it, because.
+    Pending(Said),
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PlacementObservation {
+    pub whereabouts: Whereabouts,
+    pub start: Start,
+    /// The build of the point's pool.
+    pub pool: Option<WindowsBuild>,
+    /// How many nodes of the pool there are to be had.
+    pub pool_nodes: usize,
+    /// How many of them have a taint that the pod does not tolerate.
+    pub untolerated_nodes: usize,
+    /// How many nodes the cluster had when the run began.
+    pub nodes: usize,
+}
+
+/// The test method `placement`.
+#[derive(Clone, Debug)]
+pub enum Placement {}
+
+impl Method for Placement {
+    type Query = PlacementQuery;
+    type Expectation = PlacementExpectation;
+    type Observation = PlacementObservation;
+
+    fn request(query: &PlacementQuery, at: &Bound<'_>) -> Result<Request> {
+        let (namespace, run) = (&at.ready.namespace, &at.ready.run);
+        let pool = at.pool.map_or("", |pool| pool.as_str());
+        let fixture = query.pod.fixture().as_str();
+        Ok(Request::Api(ApiRequest::get(format!(
+            "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
+             %2Cwinconform%2Ffixture%3D{fixture}%2Cwinconform%2Fpool%3D{pool}"
+        ))))
+    }
+
+    fn read(query: &PlacementQuery, at: &Bound<'_>, reply: &Reply) -> Result<PlacementObservation> {
+        let items = reply.items("no answer of the API server to a placement look")?;
+        let pod = find(query.pod, at, items)?;
+        let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
+        if !pod["metadata"]["deletionTimestamp"].is_null() {
+            let detail = format!("{name}: somebody is deleting it");
+            return Err(ErrorKind::NotApplied.error(detail));
+        }
+        let nodes = &at.ready.node_facts;
+        let of_pool = |node: &&NodeFact| {
+            node.os == Os::Windows && node.build == at.build && at.build.is_some() && node.usable
+        };
+        let of_pool: Vec<_> = nodes.iter().filter(of_pool).collect();
+        let untolerated = |node: &&&NodeFact| has_untolerated(node, pod);
+        Ok(PlacementObservation {
+            whereabouts: whereabouts(pod, &name, nodes)?,
+            start: Start::read(pod),
+            pool: at.build,
+            pool_nodes: of_pool.len(),
+            untolerated_nodes: of_pool.iter().filter(untolerated).count(),
+            nodes: nodes.len(),
+        })
+    }
+
+    fn needs(query: &PlacementQuery) -> Vec<(FixtureName, Need)> {
+        let fixture = FixtureName::Sched(query.pod.fixture());
+        vec![
+            (FixtureName::Namespaces, Need::Ready),
+            (fixture, Need::Ready),
+        ]
+    }
+
+    fn traits(_: &PlacementQuery, expectation: &PlacementExpectation) -> Traits {
+        Traits {
+            converges: true,
+            // What one scheduler finds no node for another may bind
+            must_last: matches!(expectation, PlacementExpectation::Pending(_)),
+            stays: true,
+            // Nodes are told apart by what is known of them
+            facts: &["nodes"],
+            ..Traits::default()
+        }
+    }
+
+    fn failing(
+        expectation: &PlacementExpectation,
+        signature: &Signature,
+    ) -> Option<PlacementExpectation> {
+        match (expectation, signature) {
+            (PlacementExpectation::Starts, Signature::NotStarted(classes)) => {
+                Some(PlacementExpectation::NotStarted(classes.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn compare(
+        expectation: &PlacementExpectation,
+        seen: &PlacementObservation,
+    ) -> Result<Comparison> {
+        let difference = |seen: String| Difference {
+            expected: expectation.to_string(),
+            seen,
+        };
+        match expectation {
+            PlacementExpectation::Placed(ground) => placed(*ground, seen, difference(seen.place())),
+            PlacementExpectation::Pending(by) => pending(*by, seen, difference(seen.place())),
+            PlacementExpectation::Starts => starts(seen, difference(seen.fate())),
+            PlacementExpectation::NotStarted(classes) => {
+                not_started(classes, seen, difference(seen.fate()))
+            }
+        }
+    }
+}
+
+/// The pod among those of its fixture.
+fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json> {
+    let name = match at.pool {
+        Some(pool) => format!("{}-{pool}", pod.as_str()),
+        None => pod.as_str().to_owned(),
+    };
+    let found = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
+    found.ok_or_else(|| {
+        let detail = format!("pod {name} is not there: nothing to look at");
+        ErrorKind::NotApplied.error(detail)
+    })
+}
+
+fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts> {
+    if let Some(node) = pod["spec"]["nodeName"].as_str() {
+        let Some(fact) = nodes.iter().find(|known| known.name == node) else {
+            let node = printable(node);
+            let detail = format!("{name} is on {node}, of which nothing was known at the start");
+            return Err(ErrorKind::FactUnknown.error(detail));
+        };
+        return Ok(Whereabouts::On {
+            node: node.to_owned(),
+            os: fact.os,
+            build: fact.build,
+            tainted: !fact.taints.is_empty(),
+            untolerated: has_untolerated(fact, pod),
+        });
+    }
+    let conditions = pod["status"]["conditions"].as_array();
+    let scheduled = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "PodScheduled");
+    let Some(scheduled) = scheduled.filter(|condition| condition["reason"] == "Unschedulable")
+    else {
+        let detail = format!("{name}: the scheduler has said nothing of it yet");
+        return Err(ErrorKind::UnrecognisedOutput.error(detail));
+    };
+    let message = scheduled["message"].as_str().unwrap_or_default();
+    Said::parse(message)
+        .map(Whereabouts::Pending)
+        .ok_or_else(|| {
+            let detail = format!("{name}: the scheduler says `{}`", printable(message));
+            ErrorKind::UnrecognisedOutput.error(detail)
+        })
+}
+
+/// Whether a node has a taint that a pod, as the API server stored it, does not tolerate.
+fn has_untolerated(node: &NodeFact, pod: &Json) -> bool {
+    let tolerations = pod["spec"]["tolerations"].as_array();
+    let tolerated = |taint: &Json| {
+        let mut all = tolerations.into_iter().flatten();
+        all.any(|toleration| tolerates(toleration, taint))
+    };
+    node.taints.iter().any(|taint| !tolerated(taint))
+}
+
+fn placed(
+    ground: Ground,
+    seen: &PlacementObservation,
+    difference: Difference,
+) -> Result<Comparison> {
+    match &seen.whereabouts {
+        Whereabouts::On {
+            node,
+            os,
+            build,
+            tainted,
+            ..
+        } => {
+            let there = match ground {
+                Ground::Linux => *os == Os::Linux,
+                Ground::Pool | Ground::TaintedPool => {
+                    *os == Os::Windows && build.is_some() && *build == seen.pool
+                }
+            };
+            Ok(match (there, ground) {
+                (true, Ground::TaintedPool) if !tainted => Comparison::NotApplicable(format!(
+                    "node {} has no taint that keeps pods away",
+                    printable(node)
+                )),
+                (true, _) => Comparison::Met(difference),
+                (false, _) => Comparison::NotMet(difference),
+            })
+        }
+        Whereabouts::Pending(said) => {
+            // A node that has gone or come since would be a reason of its own
+            let known = said.of >= seen.nodes;
+            let by_selector = said
+                .kept_off
+                .iter()
+                .all(|part| part.by == Hindrance::Selector);
+            let by_taint = ground != Ground::Linux
+                && seen.pool_nodes > 0
+                && seen.untolerated_nodes == seen.pool_nodes
+                && said.nodes(Hindrance::UntoleratedTaint) >= seen.pool_nodes.min(AIMED_AT);
+            if known && (by_selector || by_taint) {
+                Ok(Comparison::Unexpected(difference))
+            } else {
+                Err(unscheduled(said))
+            }
+        }
+    }
+}
+
+fn pending(
+    by: Hindrance,
+    seen: &PlacementObservation,
+    difference: Difference,
+) -> Result<Comparison> {
+    match (&seen.whereabouts, by) {
+        (
+            Whereabouts::On {
+                node,
+                tainted,
+                untolerated: false,
+                ..
+            },
+            Hindrance::UntoleratedTaint,
+        ) => {
+            let node = printable(node);
+            // Whoever is to wait for a taint is sent without tolerations
+            Ok(Comparison::NotApplicable(match tainted {
+                true => format!(
+                    "the pod came back with tolerations that were not sent, which let it onto node \
+                     {node} with its taints: a webhook or policy adds them"
+                ),
+                false => format!("node {node} has no taint that keeps the pod away"),
+            }))
+        }
+        (Whereabouts::On { .. }, _) => Ok(Comparison::NotMet(difference)),
+        (Whereabouts::Pending(said), Hindrance::UntoleratedTaint) => {
+            let all = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;
+            if all && said.nodes(by) >= seen.pool_nodes.min(AIMED_AT) {
+                Ok(Comparison::Met(difference))
+            } else {
+                Err(unscheduled(said))
+            }
+        }
+        (Whereabouts::Pending(said), _) if said.has(by) => Ok(Comparison::Met(difference)),
+        (Whereabouts::Pending(said), _) => Err(unscheduled(said)),
+    }
+}
+
+fn starts(seen: &PlacementObservation, difference: Difference) -> Result<Comparison> {
+    match seen.settled()? {
+        Start::Started => Ok(Comparison::Met(difference)),
+        Start::Unfit { .. } => Ok(Comparison::NotMet(difference)),
+        _ => Ok(Comparison::Unexpected(difference)),
+    }
+}
+
+fn not_started(
+    classes: &BTreeSet<StartFailure>,
+    seen: &PlacementObservation,
+    difference: Difference,
+) -> Result<Comparison> {
+    match seen.settled()? {
+        Start::Started => Ok(Comparison::NotMet(difference)),
+        Start::Unfit { class, .. } if classes.contains(class) => Ok(Comparison::Met(difference)),
+        _ => Ok(Comparison::Unexpected(difference)),
+    }
+}
+
+impl PlacementObservation {
+    /// How its start went, if that tells of the pod rather than of its surroundings.
+    fn settled(&self) -> Result<&Start> {
+        let (kind, detail) = match (&self.whereabouts, &self.start) {
+            (Whereabouts::Pending(said), _) => return Err(unscheduled(said)),
+            (Whereabouts::On { .. }, Start::NoImage { words, .. }) => {
+                (ErrorKind::ImagePull, words.clone())
+            }
+            // Not lasting: it is observed again
+            (Whereabouts::On { .. }, Start::Open { words }) => (
+                ErrorKind::UnrecognisedOutput,
+                format!("neither started nor failed yet: {words}"),
+            ),
+            (Whereabouts::On { .. }, start) => return Ok(start),
+        };
+        Err(kind.error(detail))
+    }
+
+    fn place(&self) -> String {
+        match &self.whereabouts {
+            Whereabouts::Pending(said) => printable(&said.to_string()),
+            Whereabouts::On {
+                node, os, build, ..
+            } => {
+                let what = match (os, build) {
+                    (Os::Linux, _) => "Linux".to_owned(),
+                    (Os::Windows, Some(build)) => format!("Windows {build}"),
+                    (Os::Windows, None) => "Windows".to_owned(),
+                };
+                format!("bound to {}, {what}", printable(node))
+            }
+        }
+    }
+
+    /// What became of it there, in words, with the cause where it is known.
+    fn fate(&self) -> String {
+        let start = match &self.start {
+            Start::Started => "all containers started".to_owned(),
+            Start::Unfit {
+                container,
+                class,
+                words,
+            } => format!(
+                "container {container} did not start, since {}: {words}",
+                class.cause()
+            ),
+            Start::NoImage { words, .. } | Start::Failed { words } | Start::Open { words } => {
+                words.clone()
+            }
+        };
+        format!("{}; {start}", self.place())
+    }
+}
+
+/// The scheduler's words that tell nothing of what was asked.
+fn unscheduled(said: &Said) -> ObservationError {
+    ErrorKind::Unscheduled.error(printable(&said.to_string()))
+}
+
+/// How many nodes of a pool a pod is aimed at, at most.
+pub const AIMED_AT: usize = 64;
+
+#[cfg(test)]
+mod tests;

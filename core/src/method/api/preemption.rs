@@ -1,0 +1,202 @@
+//! The way `preemption`: whether the scheduler removes a pod of ours for one of ours that has a
+//! higher priority, by what it says itself in events.
+//!
+//! That the one is gone and the other in its place would prove nothing: somebody else may have
+//! deleted it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{ApiRequest, Reply, Request};
+use crate::method::fixture::{FixtureName, Need, SchedFixture};
+use crate::method::place::Bound;
+use crate::method::{Comparison, Difference, Method, Traits};
+use crate::text::printable;
+
+/// What is asked: of the two pods in `manifests/sched/preemption.yaml`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PreemptionQuery;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PreemptionExpectation {
+    /// The one with the lower priority is removed.
+    Preempts,
+}
+
+impl fmt::Display for PreemptionExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the pod of lower priority is preempted")
+    }
+}
+
+/// What the scheduler said.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PreemptionObservation {
+    /// Of the one that is in the way: that it was preempted.
+    pub preempted: Option<String>,
+    /// Of the other: that it finds nothing to preempt, though that one is all that is in its way.
+    pub refused: Option<String>,
+}
+
+/// The test method `preemption`.
+#[derive(Clone, Debug)]
+pub enum Preemption {}
+
+impl Method for Preemption {
+    type Query = PreemptionQuery;
+    type Expectation = PreemptionExpectation;
+    type Observation = PreemptionObservation;
+
+    fn request(_: &PreemptionQuery, at: &Bound<'_>) -> Result<Request> {
+        let namespace = &at.ready.namespace;
+        let path = format!("/api/v1/namespaces/{namespace}/events");
+        Ok(Request::Api(ApiRequest::get(path)))
+    }
+
+    fn read(_: &PreemptionQuery, at: &Bound<'_>, reply: &Reply) -> Result<PreemptionObservation> {
+        let pool = at.pool.map_or("", |pool| pool.as_str());
+        let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
+        let events = reply.items("no answer of the API server to a look at events")?;
+        let said = |pod: &str, reason: &str| {
+            let of = |event: &&Json| {
+                event["reason"] == reason
+                    && event["involvedObject"]["kind"] == "Pod"
+                    && event["involvedObject"]["name"] == *pod
+            };
+            let messages = events.iter().filter(of).map(|event| &event["message"]);
+            messages.filter_map(Json::as_str).collect::<Vec<_>>()
+        };
+        let preempted = said(&victim, "Preempted");
+        let failed = said(&preemptor, "FailedScheduling");
+        let refused = failed.iter().find(|message| finds_nothing(message));
+        Ok(PreemptionObservation {
+            preempted: preempted.first().map(|words| printable(words)),
+            refused: refused.map(|words| printable(words)),
+        })
+    }
+
+    fn needs(_: &PreemptionQuery) -> Vec<(FixtureName, Need)> {
+        let fixture = FixtureName::Sched(SchedFixture::Preemption);
+        vec![
+            (FixtureName::Namespaces, Need::Ready),
+            (fixture, Need::Ready),
+        ]
+    }
+
+    fn traits(_: &PreemptionQuery, _: &PreemptionExpectation) -> Traits {
+        Traits {
+            converges: true,
+            ..Traits::default()
+        }
+    }
+
+    fn compare(
+        expectation: &PreemptionExpectation,
+        seen: &PreemptionObservation,
+    ) -> Result<Comparison> {
+        let difference = |seen: &String| Difference {
+            expected: expectation.to_string(),
+            seen: seen.clone(),
+        };
+        match (&seen.preempted, &seen.refused) {
+            (Some(words), _) => Ok(Comparison::Met(difference(words))),
+            (None, Some(words)) => Ok(Comparison::NotMet(difference(words))),
+            (None, None) => Err(ErrorKind::UnrecognisedOutput
+                .error("no event of the scheduler says whether it preempts")),
+        }
+    }
+}
+
+/// Whether the scheduler says that the pod in the way keeps this one off a node, and that it finds
+/// nothing to preempt all the same (kubernetes `interpodaffinity`, `ErrReasonAntiAffinityRulesNotMatch`;
+/// `defaultpreemption`: `PodEligibleToPreemptOthers`, `SelectVictimsOnNode`).
+fn finds_nothing(message: &str) -> bool {
+    let Some((why, preemption)) = message.split_once(". preemption: ") else {
+        return false;
+    };
+    let none = ["not eligible due to", "No preemption victims found"];
+    why.contains("node(s) didn't match pod anti-affinity rules")
+        && none.iter().any(|words| preemption.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{PoolName, WindowsBuild};
+    use crate::method::{ApiReply, ReadyFixtures};
+    use serde_json::json;
+
+    // kube-scheduler 1.37.0
+    const AFFINITY: &str = "0/3 nodes are available: 1 node(s) didn't match Pod's node \
+        affinity/selector, 2 node(s) didn't match pod affinity rules. preemption: 0/3 nodes are \
+        available: 3 Preemption is not helpful for scheduling.";
+    const FOUND: &str = "0/3 nodes are available: 1 node(s) didn't match Pod's node \
+        affinity/selector, 1 node(s) didn't match pod affinity rules, 1 node(s) didn't match pod \
+        anti-affinity rules. preemption: found a potential placement for pod on node win-b, \
+        preempting 1 victims";
+    const PREEMPTED: &str = "Preempted by pod 688f3a78-a4a7-4411-9333-6987e46a427c on node win-b";
+    const NEVER: &str = "0/3 nodes are available: 1 node(s) didn't match pod anti-affinity rules, 2 \
+        node(s) didn't match pod affinity rules. preemption: not eligible due to \
+        preemptionPolicy=Never.";
+
+    fn compared(events: &[(&str, &str, &str)]) -> &'static str {
+        let ready = ReadyFixtures::default();
+        let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+        let at = Bound {
+            pool: Some(&pool),
+            ..Bound::of(&ready)
+        };
+        let event = |(pod, reason, message): &(&str, &str, &str)| {
+            json!({"reason": reason, "message": message,
+                "involvedObject": {"kind": "Pod", "name": pod}})
+        };
+        let items: Vec<_> = events.iter().map(event).collect();
+        let body = json!({"items": items});
+        let reply = Reply::Api(ApiReply { status: 200, body });
+        let seen = Preemption::read(&PreemptionQuery, &at, &reply).expect("read");
+        match Preemption::compare(&PreemptionExpectation::Preempts, &seen) {
+            Ok(Comparison::Met(_)) => "met",
+            Ok(Comparison::NotMet(_)) => "not-met",
+            Ok(_) => "else",
+            Err(error) => error.kind.as_str(),
+        }
+    }
+
+    #[test]
+    fn only_the_schedulers_own_word_counts() {
+        let (victim, preemptor) = ("victim-windows-2022", "preemptor-windows-2022");
+        let (first, found) = (
+            (preemptor, "FailedScheduling", AFFINITY),
+            (preemptor, "FailedScheduling", FOUND),
+        );
+        let never = (preemptor, "FailedScheduling", NEVER);
+        let done = (victim, "Preempted", PREEMPTED);
+        assert_eq!(compared(&[first, found, done]), "met");
+        assert_eq!(compared(&[first, never]), "not-met");
+        assert_eq!(compared(&[never, done]), "met");
+        // Said of another pool's, or that it waits for the pod it goes beside
+        let other = ("victim-windows-2019", "Preempted", PREEMPTED);
+        for untold in [
+            &[][..],
+            &[first],
+            &[first, found],
+            &[other],
+            &[
+                (victim, "Killing", "Stopping container main"),
+                (preemptor, "Scheduled", "Successfully assigned"),
+            ],
+        ] {
+            assert_eq!(compared(untold), "unrecognised-output", "{untold:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_expected_has_words() {
+        let words = "the pod of lower priority is preempted";
+        assert_eq!(PreemptionExpectation::Preempts.to_string(), words);
+    }
+}

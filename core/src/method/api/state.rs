@@ -1,0 +1,536 @@
+//! The way `state`: what the API server says of objects.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::disruption::{disrupted, is_disrupted, lost, lost_container};
+use super::placement::{NO_IMAGE, PREPARING};
+use crate::method::error::{ErrorKind, ObservationError, Result};
+use crate::method::exchange::{ApiRequest, Reply, Request};
+use crate::method::fixture::{FixtureKey, FixtureName, Need};
+use crate::method::place::{Balancer, Bound};
+use crate::method::{Comparison, Difference, Method, Traits};
+use crate::text::{counted, printable};
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StateQuery {
+    /// The pods of a fixture at the point's pool.
+    Pods(FixtureName),
+    /// The endpoints of a fixture's Service at the point's pool.
+    Endpoints(FixtureName),
+    /// Where a load balancer answers for a fixture's Service at the point's pool.
+    Balancer(FixtureName),
+}
+
+impl StateQuery {
+    pub fn fixture(self) -> FixtureName {
+        match self {
+            Self::Pods(fixture) | Self::Endpoints(fixture) | Self::Balancer(fixture) => fixture,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StateExpectation {
+    /// So many pods are Ready, on nodes of the pool, with the image of its build.
+    Ready { pods: u16 },
+    /// The same of one on each node that is observed from; how many these are the plan says.
+    ReadyOnEachNode,
+    /// The same, and none of their containers was ever started again.
+    Steady { pods: u16 },
+    /// So many pods say that they are Ready, on which node and at which address.
+    Listed { pods: u16 },
+    /// So many pods, and no others, are ready endpoints with an address and a port.
+    Endpoints { pods: u16 },
+    /// A load balancer has given the Service an address, or a name in its place.
+    Addressed,
+}
+
+impl StateExpectation {
+    /// How many pods should be seen.
+    pub fn pods(self) -> u16 {
+        match self {
+            Self::Ready { pods }
+            | Self::Steady { pods }
+            | Self::Listed { pods }
+            | Self::Endpoints { pods } => pods,
+            Self::ReadyOnEachNode | Self::Addressed => 0,
+        }
+    }
+}
+
+impl fmt::Display for StateExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pods = counted(self.pods().into(), "pod");
+        match self {
+            Self::Ready { .. } => write!(f, "{pods} Ready with the image of the build"),
+            Self::ReadyOnEachNode => f.write_str("a pod Ready on each node"),
+            Self::Steady { .. } => {
+                write!(
+                    f,
+                    "{pods} Ready with the image of the build, none of them restarted"
+                )
+            }
+            Self::Listed { .. } => write!(f, "{pods} Ready, each with its node and address"),
+            Self::Endpoints { .. } => write!(f, "{pods} as ready endpoints"),
+            Self::Addressed => f.write_str("an address in status.loadBalancer"),
+        }
+    }
+}
+
+/// A pod, as far as readiness goes.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ObservedPod {
+    pub name: String,
+    pub node: Option<String>,
+    #[serde(default)]
+    pub address: Option<String>,
+    /// How often its containers were started again.
+    #[serde(default)]
+    pub restarts: u64,
+    /// The reason given for the end of one of which its node knew no more, as after a reboot.
+    #[serde(default)]
+    pub lost: Option<String>,
+    /// Whether its condition Ready is True.
+    pub ready: bool,
+    pub deleted: bool,
+    pub images: Vec<String>,
+    /// Whether those are what the image table says for the pool.
+    pub image_of_build: bool,
+    /// Why it is not Ready, as far as its status says.
+    pub waiting: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateObservation {
+    Pods(Vec<ObservedPod>),
+    Endpoints(Vec<ObservedEndpoint>),
+    /// Where a load balancer answers for a Service; `None` where none does.
+    Balancer(Option<Balancer>),
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ObservedEndpoint {
+    pub pod: Option<String>,
+    pub address: Option<String>,
+    /// Its port; the first of its slice.
+    pub port: Option<u16>,
+    /// Whether its condition `ready` is true.
+    pub ready: bool,
+}
+
+/// The test method `state`.
+#[derive(Clone, Debug)]
+pub enum State {}
+
+impl Method for State {
+    type Query = StateQuery;
+    type Expectation = StateExpectation;
+    type Observation = StateObservation;
+
+    fn request(query: &StateQuery, at: &Bound<'_>) -> Result<Request> {
+        let namespace = &at.ready.namespace;
+        let of_fixture = |plural: &str, fixture: &FixtureName| {
+            let pool = at.pool.map_or("", |pool| pool.as_str());
+            let run = &at.ready.run;
+            format!(
+                "/api/v1/namespaces/{namespace}/{plural}?labelSelector=winconform%2Frun%3D{run}\
+                 %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
+                fixture.as_str()
+            )
+        };
+        let path = match query {
+            StateQuery::Pods(fixture) => of_fixture("pods", fixture),
+            StateQuery::Balancer(fixture) => of_fixture("services", fixture),
+            StateQuery::Endpoints(fixture) => {
+                let key = FixtureKey {
+                    name: *fixture,
+                    pool: at.pool.cloned(),
+                    node: None,
+                };
+                format!(
+                    "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\
+                     ?labelSelector=kubernetes.io%2Fservice-name%3D{}",
+                    key.object_name()
+                )
+            }
+        };
+        Ok(Request::Api(ApiRequest::get(path)))
+    }
+
+    fn read(query: &StateQuery, at: &Bound<'_>, reply: &Reply) -> Result<StateObservation> {
+        let items = reply.items("an HTTP answer to a state look")?;
+        let fixture = match query {
+            StateQuery::Pods(fixture) => fixture,
+            StateQuery::Endpoints(_) => {
+                let endpoints = items.iter().flat_map(read_slice).collect();
+                return Ok(StateObservation::Endpoints(endpoints));
+            }
+            StateQuery::Balancer(fixture) => {
+                let service = items.first().ok_or_else(|| {
+                    let detail = format!("{} has no Service: nothing to look at", fixture.as_str());
+                    ErrorKind::NotApplied.error(detail)
+                })?;
+                return Ok(StateObservation::Balancer(Balancer::of(service)));
+            }
+        };
+        let (ended, there): (Vec<_>, Vec<_>) = items.iter().partition(|pod| is_disrupted(pod));
+        let pods = there
+            .into_iter()
+            .map(|pod| read_pod(pod, at))
+            .collect::<Result<Vec<_>, _>>()?;
+        // Those that take the place of pods that the cluster ended may still be on their way
+        if let Some(pod) = ended.first()
+            && !pods.iter().all(|pod| pod.ready)
+        {
+            return Err(disrupted(pod));
+        }
+        if pods.is_empty() {
+            let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
+            return Err(ErrorKind::NotApplied.error(detail));
+        }
+        // One that crashed says enough, however its siblings are
+        match pods.iter().find_map(not_begun) {
+            Some(error) if !pods.iter().any(has_crashed) => Err(error),
+            _ => Ok(StateObservation::Pods(pods)),
+        }
+    }
+
+    fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
+        let own = (query.fixture(), Need::Settled);
+        vec![(FixtureName::Namespaces, Need::Ready), own]
+    }
+
+    fn traits(query: &StateQuery, _: &StateExpectation) -> Traits {
+        Traits {
+            converges: true,
+            // Pods without a readiness probe are Ready when they start
+            must_last: true,
+            image: query.fixture().image(),
+            ..Traits::default()
+        }
+    }
+
+    fn compare(expectation: &StateExpectation, seen: &StateObservation) -> Result<Comparison> {
+        match (expectation, seen) {
+            (StateExpectation::Endpoints { .. }, StateObservation::Endpoints(seen)) => {
+                Ok(compare_endpoints(*expectation, seen))
+            }
+            (StateExpectation::Listed { .. }, StateObservation::Pods(seen)) => {
+                Ok(compare_listed(*expectation, seen))
+            }
+            (
+                StateExpectation::Ready { .. } | StateExpectation::Steady { .. },
+                StateObservation::Pods(seen),
+            ) => compare_ready(*expectation, seen),
+            (StateExpectation::Addressed, StateObservation::Balancer(seen)) => {
+                Ok(compare_balancer(*expectation, seen.as_ref()))
+            }
+            (
+                _,
+                StateObservation::Pods(_)
+                | StateObservation::Endpoints(_)
+                | StateObservation::Balancer(_),
+            ) => {
+                let detail = "what was seen is not what the expectation is about";
+                Err(ErrorKind::UnrecognisedOutput.error(detail))
+            }
+        }
+    }
+}
+
+/// What keeps a pod from telling anything of its workload: it has not begun, or is made to end.
+fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
+    if pod.deleted {
+        let detail = format!("{}: somebody is deleting it", pod.name);
+        return Some(ErrorKind::NotApplied.error(detail));
+    }
+    let waiting = pod.waiting.as_deref()?;
+    let kind = match waiting {
+        _ if NO_IMAGE.contains(&waiting) => ErrorKind::ImagePull,
+        _ if PREPARING.contains(&waiting) => ErrorKind::NotApplied,
+        _ => return None,
+    };
+    (!pod.ready).then(|| kind.error(format!("{}: {waiting}", pod.name)))
+}
+
+/// Whether a pod's container began and ended, and is not up again.
+fn has_crashed(pod: &ObservedPod) -> bool {
+    let crashed = |why: &String| why.starts_with(CRASHES) || why.starts_with(ENDED);
+    !pod.ready && !pod.deleted && pod.waiting.as_ref().is_some_and(crashed)
+}
+
+fn compare_ready(expectation: StateExpectation, pods: &[ObservedPod]) -> Result<Comparison> {
+    let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
+    let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
+    for pod in pods.iter().filter(|pod| !pod.ready) {
+        let why = printable(pod.waiting.as_deref().unwrap_or("no reason given"));
+        let node = pod.node.as_ref();
+        let node = node.map(|node| format!(" on {}", printable(node)));
+        let (name, node) = (printable(&pod.name), node.unwrap_or_default());
+        seen.push_str(&format!("; {name}{node}: {why}"));
+    }
+    for pod in pods.iter().filter(|pod| !pod.image_of_build) {
+        let images = printable(&pod.images.join(", "));
+        seen.push_str(&format!("; {} runs {images}", printable(&pod.name)));
+    }
+    let steady = matches!(expectation, StateExpectation::Steady { .. });
+    let restarted = || pods.iter().filter(|pod| steady && pod.restarts > 0);
+    // Who started those again that a node lost, nobody can tell
+    if let Some(pod) = restarted().find(|pod| pod.lost.is_some()) {
+        return Err(lost(&pod.name));
+    }
+    for pod in restarted() {
+        let times = counted(usize::try_from(pod.restarts).unwrap_or(usize::MAX), "time");
+        let name = printable(&pod.name);
+        seen.push_str(&format!("; {name} was restarted {times}"));
+    }
+    let difference = Difference {
+        expected: expectation.to_string(),
+        seen,
+    };
+    Ok(
+        if ready.len() < usize::from(expectation.pods()) || restarted().next().is_some() {
+            Comparison::NotMet(difference)
+        } else if ready.iter().any(|pod| !pod.image_of_build) {
+            Comparison::Unexpected(difference)
+        } else {
+            Comparison::Met(difference)
+        },
+    )
+}
+
+fn compare_listed(expectation: StateExpectation, pods: &[ObservedPod]) -> Comparison {
+    let is_listed = |pod: &ObservedPod| pod.ready && pod.node.is_some() && pod.address.is_some();
+    let of = |value: &Option<String>, what| match value {
+        Some(value) => printable(value),
+        None => format!("no {what}"),
+    };
+    let shown = pods.iter().map(|pod| {
+        let ready = if pod.ready { "Ready" } else { "not Ready" };
+        let (node, address) = (of(&pod.node, "node"), of(&pod.address, "address"));
+        format!("{}: {ready}, {node}, {address}", printable(&pod.name))
+    });
+    let difference = Difference {
+        expected: expectation.to_string(),
+        seen: shown.collect::<Vec<_>>().join("; "),
+    };
+    match pods.iter().filter(|pod| is_listed(pod)).count() >= usize::from(expectation.pods()) {
+        true => Comparison::Met(difference),
+        false => Comparison::NotMet(difference),
+    }
+}
+
+fn compare_endpoints(expectation: StateExpectation, endpoints: &[ObservedEndpoint]) -> Comparison {
+    let is_whole = |endpoint: &&ObservedEndpoint| {
+        endpoint.ready && endpoint.address.is_some() && endpoint.port.is_some()
+    };
+    // A pod of two address families is in two slices
+    let pods: BTreeSet<_> = endpoints
+        .iter()
+        .filter(is_whole)
+        .filter_map(|endpoint| endpoint.pod.as_deref())
+        .collect();
+    let amiss = endpoints.iter().filter(|endpoint| !is_whole(endpoint));
+    let mut seen = format!("{} as ready endpoints", counted(pods.len(), "pod"));
+    for endpoint in amiss {
+        let pod = endpoint.pod.as_deref().unwrap_or("no pod");
+        let lacks = match (endpoint.ready, &endpoint.address) {
+            (false, _) => "is not ready",
+            (true, None) => "has no address",
+            (true, Some(_)) => "has no port",
+        };
+        seen.push_str(&format!("; {} {lacks}", printable(pod)));
+    }
+    let difference = Difference {
+        expected: expectation.to_string(),
+        seen,
+    };
+    match pods.len().cmp(&usize::from(expectation.pods())) {
+        Ordering::Less => Comparison::NotMet(difference),
+        Ordering::Equal => Comparison::Met(difference),
+        Ordering::Greater => Comparison::Unexpected(difference),
+    }
+}
+
+fn compare_balancer(expectation: StateExpectation, seen: Option<&Balancer>) -> Comparison {
+    let difference = |seen: String| Difference {
+        expected: expectation.to_string(),
+        seen,
+    };
+    match seen {
+        Some(balancer) => Comparison::Met(difference(printable(&balancer.at))),
+        None => Comparison::NotMet(difference("none: the Service is pending".to_owned())),
+    }
+}
+
+fn text(value: &Json) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn name(object: &Json) -> Result<String> {
+    text(&object["metadata"]["name"])
+        .ok_or_else(|| ErrorKind::UnrecognisedOutput.error("an object without a name"))
+}
+
+fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod> {
+    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+    let images: Vec<_> = list(&pod["spec"]["containers"])
+        .iter()
+        .filter_map(|c| text(&c["image"]))
+        .collect();
+    let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
+    let waiting = list(&pod["status"]["containerStatuses"])
+        .iter()
+        .find_map(|status| {
+            let waiting = text(&status["state"]["waiting"]["reason"]);
+            let ended = end(&status["state"]).or_else(|| end(&status["lastState"]));
+            match (waiting.as_deref(), &ended) {
+                (Some(CRASHES), Some(ended)) => Some(format!("{CRASHES}, {ended}")),
+                _ => waiting.or(ended),
+            }
+        })
+        .or_else(|| text(&pod["status"]["reason"]));
+    Ok(ObservedPod {
+        name: name(pod)?,
+        node: text(&pod["spec"]["nodeName"]),
+        address: text(&pod["status"]["podIP"]),
+        restarts: list(&pod["status"]["containerStatuses"])
+            .iter()
+            .filter_map(|status| status["restartCount"].as_u64())
+            .sum(),
+        lost: lost_container(pod).map(str::to_owned),
+        deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
+        ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
+        image_of_build: !images.is_empty()
+            && images.iter().all(|image| Some(image.as_str()) == at.image),
+        images,
+        waiting,
+    })
+}
+
+/// Why a container waits that ended again and again.
+const CRASHES: &str = "CrashLoopBackOff";
+/// How what is said of a container's end begins.
+const ENDED: &str = "ended with exit code";
+
+/// How a container ended, of one of its states.
+fn end(state: &Json) -> Option<String> {
+    let code = state["terminated"]["exitCode"].as_i64()?;
+    Some(format!("{ENDED} {code}"))
+}
+
+/// The endpoints of an EndpointSlice. `ready` that is not said means ready (discovery.k8s.io/v1).
+fn read_slice(slice: &Json) -> Vec<ObservedEndpoint> {
+    let port = slice["ports"][0]["port"].as_u64();
+    let port = port.and_then(|port| u16::try_from(port).ok());
+    let endpoints = slice["endpoints"].as_array().into_iter().flatten();
+    let read = |endpoint: &Json| ObservedEndpoint {
+        pod: text(&endpoint["targetRef"]["name"]),
+        address: text(&endpoint["addresses"][0]),
+        port,
+        ready: endpoint["conditions"]["ready"].as_bool().unwrap_or(true),
+    };
+    endpoints.map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::{ApiReply, ReadyFixtures};
+    use crate::rows::listed;
+    use serde_json::json;
+
+    /// A row of `state.yaml`.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Row {
+        expectation: String,
+        items: Json,
+        told: String,
+    }
+
+    /// What is asked for with an expectation.
+    fn test(expectation: &str) -> (StateQuery, StateExpectation) {
+        let of = FixtureName::WinWebserver;
+        let (word, pods) = expectation.split_once(' ').unwrap_or((expectation, "0"));
+        let pods = pods.parse().expect("a number");
+        match word {
+            "ready" => (StateQuery::Pods(of), StateExpectation::Ready { pods }),
+            "each-node" => (StateQuery::Pods(of), StateExpectation::ReadyOnEachNode),
+            "steady" => (StateQuery::Pods(of), StateExpectation::Steady { pods }),
+            "listed" => (StateQuery::Pods(of), StateExpectation::Listed { pods }),
+            "endpoints" => (
+                StateQuery::Endpoints(of),
+                StateExpectation::Endpoints { pods },
+            ),
+            "addressed" => (StateQuery::Balancer(of), StateExpectation::Addressed),
+            other => panic!("{other} is none"),
+        }
+    }
+
+    #[test]
+    fn what_is_listed_tells_what_its_row_says() {
+        let rows: Vec<Row> = listed(include_str!("state.yaml"));
+        let ready = ReadyFixtures::default();
+        let image = Some("web:2022");
+        let at = Bound {
+            image,
+            ..Bound::of(&ready)
+        };
+        for row in rows {
+            let (query, expectation) = test(&row.expectation);
+            let (status, body) = (200, json!({"items": row.items}));
+            let seen = State::read(&query, &at, &Reply::Api(ApiReply { status, body }));
+            let told = match seen.and_then(|seen| State::compare(&expectation, &seen)) {
+                Ok(Comparison::Met(difference)) => format!("met: {}", difference.seen),
+                Ok(Comparison::NotMet(difference)) => format!("not-met: {}", difference.seen),
+                Ok(Comparison::Unexpected(difference)) => {
+                    format!("unexpected: {}", difference.seen)
+                }
+                Ok(Comparison::NotApplicable(reason)) => reason,
+                Err(error) => format!("error: {error}"),
+            };
+            assert!(
+                told.starts_with(&row.told),
+                "{} {}: {told}",
+                row.expectation,
+                row.items
+            );
+        }
+    }
+
+    #[test]
+    fn an_expectation_says_what_it_is() {
+        assert_eq!(
+            StateExpectation::Steady { pods: 1 }.to_string(),
+            "1 pod Ready with the image of the build, none of them restarted"
+        );
+    }
+
+    #[test]
+    fn pods_are_no_endpoints() {
+        let seen = StateObservation::Pods(Vec::new());
+        let error = State::compare(&StateExpectation::Endpoints { pods: 1 }, &seen);
+        assert!(error.is_err(), "{error:?}");
+    }
+
+    #[test]
+    fn what_is_no_list_is_trouble() {
+        for (status, body) in [
+            (200, json!({})),
+            (500, json!({"items": []})),
+            (200, json!([])),
+        ] {
+            let reply = Reply::Api(ApiReply { status, body });
+            assert!(reply.items("no list").is_err());
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! One curl session for many targets: which curl to send it to, and how its output is taken apart.
+
+use crate::command::{Curl, Token};
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{ExecReply, ExitStatus, HttpGet, HttpReply};
+use crate::method::vantage::SourceKind;
+use crate::text::printable;
+
+/// The programs to try at a vantage point, best first, until a session does not say that its own is missing.
+/// A Windows pod of agnhost has a curl of its own beside the system's (kubernetes,
+/// `test/images/busybox/Dockerfile_windows`); a `HostProcess` exec needs full paths.
+pub fn candidates(kind: SourceKind) -> &'static [Curl] {
+    match kind {
+        SourceKind::LinuxPod | SourceKind::LinuxNode => &[Curl::Linux],
+        SourceKind::WindowsPod => &[Curl::System, Curl::Agnhost, Curl::Windows],
+        SourceKind::WindowsNode => &[Curl::System],
+        SourceKind::Outside => &[],
+    }
+}
+
+/// Whether the runtime or a shell says that there is no such program, rather than that exec is in error
+/// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
+pub(crate) fn is_missing(text: &str) -> bool {
+    [
+        "cannot find the file specified",
+        "executable file not found",
+        "no such file or directory",
+        "curl: not found",
+        "is not recognized as an internal or external command",
+    ]
+    .iter()
+    .any(|words| text.to_ascii_lowercase().contains(words))
+}
+
+/// What a transfer is expected to print, in bytes, beside what its path asks to be told and its URL: the
+/// longest page is IIS' own of 703, and its line has 41. Nothing bounds what others answer with: older
+/// curls know of too large a file only by what its server says (`max-filesize`; curl before 8.4).
+const ANSWER: usize = 1 << 10;
+
+/// How many of these targets, the first ones, one session may have so that it prints no more than
+/// `most` bytes if all answer as is expected; one at least. On the way there nothing is bounded: targets
+/// go by standard input.
+pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
+    let sizes = gets
+        .iter()
+        .map(|get| ANSWER + get.path.len() + get.url().len());
+    let printed = sizes.scan(0, |sum, size| {
+        *sum += size;
+        Some(*sum)
+    });
+    let fit = printed.take_while(|sum| *sum <= most).count();
+    fit.max(1).min(gets.len())
+}
+
+/// The replies in a session's output, one per target, in their order. The result lines are counted
+/// against the targets, and each has its target's URL, since an exec can lose output and still end with 0
+/// (kubernetes#124571).
+pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<HttpReply>> {
+    let unrecognised = |why: String| reply.unrecognised(&why);
+    match &reply.exit {
+        ExitStatus::NotStarted(text) if is_missing(text) => {
+            return Err(ErrorKind::ToolMissing.error(text.clone()));
+        }
+        ExitStatus::NotStarted(text) => {
+            return Err(ErrorKind::ExecTransport.error(text.clone()));
+        }
+        // 2 is curl's refusal of its options: nothing was asked
+        ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
+        // 126 and 127 are a shell's and runc's; 1 is cmd's own in a HostProcess exec, and what is told of
+        // a curl that pings follow
+        ExitStatus::Code(1 | 126 | 127)
+            if reply.stdout.trim().is_empty() && is_missing(&reply.stderr) =>
+        {
+            let detail = printable(reply.stderr.trim());
+            return Err(ErrorKind::ToolMissing.error(detail));
+        }
+        ExitStatus::Code(_) => {}
+    }
+    let mut failures = failures(&reply.stderr);
+    let marker = format!("\n@@{token} ");
+    let mut rest = reply.stdout.as_str();
+    let mut replies = Vec::with_capacity(gets.len());
+    for (index, get) in gets.iter().enumerate() {
+        let Some((body, after)) = rest.split_once(&marker) else {
+            return Err(unrecognised(format!(
+                "{} of {} results are there",
+                index,
+                gets.len()
+            )));
+        };
+        let (line, after) = after.split_once('\n').unwrap_or((after, ""));
+        let status = line
+            .trim_end()
+            .split_once(' ')
+            .filter(|(code, url)| code.len() == 3 && *url == get.url())
+            .and_then(|(code, _)| code.parse::<u16>().ok())
+            .ok_or_else(|| unrecognised(format!("result line `{}`", printable(line))))?;
+        // In text mode Windows ends the line before the marker with CR LF
+        let body = body.strip_suffix('\r').unwrap_or(body);
+        replies.push((status, body.to_owned()));
+        rest = after;
+    }
+    if !rest.trim().is_empty() {
+        return Err(unrecognised("output after the last result".to_owned()));
+    }
+    let replies = replies
+        .into_iter()
+        .map(|(status, body)| match status {
+            0 => match failures.next() {
+                Some((code, text)) => Ok(HttpReply::Failed { code, text }),
+                None => Err(unrecognised(
+                    "a failed transfer without its message".to_owned(),
+                )),
+            },
+            status => Ok(HttpReply::Answered { status, body }),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    // A second witness: the code of a serial session is its last transfer's. It tells of a cut
+    // answer whose message was lost
+    let last = replies.last().map_or(0, |reply| match reply {
+        HttpReply::Failed { code, .. } => i64::from(*code),
+        HttpReply::Answered { .. } | HttpReply::Unreached { .. } => 0,
+    });
+    if reply.exit != ExitStatus::Code(last) {
+        return Err(unrecognised(format!(
+            "{:?} does not fit the last result",
+            reply.exit
+        )));
+    }
+    match failures.next() {
+        None => Ok(replies),
+        // A transfer that began to answer and broke: its status alone must not count
+        Some((code, text)) => Err(unrecognised(format!(
+            "a message beside an answer: ({code}) {text}"
+        ))),
+    }
+}
+
+/// curl's messages in their order: `curl: (7) Failed to connect …`.
+pub(crate) fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
+    stderr.lines().filter_map(|line| {
+        let (code, text) = line.trim_end().strip_prefix("curl: (")?.split_once(") ")?;
+        Some((code.parse().ok()?, text.to_owned()))
+    })
+}
+
+/// The code of curl's last message.
+pub(crate) fn last_failure(stderr: &str) -> Option<u16> {
+    failures(stderr).last().map(|(code, _)| code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::exchange::Host;
+
+    fn token() -> Token {
+        Token::parse("t").expect("a token")
+    }
+
+    fn gets(count: u8) -> Vec<HttpGet> {
+        let get = |n| HttpGet {
+            host: Host::Address([10, 96, 0, n].into()),
+            port: 80,
+            path: "/".to_owned(),
+        };
+        (0..count).map(get).collect()
+    }
+
+    fn reply(stdout: &str, stderr: &str, code: i64) -> ExecReply {
+        ExecReply {
+            stdout: stdout.to_owned(),
+            stderr: stderr.to_owned(),
+            exit: ExitStatus::Code(code),
+        }
+    }
+
+    #[test]
+    fn a_session_has_no_more_targets_than_its_output_has_room_for() {
+        let mut gets = gets(4);
+        assert_eq!(fitting(&[], 0), 0);
+        assert_eq!(fitting(&gets, 0), 1);
+        let each = ANSWER + "/http://10.96.0.0:80/".len();
+        assert_eq!(fitting(&gets, 3 * each), 3);
+        assert_eq!(fitting(&gets, 1 << 20), 4);
+        // IIS' own page and its line, four times
+        assert!(fitting(&gets, 4 * (703 + 60)) < 4);
+        // What is sent comes back, and in the URL once more
+        gets[0].path = "/ab".to_owned();
+        assert_eq!(fitting(&gets, 2 * (each + 2)), 2);
+        assert_eq!(fitting(&gets, 2 * (each + 2) - 1), 1);
+        gets[1].path = format!("/echo?msg={}", "x".repeat(ANSWER));
+        assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 1);
+    }
+
+    #[test]
+    fn each_target_gets_its_own_answer() {
+        let out = "<H1>one</H1>\n@@t 200 http://10.96.0.0:80/\n\n@@t 000 http://10.96.0.1:80/\n\
+            three\r\n@@t 200 http://10.96.0.2:80/\r\n";
+        let err = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
+        let replies = split(&gets(3), &token(), &reply(out, err, 0)).expect("three results");
+        let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
+        assert_eq!(
+            replies[0],
+            HttpReply::Answered {
+                status: 200,
+                body: "<H1>one</H1>".into()
+            }
+        );
+        assert_eq!(replies[1], HttpReply::Failed { code: 7, text });
+        assert_eq!(
+            replies[2],
+            HttpReply::Answered {
+                status: 200,
+                body: "three".into()
+            }
+        );
+    }
+
+    #[test]
+    fn lost_output_is_trouble_even_with_exit_0() {
+        for out in [
+            "",
+            "body",
+            "body\n@@t 200 http://10.96.0.0:80/\n",
+            "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 2",
+            "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 200 http://10.96.0.1",
+            // Those of others
+            "body\n@@t 200 http://10.96.0.1:80/\nmore\n@@t 200 http://10.96.0.0:80/\n",
+        ] {
+            let error = split(&gets(2), &token(), &reply(out, "", 0)).expect_err(out);
+            assert_eq!(error.kind, ErrorKind::UnrecognisedOutput, "{out}");
+        }
+    }
+
+    #[test]
+    fn a_body_cannot_forge_a_result() {
+        let out = "x\n@@guess 200 http://10.96.0.0:80/\ny\n@@t 404 http://10.96.0.0:80/\n";
+        let replies = split(&gets(1), &token(), &reply(out, "", 0)).expect("one result");
+        let body = "x\n@@guess 200 http://10.96.0.0:80/\ny".to_owned();
+        assert_eq!(replies[0], HttpReply::Answered { status: 404, body });
+    }
+
+    #[test]
+    fn a_transfer_broken_in_the_middle_is_no_answer() {
+        let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
+        let out = "par\n@@t 200 http://10.96.0.0:80/\n";
+        assert!(split(&gets(1), &token(), &reply(out, err, 18)).is_err());
+        // Nor when its message was lost on the way
+        assert!(split(&gets(1), &token(), &reply(out, "", 18)).is_err());
+    }
+
+    #[test]
+    fn wherever_pods_look_from_a_curl_is_tried_by_its_full_path_without_a_search_path() {
+        for &kind in SourceKind::ALL {
+            let tried = candidates(kind);
+            assert_eq!(tried.is_empty(), kind == SourceKind::Outside, "{kind:?}");
+            let has = |curl: &Curl| kind.shell().is_none_or(|os| curl.os() == os);
+            assert!(tried.iter().all(has), "{tried:?}");
+        }
+        let full = |curl: &Curl| curl.to_string().starts_with("C:\\");
+        assert!(candidates(SourceKind::WindowsNode).iter().all(full));
+    }
+
+    #[test]
+    fn a_session_without_its_program_is_told_from_exec_trouble() {
+        let hcs =
+            "failed to exec in container: failed to start exec \"x\": hcs::System::CreateProcess";
+        for (text, kind) in [
+            (
+                "executable file not found in $PATH".to_owned(),
+                ErrorKind::ToolMissing,
+            ),
+            (
+                format!("{hcs}: The system cannot find the file specified.: unknown"),
+                ErrorKind::ToolMissing,
+            ),
+            (
+                format!("{hcs} 05f: The RPC server is unavailable.: unknown"),
+                ErrorKind::ExecTransport,
+            ),
+        ] {
+            let reply = ExecReply {
+                stdout: String::new(),
+                stderr: String::new(),
+                exit: ExitStatus::NotStarted(text.clone()),
+            };
+            let error = split(&gets(1), &token(), &reply).expect_err("trouble");
+            assert_eq!(error.kind, kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shell_that_does_not_find_the_program_is_told_from_a_session_that_was_cut() {
+        let shell = "sh: curl: not found\n";
+        let cmd = "'C:\\Windows\\System32\\curl.exe' is not recognized as an internal or external \
+            command,\r\noperable program or batch file.\r\n";
+        let refused = "curl: (7) Failed to connect to 10.96.0.0 port 80\n";
+        for (stdout, stderr, code, kind) in [
+            ("", shell, 127, ErrorKind::ToolMissing),
+            ("", cmd, 1, ErrorKind::ToolMissing),
+            ("", refused, 1, ErrorKind::UnrecognisedOutput),
+            ("", "Killed\n", 1, ErrorKind::UnrecognisedOutput),
+            ("", "", 1, ErrorKind::UnrecognisedOutput),
+            ("", "", 127, ErrorKind::UnrecognisedOutput),
+            ("body", "", 1, ErrorKind::UnrecognisedOutput),
+            ("", "", 0, ErrorKind::UnrecognisedOutput),
+            ("", "", 137, ErrorKind::UnrecognisedOutput),
+        ] {
+            let reply = reply(stdout, stderr, code);
+            let error = split(&gets(1), &token(), &reply).expect_err("trouble");
+            assert_eq!(error.kind, kind, "{stdout} {stderr} {code}");
+        }
+    }
+}

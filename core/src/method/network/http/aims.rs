@@ -1,0 +1,389 @@
+//! A target bound to what stands of it: the requests of one assertion.
+
+use std::borrow::Cow;
+
+use super::Target;
+use super::binding::Binding;
+use super::sample::sample;
+use crate::method::error::{ErrorKind, ObservationError, Result};
+use crate::method::exchange::{Host, HttpGet};
+use crate::method::fixture::FixtureName;
+use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod};
+use crate::method::vantage::SourceKind;
+
+/// The same, and each once more by port 80.
+fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
+    let by_80 = aims.each.iter().cloned().map(|mut aim| {
+        aim.get.port = PORT_80;
+        aim.shown = format!("port {PORT_80} of {}", aim.shown);
+        aim
+    });
+    let by_80: Vec<_> = by_80.collect();
+    aims.each.extend(by_80);
+    aims
+}
+
+impl Target {
+    pub(crate) fn aims<'a>(self, of: Option<FixtureName>, at: &Bound<'a>) -> Result<Aims<'a>> {
+        if self.has_families()
+            && let Some(absent) = at.without_family(of)?
+        {
+            return Ok(Aims::none(absent));
+        }
+        match self {
+            Self::Nodes => return kubelets(at),
+            Self::Itself => return itself(at, false),
+            Self::ItselfByService => return itself(at, true),
+            Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
+            _ => {}
+        }
+        let nobody = || ErrorKind::FixtureFailed.error("nobody is asked for it");
+        let of = of.ok_or_else(nobody)?;
+        let binding = Binding::of(of, at)?;
+        let fixture = binding.fixture;
+        if self.is_of_a_service()
+            && let Some(absent) = without_service(fixture, at)?
+        {
+            return Ok(Aims::none(absent));
+        }
+        match self {
+            Self::Pods => binding.pods(|_| true),
+            Self::PodsOnSameNode => binding.pods_here(),
+            Self::PodsOnOtherNodes => {
+                let here = &at.vantage()?.node;
+                binding.pods(|pod| pod.node != *here)
+            }
+            Self::Port80OnOtherNodes => {
+                let here = &at.vantage()?.node;
+                Ok(by_80_too(binding.pods(|pod| pod.node != *here)?))
+            }
+            Self::EveryPodBehindServiceIp if !at.once => {
+                let aim = binding.service()?;
+                Ok(Aims {
+                    each: vec![aim; requests_to_meet(fixture.pods.len())],
+                    all: fixture.pods.iter().map(|pod| pod.name.clone()).collect(),
+                    absent: None,
+                })
+            }
+            Self::ServiceIp | Self::EveryPodBehindServiceIp => Ok(Aims::of([binding.service()?])),
+            Self::ServiceIpOnSameNode => binding.service_from_here(),
+            Self::ShortName => Ok(Aims::of([binding.by_name(None)?])),
+            Self::NamespacedName => Ok(Aims::of([binding.by_name(Some(String::new()))?])),
+            Self::FullName => {
+                let below = format!(".svc.{}", at.domain()?);
+                Ok(Aims::of([binding.by_name(Some(below))?]))
+            }
+            Self::SourceSeenByPods => {
+                let source = at.vantage()?;
+                let mut aims = binding.pods(|pod| pod.name != source.name)?;
+                for aim in &mut aims.each {
+                    "/clientip".clone_into(&mut aim.get.path);
+                    aim.by = std::slice::from_ref(source);
+                }
+                Ok(aims)
+            }
+            Self::HeadlessName => Ok(Aims::of([binding.headless()?])),
+            Self::Alias => Ok(Aims::of([binding.alias()?])),
+            Self::LoadBalancer => binding.balancer(),
+            Self::PodsWithLongPayload => {
+                let here = &at.vantage()?.name;
+                let mut aims = binding.pods(|pod| pod.name != *here)?;
+                let payload = long_payload(&at.ready.run);
+                for aim in &mut aims.each {
+                    aim.get.path = format!("/echo?msg={payload}");
+                    aim.by = &[];
+                    aim.says = Some(Cow::Owned(payload.clone()));
+                }
+                Ok(aims)
+            }
+            Self::Nodes
+            | Self::Itself
+            | Self::ItselfByService
+            | Self::OutsideNames
+            | Self::OutsideAddresses => Err(nobody()),
+            Self::NodePorts => binding.node_ports(|_| true),
+            Self::NodePortsOfPool => {
+                let pool = at.to.or(at.pool);
+                binding.node_ports(|node| Some(&node.pool) == pool)
+            }
+            Self::NodePortsOfOtherNodes => {
+                let here = &at.vantage()?.node;
+                binding.node_ports(|node| node.name != *here)
+            }
+            Self::OwnNodePort => {
+                let here = &at.vantage()?.node;
+                let mut nodes = at.ready.nodes.iter();
+                let unknown = || unknown("address", here);
+                let node = nodes.find(|node| node.name == *here);
+                match (binding.node_port(node.ok_or_else(unknown)?)?, at.family) {
+                    (None, Some(family)) => {
+                        Ok(Aims::none(format!("node {here} has no {family} address")))
+                    }
+                    (aim, _) => Ok(Aims::of([aim.ok_or_else(unknown)?])),
+                }
+            }
+        }
+    }
+}
+
+impl Target {
+    /// What lies outside the cluster, each known by what it says.
+    fn outside<'a>(self, at: &Bound<'a>) -> Aims<'a> {
+        let targets = self.set(&at.ready.outside).iter().map(|target| {
+            let host = target.address().map(Host::Address);
+            let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
+            Aim {
+                get: HttpGet {
+                    host,
+                    port: target.port,
+                    path: target.path.clone(),
+                },
+                shown: target.to_string(),
+                by: &[],
+                says: Some(Cow::Borrowed(&target.says)),
+            }
+        });
+        Aims::of(targets.chain(self.name_of_the_cluster(at)))
+    }
+
+    /// What tells whether the cluster's DNS is dead, which is no matter of what lies outside: the name of
+    /// the prober's own Service. Linux alone is asked for it, to excuse Windows.
+    pub(super) fn name_of_the_cluster<'a>(self, at: &Bound<'a>) -> Option<Aim<'a>> {
+        let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
+        let prober = at.prober().ok().filter(|_| asks)?;
+        let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
+        let namespace = &at.ready.namespace;
+        let name = format!("{name}.{namespace}.svc.{}", at.domain().ok()?);
+        Some(Aim {
+            get: HttpGet {
+                host: Host::Name(name.clone()),
+                port,
+                path: "/".to_owned(),
+            },
+            shown: name,
+            by: &[],
+            says: None,
+        })
+    }
+}
+
+/// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its
+/// own: who answers so was reached.
+fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
+    let aim = |node: &PoolNode| {
+        let unknown = |what: &str| unknown(what, &node.name);
+        let address = at.of_family(&node.addresses);
+        let address = address.ok_or_else(|| unknown("address"))?;
+        let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
+        Ok(Aim {
+            get: HttpGet {
+                host: Host::Address(address),
+                port,
+                path: "/".to_owned(),
+            },
+            shown: format!("kubelet of node {}", node.name),
+            by: &[],
+            says: None,
+        })
+    };
+    // Nodes need not have addresses of a second family, though pods have; one of which no address is
+    // known may have
+    let asked = |node: &&PoolNode| {
+        let of_family = at.of_family(&node.addresses);
+        at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
+    };
+    let nodes = sample(&at.ready.run, at.ready.nodes.iter().filter(asked));
+    let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_>>()?;
+    match (each.is_empty(), at.family) {
+        (true, Some(family)) if !at.ready.nodes.is_empty() => {
+            Ok(Aims::none(format!("no node has an {family} address")))
+        }
+        (true, _) => Err(ErrorKind::FactUnknown.error("no node is known of")),
+        (false, _) => Ok(Aims::of(each)),
+    }
+}
+
+/// That something of a node is not known.
+pub(super) fn unknown(what: &str, node: &str) -> ObservationError {
+    ErrorKind::FactUnknown.error(format!("the {what} of node {node}"))
+}
+
+/// The pod that observes, by its own address or through its Service.
+fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
+    let lacks = |what: &str| {
+        let detail = format!("the prober has no {what}");
+        ErrorKind::FixtureFailed.error(detail)
+    };
+    let (prober, pod) = (at.prober()?, at.vantage()?);
+    let (address, port, shown) = match by_service {
+        true => {
+            if let Some(absent) = without_service(prober, at)? {
+                return Ok(Aims::none(absent));
+            }
+            let service = prober.served(at.family)?.service;
+            let (address, port) = service.ok_or_else(|| lacks("Service address"))?;
+            (address, port, format!("its own Service IP {address}"))
+        }
+        false => {
+            let address = at
+                .of_family(&pod.addresses)
+                .ok_or_else(|| lacks("address"))?;
+            let port = prober.port.ok_or_else(|| lacks("port"))?;
+            (address, port, format!("its own address {address}"))
+        }
+    };
+    Ok(Aims::of([Aim {
+        get: HttpGet {
+            host: Host::Address(address),
+            port,
+            path: "/hostname".to_owned(),
+        },
+        shown,
+        by: std::slice::from_ref(pod),
+        says: None,
+    }]))
+}
+
+/// More than a jumbo frame holds (9,000 bytes), and nobody else's.
+fn long_payload(run: &str) -> String {
+    let once = format!("{run}-");
+    once.repeat(LONG.div_ceil(once.len()))
+}
+
+/// The least of a long payload, in bytes.
+const LONG: usize = 12_000;
+
+pub(super) const PORT_80: u16 = 80;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Aim<'a> {
+    pub(crate) get: HttpGet,
+    /// The target, in words.
+    pub(crate) shown: String,
+    /// The pods that may answer; anyone where there is none.
+    pub(crate) by: &'a [ReadyPod],
+    /// What any answer of whoever is meant holds.
+    pub(crate) says: Option<Cow<'a, str>>,
+}
+
+/// The requests of one assertion.
+#[derive(Debug)]
+pub(crate) struct Aims<'a> {
+    pub(crate) each: Vec<Aim<'a>>,
+    /// The names of the pods that must each answer at least once.
+    pub(crate) all: Vec<String>,
+    /// Why there is nothing to ask.
+    pub(crate) absent: Option<String>,
+}
+
+impl<'a> Aims<'a> {
+    /// Nothing to ask, and why.
+    pub(super) fn none(reason: String) -> Self {
+        Self {
+            each: Vec::new(),
+            all: Vec::new(),
+            absent: Some(reason),
+        }
+    }
+
+    pub(super) fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
+        Self {
+            each: each.into_iter().collect(),
+            all: Vec::new(),
+            absent: None,
+        }
+    }
+}
+
+/// Why a fixture has no Service in the second family, where that is observed and the API server gives
+/// Services no addresses of it.
+fn without_service(fixture: &ReadyFixture, at: &Bound<'_>) -> Result<Option<String>> {
+    let Some(family) = at.family else {
+        return Ok(None);
+    };
+    let none = fixture.served(at.family)?.service.is_none();
+    Ok(none.then(|| format!("the API server gives Services no {family} addresses")))
+}
+
+/// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of
+/// another's.
+pub(crate) fn is_of(body: &str, pod: &ReadyPod) -> bool {
+    let addresses = pod.addresses.iter().map(ToString::to_string);
+    let mut words = addresses.chain([pod.name.clone()]);
+    words.any(|word| {
+        body.match_indices(&word).any(|(at, _)| {
+            // After an IPv4 address a port may stand
+            let colon = word.contains(':');
+            let goes_on = |next: Option<char>| {
+                next.is_some_and(|c| {
+                    c.is_ascii_alphanumeric() || matches!(c, '-' | '.') || colon && c == ':'
+                })
+            };
+            !goes_on(body[..at].chars().next_back())
+                && !goes_on(body[at + word.len()..].chars().next())
+        })
+    })
+}
+
+/// A Service that loses one connection in five loses one of so many in 95 of 100 runs: `1 - 0.8^n`.
+pub const AT_LEAST: usize = 14;
+
+/// So many requests over connections of their own that, with backends chosen at random, the
+/// chance that one of `pods` meets none is below one in a million: `pods * (1 - 1/pods)^n`.
+/// They find a loss of connections, too.
+fn requests_to_meet(pods: usize) -> usize {
+    let mut requests = 1;
+    let pods = f64::from(u32::try_from(pods).unwrap_or(u32::MAX));
+    let missed = 1.0 - 1.0 / pods;
+    let mut chance = pods * missed;
+    while chance >= 1e-6 {
+        chance *= missed;
+        requests += 1;
+    }
+    requests.max(AT_LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_false_alarm_is_rarer_than_one_in_a_million() {
+        // As many as find that one connection in five is lost in 95 of 100 runs
+        assert_eq!(requests_to_meet(1), 14);
+        // 2 * (1/2)^20 is still above one in a million
+        assert_eq!(requests_to_meet(2), 21);
+        assert_eq!(requests_to_meet(3), 37);
+    }
+
+    #[test]
+    fn a_body_is_of_the_pod_it_names_and_of_no_other() {
+        let pod = |name: &str, address: [u8; 4]| ReadyPod {
+            name: name.to_owned(),
+            uid: String::new(),
+            node: "n".to_owned(),
+            addresses: vec![address.into()],
+            restarts: 0,
+        };
+        let (one, other) = (pod("web-1", [10, 0, 0, 1]), pod("web-12", [10, 0, 0, 12]));
+        for (body, of_one, of_other) in [
+            ("web-1", true, false),
+            ("web-12\n", false, true),
+            ("<p>IP 10.0.0.1</p>", true, false),
+            ("<p>IP 10.0.0.12 callerCount 1", false, true),
+            ("a-web-1", false, false),
+            ("10.0.0.1:49152", true, false),
+            ("110.0.0.1", false, false),
+            ("welcome", false, false),
+        ] {
+            assert_eq!(is_of(body, &one), of_one, "{body}");
+            assert_eq!(is_of(body, &other), of_other, "{body}");
+        }
+        let six = ReadyPod {
+            addresses: vec!["fd00::1".parse().expect("an address")],
+            ..one
+        };
+        assert!(is_of("[fd00::1]:49152", &six));
+        assert!(!is_of("fd00::1:2", &six));
+    }
+}

@@ -1,0 +1,293 @@
+//! The way `http`: GETs from a vantage point to the targets that stand.
+//!
+//! It checks what answered, not only that something did: the body must carry a marker and tell
+//! which pod it is of. One assertion may have several targets; it holds when all do.
+
+mod aims;
+mod balanced;
+mod binding;
+mod compare;
+mod sample;
+mod target;
+
+pub use aims::AT_LEAST;
+pub use target::Target;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{HttpReply, Reply, Request};
+use crate::method::failure::{FailureClass, Signature};
+use crate::method::fixture::{FixtureName, Need};
+use crate::method::place::Bound;
+use crate::method::{Comparison, Method, Traits};
+use crate::text::bound;
+use aims::Aim;
+
+/// Bytes of the answers' bodies kept in an observation, all together.
+const BODIES_KEPT: usize = 2 << 10;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpQuery {
+    /// The fixture that should answer, unless the target is no fixture's.
+    pub of: Option<FixtureName>,
+    /// By which of its addresses and names.
+    pub target: Target,
+}
+
+/// What should be seen of each target.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HttpExpectation {
+    /// This status and a body of the right pod with this marker.
+    Answers {
+        status: u16,
+        /// The marker; empty where the pod's name is all that it says.
+        body: String,
+    },
+    /// An answer of whoever is meant, by what tells it apart.
+    Reached,
+    /// A failure of one of these classes, where the marker would be the lifted limitation.
+    Fails {
+        classes: BTreeSet<FailureClass>,
+        /// The status of the answer that should not come.
+        status: u16,
+        /// The marker of the answer that should not come.
+        instead_of: String,
+    },
+}
+
+impl fmt::Display for HttpExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answers { status, body } if body.is_empty() => {
+                write!(f, "{status} with what tells the pod")
+            }
+            Self::Answers { status, body } => write!(f, "{status} with `{body}`"),
+            Self::Reached => f.write_str("an answer of whoever is meant"),
+            Self::Fails { classes, .. } => {
+                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
+                write!(f, "failure by {}", words.join(" or "))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct HttpObservation {
+    /// Of each request, in their order.
+    pub targets: Vec<ObservedTarget>,
+    /// The pods that each should have answered at least once, and did not.
+    pub unmet: Vec<String>,
+    pub absent: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ObservedTarget {
+    pub target: String,
+    /// The pod that answered, among those that may.
+    pub by: Option<String>,
+    /// Whether the answer names none of those, or does not say what whoever is meant says.
+    pub foreign: bool,
+    pub answer: HttpAnswer,
+}
+
+/// What came of one request.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HttpAnswer {
+    Answered {
+        status: u16,
+        /// Its body; bounded on record.
+        body: String,
+    },
+    Failed {
+        class: FailureClass,
+        /// In the tool's words.
+        text: String,
+    },
+}
+
+/// The test method `http`.
+#[derive(Clone, Debug)]
+pub enum Http {}
+
+impl Method for Http {
+    type Query = HttpQuery;
+    type Expectation = HttpExpectation;
+    type Observation = HttpObservation;
+
+    fn request(query: &HttpQuery, at: &Bound<'_>) -> Result<Request> {
+        let aims = query.target.aims(query.of, at)?;
+        let gets = aims.each.into_iter().map(|aim| aim.get);
+        Ok(Request::Get(gets.collect()))
+    }
+
+    fn read(query: &HttpQuery, at: &Bound<'_>, reply: &Reply) -> Result<HttpObservation> {
+        let unrecognised = |detail| ErrorKind::UnrecognisedOutput.error(detail);
+        let Reply::Get(replies) = reply else {
+            return Err(unrecognised(
+                "an answer of another kind to an HTTP look".to_owned(),
+            ));
+        };
+        let aims = query.target.aims(query.of, at)?;
+        if replies.len() != aims.each.len() {
+            let (there, asked) = (replies.len(), aims.each.len());
+            return Err(unrecognised(format!(
+                "{there} replies to {asked} requests over HTTP"
+            )));
+        }
+        let targets = aims.each.iter().zip(replies);
+        let mut targets: Vec<_> = targets
+            .map(|(aim, reply)| target_seen(aim, reply))
+            .collect::<Result<_, _>>()?;
+        if query.target.name_of_the_cluster(at).is_some()
+            && let Some(own) = targets.pop()
+            && let HttpAnswer::Failed { class, text } = &own.answer
+            && *class == FailureClass::Dns
+        {
+            let detail = format!(
+                "the cluster's DNS does not resolve its own name {}, so nothing can be told of names \
+                 outside: {text}",
+                own.target
+            );
+            return Err(ErrorKind::NoView.error(detail));
+        }
+        // Where the port that they serve at is closed, too, it is not about port 80
+        let of_others = |(aim, seen): (&Aim<'_>, &ObservedTarget)| {
+            aim.get.port != aims::PORT_80 && seen.by.is_none()
+        };
+        let is_closed = query.target == Target::Port80OnOtherNodes
+            && aims.each.iter().zip(&targets).any(of_others);
+        let closed = || "pods on other nodes answer on no port".to_owned();
+        let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
+        let all = aims.all.into_iter();
+        Ok(HttpObservation {
+            unmet: all.filter(|pod| !met.contains(pod)).collect(),
+            absent: aims.absent.or_else(|| is_closed.then(closed)),
+            targets,
+        })
+    }
+
+    fn needs(query: &HttpQuery) -> Vec<(FixtureName, Need)> {
+        let beside = query.target.needs().iter().copied();
+        let names = query.of.into_iter().chain(beside);
+        names.map(|name| (name, Need::Ready)).collect()
+    }
+
+    fn traits(query: &HttpQuery, expectation: &HttpExpectation) -> Traits {
+        let fails = matches!(expectation, HttpExpectation::Fails { .. });
+        let target = query.target;
+        Traits {
+            needs_source: true,
+            converges: true,
+            tells_who_answers: !fails,
+            expects_no_answer: fails,
+            outside: Some(target).filter(|target| target.is_outside()),
+            has_families: target.has_families(),
+            asks_many: target == Target::EveryPodBehindServiceIp,
+            agnhost: (
+                matches!(target, Target::Itself | Target::ItselfByService),
+                query.of.is_some_and(FixtureName::is_pod_prober),
+            ),
+            ..Traits::default()
+        }
+    }
+
+    fn failing(expectation: &HttpExpectation, signature: &Signature) -> Option<HttpExpectation> {
+        match (expectation, signature) {
+            (HttpExpectation::Answers { status, body }, Signature::Failure(classes)) => {
+                Some(HttpExpectation::Fails {
+                    classes: classes.clone(),
+                    status: *status,
+                    instead_of: body.clone(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> Result<Comparison> {
+        Ok(compare::compare(expectation, seen))
+    }
+
+    fn kept(mut seen: HttpObservation) -> HttpObservation {
+        let each = BODIES_KEPT / seen.targets.len().max(1);
+        for target in &mut seen.targets {
+            if let HttpAnswer::Answered { body, .. } = &mut target.answer {
+                bound(body, each);
+            }
+        }
+        seen
+    }
+}
+
+fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {
+    let (by, answer) = match reply {
+        HttpReply::Answered { status, body } => {
+            let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
+            let (status, body) = (*status, body.clone());
+            (by, HttpAnswer::Answered { status, body })
+        }
+        HttpReply::Failed { code, text } => {
+            let text = format!("curl: ({code}) {text}");
+            let class = classify(*code, &text)
+                .ok_or_else(|| ErrorKind::UnrecognisedOutput.error(text.clone()))?;
+            (None, HttpAnswer::Failed { class, text })
+        }
+        HttpReply::Unreached { class, text } => {
+            let (class, text) = (*class, text.clone());
+            (None, HttpAnswer::Failed { class, text })
+        }
+    };
+    let foreign = match reply {
+        HttpReply::Answered { body, .. } => {
+            by.is_none() && !aim.by.is_empty()
+                || aim
+                    .says
+                    .as_ref()
+                    .is_some_and(|says| !body.contains(&**says))
+        }
+        HttpReply::Failed { .. } | HttpReply::Unreached { .. } => false,
+    };
+    Ok(ObservedTarget {
+        foreign,
+        target: aim.shown.clone(),
+        by: by.map(|pod| pod.name.clone()),
+        answer,
+    })
+}
+
+/// The class of one of curl's failures. Exit 7 is always a connect that failed, and its text tells how:
+/// on Windows a refusal, a time-out or a missing route (calico#5522, kubernetes#85604). Of other codes
+/// unknown texts give none.
+pub(crate) fn classify(code: u16, text: &str) -> Option<FailureClass> {
+    let says = |words: &[&str]| {
+        let text = text.to_ascii_lowercase();
+        words.iter().any(|word| text.contains(word))
+    };
+    match code {
+        6 => Some(FailureClass::Dns),
+        7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
+        7 if says(&["refused"]) => Some(FailureClass::Refused),
+        // The phase that took too long (lib/multi.c)
+        28 if says(&["resolving timed out"]) => Some(FailureClass::Dns),
+        // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
+        28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
+        7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
+        // Current curl says `Could not connect to server` of every failed connect but a time-out
+        // (lib/connect.c); an older one has the system's words, such as `Bad access`
+        7 => Some(FailureClass::NotConnected),
+        35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
+        52 => Some(FailureClass::Reset),
+        55 | 56 if says(&["reset", "aborted", "forcibly closed"]) => Some(FailureClass::Reset),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,375 @@
+//! One check's conclusion in words, generated from data.
+
+use std::collections::BTreeMap;
+
+use crate::claims::{ClaimId, ClaimType};
+use crate::method::{Comparison, Difference, ErrorKind, ObservationError};
+use crate::plan::{CheckId, Point};
+use crate::record::{Attempted, PlannedCheck};
+use crate::text::printable;
+use crate::verdict::{Conclusion, ControlOutcome, Reason, SkipReason, Verdict, reason_for};
+
+/// What is said of a check without a verdict.
+pub(crate) const UNFINISHED: &str = "the run ended before it came to a verdict";
+
+/// What a check came to, with both sides and the next step. Fields but [`Finding::sentence`] and
+/// [`Finding::reason`] hold foreign text as recorded: each report makes it fit for its format.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Finding {
+    pub claim: ClaimId,
+    pub check: CheckId,
+    /// What it came to; `None` when the run ended before.
+    pub verdict: Option<Verdict>,
+    /// The point, or what is observed where there is none.
+    pub target: String,
+    pub expected: Option<String>,
+    pub seen: Option<String>,
+    /// Why it could not be told or was not observed.
+    pub cause: Option<String>,
+    /// What to observe next.
+    pub hint: String,
+    /// What was seen or why nothing was, on one printable line; empty for a pass and for what has
+    /// no verdict.
+    pub reason: String,
+    pub sentence: String,
+}
+
+impl Finding {
+    /// The finding of a check; without a conclusion it is that of a run that ended before.
+    pub fn of(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
+        match conclusion {
+            None => Self::make(planned, None, None, ""),
+            Some(Conclusion {
+                verdict,
+                reason,
+                flaky,
+                repeated,
+            }) => {
+                let disagreed = disagreed(*flaky, repeated);
+                Self::make(planned, Some(*verdict), Some(reason), &disagreed)
+            }
+        }
+    }
+
+    pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
+        let reason = because_of(attempt);
+        Self::make(planned, Some(attempt.verdict), reason.as_ref(), "")
+    }
+
+    fn make(
+        planned: &PlannedCheck,
+        verdict: Option<Verdict>,
+        reason: Option<&Reason>,
+        disagreed: &str,
+    ) -> Self {
+        let target = if planned.point == Point::default() {
+            planned.title.clone()
+        } else {
+            planned.point.to_string()
+        };
+        let (expected, seen, cause) = sides(reason);
+        let detail = match verdict {
+            None => String::new(),
+            Some(verdict) => detail(verdict, reason),
+        };
+        let (id, prefix) = (printable(planned.id.as_str()), prefix(verdict));
+        let mut sentence = format!("{id}: {prefix}");
+        if !detail.is_empty() {
+            sentence.push_str(": ");
+            sentence.push_str(&detail);
+        }
+        sentence.push_str(disagreed);
+        let line = verdict.map_or_else(String::new, |verdict| reason_line(verdict, reason));
+        Self {
+            claim: planned.claim.clone(),
+            check: planned.id.clone(),
+            verdict,
+            target,
+            expected,
+            seen,
+            cause,
+            hint: hint(planned, verdict, reason),
+            reason: line,
+            sentence,
+        }
+    }
+}
+
+/// The round of an attempt that failed after another had held, if there was one, as an attempt of its own.
+pub(crate) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attempted> {
+    let verdict = match planned.claim_type == ClaimType::Advice {
+        true => Verdict::Warn,
+        false => Verdict::Fail,
+    };
+    (!attempt.came_apart.is_empty()).then(|| Attempted {
+        verdict,
+        assertions: attempt.came_apart.clone(),
+        came_apart: Vec::new(),
+        ..attempt.clone()
+    })
+}
+
+/// How attempts or repetitions came apart.
+fn disagreed(flaky: bool, repeated: &BTreeMap<Verdict, u32>) -> String {
+    match (flaky, repeated.len()) {
+        (false, _) => String::new(),
+        (true, 0 | 1) => " (attempts disagreed)".to_owned(),
+        (true, _) => format!(" (repetitions disagreed: {})", times(repeated)),
+    }
+}
+
+/// How many repetitions came to what: `2 × pass, 1 × fail`.
+pub(crate) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
+    let times = repeated.iter();
+    let times: Vec<_> = times
+        .map(|(verdict, times)| format!("{times} × {}", verdict.as_str()))
+        .collect();
+    times.join(", ")
+}
+
+/// What to observe next: what the case says of its own assertion, unless that is not what is amiss.
+fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason>) -> String {
+    if verdict == Some(Verdict::LimitationLifted) {
+        return "It works here, where documents say that it does not: `winconform explain` tells for \
+                which versions they do. Nothing is to be mended, unless somebody relies on its not \
+                working."
+            .to_owned();
+    }
+    if reason.is_some_and(Reason::is_of_a_change) {
+        return "What the check rests on changed during the run, so nothing is proven: the cause names \
+                the object. Find out who deletes or replaces it (the audit log tells: a person, a \
+                controller that cleans up, preemption) or why its pods are no longer Ready, and run \
+                again."
+            .to_owned();
+    }
+    match (reason, planned.claim_type) {
+        (Some(Reason::Control { name, .. }), ClaimType::Rejection) => format!(
+            "Nothing is proven against the field while control `{name}` does not hold: see what was \
+             seen of it, and who answers so: a policy, a webhook, a quota, or the server itself."
+        ),
+        (Some(Reason::Control { name, .. }), _) => format!(
+            "Nothing is proven while control `{name}` does not hold: see what was seen of it first."
+        ),
+        (Some(Reason::ControlError { name, .. }), _) => format!(
+            "Nothing is proven without control `{name}`: mend what kept it from being looked at, \
+             which the cause names."
+        ),
+        (Some(Reason::ObservationError(error)), _) if error.kind == ErrorKind::Interfered => {
+            "Validation has not answered what was asked: the cause says who refused the object or what \
+             was changed in it. Exempt the run's namespaces (`winconform-*`) from the webhook, policy or \
+             quota that did it, and run again. A field that none of them dropped is one that the server \
+             does not have, or whose feature gate is off; where servers of two versions answer, wait until \
+             the upgrade is over."
+                .to_owned()
+        }
+        (Some(Reason::Skipped(SkipReason::NotWindowsSpecific { .. })), _) => {
+            "It does not work for Linux either, so it says nothing of Windows: where it should work, see \
+             what all nodes have in common: the network's firewall, its security groups, the way out."
+                .to_owned()
+        }
+        (Some(Reason::ObservationError(error)), _) if is_of_exec(error.kind) => {
+            "Nothing was seen, so nothing is proven: the session in the pod that looks did not come \
+             through. See whether its node is Ready and `kubectl exec` into a pod there works, and run \
+             again."
+                .to_owned()
+        }
+        (Some(Reason::ObservationError(_)), ClaimType::Rejection) => {
+            "The field was neither refused nor accepted: mend what kept it from being looked at, \
+             which the cause names."
+                .to_owned()
+        }
+        (Some(Reason::ObservationError(error)), _) if is_of_reading(error.kind) => {
+            "Nothing was seen, so nothing is proven: mend what kept it from being looked at or read, \
+             which the cause names, and run again."
+                .to_owned()
+        }
+        _ => planned.hint.clone(),
+    }
+}
+
+/// Whether it is of the way to the place that is observed from, whatever was to be observed.
+fn is_of_exec(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ExecTransport | ErrorKind::ExitStatusLost)
+}
+
+/// Whether it is of what could not be observed, was not allowed to be, or was answered in no way that
+/// is known.
+fn is_of_reading(kind: ErrorKind) -> bool {
+    kind.is_denied()
+        || matches!(
+            kind,
+            ErrorKind::Throttled
+                | ErrorKind::ApiUnavailable
+                | ErrorKind::NoView
+                | ErrorKind::OutputTruncated
+                | ErrorKind::UnrecognisedOutput
+                | ErrorKind::ToolMissing
+        )
+}
+
+/// A verdict in a report's words; a check without one is `unfinished`.
+pub(crate) fn word(verdict: Option<Verdict>) -> &'static str {
+    verdict.map_or("unfinished", Verdict::as_str)
+}
+
+/// What a verdict says of its claim.
+fn prefix(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        None => UNFINISHED,
+        Some(Verdict::Pass) => "as documented",
+        Some(Verdict::Fail) => "not as documented",
+        Some(Verdict::KnownLimitation) => "does not work, as documented",
+        Some(Verdict::LimitationLifted) => "works, though documented not to",
+        Some(Verdict::Warn) => "not as recommended",
+        Some(Verdict::Informational) => "recorded",
+        Some(Verdict::Skip) => "not looked at",
+        Some(Verdict::Inconclusive) => "could not be told",
+    }
+}
+
+/// What was seen or why nothing was, on one printable line; empty for a pass.
+pub(crate) fn reason_line(verdict: Verdict, reason: Option<&Reason>) -> String {
+    match (verdict, reason) {
+        (Verdict::Pass, _) => String::new(),
+        (_, Some(Reason::Seen(difference))) => printable(&difference.seen),
+        (_, reason) => detail(verdict, reason),
+    }
+}
+
+/// What a verdict depends on, on one printable line.
+fn detail(verdict: Verdict, reason: Option<&Reason>) -> String {
+    let both = |expected: String, seen: String| {
+        let (expected, seen) = (printable(&expected), printable(&seen));
+        format!("expected {expected}, seen {seen}")
+    };
+    match sides(reason) {
+        (Some(_), Some(seen), None) if verdict.is_expected() => printable(&seen),
+        (Some(expected), Some(seen), None) => both(expected, seen),
+        (Some(expected), Some(seen), Some(cause)) => {
+            format!("{}: {}", printable(&cause), both(expected, seen))
+        }
+        (_, _, Some(cause)) => printable(&cause),
+        (_, _, None) => "the record does not say why".to_owned(),
+    }
+}
+
+/// An error on one printable line.
+pub(crate) fn in_words(error: &ObservationError) -> String {
+    printable(&error.to_string())
+}
+
+/// What was expected, what was seen, and the cause apart from both.
+fn sides(reason: Option<&Reason>) -> (Option<String>, Option<String>, Option<String>) {
+    let two = |difference: &Difference, cause| {
+        (
+            Some(difference.expected.clone()),
+            Some(difference.seen.clone()),
+            cause,
+        )
+    };
+    let cause = match reason {
+        None => return (None, None, None),
+        Some(Reason::Seen(difference)) => return two(difference, None),
+        Some(Reason::Control { name, difference }) => {
+            return two(difference, Some(format!("control `{name}` did not hold")));
+        }
+        Some(Reason::ObservationError(error)) => error.to_string(),
+        Some(Reason::Fixture { fixture, error }) => {
+            format!("{fixture} does not stand: {error}")
+        }
+        Some(Reason::ControlError { name, error }) => {
+            format!("control `{name}` could not be looked at: {error}")
+        }
+        Some(Reason::Skipped(reason)) => reason.to_string(),
+    };
+    (None, None, Some(cause))
+}
+
+/// What an attempt depends on, from its recorded assertions.
+fn because_of(attempt: &Attempted) -> Option<Reason> {
+    let mut assertions = attempt.assertions.iter().filter_map(|assertion| {
+        let observed: Result<&Comparison, &ObservationError> =
+            match (&assertion.comparison, &assertion.error) {
+                (_, Some(error)) => Err(error),
+                (Some(comparison), None) => Ok(comparison),
+                (None, None) => return None,
+            };
+        Some(ControlOutcome {
+            name: &assertion.name,
+            role: assertion.role,
+            observed,
+        })
+    });
+    let own = assertions.next()?.observed;
+    let controls: Vec<_> = assertions.collect();
+    Some(reason_for(attempt.verdict, own, &controls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::ErrorKind;
+
+    #[test]
+    fn the_next_step_is_about_what_is_amiss() {
+        let planned = |kind: ClaimType| PlannedCheck {
+            id: CheckId::new(
+                &ClaimId::parse("reject.hostPID").expect("an id"),
+                None,
+                &Point::default(),
+            ),
+            claim: ClaimId::parse("reject.hostPID").expect("an id"),
+            claim_type: kind,
+            title: String::new(),
+            hint: "An accepted field points to a webhook.".to_owned(),
+            point: Point::default(),
+            disposition: crate::plan::Disposition::Observe,
+        };
+        let difference = || Difference {
+            expected: "accepted".to_owned(),
+            seen: "refused".to_owned(),
+        };
+        let error = || ErrorKind::ApiUnavailable.error("status 500");
+        let name = || "without-os".to_owned();
+        let (seen, control) = (Reason::Seen(difference()), || Reason::Control {
+            name: name(),
+            difference: difference(),
+        });
+        let control_trouble = Reason::ControlError {
+            name: name(),
+            error: error(),
+        };
+        let of = |kind, reason: &Reason| hint(&planned(kind), None, Some(reason));
+        let own = planned(ClaimType::Rejection).hint;
+        assert_eq!(of(ClaimType::Rejection, &seen), own);
+        for (kind, reason) in [
+            (ClaimType::Rejection, control()),
+            (ClaimType::Limitation, control()),
+            (ClaimType::Rejection, control_trouble),
+        ] {
+            let hint = of(kind, &reason);
+            assert!(hint.contains("control `without-os`"), "{hint}");
+            assert!(!hint.contains("accepted field"), "{hint}");
+        }
+        assert_ne!(
+            of(ClaimType::Rejection, &Reason::ObservationError(error())),
+            own
+        );
+        let refused = ErrorKind::Interfered.error("admission webhook \"h\"");
+        let hint = of(ClaimType::Rejection, &Reason::ObservationError(refused));
+        assert!(hint.contains("Exempt the run's namespaces"), "{hint}");
+        let hint = of(ClaimType::Capability, &Reason::ObservationError(error()));
+        assert!(hint.contains("Nothing was seen"), "{hint}");
+        let changed = || ErrorKind::FixtureChanged.error("Service a/b was deleted");
+        for reason in [
+            Reason::ObservationError(changed()),
+            Reason::ControlError {
+                name: name(),
+                error: changed(),
+            },
+        ] {
+            let hint = of(ClaimType::Limitation, &reason);
+            assert!(hint.contains("changed during the run"), "{hint}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What is to be said of the run itself rather than of one of its checks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::claims::ClaimId;
+use crate::config::shown;
+use crate::record::{Exit, ObjectName, RunView, Tally, exit};
+use crate::report::findings::finding::times;
+use crate::text::{counted, printable};
+
+/// How many of several checks are named.
+const NAMED: usize = 3;
+
+/// Something that leaves the run's outcome in doubt, beside verdicts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Reservation {
+    pub(crate) word: &'static str,
+    pub(crate) sentence: String,
+}
+
+/// Everything that leaves the run's outcome in doubt, beside verdicts.
+pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
+    let mut found = Vec::new();
+    let mut say = |word, sentence| found.push(Reservation { word, sentence });
+    if let Some(by) = &view.interrupted {
+        say(
+            "interrupted",
+            format!("the run was interrupted by {}", printable(by)),
+        );
+    }
+    if let Some(after_ms) = view.deadline {
+        let after = shown(Duration::from_millis(after_ms));
+        say(
+            "deadline",
+            format!("the run's deadline, {after}, came before its end"),
+        );
+    }
+    if view.ended.is_none() {
+        let cut = if view.cut {
+            ", its last line cut off"
+        } else {
+            ""
+        };
+        say(
+            "killed",
+            format!("the record ends before the run did{cut}: the run was killed"),
+        );
+    }
+    if view.checks.is_empty() {
+        let (word, sentence) = match exit(view) {
+            Exit::NothingSelected => (
+                "nothing-selected",
+                nothing_selected(&view.started.unchecked, &view.left_out),
+            ),
+            _ => (
+                "nothing-planned",
+                "the run ended before it had a plan".to_owned(),
+            ),
+        };
+        say(word, sentence);
+    }
+    for ((reason, place), untested) in Tally::of(view).untested_where {
+        let place = place.map_or(String::new(), |place| format!(" on {}", printable(&place)));
+        let named: Vec<_> = untested.iter().map(ToString::to_string).collect();
+        let (count, named) = (claims(untested.len()), named.join(", "));
+        let reason = printable(&reason);
+        say(
+            "not-tested",
+            format!("{count} not tested{place} ({reason}): {named}"),
+        );
+    }
+    let partly = partly_told(view);
+    if !partly.is_empty() {
+        let count = counted(partly.len(), "check");
+        let named: Vec<_> = partly.into_iter().take(NAMED).collect();
+        say(
+            "partly-told",
+            format!(
+                "{count} could not be told in every repetition of {}, among them {}",
+                view.repetitions,
+                named.join("; ")
+            ),
+        );
+    }
+    match &view.torn_down {
+        None if view.intents.is_empty() => {}
+        None => say("not-torn-down", {
+            let left = objects(view.intents.len());
+            format!("nothing was torn down: up to {left} may be left in the cluster")
+        }),
+        Some(torn) if torn.unlisted => say("left-behind", {
+            let left = objects(view.left().len());
+            format!("not all could be looked for: up to {left} may be left in the cluster")
+        }),
+        Some(torn) if !(view.kept || torn.left.is_empty()) => {
+            say(
+                "left-behind",
+                format!("{} left in the cluster", objects(torn.left.len())),
+            );
+        }
+        Some(torn) if !torn.errors.is_empty() => {
+            let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();
+            say(
+                "tear-down-trouble",
+                format!("tear-down met trouble: {}", errors.join("; ")),
+            );
+        }
+        Some(_) => {}
+    }
+    found
+}
+
+/// The checks that some repetition said nothing of though others did, each with how often it came to what.
+fn partly_told(view: &RunView) -> Vec<String> {
+    // The last one may have been broken off
+    let broken_off = view.interrupted.is_some() || view.deadline.is_some();
+    let whole = view.repetitions.saturating_sub(broken_off.into());
+    let all = view.checks.values();
+    let repeated = all.filter_map(|check| {
+        let repeated = &check.conclusion.as_ref()?.repeated;
+        let told = repeated
+            .iter()
+            .filter(|(verdict, _)| verdict.is_conclusive());
+        let told: u32 = told.map(|(_, times)| times).sum();
+        let id = printable(check.planned.id.as_str());
+        (0 < told && told < whole).then(|| format!("{id} ({})", times(repeated)))
+    });
+    repeated.collect()
+}
+
+/// What was other than usual because it was asked for, in printable sentences.
+pub(crate) fn asked_for(view: &RunView) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some((run, checks)) = &view.resumed {
+        told.push(format!(
+            "{} as told by run {}, with which this one went on",
+            counted(*checks, "check"),
+            printable(run)
+        ));
+    }
+    if view.repetitions > 1 {
+        told.push(format!(
+            "everything was looked at {} times; of what was told of a check the worst counts",
+            view.repetitions
+        ));
+    }
+    if view.kept {
+        told.push("what the run created stays in the cluster, as was asked for".to_owned());
+    }
+    told
+}
+
+/// An object in words, printable: `Deployment winconform-1/win-webserver`.
+pub(crate) fn object(name: &ObjectName) -> String {
+    let kind = printable(&name.kind);
+    match &name.namespace {
+        Some(namespace) => format!("{kind} {}/{}", printable(namespace), printable(&name.name)),
+        None => format!("{kind} {}", printable(&name.name)),
+    }
+}
+
+/// `1 object`, `3 objects`.
+pub(crate) fn objects(count: usize) -> String {
+    counted(count, "object")
+}
+
+/// Why there is no check, and what there is instead: `unchecked` are the claims that are selected
+/// and have none, `left_out` counts the checks that are not selected by area.
+pub fn nothing_selected(unchecked: &[ClaimId], left_out: &BTreeMap<String, usize>) -> String {
+    let mut told = match (unchecked, left_out.is_empty()) {
+        ([], true) => return "there was nothing to check".to_owned(),
+        ([], false) => "nothing is selected".to_owned(),
+        ([one], _) => format!("nothing is selected: {one} has no checks yet"),
+        (many, _) => {
+            let claims = claims(many.len());
+            format!("nothing is selected: none of the {claims} it names has checks yet")
+        }
+    };
+    if !left_out.is_empty() {
+        told.push_str(&format!("; there is {}", areas(left_out)));
+    }
+    told
+}
+
+/// Checks by area: `env (1 check), net (3 checks)`.
+fn areas(counts: &BTreeMap<String, usize>) -> String {
+    let areas = counts.iter();
+    let areas: Vec<_> = areas
+        .map(|(area, count)| format!("{} ({})", printable(area), counted(*count, "check")))
+        .collect();
+    areas.join(", ")
+}
+
+fn claims(count: usize) -> String {
+    counted(count, "claim")
+}

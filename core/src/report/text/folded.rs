@@ -1,0 +1,104 @@
+//! Checks that say the same, told together.
+
+use crate::claims::ClaimId;
+use crate::record::{CheckView, RunView};
+use crate::report::findings::finding::{Finding, UNFINISHED};
+use crate::report::findings::waivers::waived;
+use crate::verdict::{Reason, Verdict};
+
+/// So many checks of one claim that came to the same for the same reason share a row.
+pub(crate) const MANY: usize = 4;
+
+/// One row: a check, or many that say the same.
+pub(crate) struct Row<'v> {
+    /// The checks; at least one.
+    pub(crate) checks: Vec<&'v CheckView>,
+    /// What they came to; `None` when the run ended before.
+    pub(crate) verdict: Option<Verdict>,
+    /// Why, on one printable line; may be empty.
+    pub(crate) reason: String,
+}
+
+impl Row<'_> {
+    pub(crate) fn claim(&self) -> Option<&ClaimId> {
+        self.checks.first().map(|check| &check.planned.claim)
+    }
+}
+
+/// The rows of all checks, in the order of their first ones.
+pub(crate) fn rows(view: &RunView) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for check in view.checks.values() {
+        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
+        let reason = match (check.is_flaky(), finding.reason.is_empty()) {
+            (true, true) => "flaky".to_owned(),
+            (true, false) => format!("flaky: {}", finding.reason),
+            (false, _) => finding.reason,
+        };
+        let reason = match view.waiver(check) {
+            Some(waiver) if reason.is_empty() => waived(waiver),
+            Some(waiver) => format!("{}; {reason}", waived(waiver)),
+            None => reason,
+        };
+        let same = |row: &&mut Row<'_>| {
+            row.claim() == Some(&check.planned.claim)
+                && row.verdict == finding.verdict
+                && row.reason == reason
+        };
+        match rows.iter_mut().rev().find(same) {
+            Some(row) => row.checks.push(check),
+            None => rows.push(Row {
+                checks: vec![check],
+                verdict: finding.verdict,
+                reason,
+            }),
+        }
+    }
+    rows.into_iter().flat_map(unfold).collect()
+}
+
+/// Few checks keep a row each.
+fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
+    if row.checks.len() >= MANY {
+        return vec![row];
+    }
+    let Row {
+        checks,
+        verdict,
+        reason,
+    } = row;
+    let alone = |check| Row {
+        checks: vec![check],
+        verdict,
+        reason: reason.clone(),
+    };
+    checks.into_iter().map(alone).collect()
+}
+
+/// What makes findings of one kind: the claim, the verdict, and what it depends on. A check over
+/// pools and sources has a finding of its own, since where it was seen is what matters.
+pub(crate) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
+    let planned = &check.planned;
+    let rests_on = match check.reason() {
+        _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
+            planned.id.as_str().to_owned()
+        }
+        Some(Reason::Control { name, .. } | Reason::ControlError { name, .. }) => {
+            format!("control {name}")
+        }
+        _ => planned.title.clone(),
+    };
+    (&planned.claim, check.verdict(), Some(rests_on))
+}
+
+/// The verdict and reason of a check that many may share, so that it is told once.
+pub(crate) fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, String)> {
+    match check.verdict() {
+        None => Some((None, UNFINISHED.to_owned())),
+        Some(Verdict::Skip) => {
+            let reason = Finding::of(&check.planned, check.conclusion.as_ref()).reason;
+            Some((Some(Verdict::Skip), reason))
+        }
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,131 @@
+//! The run in one line, and the cluster in a few words.
+
+use std::fmt::Write as _;
+
+use crate::facts::{Facts, Known, Os};
+use crate::record::{RunView, Tally, critical_path, exit};
+use crate::text::{counted, printable};
+use crate::verdict::Verdict;
+
+/// The verdicts in the order a tally names them: what decides comes last.
+const ORDER: [Verdict; 8] = [
+    Verdict::Pass,
+    Verdict::KnownLimitation,
+    Verdict::Informational,
+    Verdict::LimitationLifted,
+    Verdict::Warn,
+    Verdict::Skip,
+    Verdict::Inconclusive,
+    Verdict::Fail,
+];
+
+/// `6 checks: 4 pass, 1 fail (0 flaky) in 12.3 s — not conformant (exit 10)`.
+pub(crate) fn tally(view: &RunView) -> String {
+    let tally = Tally::of(view);
+    let mut counts: Vec<_> = ORDER
+        .into_iter()
+        .map(|verdict| (tally.count(verdict), verdict.as_str().replace('-', " ")))
+        .collect();
+    counts.push((tally.unfinished, "unfinished".to_owned()));
+    let counts: Vec<_> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| match word.as_str() {
+            "known limitation" => counted(count, &word),
+            "limitation lifted" => format!("{} lifted", counted(count, "limitation")),
+            _ => format!("{count} {word}"),
+        })
+        .collect();
+    let mut line = counted(view.checks.len(), "check");
+    if !counts.is_empty() {
+        let _ = write!(line, ": {} ({} flaky", counts.join(", "), tally.flaky);
+        if tally.waived > 0 {
+            let _ = write!(line, ", {} waived", tally.waived);
+        }
+        line.push(')');
+    }
+    let exit = exit(view);
+    let took = seconds(took_ms(view));
+    let _ = write!(
+        line,
+        " in {took} — {} (exit {})",
+        exit.as_str(),
+        view.process.unwrap_or(exit.code())
+    );
+    line
+}
+
+/// From the first line of the record to its last, in milliseconds.
+pub(crate) fn took_ms(view: &RunView) -> u64 {
+    if let Some(took) = view.ended.as_ref().and_then(|ended| ended.took_ms) {
+        return took;
+    }
+    let took = view.last.duration_since(view.began).as_millis();
+    // A clock set back makes it negative
+    u64::try_from(took).unwrap_or_default()
+}
+
+/// What the run could not have been faster than: `critical path: 96.1 s of 98.0 s, of which 71.2 s
+/// slow-starter in windows-2022`.
+pub(crate) fn path(view: &RunView) -> Option<String> {
+    let path = critical_path(view)?;
+    let (took, whole) = (seconds(path.took_ms), seconds(took_ms(view)));
+    let longest = path.longest()?;
+    let (most, what) = (
+        seconds(longest.took_ms),
+        printable(&longest.what.to_string()),
+    );
+    Some(format!(
+        "critical path: {took} of {whole}, of which {most} {what}"
+    ))
+}
+
+/// Milliseconds as seconds: `12.3 s`.
+pub(crate) fn seconds(ms: u64) -> String {
+    // In whole numbers, so that every platform prints the same
+    let tenths = ms.saturating_add(50) / 100;
+    format!("{}.{} s", tenths / 10, tenths % 10)
+}
+
+/// The server's version, or why it is unknown; printable.
+pub(crate) fn server(facts: Option<&Facts>) -> String {
+    match facts.map(|facts| &facts.server) {
+        None => "unknown: the run ended before".to_owned(),
+        Some(Known::Fact { value, .. }) => printable(value),
+        Some(Known::Unknown { reason }) => format!("unknown: {}", printable(reason)),
+    }
+}
+
+/// Each pool with its nodes, or why they are unknown; printable.
+pub(crate) fn pools(facts: &Facts) -> Vec<String> {
+    let nodes = match &facts.nodes {
+        Known::Unknown { reason } => return vec![format!("unknown: {}", printable(reason))],
+        Known::Fact { value, .. } => value,
+    };
+    let mut pools: Vec<_> = facts
+        .pools()
+        .iter()
+        .map(|(name, pool)| {
+            let name = printable(name.as_str());
+            let all = counted(pool.nodes.len() + pool.unusable.len(), "node");
+            match pool.unusable.len() {
+                0 => format!("{name} {all}"),
+                unusable => format!("{name} {all} ({unusable} not usable)"),
+            }
+        })
+        .collect();
+    let nameless = nodes
+        .iter()
+        .filter(|node| node.os == Os::Windows && node.build.is_none());
+    match nameless.count() {
+        0 => {}
+        count => pools.push(format!(
+            "windows of unknown build {}",
+            counted(count, "node")
+        )),
+    }
+    if pools.is_empty() {
+        pools.push("none".to_owned());
+    }
+    pools
+}

@@ -1,0 +1,309 @@
+//! Admission faults: pods that a server refuses are accepted all the same, or sent with a field
+//! more.
+//!
+//! A request goes to the server as it is. What it refuses for a forgotten field goes again
+//! without that field, and the answer gets the field back; so whatever the server does not refuse
+//! is as it would be without the fault. Where that is no cure, because the server misses a field
+//! or refuses a resize, the answer is made here. Only what is created is touched (also with a dry
+//! run), as a pod or in a workload's template, and the two subresources by which a pod's
+//! containers change; a later read shows what the server stored.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use serde_json::Value;
+
+use crate::interference::asked::Asked;
+use crate::interference::fault::Fault;
+use crate::interference::field::FieldPath;
+
+/// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
+const NO_RESIZE: &str = "windows pods cannot be resized";
+
+/// An object on its way through an admission that is not in order.
+#[derive(Debug)]
+pub(crate) struct Review<'a> {
+    faults: &'a [Fault],
+    holder: Holder,
+    /// What the server is asked to admit.
+    object: Value,
+    /// The same before any field was taken from it.
+    whole: Value,
+    /// Which of the faults have taken their field.
+    taken: Vec<bool>,
+    /// What the answer gets back.
+    restore: Vec<&'a FieldPath>,
+}
+
+/// Where a request holds its pod, and what the request does to it.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    /// As a JSON pointer.
+    template: &'static str,
+    /// Whether something is created; else the containers of a pod are changed.
+    created: bool,
+    /// Whether they are changed by a part of a pod, not by a whole one.
+    is_part: bool,
+    resize: bool,
+}
+
+/// What becomes of a refusal.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// It stands.
+    Stands,
+    /// The request goes again, with this body.
+    Again(Bytes),
+    /// The server would have accepted this.
+    Pretend(Pretence),
+}
+
+/// An acceptance that the server did not give.
+#[derive(Debug)]
+pub(crate) struct Pretence {
+    object: Value,
+    /// Whether the object is only a part, and the rest is what the server has.
+    pub(crate) is_part: bool,
+    pub(crate) created: bool,
+}
+
+impl<'a> Review<'a> {
+    /// Takes a request in hand; none if no admission fault concerns it.
+    pub(crate) fn begin(
+        faults: &'a [Fault],
+        asked: &Asked,
+        head: &Parts,
+        body: &[u8],
+    ) -> Option<Self> {
+        if !faults.iter().any(is_of_admission) {
+            return None;
+        }
+        let holder = holder(asked, head)?;
+        let mut object: Value = serde_json::from_slice(body).ok()?;
+        let pod = object.pointer_mut(holder.template)?;
+        if !pod.get("spec").is_some_and(Value::is_object) {
+            return None;
+        }
+        for fault in faults {
+            if let Fault::AdmissionInjects(field, value) = fault
+                && (holder.created || field.is_inside_a_list())
+            {
+                field.set(pod, value);
+            }
+        }
+        Some(Self {
+            faults,
+            holder,
+            whole: object.clone(),
+            object,
+            taken: vec![false; faults.len()],
+            restore: Vec::new(),
+        })
+    }
+
+    /// What is sent.
+    pub(crate) fn body(&self) -> Bytes {
+        self.object.to_string().into()
+    }
+
+    /// What becomes of the Status with which a server refused an object as invalid.
+    pub(crate) fn refused(&mut self, status: &[u8]) -> Next {
+        let Ok(status) = serde_json::from_slice::<Value>(status) else {
+            return Next::Stands;
+        };
+        let Some(causes) = status["details"]["causes"].as_array() else {
+            return Next::Stands;
+        };
+        if self.take(causes) {
+            return Next::Again(self.body());
+        }
+        match !causes.is_empty() && causes.iter().all(|cause| self.forgives(cause)) {
+            true => Next::Pretend(self.pretence()),
+            false => Next::Stands,
+        }
+    }
+
+    /// The answer as the client sees it; none if it stays as the server sent it.
+    pub(crate) fn accepted(self, body: &[u8]) -> Option<Bytes> {
+        if self.restore.is_empty() {
+            return None;
+        }
+        let mut object: Value = serde_json::from_slice(body).ok()?;
+        let pod = object.pointer_mut(self.holder.template)?;
+        let whole = self.whole.pointer(self.holder.template)?;
+        for field in self.restore {
+            field.restore(pod, whole);
+        }
+        Some(object.to_string().into())
+    }
+
+    /// Takes the fields that were refused and are to be forgotten; whether there were any.
+    fn take(&mut self, causes: &[Value]) -> bool {
+        let mut any = false;
+        for (fault, done) in self.faults.iter().zip(&mut self.taken) {
+            let (Fault::AdmissionAllows(field) | Fault::AdmissionDrops(field)) = fault else {
+                continue;
+            };
+            let refused = causes
+                .iter()
+                .any(|cause| self.holder.concerns(field, cause));
+            let pod = self.object.pointer_mut(self.holder.template);
+            if *done || !refused || !pod.is_some_and(|pod| field.take(pod)) {
+                continue;
+            }
+            (*done, any) = (true, true);
+            if let Fault::AdmissionAllows(_) = fault {
+                self.restore.push(field);
+            } else if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
+                // What comes back has to be without it, whoever makes the answer
+                field.take(pod);
+            }
+        }
+        any
+    }
+
+    /// Whether a fault makes a server forget a cause which taking a field does not cure.
+    fn forgives(&self, cause: &Value) -> bool {
+        self.faults.iter().any(|fault| match fault {
+            Fault::AdmissionAllows(field) | Fault::AdmissionDrops(field) => {
+                self.holder.concerns(field, cause)
+            }
+            Fault::AdmissionAllowsResize => {
+                let message = cause["message"].as_str().unwrap_or_default();
+                self.holder.resize && message.contains(NO_RESIZE)
+            }
+            _ => false,
+        })
+    }
+
+    fn pretence(&self) -> Pretence {
+        let Holder {
+            created, is_part, ..
+        } = self.holder;
+        let mut object = self.whole.clone();
+        if created && let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.insert("uid".into(), "00000000-0000-4000-8000-000000000000".into());
+            metadata.insert("creationTimestamp".into(), "2026-01-01T00:00:00Z".into());
+        }
+        Pretence {
+            object,
+            is_part,
+            created,
+        }
+    }
+}
+
+impl Pretence {
+    /// The answer, given what the server has of the object if this is only a part.
+    pub(crate) fn answer(self, stored: Option<&[u8]>) -> Option<Bytes> {
+        let Some(stored) = stored else {
+            return Some(self.object.to_string().into());
+        };
+        let mut whole: Value = serde_json::from_slice(stored).ok()?;
+        merge(&mut whole, self.object);
+        Some(whole.to_string().into())
+    }
+}
+
+impl Holder {
+    /// Whether a cause is one of a field: by where it is, as seen from the pod, and by what it says.
+    fn concerns(self, field: &FieldPath, cause: &Value) -> bool {
+        // A server writes `spec.template.` for `/spec/template`
+        let prefix = format!("{}.", self.template.replace('/', "."));
+        let place = format!(".{}", cause["field"].as_str().unwrap_or_default());
+        let place = place.strip_prefix(&prefix);
+        let message = cause["message"].as_str().unwrap_or_default();
+        place.is_some_and(|place| field.concerns(place, message))
+    }
+}
+
+fn is_of_admission(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::AdmissionAllows(_)
+            | Fault::AdmissionDrops(_)
+            | Fault::AdmissionInjects(..)
+            | Fault::AdmissionAllowsResize
+    )
+}
+
+/// Where a request holds its pod; none if it holds none or is none of these faults' business.
+fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
+    let resource = asked.resource.as_str();
+    let kind = head.headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let merges = kind.starts_with("application/strategic-merge-patch+json")
+        || kind.starts_with("application/merge-patch+json");
+    let template = match (asked.verb, resource) {
+        ("create", "pods") | ("update", "pods/ephemeralcontainers" | "pods/resize") => "",
+        ("create", "podtemplates") => "/template",
+        (
+            "create",
+            "daemonsets"
+            | "deployments"
+            | "jobs"
+            | "replicasets"
+            | "replicationcontrollers"
+            | "statefulsets",
+        ) => "/spec/template",
+        ("create", "cronjobs") => "/spec/jobTemplate/spec/template",
+        ("patch", "pods/ephemeralcontainers" | "pods/resize") if merges => "",
+        _ => return None,
+    };
+    Some(Holder {
+        template,
+        created: asked.verb == "create",
+        is_part: asked.verb == "patch",
+        resize: resource == "pods/resize",
+    })
+}
+
+/// A strategic merge as far as pods need it: lists of things with names by their names.
+fn merge(into: &mut Value, part: Value) {
+    match (into, part) {
+        (Value::Object(into), Value::Object(part)) => {
+            for (key, value) in part {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(into), Value::Array(part))
+            if part.iter().all(|one| one["name"].is_string()) =>
+        {
+            for one in part {
+                match into.iter_mut().find(|known| known["name"] == one["name"]) {
+                    Some(known) => merge(known, one),
+                    None => into.push(one),
+                }
+            }
+        }
+        (into, part) => *into = part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn merges_by_name() {
+        let mut pod = json!({ "spec": {
+            "nodeName": "n",
+            "containers": [{ "name": "a", "image": "i" }, { "name": "b", "args": ["x"] }],
+        }});
+        let part = json!({ "spec": {
+            "containers": [{ "name": "b", "args": ["y"] }],
+            "ephemeralContainers": [{ "name": "e" }],
+        }});
+        merge(&mut pod, part);
+        assert_eq!(
+            pod,
+            json!({ "spec": {
+                "nodeName": "n",
+                "containers": [{ "name": "a", "image": "i" }, { "name": "b", "args": ["y"] }],
+                "ephemeralContainers": [{ "name": "e" }],
+            }})
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! One watch each of Services, `EndpointSlices` and `NetworkPolicies`, as far as packets need them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+
+use super::Cluster;
+use crate::pods::reporting::watch::{Change, follow};
+use crate::world::{self, Endpoint, Protocol, ServicePort, World};
+
+/// Starts the watches.
+pub(crate) fn begin(cluster: &Arc<Cluster>) {
+    keep(cluster, |world, change| match change {
+        Change::Is(key, object) => world.services.insert(key, service(&object)),
+        Change::Gone(key) => {
+            world.services.remove(&key);
+            world.slices.forget(&key);
+        }
+    });
+    keep(cluster, |world, change| match change {
+        Change::Is(key, object) => world.slices.insert(key, slice(&object)),
+        Change::Gone(key) => world.slices.remove(&key),
+    });
+    keep::<NetworkPolicy>(cluster, |world, change| {
+        let policies = Arc::make_mut(&mut world.policies);
+        match change {
+            Change::Is(key, object) => policies.insert(key, object.spec.unwrap_or_default()),
+            Change::Gone(key) => policies.remove(&key),
+        };
+    });
+}
+
+/// Has the world keep what is read of the objects of a kind.
+fn keep<K>(cluster: &Arc<Cluster>, take: impl Fn(&mut World, Change<K>) + Send + Sync + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move {
+        let api = Api::<K>::all(all.client.clone());
+        follow(api, |change| all.change(|world| take(world, change))).await;
+    });
+}
+
+pub(crate) fn service(service: &Service) -> world::Service {
+    let spec = service.spec.clone().unwrap_or_default();
+    let port = |number: i32| u16::try_from(number).ok();
+    let ports = spec
+        .ports
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|each| {
+            Some(ServicePort {
+                name: each.name.unwrap_or_default(),
+                protocol: Protocol::named(each.protocol.as_deref())?,
+                port: port(each.port)?,
+                node_port: each.node_port.and_then(port).filter(|port| *port != 0),
+            })
+        });
+    let balancer = service
+        .status
+        .as_ref()
+        .and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
+    let ingress = balancer
+        .into_iter()
+        .flatten()
+        // KEP-1860: with ipMode Proxy the address is left to the load balancer
+        .filter(|ingress| ingress.ip_mode.as_deref() != Some("Proxy"))
+        .filter_map(|ingress| ingress.ip.clone());
+    let external = ingress.chain(spec.external_ips.unwrap_or_default());
+    // "None" of headless Services is no address and falls out here
+    let addresses = spec.cluster_ips.unwrap_or_default();
+    world::Service {
+        addresses: addresses
+            .iter()
+            .filter_map(|address| address.parse().ok())
+            .collect(),
+        external: external
+            .filter_map(|address| address.parse().ok())
+            .collect(),
+        ports: ports.collect(),
+        sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
+        internal_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
+        external_local: spec.external_traffic_policy.as_deref() == Some("Local"),
+        preserves_destination: service
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|all| all.get("preserve-destination"))
+            .is_some_and(|value| value == "true"),
+        external_name: spec
+            .external_name
+            .filter(|_| spec.type_.as_deref() == Some("ExternalName"))
+            .map(|name| name.trim_end_matches('.').to_ascii_lowercase()),
+    }
+}
+
+pub(crate) fn slice(slice: &EndpointSlice) -> world::Slice {
+    let labels = slice.metadata.labels.clone().unwrap_or_default();
+    let ports = slice.ports.iter().flatten().filter_map(|port| {
+        let number = u16::try_from(port.port?).ok()?;
+        Some((port.name.clone().unwrap_or_default(), number))
+    });
+    let endpoints = slice.endpoints.iter().flatten().flat_map(|endpoint| {
+        let conditions = endpoint.conditions.clone().unwrap_or_default();
+        let ready = conditions.ready.unwrap_or(true);
+        let told = Endpoint {
+            address: [0, 0, 0, 0].into(),
+            node: endpoint.node_name.clone(),
+            hostname: endpoint.hostname.clone(),
+            ready,
+            serving_last: !ready
+                && conditions.serving.unwrap_or(false)
+                && conditions.terminating.unwrap_or(false),
+        };
+        endpoint.addresses.iter().filter_map(move |address| {
+            Some(Endpoint {
+                address: address.parse().ok()?,
+                ..told.clone()
+            })
+        })
+    });
+    world::Slice {
+        service: labels
+            .get("kubernetes.io/service-name")
+            .cloned()
+            .unwrap_or_default(),
+        ports: ports.collect(),
+        endpoints: endpoints.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::net::IpAddr;
+
+    #[test]
+    fn objects_are_read_as_far_as_packets_need() {
+        let read = service(&serde_json::from_value(json!({
+            "spec": {"clusterIPs": ["10.96.1.2"], "ports": [
+                {"name": "http", "port": 80, "targetPort": 8080, "nodePort": 30080, "protocol": "TCP"},
+                {"name": "dns", "port": 53, "protocol": "UDP"},
+            ]}
+        })).expect("a Service"));
+        assert_eq!(read.addresses, [IpAddr::from([10, 96, 1, 2])]);
+        assert_eq!(read.ports[0].node_port, Some(30080));
+        assert_eq!(read.ports[1].protocol, Protocol::Udp);
+        let headless = json!({"spec": {"clusterIPs": ["None"]}});
+        assert!(
+            service(&serde_json::from_value(headless).expect("a Service"))
+                .addresses
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn backends_are_read_with_their_conditions() {
+        let read = slice(
+            &serde_json::from_value(json!({
+                "metadata": {"labels": {"kubernetes.io/service-name": "web"}},
+                "addressType": "IPv4",
+                "ports": [{"name": "", "port": 80}],
+                "endpoints": [
+                    {"addresses": ["10.244.1.4"], "conditions": {"ready": true}},
+                    {"addresses": ["10.244.1.5"], "conditions": {"ready": false}},
+                    {"addresses": ["10.244.1.6"], "nodeName": "linux", "hostname": "web-0"},
+                    {"addresses": ["10.244.1.7"],
+                     "conditions": {"ready": false, "serving": true, "terminating": true}},
+                    {"addresses": ["not an address"]},
+                ]
+            }))
+            .expect("a slice"),
+        );
+        assert_eq!(read.service, "web");
+        let last = |byte: u8| IpAddr::from([10, 244, 1, byte]);
+        let told: Vec<_> = read
+            .endpoints
+            .iter()
+            .map(|each| (each.address, each.ready, each.serving_last))
+            .collect();
+        let expected = [
+            (last(4), true, false),
+            (last(5), false, false),
+            (last(6), true, false),
+            (last(7), false, true),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(read.endpoints[2].node.as_deref(), Some("linux"));
+        assert_eq!(read.endpoints[2].hostname.as_deref(), Some("web-0"));
+    }
+}

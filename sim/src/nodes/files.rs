@@ -1,0 +1,342 @@
+//! The files of a container, as far as programs need them: what its volumes bring, and what was
+//! written since. Held in memory; names and bytes, no modes and no owners.
+//!
+//! A volume is shared by all containers that mount it, and a clone of [`Files`] sees the same files.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use crate::base::lock::locked;
+use crate::topology::Os;
+
+/// How much one volume holds before it is full: enough for what probes and samples write.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// Files by their path below a volume's root, parts joined by `/`, without one in front.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Volume(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl Volume {
+    /// Replaces all of its files, as the kubelet does with a changed `ConfigMap`.
+    pub(crate) fn fill(&self, files: BTreeMap<String, Vec<u8>>) {
+        *locked(&self.0) = files;
+    }
+
+    /// Replaces them with those of another.
+    pub(crate) fn take(&self, other: &Self) {
+        let files = std::mem::take(&mut *locked(&other.0));
+        self.fill(files);
+    }
+
+    /// Another volume with the same files.
+    pub(crate) fn copy(&self) -> Self {
+        let files = locked(&self.0).clone();
+        Self(Arc::new(Mutex::new(files)))
+    }
+}
+
+/// Volumes that outlive pods, by what they stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Disks(Mutex<BTreeMap<String, Volume>>);
+
+impl Disks {
+    /// The volume of a name, the same for all who ask.
+    pub(crate) fn volume(&self, name: &str) -> Volume {
+        locked(&self.0).entry(name.to_owned()).or_default().clone()
+    }
+}
+
+/// A volume at its place in one container.
+#[derive(Clone, Debug)]
+pub(crate) struct Mount {
+    pub(crate) path: String,
+    pub(crate) volume: Volume,
+    /// The directory or file of the volume that is mounted; empty for all of it.
+    pub(crate) sub_path: String,
+    pub(crate) read_only: bool,
+}
+
+/// What one container sees as its file system.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    os: Os,
+    root: Volume,
+    mounts: Vec<Mount>,
+}
+
+/// Why a file cannot be read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileError {
+    Missing,
+    IsDirectory,
+    ReadOnly,
+    Full,
+}
+
+impl FileError {
+    /// The system's words: errno texts of glibc and musl, and of Windows' system messages
+    /// (`ERROR_FILE_NOT_FOUND`, `ERROR_ACCESS_DENIED`, `ERROR_DISK_FULL`).
+    pub(crate) fn text(self, os: Os) -> &'static str {
+        match (self, os) {
+            (Self::Missing, Os::Linux) => "No such file or directory",
+            (Self::Missing, Os::Windows) => "The system cannot find the file specified.",
+            (Self::IsDirectory, Os::Linux) => "Is a directory",
+            (Self::ReadOnly, Os::Linux) => "Read-only file system",
+            // kubernetes, test/e2e/windows/volumes.go: what a write to a read-only volume prints
+            (Self::IsDirectory | Self::ReadOnly, Os::Windows) => "Access is denied.",
+            (Self::Full, Os::Linux) => "No space left on device",
+            (Self::Full, Os::Windows) => "There is not enough space on the disk.",
+        }
+    }
+}
+
+impl Files {
+    /// The files of a container without volumes.
+    pub(crate) fn new(os: Os) -> Self {
+        Self {
+            os,
+            root: Volume::default(),
+            mounts: Vec::new(),
+        }
+    }
+
+    /// The same with volumes; of two mounts that hold a path the deeper one counts.
+    pub(crate) fn with_mounts(os: Os, mounts: Vec<Mount>) -> Self {
+        Self {
+            mounts,
+            ..Self::new(os)
+        }
+    }
+
+    /// A file's content.
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        let (volume, path, _) = self.locate(path);
+        {
+            let files = locked(&volume.0);
+            if let Some(bytes) = self.key(&files, &path).and_then(|key| files.get(&key)) {
+                return Ok(bytes.clone());
+            }
+        }
+        Err(if self.holds_directory(volume, &path) {
+            FileError::IsDirectory
+        } else {
+            FileError::Missing
+        })
+    }
+
+    /// Replaces a file's content; makes the file if need be.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
+        let (volume, path, read_only) = self.locate(path);
+        if read_only {
+            return Err(FileError::ReadOnly);
+        }
+        if self.holds_directory(volume, &path) {
+            return Err(FileError::IsDirectory);
+        }
+        let mut files = locked(&volume.0);
+        let held: usize = files.values().map(Vec::len).sum();
+        if held + bytes.len() > MOST {
+            return Err(FileError::Full);
+        }
+        let key = self.key(&files, &path).unwrap_or(path);
+        files.insert(key, bytes.to_vec());
+        Ok(())
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, path: &str) -> Result<(), FileError> {
+        let (volume, path, read_only) = self.locate(path);
+        if read_only {
+            return Err(FileError::ReadOnly);
+        }
+        // In a block of its own: a lock in the head of a match is held to its end
+        let removed = {
+            let mut files = locked(&volume.0);
+            let key = self.key(&files, &path);
+            key.and_then(|key| files.remove(&key))
+        };
+        match removed {
+            Some(_) => Ok(()),
+            None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
+            None => Err(FileError::Missing),
+        }
+    }
+
+    fn holds_directory(&self, volume: &Volume, path: &str) -> bool {
+        path.is_empty()
+            || locked(&volume.0)
+                .keys()
+                .any(|file| self.below(file, path).is_some())
+    }
+
+    /// A name as it is compared: Windows keeps capitals, and does not tell them from small letters
+    /// (learn.microsoft.com, "Naming Files, Paths, and Namespaces").
+    fn folded(&self, name: &str) -> String {
+        match self.os {
+            Os::Linux => name.to_owned(),
+            Os::Windows => name.to_lowercase(),
+        }
+    }
+
+    /// The path under which a volume holds a file.
+    fn key(&self, files: &BTreeMap<String, Vec<u8>>, path: &str) -> Option<String> {
+        if files.contains_key(path) {
+            return Some(path.to_owned());
+        }
+        let folded = (self.os == Os::Windows).then(|| self.folded(path))?;
+        files.keys().find(|key| self.folded(key) == folded).cloned()
+    }
+
+    /// The path from a directory on to something in it, or to itself where it is marked as one.
+    fn below<'a>(&self, path: &'a str, directory: &str) -> Option<&'a str> {
+        let mut rest = path;
+        for part in directory.split('/').filter(|part| !part.is_empty()) {
+            let (first, behind) = rest.split_once('/')?;
+            if first != part && self.folded(first) != self.folded(part) {
+                return None;
+            }
+            rest = behind;
+        }
+        Some(rest)
+    }
+
+    /// The volume that holds a path, the path in it, and whether it can only be read.
+    fn locate(&self, path: &str) -> (&Volume, String, bool) {
+        let path = self.plain(path);
+        let within = |mount: &Mount| {
+            let at = self.plain(&mount.path);
+            let rest = match self.folded(&path) == self.folded(&at) {
+                true => "",
+                false => self.below(&path, &at)?,
+            };
+            Some((at.len(), rest.to_owned()))
+        };
+        let deepest = self
+            .mounts
+            .iter()
+            .filter_map(|mount| Some((within(mount)?, mount)))
+            .max_by_key(|((depth, _), _)| *depth);
+        match deepest {
+            Some(((_, rest), mount)) => {
+                let inner = match (self.plain(&mount.sub_path).as_str(), rest.as_str()) {
+                    ("", rest) => rest.to_owned(),
+                    (sub_path, "") => sub_path.to_owned(),
+                    (sub_path, rest) => format!("{sub_path}/{rest}"),
+                };
+                (&mount.volume, inner, mount.read_only)
+            }
+            None => (&self.root, path, false),
+        }
+    }
+
+    /// A path without drive, empty parts and dots. Windows takes both slashes.
+    fn plain(&self, path: &str) -> String {
+        let path = match self.os {
+            Os::Linux => path.to_owned(),
+            Os::Windows => {
+                let path = path.replace('\\', "/");
+                let drive = path.strip_prefix("c:").or_else(|| path.strip_prefix("C:"));
+                drive.map(str::to_owned).unwrap_or(path)
+            }
+        };
+        let mut parts: Vec<&str> = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        parts.join("/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounted(os: Os, path: &str, sub_path: &str, read_only: bool) -> (Files, Volume) {
+        let volume = Volume::default();
+        let mount = Mount {
+            path: path.to_owned(),
+            volume: volume.clone(),
+            sub_path: sub_path.to_owned(),
+            read_only,
+        };
+        (Files::with_mounts(os, vec![mount]), volume)
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_through_every_clone() {
+        let files = Files::new(Os::Linux);
+        let other = files.clone();
+        assert_eq!(files.read("/tmp/a"), Err(FileError::Missing));
+        files.write("/tmp/a", b"1").expect("written");
+        other.write("/tmp//./a", b"2").expect("written");
+        assert_eq!(files.read("/var/../tmp/a"), Ok(b"2".to_vec()));
+        assert_eq!(files.read("/tmp"), Err(FileError::IsDirectory));
+        files.remove("/tmp/a").expect("removed");
+        assert_eq!(files.remove("/tmp/a"), Err(FileError::Missing));
+    }
+
+    #[test]
+    fn windows_takes_both_slashes_and_any_case() {
+        let files = Files::new(Os::Windows);
+        files.write("C:\\Data\\A.txt", b"x").expect("written");
+        assert_eq!(files.read("/data/a.TXT"), Ok(b"x".to_vec()));
+    }
+
+    #[test]
+    fn windows_keeps_capitals_and_does_not_compare_them() {
+        let (files, volume) = mounted(Os::Windows, "C:\\Etc\\n", "", false);
+        let data = [("KEY", "1"), ("Sub/Mixed.Txt", "2"), ("low", "3")];
+        volume.fill(data.map(|(k, v)| (k.to_owned(), v.into())).into());
+        assert_eq!(files.read("C:\\etc\\N\\key"), Ok(b"1".to_vec()));
+        assert_eq!(files.read("/etc/n/SUB/mixed.txt"), Ok(b"2".to_vec()));
+        assert_eq!(files.read("/etc/n/sub"), Err(FileError::IsDirectory));
+        files.write("C:\\Etc\\n\\INIT.TXT", b"a").expect("written");
+        files.write("C:\\etc\\n\\init.txt", b"ab").expect("written");
+        assert_eq!(locked(&volume.0)["INIT.TXT"], b"ab");
+        files.remove("c:/etc/n/Init.Txt").expect("removed");
+        assert!(!locked(&volume.0).contains_key("INIT.TXT"));
+        let (files, volume) = mounted(Os::Windows, "C:\\K.txt", "KEY", true);
+        volume.fill([("KEY".to_owned(), b"one".to_vec())].into());
+        assert_eq!(files.read("c:\\k.TXT"), Ok(b"one".to_vec()));
+        let (files, volume) = mounted(Os::Linux, "/n", "", false);
+        volume.fill([("KEY".to_owned(), b"1".to_vec())].into());
+        assert_eq!(files.read("/n/key"), Err(FileError::Missing));
+        assert_eq!(files.read("/N/KEY"), Err(FileError::Missing));
+    }
+
+    #[test]
+    fn read_only_mounts_refuse_in_the_systems_words() {
+        let (files, volume) = mounted(Os::Windows, "C:\\etc\\config", "", true);
+        volume.fill([("key".to_owned(), b"value".to_vec())].into());
+        assert_eq!(files.read("c:/etc/config/key"), Ok(b"value".to_vec()));
+        let refused = files.write("C:\\etc\\config\\new", b"");
+        let refused = refused.expect_err("it is read-only");
+        assert_eq!(refused.text(Os::Windows), "Access is denied.");
+        assert_eq!(refused.text(Os::Linux), "Read-only file system");
+        assert_eq!(files.write("C:\\etc\\configs", b""), Ok(()));
+    }
+
+    #[test]
+    fn a_sub_path_is_a_part_of_the_volume() {
+        let (files, volume) = mounted(Os::Linux, "/data", "a/b", false);
+        files.write("/data/c", b"1").expect("written");
+        assert_eq!(locked(&volume.0)["a/b/c"], b"1");
+        let (files, volume) = mounted(Os::Linux, "/etc/file", "key", false);
+        volume.fill([("key".to_owned(), b"one".to_vec())].into());
+        assert_eq!(files.read("/etc/file"), Ok(b"one".to_vec()));
+    }
+
+    #[test]
+    fn a_volume_does_not_grow_without_end() {
+        let files = Files::new(Os::Linux);
+        let much = vec![0; MOST];
+        files.write("/a", &much).expect("it is just enough");
+        assert_eq!(files.write("/b", b"1"), Err(FileError::Full));
+    }
+}

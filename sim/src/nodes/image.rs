@@ -1,0 +1,390 @@
+//! Which image a node can pull and run, and what containerd says when it cannot.
+
+use std::time::Duration;
+
+use crate::base::chance::Chance;
+use crate::topology::{Build, Os, Pool};
+
+/// The images whose content the simulator knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Family {
+    /// `registry.k8s.io/e2e-test-images/agnhost`, of every system and build.
+    Agnhost,
+    /// `mcr.microsoft.com/windows/servercore`.
+    Servercore,
+    /// `mcr.microsoft.com/windows/nanoserver`.
+    Nanoserver,
+    /// `mcr.microsoft.com/windows/servercore/iis`.
+    Iis,
+    /// `busybox` for Linux.
+    Busybox,
+    /// `pause`, of every system and build.
+    Pause,
+    /// `windows-host-process-containers-base-image`: no files, any Windows build
+    /// (microsoft/windows-host-process-containers-base-image).
+    HostProcessBase,
+    /// What runs a cluster and shows nothing of it: kube-proxy, Flannel, `CoreDNS`, each of every
+    /// system and build.
+    Component,
+}
+
+/// An image that a node can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) family: Family,
+    /// The reference with its registry and tag, as containerd reports it.
+    pub(crate) reference: String,
+    /// About how long the first pull on a node takes.
+    pub(crate) pull: Duration,
+    /// The size that the `Pulled` event states.
+    pub(crate) bytes: u64,
+    /// Whether the node's build can run it: a manifest for one platform is pulled unasked.
+    pub(crate) runs: bool,
+}
+
+impl Image {
+    /// Whether it is of the `servercore` family.
+    pub(crate) fn is_servercore(&self) -> bool {
+        matches!(self.family, Family::Servercore | Family::Iis)
+    }
+
+    /// Whether it is made of a Windows of August 2021: agnhost before 2.66 (kubernetes,
+    /// test/images/agnhost/BASEIMAGE: `busybox:1.29-2-windows-amd64-…`).
+    pub(crate) fn is_of_2021(&self) -> bool {
+        self.family == Family::Agnhost && minor(&self.reference).is_some_and(|minor| minor < 66)
+    }
+
+    /// The name with the digest, as containerd reports it.
+    pub(crate) fn id(&self, chance: Chance) -> String {
+        if self.reference.contains('@') {
+            return self.reference.clone();
+        }
+        let path = self.reference.rsplit_once(':').map_or("", |(path, _)| path);
+        format!("{path}@sha256:{}", chance.hex(&self.reference, 64))
+    }
+}
+
+/// The text with which a pull fails, as it stands behind `Failed to pull image "…": `.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PullFailure(pub(crate) String);
+
+/// What a runtime demands of an image before it pulls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// A variant for the node's system and build.
+    Fits,
+    /// One of any Windows build, and that is run.
+    AnyBuild,
+    /// Nothing.
+    Nothing,
+}
+
+/// Finds what a reference means on a node of a pool.
+pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure> {
+    demanded(reference, pool, Demand::Fits)
+}
+
+/// Finds what a reference means on a node of a pool whose runtime demands this of images.
+pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, PullFailure> {
+    let full = normalise(reference);
+    let Some(family) = family(&full) else {
+        // containerd 2.1, core/remotes/docker: what a registry without that repository gives
+        return Err(PullFailure(format!(
+            "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
+             failed to resolve reference \"{full}\": {full}: not found"
+        )));
+    };
+    let fitting = fits(family, &full, pool);
+    let of_any_build = || {
+        let mut builds = Build::ALL.into_iter();
+        pool.os() == Os::Windows && builds.any(|build| fits(family, &full, Pool::Windows(build)))
+    };
+    let pulled = match demand {
+        Demand::Fits => fitting,
+        Demand::AnyBuild => fitting || of_any_build(),
+        Demand::Nothing => true,
+    };
+    if !pulled {
+        return Err(no_match(&full));
+    }
+    let (seconds, bytes) = match (family, pool.os()) {
+        (Family::Iis, _) => (70, 2_115_000_000),
+        (Family::Servercore, _) => (60, 2_003_000_000),
+        (Family::Nanoserver, _) => (8, 118_000_000),
+        (Family::Agnhost, Os::Windows) => (9, 154_000_000),
+        (Family::Agnhost, Os::Linux) => (5, 54_000_000),
+        (Family::Busybox, _) => (2, 2_220_000),
+        (Family::Pause, _) => (1, 320_000),
+        (Family::HostProcessBase, _) => (1, 7_600),
+        (Family::Component, _) => (2, 30_000_000),
+    };
+    Ok(Image {
+        family,
+        pull: Duration::from_secs(seconds),
+        bytes,
+        runs: match (family, pool) {
+            _ if demand == Demand::AnyBuild => true,
+            (_, Pool::Windows(_)) if !fitting => false,
+            // Images of any build, unless the name is that of one build's own manifest
+            (Family::Agnhost | Family::Pause, Pool::Windows(host)) => {
+                build_of_tag(&full).is_none_or(|image| runs_on(image, host))
+            }
+            _ => true,
+        },
+        reference: full,
+    })
+}
+
+/// containerd issue 6989, and the same for a system that the manifest list lacks.
+pub(crate) fn no_match(full: &str) -> PullFailure {
+    PullFailure(format!(
+        "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
+         no match for platform in manifest: not found"
+    ))
+}
+
+/// A registry that cannot be reached (containerd 2.1, `core/remotes/docker/resolver.go`).
+pub(crate) fn unreachable(reference: &str) -> PullFailure {
+    let full = normalise(reference);
+    let host = match full.split('/').next().unwrap_or_default() {
+        "docker.io" => "registry-1.docker.io",
+        host => host,
+    };
+    let path = full.split_once('/').map_or("", |(_, path)| path);
+    let (path, tag) = path.rsplit_once(':').unwrap_or((path, "latest"));
+    PullFailure(format!(
+        "failed to pull and unpack image \"{full}\": failed to resolve reference \"{full}\": \
+         failed to do request: Head \"https://{host}/v2/{path}/manifests/{tag}\": \
+         dial tcp: lookup {host}: i/o timeout"
+    ))
+}
+
+/// What is wrong with a reference as such (kubelet's `parsers.ParseImageName`, which reads with
+/// `distribution/reference`).
+pub(crate) fn malformed(reference: &str) -> Option<String> {
+    let invalid = |why: &str| {
+        Some(format!(
+            "couldn't parse image name \"{reference}\": invalid reference format{why}"
+        ))
+    };
+    let name = reference.split('@').next().unwrap_or_default();
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let path = match last.split_once(':') {
+        Some((_, "")) => return invalid(""),
+        Some((_, tag)) => &name[..name.len() - tag.len() - 1],
+        None => name,
+    };
+    let plain = |text: &str| {
+        let of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/".contains(c);
+        !text.is_empty() && text.chars().all(of_name)
+    };
+    let named = |host: &str| host.contains(['.', ':']) || host == "localhost";
+    let repository = match path.split_once('/') {
+        Some((host, rest)) if named(host) => rest.to_owned(),
+        Some(_) => path.to_owned(),
+        None => format!("library/{path}"),
+    };
+    if repository.chars().any(|c| c.is_ascii_uppercase()) {
+        return invalid(&format!(
+            ": repository name ({repository}) must be lowercase"
+        ));
+    }
+    if path.is_empty() || !plain(&repository) {
+        return invalid("");
+    }
+    None
+}
+
+/// The reference as containerd writes it: with registry, and with a tag or digest.
+fn normalise(reference: &str) -> String {
+    let first = reference.split('/').next().unwrap_or_default();
+    let named = first.contains(['.', ':']) || first == "localhost";
+    let mut full = match (reference.contains('/'), named) {
+        (true, true) => reference.to_owned(),
+        (true, false) => format!("docker.io/{reference}"),
+        (false, _) => format!("docker.io/library/{reference}"),
+    };
+    let last = full.rsplit('/').next().unwrap_or_default();
+    if !last.contains([':', '@']) {
+        full.push_str(":latest");
+    }
+    full
+}
+
+fn family(full: &str) -> Option<Family> {
+    let path = full.split('@').next().unwrap_or_default();
+    let path = match path.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => path,
+        _ => path,
+    };
+    if path.ends_with("windows/servercore/iis") {
+        return Some(Family::Iis);
+    }
+    match path.rsplit('/').next()? {
+        "agnhost" => Some(Family::Agnhost),
+        "servercore" => Some(Family::Servercore),
+        "nanoserver" => Some(Family::Nanoserver),
+        "busybox" => Some(Family::Busybox),
+        "pause" => Some(Family::Pause),
+        "kube-proxy" | "flannel" | "coredns" => Some(Family::Component),
+        "windows-host-process-containers-base-image" => Some(Family::HostProcessBase),
+        _ => None,
+    }
+}
+
+/// Whether the image has a variant for the pool.
+fn fits(family: Family, full: &str, pool: Pool) -> bool {
+    match (family, pool) {
+        // 2.62 was the first for Windows Server 2025 (kubernetes/k8s.io, pull request 9057)
+        (Family::Agnhost, Pool::Windows(Build::Ws2025)) => {
+            minor(full).is_none_or(|minor| minor >= 62)
+        }
+        (Family::Agnhost | Family::Pause | Family::Component, _)
+        | (Family::Busybox, Pool::Linux)
+        | (Family::HostProcessBase, Pool::Windows(_)) => true,
+        (Family::Busybox, Pool::Windows(_))
+        | (
+            Family::Servercore | Family::Nanoserver | Family::Iis | Family::HostProcessBase,
+            Pool::Linux,
+        ) => false,
+        (_, Pool::Windows(host)) => build_of_tag(full).is_some_and(|image| runs_on(image, host)),
+    }
+}
+
+/// The minor version in a tag like those of agnhost: `2.59`, `2.66.1`, `2.53-windows-amd64-ltsc2019`.
+fn minor(full: &str) -> Option<u32> {
+    let (_, tag) = full.rsplit_once(':')?;
+    let digits = |c: char| !c.is_ascii_digit();
+    tag.strip_prefix("2.")?.split(digits).next()?.parse().ok()
+}
+
+/// The build that a tag names: `ltsc2022`, `windowsservercore-ltsc2022`, `1809`, `10.0.20348.2700`.
+fn build_of_tag(full: &str) -> Option<Build> {
+    let (_, tag) = full.rsplit_once(':')?;
+    Build::ALL.into_iter().find(|build| {
+        tag.ends_with(&format!("ltsc{}", build.year()))
+            || tag.starts_with(&build.label())
+            || (*build == Build::Ws2019 && tag.ends_with("1809"))
+    })
+}
+
+/// Microsoft's table of January 2025 (version-compatibility.md): a 2025 host runs 2022 and 2025
+/// images under process isolation, every other host its own build alone.
+fn runs_on(image: Build, host: Build) -> bool {
+    image == host || (host == Build::Ws2025 && image == Build::Ws2022)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
+
+    fn on(reference: &str, pool: Pool) -> Result<Family, String> {
+        resolve(reference, pool)
+            .map(|image| image.family)
+            .map_err(|failure| failure.0)
+    }
+
+    #[test]
+    fn who_demands_less_pulls_more() {
+        let old = "mcr.microsoft.com/windows/servercore:ltsc2019";
+        let host = Pool::Windows(Build::Ws2022);
+        let runs = |pool, demand| demanded(old, pool, demand).map(|image| image.runs).ok();
+        assert_eq!(runs(host, Demand::Fits), None);
+        assert_eq!(runs(host, Demand::AnyBuild), Some(true));
+        assert_eq!(runs(host, Demand::Nothing), Some(false));
+        assert_eq!(runs(Pool::Linux, Demand::AnyBuild), None);
+        assert_eq!(runs(Pool::Linux, Demand::Nothing), Some(true));
+        assert_eq!(runs(Pool::Windows(Build::Ws2019), Demand::Fits), Some(true));
+    }
+
+    #[test]
+    fn builds_must_match_except_2022_on_2025() {
+        let no_match = Err(format!(
+            "rpc error: code = NotFound desc = failed to pull and unpack image \"{SERVERCORE}\": \
+             no match for platform in manifest: not found"
+        ));
+        assert_eq!(
+            on(SERVERCORE, Pool::Windows(Build::Ws2022)),
+            Ok(Family::Servercore)
+        );
+        assert_eq!(
+            on(SERVERCORE, Pool::Windows(Build::Ws2025)),
+            Ok(Family::Servercore)
+        );
+        assert_eq!(on(SERVERCORE, Pool::Windows(Build::Ws2019)), no_match);
+        assert_eq!(on(SERVERCORE, Pool::Linux), no_match);
+    }
+
+    #[test]
+    fn agnhost_runs_everywhere_and_busybox_on_linux() {
+        for pool in [
+            Pool::Linux,
+            Pool::Windows(Build::Ws2019),
+            Pool::Windows(Build::Ws2025),
+        ] {
+            let agnhost = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
+            assert_eq!(on(agnhost, pool), Ok(Family::Agnhost));
+        }
+        let old = "registry.k8s.io/e2e-test-images/agnhost:2.59";
+        assert!(on(old, Pool::Windows(Build::Ws2022)).is_ok());
+        assert!(on(old, Pool::Windows(Build::Ws2025)).is_err());
+        assert_eq!(on("busybox", Pool::Linux), Ok(Family::Busybox));
+        assert!(on("busybox", Pool::Windows(Build::Ws2022)).is_err());
+    }
+
+    #[test]
+    fn an_unknown_image_is_not_found() {
+        let text = on("nobody/nothing", Pool::Linux).expect_err("unknown");
+        assert!(
+            text.contains("docker.io/nobody/nothing:latest: not found"),
+            "{text}"
+        );
+        assert!(on("", Pool::Linux).is_err());
+        assert!(on("::::@/", Pool::Linux).is_err());
+    }
+
+    #[test]
+    fn the_iis_image_knows_its_build() {
+        let iis = "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2019";
+        assert_eq!(on(iis, Pool::Windows(Build::Ws2019)), Ok(Family::Iis));
+        assert!(on(iis, Pool::Windows(Build::Ws2022)).is_err());
+    }
+
+    #[test]
+    fn one_builds_own_manifest_is_pulled_and_does_not_run() {
+        let runs = |reference: &str, build| {
+            let image = resolve(reference, Pool::Windows(build));
+            image.expect("it is pulled").runs
+        };
+        let own = "registry.k8s.io/e2e-test-images/agnhost:2.66.1-windows-amd64-ltsc2019";
+        assert!(runs(own, Build::Ws2019) && !runs(own, Build::Ws2022));
+        let any = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
+        assert!(runs(any, Build::Ws2022));
+    }
+
+    #[test]
+    fn references_are_checked_as_such() {
+        for good in ["busybox", "a.b:5000/c/d:1", "b@sha256:00", "localhost/x"] {
+            assert_eq!(malformed(good), None, "{good}");
+        }
+        let why = malformed("Busybox").expect("it is not lowercase");
+        assert!(
+            why.ends_with("repository name (library/Busybox) must be lowercase"),
+            "{why}"
+        );
+        for bad in ["", "a b", "a:", "::::@/"] {
+            assert!(malformed(bad).is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_unreachable_registry_is_named() {
+        let PullFailure(text) = unreachable("busybox");
+        assert!(
+            text.contains("lookup registry-1.docker.io: i/o timeout"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! `taint-ignored` and `requests-ignored`: something beside the scheduler that binds what the
+//! scheduler will not, as a scheduler without the plugin `TaintToleration` or `NodeResourcesFit`
+//! would.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use kube::api::PostParams;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::taints;
+use crate::fault::{FaultKind, FaultSet};
+use crate::nodes::cluster::Cluster;
+use crate::nodes::placing::tolerated;
+use crate::pods::admit;
+
+/// What a cluster lives by is left where the scheduler puts it.
+const LEFT_ALONE: &str = "kube-system";
+
+/// Binds pods as long as the fault holds, each time it holds.
+pub(super) async fn follow(cluster: Arc<Cluster>) {
+    let mut faults = cluster.faults.changes();
+    let holds = |faults: &FaultSet| {
+        faults.any(FaultKind::TaintIgnored) || faults.any(FaultKind::RequestsIgnored)
+    };
+    // The sender lives in the cluster
+    while faults.wait_for(holds).await.is_ok() {
+        // Any change begins anew with all pods that wait: the fault may have another place now
+        let held = faults.borrow_and_update().clone();
+        tokio::select! {
+            biased;
+            _ = faults.wait_for(|faults| *faults != held) => {}
+            () = bind_all(&cluster) => {}
+        }
+    }
+}
+
+/// Binds whatever waits and comes to wait, for ever.
+async fn bind_all(cluster: &Cluster) {
+    let pods = Api::<Pod>::all(cluster.client.clone());
+    let waiting = watcher::Config::default().fields("spec.nodeName=,status.phase=Pending");
+    let mut stream = watcher::watcher(pods, waiting).default_backoff().boxed();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(Event::InitApply(pod) | Event::Apply(pod)) if is_passed_over(&pod) => {
+                bind(cluster, &pod).await;
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "watch is restarted"),
+        }
+    }
+}
+
+/// What the scheduler says of a node to which something keeps a pod from going that is ignored here
+/// (kubernetes 1.37.0, `pkg/scheduler/framework/plugins`: `tainttoleration`, `noderesources`).
+const IGNORED: [&str; 2] = ["untolerated taint", "Insufficient "];
+
+/// Whether the scheduler has found no node for the pod by what is ignored (`PodScheduled`,
+/// `Unschedulable`).
+fn is_passed_over(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| &status.conditions);
+    let mut conditions = conditions.flatten();
+    let ignored = |message: &String| IGNORED.iter().any(|words| message.contains(words));
+    let unschedulable = conditions.any(|condition| {
+        condition.type_ == "PodScheduled"
+            && condition.status == "False"
+            && condition.reason.as_deref() == Some("Unschedulable")
+            && condition.message.as_ref().is_some_and(ignored)
+    });
+    unschedulable
+        && !avoids_others(pod)
+        && pod.metadata.deletion_timestamp.is_none()
+        && pod.namespace().as_deref() != Some(LEFT_ALONE)
+}
+
+/// Whether there are pods that it may not be beside. They may be on the node that has no room, of which the
+/// scheduler says no more than that.
+fn avoids_others(pod: &Pod) -> bool {
+    let affinity = pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref());
+    let avoids = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
+    avoids.is_some_and(|avoids| {
+        let required = &avoids.required_during_scheduling_ignored_during_execution;
+        required.as_ref().is_some_and(|terms| !terms.is_empty())
+    })
+}
+
+/// Binds the pod to the first node of a fault's place from which nothing but what the fault ignores
+/// keeps it away: the node's own taints, or what it asks for.
+async fn bind(cluster: &Cluster, pod: &Pod) {
+    let faults = cluster.faults.current();
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let value = json!(pod);
+    for node in cluster.nodes.values() {
+        let no_taint = node.suffers(FaultKind::TaintIgnored, &faults);
+        let no_room = node.suffers(FaultKind::RequestsIgnored, &faults);
+        if !(no_taint || no_room) || !admit::takes(cluster, pod, node, no_room) {
+            continue;
+        }
+        let Ok(Some(found)) = nodes.get_opt(&node.name).await else {
+            continue;
+        };
+        let own = taints(node, &faults);
+        let there = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let keeps = |taint: &&Taint| {
+            let effect = taint.effect.as_str();
+            matches!(effect, "NoSchedule" | "NoExecute") && !tolerated(&value, &json!(taint))
+        };
+        let is_own = |taint: &Taint| no_taint && own.iter().any(|own| own.key == taint.key);
+        if !there.iter().filter(keeps).all(is_own) {
+            continue;
+        }
+        let (name, namespace) = (pod.name_any(), pod.namespace().unwrap_or_default());
+        let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &namespace);
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": pod.metadata.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node.name},
+        });
+        let post = PostParams::default();
+        let bound = cluster.insist("binding", || {
+            pods.create_subresource::<_, Value>("binding", &name, &post, &binding)
+        });
+        if let Err(error) = bound.await {
+            // Gone, or bound by the scheduler meanwhile
+            tracing::debug!(pod = name, %error, "the pod is not bound");
+        }
+        return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_scheduler_has_passed_over_is_bound() {
+        let says = |message: &str, affinity: Value, namespace: &str, reason: &str| -> Pod {
+            let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason,
+                "message": message});
+            let pod = json!({"metadata": {"name": "p", "namespace": namespace},
+                "spec": {"containers": [], "affinity": affinity},
+                "status": {"conditions": [condition]}});
+            serde_json::from_value(pod).expect("a pod")
+        };
+        let full = "0/1 nodes are available: 1 Insufficient cpu.";
+        let pod = |namespace: &str, reason: &str| says(full, json!({}), namespace, reason);
+        for (message, ignored) in [
+            (full, true),
+            (
+                "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
+                true,
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) had untolerated taint {os: windows}.",
+                true,
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) didn't match pod affinity rules.",
+                false,
+            ),
+            ("", false),
+        ] {
+            let pod = says(message, json!({}), "test", "Unschedulable");
+            assert_eq!(is_passed_over(&pod), ignored, "{message}");
+        }
+        let required = |kind: &str| {
+            let term = json!({"topologyKey": "kubernetes.io/hostname"});
+            json!({kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        };
+        let beside = |kind: &str| says(full, required(kind), "test", "Unschedulable");
+        assert!(is_passed_over(&beside("podAffinity")));
+        assert!(!is_passed_over(&beside("podAntiAffinity")));
+        assert!(is_passed_over(&pod("test", "Unschedulable")));
+        assert!(!is_passed_over(&pod("test", "SchedulingGated")));
+        assert!(!is_passed_over(&pod("kube-system", "Unschedulable")));
+        assert!(!is_passed_over(&Pod::default()));
+    }
+}

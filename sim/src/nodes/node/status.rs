@@ -1,0 +1,339 @@
+//! What a kubelet reports of its node: kubernetes 1.37.0, pkg/kubelet/nodestatus/setters.go.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{
+    ContainerImage, DaemonEndpoint, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeFeatures,
+    NodeStatus, NodeSystemInfo,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::boot;
+use crate::fault::{FaultKind, FaultSet};
+use crate::nodes::cluster::{NodeState, Readiness};
+use crate::nodes::image;
+use crate::pods::spec::resources::milli;
+use crate::topology::{NodeSpec, Os, Pool};
+
+/// The image of a pod's sandbox, which every node has.
+const SANDBOX: &str = "registry.k8s.io/pause:3.10.1";
+
+/// A node has 100 GiB of disk.
+pub(crate) const DISK_KI: u64 = 100 * 1024 * 1024;
+
+/// What the guide for Windows advises to keep for the system.
+const RESERVED_KI: u64 = 2 * 1024 * 1024;
+
+/// How many minor versions a skewed kubelet is behind; three are supported.
+const SKEW: u64 = 4;
+
+/// What a kubelet says while its node has no network.
+const NO_NETWORK: &str = "container runtime network not ready: NetworkReady=false \
+     reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized";
+
+/// Whether a change of faults changes the status of a node.
+pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> bool {
+    [
+        FaultKind::KubeletSkewed,
+        FaultKind::RuntimeDocker,
+        FaultKind::NothingReserved,
+        FaultKind::NodeNotReady,
+        FaultKind::MemoryPressure,
+        FaultKind::ClockWrong,
+    ]
+    .into_iter()
+    .any(|kind| node.suffers(kind, before) != node.suffers(kind, after))
+}
+
+/// The status of a node in a cluster of a version, as the faults have it.
+pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> NodeStatus {
+    let address = |kind: &str, address: String| NodeAddress {
+        type_: kind.to_owned(),
+        address,
+    };
+    let reserved = !node.suffers(FaultKind::NothingReserved, faults);
+    let ready = !node.suffers(FaultKind::NodeNotReady, faults);
+    let now = node.time(faults);
+    let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
+    NodeStatus {
+        addresses: Some(
+            node.view
+                .addresses()
+                .map(|own| address("InternalIP", own.to_string()))
+                .chain([address("Hostname", node.name.clone())])
+                .collect(),
+        ),
+        daemon_endpoints: Some(NodeDaemonEndpoints {
+            kubelet_endpoint: Some(DaemonEndpoint {
+                port: i32::from(node.view.kubelet_port),
+            }),
+        }),
+        capacity: Some(resources(&node.spec, false)),
+        allocatable: Some(resources(&node.spec, reserved)),
+        conditions: Some(conditions(node.ready_at(ready, now), pressed, now)),
+        images: Some(images(node)),
+        node_info: Some(info(node, version, faults)),
+        // Kubernetes 1.36: exec reaches this kubelet as WebSocket instead of SPDY
+        declared_features: Some(vec!["ExtendWebSocketsToKubelet".to_owned()]),
+        features: Some(NodeFeatures {
+            supplemental_groups_policy: Some(node.pool.os() == Os::Linux),
+        }),
+        ..NodeStatus::default()
+    }
+}
+
+/// What a node leaves to pods of one resource, in thousandths of its unit.
+pub(crate) fn allocatable(node: &NodeState, name: &str) -> Option<i128> {
+    let all = resources(&node.spec, true);
+    all.get(name).and_then(milli)
+}
+
+/// What a node has, or of that what is left once something is reserved.
+///
+/// What evicts by default is reserved too: memory of 100 MiB, on Windows 500 MiB, and a tenth of
+/// the disk (`pkg/kubelet/eviction/defaults_linux.go`, `defaults_windows.go`).
+fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
+    let has = u64::from(spec.memory) * 1024;
+    let pool = spec.pool;
+    let (memory, disk) = match (reserved, pool.os()) {
+        (false, _) => (has, format!("{DISK_KI}Ki")),
+        (true, os) => {
+            let memory = match os {
+                Os::Linux => has.saturating_sub(100 * 1024),
+                Os::Windows => has.saturating_sub(RESERVED_KI + 500 * 1024),
+            };
+            (memory, (DISK_KI * 1024 / 10 * 9).to_string())
+        }
+    };
+    let mut resources = vec![
+        ("cpu", spec.cpus.to_string()),
+        ("memory", format!("{memory}Ki")),
+        ("pods", "110".to_owned()),
+        ("ephemeral-storage", disk),
+    ];
+    if pool.os() == Os::Linux {
+        resources.extend(["hugepages-1Gi", "hugepages-2Mi"].map(|name| (name, "0".to_owned())));
+    }
+    resources
+        .into_iter()
+        .map(|(name, amount)| (name.to_owned(), Quantity(amount)))
+        .collect()
+}
+
+fn conditions(
+    readiness: Readiness,
+    pressed: Option<Timestamp>,
+    now: Timestamp,
+) -> Vec<NodeCondition> {
+    let of = |kind: &str, status: &str, reason: &str, message: &str, since| NodeCondition {
+        type_: kind.to_owned(),
+        status: status.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
+        last_heartbeat_time: Some(Time(now)),
+        last_transition_time: Some(Time(since)),
+    };
+    let never = |kind: &str, reason: &str, message: &str| {
+        of(kind, "False", reason, message, readiness.first)
+    };
+    let memory = match pressed {
+        Some(since) => {
+            let (reason, message) = (
+                "KubeletHasInsufficientMemory",
+                "kubelet has insufficient memory available",
+            );
+            of("MemoryPressure", "True", reason, message, since)
+        }
+        None => never(
+            "MemoryPressure",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+    };
+    let (status, reason, message) = match readiness.ready {
+        true => ("True", "KubeletReady", "kubelet is posting ready status"),
+        false => ("False", "KubeletNotReady", NO_NETWORK),
+    };
+    let (no_disk, no_pid) = ("KubeletHasNoDiskPressure", "KubeletHasSufficientPID");
+    vec![
+        memory,
+        never("DiskPressure", no_disk, "kubelet has no disk pressure"),
+        never(
+            "PIDPressure",
+            no_pid,
+            "kubelet has sufficient PID available",
+        ),
+        of("Ready", status, reason, message, readiness.since),
+    ]
+}
+
+/// What has been pulled, the largest first, and never more than a kubelet reports.
+fn images(node: &NodeState) -> Vec<ContainerImage> {
+    const MOST: usize = 50;
+    let mut references = node.pulled();
+    if !references.iter().any(|reference| reference == SANDBOX) {
+        references.push(SANDBOX.to_owned());
+    }
+    let mut images: Vec<ContainerImage> = references
+        .iter()
+        .filter_map(|reference| image::resolve(reference, node.pool).ok())
+        .map(|image| ContainerImage {
+            names: Some(vec![image.reference]),
+            size_bytes: i64::try_from(image.bytes).ok(),
+        })
+        .collect();
+    images.sort_by_key(|image| std::cmp::Reverse(image.size_bytes));
+    images.truncate(MOST);
+    images
+}
+
+fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
+    let (os_image, kernel) = match node.pool {
+        Pool::Linux => (
+            "Debian GNU/Linux 13 (trixie)".to_owned(),
+            crate::topology::LINUX_KERNEL,
+        ),
+        Pool::Windows(build) => (
+            format!("Windows Server {} Datacenter", build.year()),
+            build.kernel_version(),
+        ),
+    };
+    let runtime = match node.suffers(FaultKind::RuntimeDocker, faults) {
+        true => "docker://18.9.9",
+        false => "containerd://2.1.0",
+    };
+    let kubelet_version = match node.suffers(FaultKind::KubeletSkewed, faults) {
+        true => older(version).unwrap_or_else(|| version.to_owned()),
+        false => version.to_owned(),
+    };
+    NodeSystemInfo {
+        operating_system: node.pool.os().name().to_owned(),
+        architecture: "amd64".to_owned(),
+        os_image,
+        kernel_version: kernel.to_owned(),
+        container_runtime_version: runtime.to_owned(),
+        kubelet_version,
+        machine_id: node.name.clone(),
+        system_uuid: node.name.clone(),
+        boot_id: boot::id(node),
+        ..NodeSystemInfo::default()
+    }
+}
+
+/// A version that is too many minor versions older than another, such as `v1.37.0`.
+fn older(version: &str) -> Option<String> {
+    let (major, rest) = version.split_once('.')?;
+    let minor: u64 = rest.split('.').next()?.parse().ok()?;
+    Some(format!("{major}.{}.0", minor.checked_sub(SKEW)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::topology::Build;
+    use crate::world;
+
+    const WINDOWS: Pool = Pool::Windows(Build::Ws2022);
+
+    fn node(pool: Pool) -> NodeState {
+        let view = world::Node::new(pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
+        NodeState::new("n".to_owned(), view, BTreeMap::default())
+    }
+
+    fn reported(pool: Pool, faults: &[crate::fault::ProductFault]) -> NodeStatus {
+        status(&node(pool), "v1.37.0", &faults.iter().cloned().collect())
+    }
+
+    fn memory(status: &NodeStatus) -> (u64, u64) {
+        let of = |list: &Option<BTreeMap<String, Quantity>>| {
+            let Quantity(text) = &list.as_ref().expect("a list")["memory"];
+            text.strip_suffix("Ki")
+                .expect("in Ki")
+                .parse()
+                .expect("a number")
+        };
+        (of(&status.capacity), of(&status.allocatable))
+    }
+
+    fn ready(status: &NodeStatus) -> &NodeCondition {
+        let conditions = status.conditions.as_ref().expect("conditions");
+        conditions
+            .iter()
+            .find(|one| one.type_ == "Ready")
+            .expect("Ready")
+    }
+
+    #[test]
+    fn a_healthy_windows_node_is_as_the_guide_advises() {
+        let status = reported(WINDOWS, &[]);
+        let (capacity, allocatable) = memory(&status);
+        assert_eq!(capacity - allocatable, (2048 + 500) * 1024);
+        let info = status.node_info.as_ref().expect("info");
+        assert_eq!(info.kubelet_version, "v1.37.0");
+        assert_eq!(info.container_runtime_version, "containerd://2.1.0");
+        assert_eq!(ready(&status).status, "True");
+        let images = status.images.as_ref().expect("images");
+        assert_eq!(images[0].names, Some(vec![SANDBOX.to_owned()]));
+        let (capacity, allocatable) = memory(&reported(Pool::Linux, &[]));
+        assert_eq!(capacity - allocatable, 100 * 1024);
+    }
+
+    #[test]
+    fn each_fault_shows_in_its_place_on_its_pool_alone() {
+        let faults = [
+            FaultKind::KubeletSkewed.on(WINDOWS),
+            FaultKind::RuntimeDocker.on(WINDOWS),
+            FaultKind::NothingReserved.on(WINDOWS),
+            FaultKind::NodeNotReady.on(WINDOWS),
+        ];
+        let status = reported(WINDOWS, &faults);
+        let info = status.node_info.as_ref().expect("info");
+        assert_eq!(info.kubelet_version, "v1.33.0");
+        assert_eq!(info.container_runtime_version, "docker://18.9.9");
+        assert_eq!(status.allocatable, status.capacity);
+        assert_eq!(ready(&status).reason.as_deref(), Some("KubeletNotReady"));
+
+        let other = reported(Pool::Linux, &faults);
+        let healthy = reported(Pool::Linux, &[]);
+        assert_eq!(other.node_info, healthy.node_info);
+        assert_eq!(other.allocatable, healthy.allocatable);
+        assert_eq!(ready(&other).status, "True");
+        for fault in faults {
+            let one = FaultSet::from_iter([fault.clone()]);
+            assert!(
+                differs(&node(WINDOWS), &FaultSet::default(), &one),
+                "{fault}"
+            );
+            assert!(
+                !differs(&node(Pool::Linux), &FaultSet::default(), &one),
+                "{fault}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_condition_keeps_the_time_of_its_last_change() {
+        let node = node(WINDOWS);
+        let second = |number| Timestamp::from_second(number).expect("a time");
+        for (ready, now, since) in [(true, 1, 1), (true, 2, 1), (false, 3, 3), (false, 4, 3)] {
+            let readiness = node.ready_at(ready, second(now));
+            assert_eq!(readiness.since, second(since), "at {now}");
+            let conditions = conditions(readiness, None, second(now));
+            for condition in conditions {
+                let since = if condition.type_ == "Ready" { since } else { 1 };
+                assert_eq!(condition.last_transition_time, Some(Time(second(since))));
+            }
+        }
+    }
+
+    #[test]
+    fn versions_get_older() {
+        assert_eq!(older("v1.36.4").as_deref(), Some("v1.32.0"));
+        assert_eq!(older("v1.38.0-alpha.1+x").as_deref(), Some("v1.34.0"));
+        assert_eq!(older("unknown"), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Lifecycle hooks (kubernetes 1.37.0, `pkg/kubelet/lifecycle/handlers.go`).
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::LifecycleHandler;
+
+use super::run::PodRun;
+use crate::fault::FaultKind;
+use crate::nodes::cluster::Cluster;
+use crate::nodes::play::{Player, Told};
+use crate::pods::container::Slot;
+use crate::pods::reach;
+use crate::program::kubernetes::kubelet::Lost;
+use crate::program::{self, Place, Refusal, Started};
+use crate::topology::Os;
+
+/// `pkg/probe/exec/exec.go`, `maxReadLength`: what the kubelet keeps of the output of an exec.
+const MOST_OUTPUT: usize = 10 << 10;
+
+impl Slot<'_> {
+    /// Runs the hook after the start, if there is one. Gives why it failed.
+    pub(crate) async fn post_start(self) -> Result<(), String> {
+        let hooks = self.spec.lifecycle.as_ref();
+        match hooks.and_then(|hooks| hooks.post_start.as_ref()) {
+            Some(hook) => self.handle(hook).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the hook before the end, if there is one.
+    pub(crate) async fn pre_stop(self) {
+        let hooks = self.spec.lifecycle.as_ref();
+        if let Some(hook) = hooks.and_then(|hooks| hooks.pre_stop.as_ref())
+            && self.handle(hook).await.is_err()
+        {
+            // Not the message, lest it tell secrets
+            self.warn("FailedPreStopHook", "PreStopHook failed".to_owned());
+        }
+    }
+
+    async fn handle(self, hook: &LifecycleHandler) -> Result<(), String> {
+        let (name, pod) = (&self.spec.name, self.run.written());
+        let of = format!("for Container \"{name}\" in Pod \"{pod}\" failed - error:");
+        if let Some(exec) = &hook.exec {
+            let command = exec.command.clone().unwrap_or_default();
+            let failed = |why: &str, output: &[u8]| {
+                let output = String::from_utf8_lossy(output);
+                let line = command.join(" ");
+                Err(format!(
+                    "Exec lifecycle hook ([{line}]) {of} {why}, message: {output:?}"
+                ))
+            };
+            return match self.exec(&command).await {
+                Execed::Ended(0, _) => Ok(()),
+                Execed::Ended(code, output) => failed(
+                    &format!("command '{}' exited with {code}: ", command.join(" ")),
+                    &output,
+                ),
+                Execed::Stays => std::future::pending().await,
+                Execed::Refused(why) => failed(&why, b""),
+            };
+        }
+        if let Some(get) = &hook.http_get {
+            let path = get.path.clone().unwrap_or_default();
+            // handlers.go: its client has no limit of its own, and the system's is the last
+            return match reach::get(self, get, Duration::from_mins(2)) {
+                // Whatever the answer says, it is one
+                Ok(_) => Ok(()),
+                Err(Lost::Nothing { why, took }) => {
+                    self.cluster.clock.pass(took).await;
+                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
+                }
+                Err(Lost::Unknown(why)) => Err(format!("HTTP lifecycle hook ({path}) {of} {why}")),
+            };
+        }
+        if let Some(sleep) = &hook.sleep {
+            let seconds = u64::try_from(sleep.seconds).unwrap_or(0);
+            self.cluster.clock.pass(Duration::from_secs(seconds)).await;
+            return Ok(());
+        }
+        Err("Cannot run handler: invalid handler".to_owned())
+    }
+
+    /// Runs a program in the container.
+    pub(crate) async fn exec(self, command: &[String]) -> Execed {
+        let place = {
+            let mut book = self.run.book();
+            let own = book.of(self.role).get(self.index);
+            own.and_then(|container| container.place.clone())
+        };
+        let refused = |refusal: &Refusal| {
+            let words = self
+                .run
+                .not_executed(self.cluster, &self.spec.name, refusal);
+            Execed::Refused(format!("rpc error: code = Unknown desc = {words}"))
+        };
+        let Some(place) = place else {
+            return Execed::Refused("container is not running".to_owned());
+        };
+        if self.run.exec_fails(self.cluster, &place) {
+            return refused(&Refusal::RpcUnavailable);
+        }
+        let world = self.cluster.world();
+        let started = program::start(&place, command, b"", &self.cluster.view(&world));
+        drop(world);
+        let mut player = Player::new(self.cluster, started);
+        let mut output = Vec::new();
+        loop {
+            match player.next().await {
+                Told::Printed(_, bytes) => {
+                    let room = MOST_OUTPUT.saturating_sub(output.len());
+                    output.extend(bytes.into_iter().take(room));
+                }
+                Told::Ended(code) => return Execed::Ended(code, output),
+                Told::Other(Started::Refused(refusal)) => return refused(&refusal),
+                Told::Other(_) => return Execed::Stays,
+            }
+        }
+    }
+}
+
+impl PodRun {
+    /// Whether no program can be started in the container: what talks to the host compute service
+    /// suffers, and a `HostProcess` container is a job object of its node (hcsshim,
+    /// `internal/jobcontainers`).
+    pub(crate) fn exec_fails(&self, cluster: &Cluster, place: &Place) -> bool {
+        place.os == Os::Windows
+            && !place.host_process
+            && self.suffers(FaultKind::ExecRpcUnavailable, cluster)
+    }
+
+    /// containerd's words for a program that it did not start in a running container.
+    pub(crate) fn not_executed(
+        &self,
+        cluster: &Cluster,
+        container: &str,
+        refusal: &Refusal,
+    ) -> String {
+        let exec = cluster.chance.hex(&format!("exec {}", self.uid), 64);
+        let id = {
+            let book = self.book();
+            let known = book.container(container);
+            known.and_then(|container| container.id.clone())
+        };
+        let id = id.unwrap_or_default();
+        let id = id.strip_prefix("containerd://").unwrap_or(&id);
+        not_executed(self.node.pool.os(), &exec, id, refusal)
+    }
+}
+
+/// containerd's words for a program that it did not start in a running container
+/// (`internal/cri/server/container_execsync.go`, `execInternal`), by the IDs of both.
+pub(crate) fn not_executed(os: Os, exec: &str, container: &str, refusal: &Refusal) -> String {
+    let runtime = match os {
+        Os::Linux => "OCI runtime exec failed: exec failed: unable to start container process: ",
+        Os::Windows => "",
+    };
+    let why = refusal.text(os, container);
+    format!("failed to exec in container: failed to start exec \"{exec}\": {runtime}{why}")
+}
+
+/// What became of a program run in a container.
+pub(crate) enum Execed {
+    /// Its exit code and all its output.
+    Ended(u32, Vec<u8>),
+    Stays,
+    /// The error of the container runtime.
+    Refused(String),
+}

@@ -1,0 +1,375 @@
+//! A pod's life on its node: admitted, given its volumes and a sandbox, run, ended, forgotten.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future;
+use futures::stream::{FuturesUnordered, StreamExt};
+use k8s_openapi::api::core::v1::{Container, Pod, PodCondition};
+use kube::Api;
+use kube::api::{DeleteParams, Preconditions};
+use ordered_watch as watch;
+use tokio_util::sync::CancellationToken;
+
+use super::run::{PodRun, seconds};
+use super::{evict, sandbox};
+use crate::base::clock;
+use crate::base::lock::locked;
+use crate::nodes::cluster::Cluster;
+use crate::pods::admit;
+use crate::pods::container::Slot;
+use crate::pods::reporting::book::{NodeVerdict, Role};
+use crate::pods::reporting::events;
+use crate::pods::reporting::report::Reporter;
+use crate::pods::spec::volumes;
+
+/// How long it takes about until a pod is bound, seen by the kubelet and refused. A replica set makes another one
+/// at once, and would else make one after the other before any time passes.
+const REFUSING: Duration = Duration::from_millis(100);
+
+/// Leads a pod until it is deleted, or until `gone` says that the API server has forgotten it.
+pub(crate) async fn live(
+    cluster: Arc<Cluster>,
+    run: Arc<PodRun>,
+    mut seen: watch::Receiver<Arc<Pod>>,
+    gone: CancellationToken,
+) {
+    tokio::select! {
+        biased;
+        () = gone.cancelled() => {}
+        () = lead(&cluster, &run, &mut seen) => {}
+    }
+    sandbox::remove(&cluster, &run);
+    run.book().end();
+    let mut runs = cluster.runs(&run.node);
+    if runs.get(&run.key).is_some_and(|known| known.uid == run.uid) {
+        runs.remove(&run.key);
+    }
+}
+
+async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Receiver<Arc<Pod>>) {
+    let status = run.pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
+    let over = matches!(phase, Some("Succeeded" | "Failed"));
+    run.node.up().await;
+    if !over {
+        if let Some(verdict) = admit::refusal(cluster, run) {
+            cluster.clock.pass(REFUSING).await;
+            events::warning(cluster, run, &verdict.reason, verdict.message.clone());
+            let message = format!("Pod was rejected: {}", verdict.message);
+            run.note(|book| {
+                book.refused = true;
+                book.verdict = Some(NodeVerdict { message, ..verdict });
+            });
+        } else {
+            run.note(|book| book.started = run.now(cluster));
+        }
+    }
+    let works = !over && !run.book().refused;
+    let mut told = seen.clone();
+    let reporter = Reporter::default();
+    let reports = async {
+        if over {
+            future::pending::<()>().await;
+        }
+        loop {
+            run.changed.notified().await;
+            // Apart, as all that is large and seldom under way in the long life of a pod
+            Box::pin(reporter.report(cluster, run)).await;
+        }
+    };
+    let work = async {
+        if works {
+            work(cluster, run, seen.clone()).await;
+        }
+        deleted(seen).await;
+    };
+    // What the pod now says is known before anything is done about it
+    tokio::select! {
+        biased;
+        () = follow(run, &reporter, &mut told) => {}
+        () = reports => {}
+        () = work => {}
+    }
+    if works {
+        Box::pin(reporter.report(cluster, run)).await;
+    }
+    Box::pin(delete(cluster, run)).await;
+}
+
+/// Runs the pod until nothing of it runs any more.
+async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
+    let decided = Mutex::new(None);
+    tokio::select! {
+        biased;
+        () = orders(cluster, run, &decided) => {}
+        () = boots(cluster, run, &seen) => {}
+        () = volumes::follow(cluster, run, &seen) => {}
+    }
+    let deleted = seen.borrow().metadata.deletion_timestamp.is_some();
+    // Told only now: a pod is Failed when its containers have ended
+    let verdict: Option<Verdict> = locked(&decided).take();
+    run.note(|book| {
+        book.close(deleted);
+        book.end();
+        book.sandbox = false;
+        if let Some((verdict, disruption)) = verdict {
+            book.verdict = Some(verdict);
+            book.disruption = disruption;
+        }
+    });
+}
+
+type Verdict = (NodeVerdict, Option<PodCondition>);
+
+/// Has the pod ended where the node does that by itself; never ends.
+async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Option<Verdict>>) {
+    let (verdict, grace) = tokio::select! {
+        biased;
+        () = deadline(run) => {
+            let message = "Pod was active on the node longer than the specified deadline".to_owned();
+            events::normal(cluster, run, "DeadlineExceeded", message.clone());
+            let reason = "DeadlineExceeded".to_owned();
+            ((NodeVerdict { reason, message }, None), run.grace())
+        }
+        (verdict, condition) = evict::evicted(cluster, run) => {
+            ((verdict, Some(condition)), Duration::from_secs(1))
+        }
+    };
+    *locked(decided) = Some(verdict);
+    run.end(grace);
+    future::pending::<()>().await;
+}
+
+/// Runs the pod, anew after each boot of its node.
+async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver<Arc<Pod>>) {
+    loop {
+        let boots = run.node.power.borrow().boots;
+        tokio::select! {
+            biased;
+            () = run.ends() => {}
+            () = run.node.down() => {}
+            () = Box::pin(prepare(cluster, run, boots)) => {}
+        }
+        if run.ending.borrow().is_some() && run.book().address.is_none() {
+            return;
+        }
+        if run.node.power.borrow().up {
+            containers(cluster, run, seen.clone()).await;
+        }
+        if run.node.power.borrow().up && run.node.power.borrow().boots == boots {
+            return;
+        }
+        run.node.up().await;
+        let over = !matches!(run.book().phase(), "Pending" | "Running");
+        let had = run.book().sandbox;
+        sandbox::remove(cluster, run);
+        if over || run.ending.borrow().is_some() {
+            return;
+        }
+        if had {
+            let text = "Pod sandbox changed, it will be killed and re-created.".to_owned();
+            events::normal(cluster, run, "SandboxChanged", text);
+        }
+        run.note(|book| {
+            for role in [Role::Init, Role::Main] {
+                for container in book.of(role) {
+                    container.again();
+                }
+            }
+        });
+    }
+}
+
+async fn prepare(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
+    if run.volumes.get().is_none() {
+        let volumes = volumes::mount(cluster, run).await;
+        // Nobody else sets it
+        let _ = run.volumes.set(volumes);
+    }
+    sandbox::make(cluster, run, boots).await;
+}
+
+/// Runs the init containers one after the other, sidecars from their turn on, then the others;
+/// ephemeral ones whenever they come.
+async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
+    let spec = run.pod.spec.as_ref();
+    let init = spec.and_then(|spec| spec.init_containers.as_deref());
+    let init = init.unwrap_or_default();
+    // Apart, since each place that waits for one would have room for it for as long as the pod lives
+    let lead = |container, index, role| {
+        let slot = Slot {
+            cluster,
+            run,
+            spec: container,
+            index,
+            role,
+        };
+        let over = match role {
+            Role::Main => &run.over[init.len() + index],
+            _ => &run.over[index],
+        };
+        Box::pin(async move {
+            let code = slot.lead().await;
+            if run.node.power.borrow().up {
+                over.cancel();
+            }
+            code
+        })
+    };
+    let turns: Vec<CancellationToken> = init.iter().map(|_| CancellationToken::new()).collect();
+    let done = CancellationToken::new();
+    let sequence = async {
+        for (index, container) in init.iter().enumerate() {
+            let role = Role::of_init(container);
+            if role == Role::Sidecar {
+                turns[index].cancel();
+                started(run, index).await;
+            } else if lead(container, index, role).await != Some(0) {
+                return;
+            }
+        }
+        let all = spec.map_or(&[][..], |spec| &spec.containers);
+        let all = all.iter().enumerate();
+        future::join_all(all.map(|(index, own)| lead(own, index, Role::Main))).await;
+    };
+    let main = async {
+        sequence.await;
+        done.cancel();
+        if run.node.power.borrow().up {
+            // What is left of it has nothing to be beside
+            run.end(run.grace());
+        }
+    };
+    let sidecars = init.iter().enumerate();
+    let sidecars = sidecars.map(|(index, own)| {
+        let (lead, turn, done) = (&lead, &turns[index], &done);
+        async move {
+            let begins = tokio::select! {
+                biased;
+                () = turn.cancelled() => true,
+                () = done.cancelled() => false,
+            };
+            if begins {
+                lead(own, index, Role::Sidecar).await;
+            }
+        }
+    });
+    let ephemeral = ephemeral(cluster, run, seen, &done);
+    // Too big for what calls it
+    Box::pin(future::join3(main, future::join_all(sidecars), ephemeral)).await;
+}
+
+/// Until a sidecar has started, or never will.
+async fn started(run: &PodRun, index: usize) {
+    let mut states = run.states.subscribe();
+    loop {
+        states.mark_unchanged();
+        let past = run.book().init.get(index).is_none_or(|c| c.past_startup);
+        if past {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = run.ends() => return,
+            () = run.node.down() => return,
+            changed = states.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Starts the ephemeral containers that are there and those that come.
+async fn ephemeral(
+    cluster: &Arc<Cluster>,
+    run: &Arc<PodRun>,
+    mut seen: watch::Receiver<Arc<Pod>>,
+    done: &CancellationToken,
+) {
+    let lead = |(index, container): (usize, Arc<Container>)| {
+        Box::pin(async move {
+            let slot = Slot {
+                cluster,
+                run,
+                spec: &container,
+                index,
+                role: Role::Ephemeral,
+            };
+            slot.lead().await;
+        })
+    };
+    let mut running = FuturesUnordered::new();
+    loop {
+        let pod = Arc::clone(&seen.borrow_and_update());
+        let new = run.book().see(&pod);
+        running.extend(new.into_iter().map(lead));
+        tokio::select! {
+            biased;
+            () = done.cancelled() => break,
+            changed = seen.changed() => if changed.is_err() { break },
+            Some(()) = running.next() => {}
+        }
+    }
+    while running.next().await.is_some() {}
+}
+
+/// Follows the pod's object: has the pod ended when it is deleted, and told when it changes.
+async fn follow(run: &PodRun, reporter: &Reporter, seen: &mut watch::Receiver<Arc<Pod>>) {
+    let mut generation = run.pod.metadata.generation;
+    loop {
+        let pod = Arc::clone(&seen.borrow_and_update());
+        if pod.metadata.deletion_timestamp.is_some() {
+            let grace = pod.metadata.deletion_grace_period_seconds;
+            run.end(grace.map_or_else(|| run.grace(), seconds));
+        }
+        let gates = pod.spec.as_ref().is_some_and(|spec| {
+            let gates = spec.readiness_gates.as_ref();
+            gates.is_some_and(|gates| !gates.is_empty())
+        });
+        let told = gates || pod.metadata.generation != generation || reporter.is_contradicted(&pod);
+        generation = pod.metadata.generation;
+        run.book().pod = pod;
+        if told {
+            run.told_of_change();
+        }
+        if seen.changed().await.is_err() {
+            // The watch has let the pod go: `gone` follows
+            future::pending::<()>().await;
+        }
+    }
+}
+
+async fn deleted(seen: &mut watch::Receiver<Arc<Pod>>) {
+    let gone = seen.wait_for(|pod| pod.metadata.deletion_timestamp.is_some());
+    if gone.await.is_err() {
+        future::pending::<()>().await;
+    }
+}
+
+/// `activeDeadlineSeconds` counts on the wall's clock: a harness trusts it to end what it left
+/// behind, not earlier.
+async fn deadline(run: &PodRun) {
+    let spec = run.pod.spec.as_ref();
+    match spec.and_then(|spec| spec.active_deadline_seconds) {
+        Some(limit) => clock::elapse(seconds(limit)).await,
+        None => future::pending().await,
+    }
+}
+
+async fn delete(cluster: &Cluster, run: &PodRun) {
+    cluster.heard(&run.node).await;
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
+    let params = DeleteParams {
+        grace_period_seconds: Some(0),
+        preconditions: Some(Preconditions {
+            uid: Some(run.uid.clone()),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
+    if let Err(error) = cluster
+        .insist("pod deletion", || pods.delete(&run.key.name, &params))
+        .await
+    {
+        tracing::debug!(pod = %run.key, %error, "deletion is not taken");
+    }
+}

@@ -1,0 +1,222 @@
+//! Probes, evaluated against what the container serves (kubernetes 1.37.0,
+//! `pkg/kubelet/prober/{worker,prober}.go` and `pkg/probe`). What lies between the kubelet and what
+//! it asks is in `reach.rs`.
+//!
+//! What cannot be evaluated is told as an event, and its result is thrown away.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Probe;
+use tokio::time::timeout;
+
+use super::hook::Execed;
+use super::run;
+use super::stop::Stop;
+use crate::fault::FaultKind;
+use crate::pods::container::Slot;
+use crate::pods::reach;
+use crate::pods::reporting::book::Role;
+use crate::program::kubernetes::kubelet::Lost;
+
+/// What one look gave.
+enum Checked {
+    Healthy,
+    Failed(String),
+    /// The look itself failed.
+    Unknown(String),
+}
+
+/// Keeps the container's readiness current; ends when the container must be restarted.
+pub(crate) async fn watch(slot: Slot<'_>) -> Stop {
+    if !matches!(slot.role, Role::Main | Role::Sidecar) {
+        return std::future::pending().await;
+    }
+    if let Some(probe) = &slot.spec.startup_probe {
+        if !Looks::begin(slot, probe, "Startup").await.next().await {
+            return failed(slot, "startup", probe);
+        }
+        slot.note(|container| {
+            container.past_startup = true;
+            container.ready = slot.spec.readiness_probe.is_none();
+        });
+    }
+    let readiness = async {
+        if let Some(probe) = &slot.spec.readiness_probe {
+            let mut looks = Looks::begin(slot, probe, "Readiness").await;
+            loop {
+                let healthy = looks.next().await;
+                slot.note(|container| container.ready = healthy);
+            }
+        }
+        std::future::pending::<Stop>().await
+    };
+    let liveness = async {
+        let Some(probe) = &slot.spec.liveness_probe else {
+            return std::future::pending().await;
+        };
+        let mut looks = Looks::begin(slot, probe, "Liveness").await;
+        while looks.next().await {}
+        failed(slot, "liveness", probe)
+    };
+    tokio::select! {
+        biased;
+        stop = readiness => stop,
+        stop = liveness => stop,
+    }
+}
+
+fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
+    let own = probe.termination_grace_period_seconds;
+    let name = &slot.spec.name;
+    Stop {
+        message: format!("Container {name} failed {kind} probe, will be restarted"),
+        grace: Some(own.map_or_else(|| slot.run.grace(), run::seconds)),
+    }
+}
+
+/// The looks of one probe, one every period.
+struct Looks<'a> {
+    slot: Slot<'a>,
+    probe: &'a Probe,
+    kind: &'static str,
+    last: Option<bool>,
+    in_a_row: i32,
+    begun: bool,
+}
+
+impl<'a> Looks<'a> {
+    async fn begin(slot: Slot<'a>, probe: &'a Probe, kind: &'static str) -> Self {
+        let delay = seconds(probe.initial_delay_seconds, 0);
+        slot.cluster.clock.pass(delay).await;
+        Self {
+            slot,
+            probe,
+            kind,
+            last: None,
+            in_a_row: 0,
+            begun: false,
+        }
+    }
+
+    /// Looks until a threshold is reached.
+    async fn next(&mut self) -> bool {
+        let (slot, kind) = (self.slot, self.kind);
+        loop {
+            if self.begun {
+                let period = seconds(self.probe.period_seconds, 10);
+                slot.cluster
+                    .clock
+                    .pass(period.max(Duration::from_secs(1)))
+                    .await;
+            }
+            self.begun = true;
+            let ignored = slot.run.suffers(FaultKind::ProbeIgnored, slot.cluster);
+            let healthy = match Box::pin(check(slot, self.probe)).await {
+                _ if ignored => true,
+                Checked::Healthy => true,
+                Checked::Failed(why) => {
+                    slot.warn("Unhealthy", format!("{kind} probe failed: {why}"));
+                    false
+                }
+                Checked::Unknown(why) => {
+                    let text = format!("{kind} probe errored and resulted in unknown state: {why}");
+                    slot.warn("Unhealthy", text);
+                    continue;
+                }
+            };
+            if self.last == Some(healthy) {
+                self.in_a_row += 1;
+            } else {
+                (self.last, self.in_a_row) = (Some(healthy), 1);
+            }
+            if self.in_a_row >= threshold(self.probe, healthy) {
+                return healthy;
+            }
+        }
+    }
+}
+
+fn threshold(probe: &Probe, healthy: bool) -> i32 {
+    let set = |field: Option<i32>| field.filter(|value| *value > 0);
+    match healthy {
+        true => set(probe.success_threshold).unwrap_or(1),
+        false => set(probe.failure_threshold).unwrap_or(3),
+    }
+}
+
+fn seconds(field: Option<i32>, default: u64) -> Duration {
+    let given = field.and_then(|value| u64::try_from(value).ok());
+    Duration::from_secs(given.unwrap_or(default))
+}
+
+async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
+    let limit = seconds(probe.timeout_seconds, 1).max(Duration::from_secs(1));
+    if let Some(exec) = &probe.exec {
+        let command = exec.command.as_deref().unwrap_or_default();
+        return by_exec(slot, command, limit).await;
+    }
+    let reached = if let Some(get) = &probe.http_get {
+        reach::get(slot, get, limit).map(|answer| match answer.status {
+            ..400 => Checked::Healthy,
+            status => Checked::Failed(format!("HTTP probe failed with statuscode: {status}")),
+        })
+    } else if let Some(socket) = &probe.tcp_socket {
+        reach::open(slot, socket, limit).map(|()| Checked::Healthy)
+    } else if probe.grpc.is_some() {
+        let why = "hybrid-sim does not simulate probes by gRPC";
+        Err(Lost::Unknown(why.to_owned()))
+    } else {
+        let pod = slot.run.written();
+        let why = format!("missing probe handler for {pod}:{}", slot.spec.name);
+        Err(Lost::Unknown(why))
+    };
+    match reached {
+        Ok(checked) => checked,
+        Err(Lost::Nothing { why, took }) => {
+            slot.cluster.clock.pass(took).await;
+            Checked::Failed(why)
+        }
+        Err(Lost::Unknown(why)) => Checked::Unknown(why),
+    }
+}
+
+async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked {
+    let text = |output: Vec<u8>| String::from_utf8_lossy(&output).into_owned();
+    let real = slot.cluster.clock.real(limit);
+    let ran = timeout(real, async {
+        match slot.exec(command).await {
+            Execed::Stays => std::future::pending().await,
+            other => other,
+        }
+    });
+    match ran.await {
+        Ok(Execed::Ended(0, _)) => Checked::Healthy,
+        Ok(Execed::Ended(_, output)) => Checked::Failed(text(output)),
+        Ok(Execed::Refused(why)) => Checked::Unknown(why),
+        // cri-client, remote_runtime.go, `ErrCommandTimedOut`
+        Ok(Execed::Stays) | Err(_) => Checked::Failed(format!(
+            "command timed out: {:?} timed out after {}s",
+            command.join(" "),
+            limit.as_secs()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_have_the_kubelets_defaults() {
+        let probe = Probe::default();
+        assert_eq!((threshold(&probe, true), threshold(&probe, false)), (1, 3));
+        let probe = Probe {
+            success_threshold: Some(2),
+            failure_threshold: Some(1),
+            ..Probe::default()
+        };
+        assert_eq!((threshold(&probe, true), threshold(&probe, false)), (2, 1));
+        assert_eq!(seconds(None, 10), Duration::from_secs(10));
+        assert_eq!(seconds(Some(-1), 1), Duration::from_secs(1));
+    }
+}

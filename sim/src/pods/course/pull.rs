@@ -1,0 +1,200 @@
+//! Pulling a container's image (kubernetes 1.37.0, `pkg/kubelet/images/image_manager.go`).
+
+use std::time::Duration;
+
+use crate::fault::FaultKind;
+use crate::nodes::image::{self, Demand, Image, PullFailure};
+use crate::pods::container::Slot;
+
+/// kubelet, `MaxImageBackOff`.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// Between two looks of the kubelet at a pod that waits.
+const SYNC: Duration = Duration::from_secs(10);
+
+impl Slot<'_> {
+    /// Pulls the image, again and again until it can be had.
+    pub(crate) async fn pull(self) -> Image {
+        let reference = self.spec.image.clone().unwrap_or_default();
+        let mut pause = Duration::from_secs(10);
+        loop {
+            let text = match self.obtain(&reference).await {
+                Ok(image) => return image,
+                Err(Trouble::Pull(PullFailure(text))) => text,
+                Err(Trouble::Own(event, reason, text)) => {
+                    self.warn(event, text.clone());
+                    self.warn("Failed", format!("Error: {reason}"));
+                    self.waits(reason, Some(text));
+                    self.cluster.clock.pass(SYNC).await;
+                    continue;
+                }
+            };
+            let named = with_tag(&reference);
+            self.warn(
+                "Failed",
+                format!("Failed to pull image \"{named}\": {text}"),
+            );
+            self.warn("Failed", "Error: ErrImagePull".to_owned());
+            self.waits("ErrImagePull", Some(text.clone()));
+            self.cluster.clock.pass(Duration::from_secs(2)).await;
+            let back_off = format!("Back-off pulling image \"{named}\"");
+            self.tell("BackOff", back_off.clone());
+            self.warn("Failed", "Error: ImagePullBackOff".to_owned());
+            let message = format!("{back_off}: ErrImagePull: {text}");
+            self.waits("ImagePullBackOff", Some(message));
+            self.cluster.clock.pass(pause).await;
+            pause = (pause * 2).min(LONGEST);
+        }
+    }
+
+    /// The image, from the node's store or from its registry, as the policy has it.
+    async fn obtain(self, reference: &str) -> Result<Image, Trouble> {
+        let Self { cluster, run, .. } = self;
+        if let Some(why) = image::malformed(reference) {
+            let text = format!("Failed to apply default image tag \"{reference}\": {why}");
+            return Err(Trouble::Own("InspectFailed", "InvalidImageName", text));
+        }
+        let policy = self.spec.image_pull_policy.as_deref();
+        let always = match policy {
+            Some(policy) => policy == "Always",
+            // The API server's default
+            None => !reference.contains('@') && with_tag(reference).ends_with(":latest"),
+        };
+        let faults = cluster.faults.current();
+        let missing = run.node.suffers(FaultKind::ImageMissing, &faults);
+        let demand = if run.node.suffers(FaultKind::PlatformUnasked, &faults) {
+            Demand::Nothing
+        } else if run.node.suffers(FaultKind::AnyBuildRuns, &faults) {
+            Demand::AnyBuild
+        } else {
+            Demand::Fits
+        };
+        let resolved = match image::demanded(reference, run.node.pool, demand) {
+            Ok(image) if missing && image.is_servercore() => Err(image::no_match(&image.reference)),
+            resolved => resolved,
+        };
+        let stored = resolved
+            .as_ref()
+            .ok()
+            .filter(|image| run.node.image(&image.reference).initialized());
+        if let Some(image) = stored.filter(|_| !always) {
+            // The words since 1.35, where the kubelet also asks whether the pod may use it
+            self.tell(
+                "Pulled",
+                format!(
+                    "Container image \"{reference}\" already present on machine and can be \
+                     accessed by the pod"
+                ),
+            );
+            return Ok(image.clone());
+        }
+        if policy == Some("Never") {
+            let reason = "ErrImageNeverPull";
+            let text =
+                format!("Container image \"{reference}\" is not present with pull policy of Never");
+            return Err(Trouble::Own(reason, reason, text));
+        }
+        let named = with_tag(reference);
+        self.tell("Pulling", format!("Pulling image \"{named}\""));
+        if run.suffers(FaultKind::PullFails, cluster) {
+            cluster.clock.pass(Duration::from_secs(1)).await;
+            return Err(Trouble::Pull(image::unreachable(reference)));
+        }
+        let image = match resolved {
+            Ok(image) => image,
+            Err(failure) => {
+                cluster.clock.pass(Duration::from_secs(1)).await;
+                return Err(Trouble::Pull(failure));
+            }
+        };
+        self.fetch(&named, &image).await;
+        Ok(image)
+    }
+
+    /// The first pod of a node that needs an image pulls it, the others wait for that. What is there
+    /// already takes as long as asking the registry for its digest.
+    async fn fetch(self, named: &str, image: &Image) {
+        let Self { cluster, run, .. } = self;
+        let stored = run.node.image(&image.reference);
+        let name = format!("pull {} {}", run.node.name, image.reference);
+        let slow = match run.suffers(FaultKind::PullSlow, cluster) {
+            true => 100,
+            false => 1,
+        };
+        let time = match stored.initialized() {
+            true => Duration::from_millis(400) * slow,
+            false => cluster.chance.about(&name, image.pull) * slow,
+        };
+        match stored.initialized() {
+            true => cluster.clock.pass(time).await,
+            false => {
+                stored.get_or_init(|| cluster.clock.pass(time)).await;
+            }
+        }
+        let (time, bytes) = (written(time), image.bytes);
+        self.tell(
+            "Pulled",
+            format!(
+                "Successfully pulled image \"{named}\" in {time} ({time} including waiting). \
+                 Image size: {bytes} bytes."
+            ),
+        );
+    }
+}
+
+/// Why there is no image.
+enum Trouble {
+    /// The kubelet's own: an event, a reason, and the words of both.
+    Own(&'static str, &'static str, String),
+    Pull(PullFailure),
+}
+
+/// kubelet, `applyDefaultImageTag`.
+fn with_tag(reference: &str) -> String {
+    let last = reference.rsplit('/').next().unwrap_or_default();
+    match last.contains([':', '@']) {
+        true => reference.to_owned(),
+        false => format!("{reference}:latest"),
+    }
+}
+
+/// A duration as Go writes one that is cut to milliseconds.
+pub(crate) fn written(time: Duration) -> String {
+    let millis = time.as_millis();
+    if millis < 1000 {
+        return format!("{millis}ms");
+    }
+    let (minutes, rest) = (millis / 60_000, millis % 60_000);
+    let fraction = format!("{}.{:03}", rest / 1000, rest % 1000);
+    let seconds = fraction.trim_end_matches('0').trim_end_matches('.');
+    match minutes {
+        0 => format!("{seconds}s"),
+        minutes => format!("{minutes}m{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_get_the_default_tag() {
+        assert_eq!(with_tag("busybox"), "busybox:latest");
+        assert_eq!(with_tag("a:5000/b"), "a:5000/b:latest");
+        assert_eq!(with_tag("b@sha256:0"), "b@sha256:0");
+    }
+
+    #[test]
+    fn durations_read_as_in_go() {
+        for (millis, text) in [
+            (9, "9ms"),
+            (5020, "5.02s"),
+            (20_000, "20s"),
+            (60_000, "1m0s"),
+            (300_000, "5m0s"),
+            (61_500, "1m1.5s"),
+        ] {
+            assert_eq!(written(Duration::from_millis(millis)), text);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A pod's sandbox: what it runs in, and the address that comes with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::node::v1::RuntimeClass;
+use kube::Api;
+
+use super::run::PodRun;
+use crate::fault::FaultKind;
+use crate::nodes::cluster::Cluster;
+use crate::nodes::cluster::settle::settle;
+use crate::pods::reporting::events;
+use crate::topology::{NodeSpec, Os};
+use crate::world;
+
+/// Between two attempts: kubelet, `backOffPeriod`.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Gives the pod a sandbox and its address, trying until it has them.
+pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
+    loop {
+        cluster.clock.pass(time(run)).await;
+        let why = match refusal(cluster, run, boots).await {
+            Some(why) => why,
+            None => match address(cluster, run) {
+                Ok(()) => return,
+                Err(why) => why,
+            },
+        };
+        let text = told(&why);
+        events::warning(cluster, run, "FailedCreatePodSandBox", text);
+        cluster.clock.pass(AGAIN).await;
+    }
+}
+
+fn time(run: &PodRun) -> Duration {
+    match run.node.pool.os() {
+        Os::Linux => Duration::from_millis(300),
+        Os::Windows => Duration::from_secs(2),
+    }
+}
+
+/// Takes the sandbox away: its address is free again, and nothing in it listens.
+pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
+    cluster.change(|world| {
+        if world.pods.own_mut(&run.key, &run.uid).is_some() {
+            world.pods.remove(&run.key);
+        }
+    });
+    let address = run.book().address.take();
+    if let Some(address) = address.filter(|_| !run.host_network()) {
+        run.node.release_address(address);
+    }
+    run.book().sandbox = false;
+}
+
+/// The words of the event.
+pub(crate) fn told(why: &str) -> String {
+    format!("Failed to create pod sandbox: {why}")
+}
+
+fn unknown(text: &str) -> String {
+    format!("rpc error: code = Unknown desc = {text}")
+}
+
+/// Of a handler that the runtime does not have: gpu-operator issue 730.
+pub(crate) fn unconfigured(handler: &str) -> String {
+    unknown(&format!(
+        "failed to get sandbox runtime: no runtime for \"{handler}\" is configured"
+    ))
+}
+
+/// Of a Windows pod for which EKS's webhook has asked for no address (kubernetes issue 78429): as
+/// containerd tells it, in the page of Karpenter on troubleshooting.
+pub(crate) fn unlabelled(id: &str) -> String {
+    unknown(&format!(
+        "failed to setup network for sandbox \"{id}\": plugin type=\"vpc-bridge\" name=\"vpc\" failed \
+         (add): failed to parse Kubernetes args: pod does not have label \
+         vpc.amazonaws.com/PrivateIPv4Address"
+    ))
+}
+
+/// Whether the pod says by its selector that it is one of Windows, whatever else keeps it there
+/// (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`, `hasWindowsNodeSelector`).
+fn selects_windows(run: &PodRun) -> bool {
+    let spec = run.pod.spec.as_ref();
+    let selector = spec.and_then(|spec| spec.node_selector.as_ref());
+    let labels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
+    selector.is_some_and(|selector| {
+        let mut values = labels.iter().filter_map(|label| selector.get(*label));
+        values.any(|value| value == "windows")
+    })
+}
+
+/// What containerd says when it does not make one.
+async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> {
+    let unknown = |text: String| Some(unknown(&text));
+    let handler = match handler(cluster, run).await {
+        Ok(handler) => handler,
+        Err(text) => return Some(text),
+    };
+    let forgotten = run.suffers(FaultKind::HandlerUnknown, cluster);
+    if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, &handler)) {
+        return Some(unconfigured(&handler));
+    }
+    let id = cluster
+        .chance
+        .hex(&format!("sandbox {} {boots}", run.uid), 64);
+    let task = format!("failed to start sandbox \"{id}\": failed to create containerd task");
+    if run.suffers(FaultKind::PauseImageWrong, cluster) {
+        // containerd issue 7856, kubernetes issue 99157
+        return unknown(format!(
+            "{task}: failed to create shim task: hcs::CreateComputeSystem {id}: The container \
+             operating system does not match the host operating system.: unknown"
+        ));
+    }
+    if run.suffers(FaultKind::NetworkNeedsSelector, cluster)
+        && run.node.pool.os() == Os::Windows
+        && !run.host_network()
+        && !selects_windows(run)
+    {
+        return Some(unlabelled(&id));
+    }
+    if run.suffers(FaultKind::SandboxFails, cluster) {
+        let plugin = match run.node.pool.os() {
+            Os::Linux => "bridge",
+            Os::Windows => "win-bridge",
+        };
+        return unknown(format!(
+            "failed to setup network for sandbox \"{id}\": plugin type=\"{plugin}\" failed (add): \
+             failed to allocate for range 0: no IP addresses available in range set"
+        ));
+    }
+    let spec = run.pod.spec.as_ref()?;
+    let host_process = spec
+        .containers
+        .iter()
+        .any(|own| run.host_process(Some(own)));
+    if host_process && run.suffers(FaultKind::HostProcessRefused, cluster) {
+        // The simulator's own words: what an old runtime says differs between its releases
+        return unknown(format!(
+            "{task}: hybrid-sim: the runtime does not support HostProcess containers"
+        ));
+    }
+    let context = spec.security_context.as_ref()?.windows_options.as_ref()?;
+    let user = context.run_as_user_name.as_ref()?;
+    if run.node.pool.os() == Os::Windows && !is_known(user) {
+        return unknown(format!(
+            "{task}: hcs::System::CreateProcess {id}: The user name or password is incorrect.: \
+             unknown"
+        ));
+    }
+    None
+}
+
+/// Whether the images of Windows know a user without being told of it (`configure-runasusername`).
+pub(crate) fn is_known(user: &str) -> bool {
+    let name = user.rsplit('\\').next().unwrap_or_default();
+    [
+        "ContainerAdministrator",
+        "ContainerUser",
+        "System",
+        "Local service",
+        "LocalService",
+        "NetworkService",
+        "Network service",
+    ]
+    .iter()
+    .any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether the runtime has a handler: its default, or one that the topology gives it. containerd
+/// lists `runhcs-wcow-hypervisor` too (`config_windows.go`), but a node without Hyper-V cannot run
+/// it.
+fn is_configured(node: &NodeSpec, handler: &str) -> bool {
+    let own = match node.pool.os() {
+        Os::Linux => "runc",
+        Os::Windows => "runhcs-wcow-process",
+    };
+    handler == own || node.handlers.iter().any(|added| added == handler)
+}
+
+/// The handler of the pod's RuntimeClass; empty for the default one.
+async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
+    let spec = run.pod.spec.as_ref();
+    let name = spec.and_then(|spec| spec.runtime_class_name.as_deref());
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Ok(String::new());
+    };
+    let classes: Api<RuntimeClass> = Api::all(cluster.client.clone());
+    match cluster
+        .insist("RuntimeClass", || classes.get_opt(name))
+        .await
+    {
+        Ok(Some(class)) => Ok(class.handler),
+        Ok(None) => Err(format!(
+            "failed to lookup RuntimeClass {name}: runtimeclass.node.k8s.io \"{name}\" not found"
+        )),
+        Err(error) => Err(format!("failed to lookup RuntimeClass {name}: {error}")),
+    }
+}
+
+fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
+    let host_network = run.host_network();
+    let address = match host_network {
+        true => Some(run.node.view.address),
+        false => run.node.lease_address(),
+    };
+    let Some(address) = address else {
+        return Err(
+            "rpc error: code = Unknown desc = failed to setup network for sandbox: plugin \
+             type=\"host-local\" failed (add): no IP addresses available in range set"
+                .to_owned(),
+        );
+    };
+    cluster.change(|world| {
+        let told = world::Told::by(&run.pod);
+        let pod = world::Pod {
+            uid: run.uid.clone(),
+            host_network,
+            dns_ready: host_network || run.node.pool.os() == Os::Linux,
+            ..world::Pod::new(&run.node.name, address, told).on(&run.node.view)
+        };
+        world.pods.insert(run.key.clone(), pod);
+    });
+    run.note(|book| {
+        book.address = Some(address);
+        book.sandbox = true;
+        book.sandboxes = book.sandboxes.saturating_add(1);
+    });
+    settle(cluster, &run.key, &run.uid);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handlers_are_the_runtimes_own_and_those_of_the_topology() {
+        use crate::topology::{Build, Pool};
+        let plain = NodeSpec::new("n", Pool::Windows(Build::Ws2022));
+        let added = NodeSpec {
+            handlers: vec!["runhcs-wcow-hypervisor".to_owned()],
+            ..plain.clone()
+        };
+        assert!(is_configured(&plain, "runhcs-wcow-process"));
+        assert!(!is_configured(&plain, "runhcs-wcow-hypervisor"));
+        assert!(is_configured(&added, "runhcs-wcow-hypervisor"));
+        assert!(!is_configured(&added, "runc"));
+    }
+
+    #[test]
+    fn users_that_every_windows_image_knows() {
+        for user in [
+            "ContainerUser",
+            "containeradministrator",
+            "NT AUTHORITY\\SYSTEM",
+        ] {
+            assert!(is_known(user), "{user}");
+        }
+        for user in ["FakeUser", "CONTOSO\\web", ""] {
+            assert!(!is_known(user), "{user}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What the runtime and the kubelet do not start, and what they say of it; and a container's last
+//! words.
+
+use k8s_openapi::api::core::v1::Container;
+
+use super::run::PodRun;
+use super::sandbox::is_known;
+use crate::fault::FaultKind;
+use crate::nodes::image::Image;
+use crate::pods::container::Slot;
+use crate::program::{Place, Refusal};
+use crate::topology::Os;
+
+/// kubelet, `MaxContainerTerminationMessageLength` and those of logs.
+const MESSAGE: usize = 4096;
+const LOG_LINES: usize = 80;
+const LOG_BYTES: usize = 2048;
+
+/// Why the kubelet does not create the container: `verifyRunAsNonRoot`
+/// (`pkg/kubelet/kuberuntime/security_context_{windows,others}.go`).
+pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
+    let own = spec.security_context.as_ref();
+    let pods = run.pod.spec.as_ref();
+    let pods = pods.and_then(|spec| spec.security_context.as_ref());
+    let wanted = own.and_then(|own| own.run_as_non_root);
+    let wanted = wanted.or_else(|| pods?.run_as_non_root);
+    if wanted != Some(true) {
+        return None;
+    }
+    let of = format!("(pod: \"{}\", container: {})", run.written(), spec.name);
+    if run.node.pool.os() == Os::Windows {
+        let root = "ContainerAdministrator";
+        let user = run.user(spec)?;
+        return user.eq_ignore_ascii_case(root).then(|| {
+            format!(
+                "container's runAsUserName ({user}) which will be regarded as root identity and \
+                 will break non-root policy {of}"
+            )
+        });
+    }
+    let user = own.and_then(|own| own.run_as_user);
+    match user.or_else(|| pods?.run_as_user) {
+        Some(0) => Some(format!("container's runAsUser breaks non-root policy {of}")),
+        Some(_) => None,
+        // The images that are simulated run as root
+        None => Some(format!(
+            "container has runAsNonRoot and image will run as root {of}"
+        )),
+    }
+}
+
+/// What containerd says when it does not start the container for what it is.
+pub(crate) fn refused(
+    slot: Slot<'_>,
+    image: &Image,
+    place: &Place,
+    argv: &[String],
+    id: &str,
+) -> Option<String> {
+    let faults = slot.cluster.faults.current();
+    let wrong = slot.run.node.suffers(FaultKind::ImageBuildWrong, &faults) || !image.runs;
+    if slot.os() != Os::Windows {
+        return None;
+    }
+    // A HostProcess container uses nothing of its image's system
+    if wrong && !place.host_process {
+        // containerd issue 7856
+        return Some(format!(
+            "failed to create containerd task: failed to create shim task: \
+             hcs::CreateComputeSystem {id}: The container operating system does not match the host \
+             operating system.: unknown"
+        ));
+    }
+    let file = argv.first().map(String::as_str).unwrap_or_default();
+    if place.host_process && file.starts_with('/') {
+        // website issue 29924; hcsshim, internal/jobcontainers/path.go
+        return Some(format!(
+            "failed to create containerd task: failed to create shim task: failed to get \
+             application name from commandline \"{file}\": failed to find executable \"{file}\": \
+             unknown"
+        ));
+    }
+    if place.user.as_ref().is_some_and(|user| !is_known(user)) {
+        return Some(format!(
+            "failed to start containerd task \"{id}\": hcs::System::CreateProcess {id}: \
+             The user name or password is incorrect.: unknown"
+        ));
+    }
+    None
+}
+
+/// What containerd says when the program is not there.
+pub(crate) fn text(refusal: &Refusal, os: Os, id: &str) -> String {
+    let text = refusal.text(os, id);
+    match (refusal, os) {
+        (Refusal::Missing(_), Os::Linux) => format!(
+            "failed to create containerd task: failed to create shim task: OCI runtime create \
+             failed: runc create failed: unable to start container process: error during container \
+             init: {text}"
+        ),
+        _ => format!("failed to start containerd task \"{id}\": {text}"),
+    }
+}
+
+/// The termination message (`pkg/kubelet/kuberuntime/kuberuntime_container.go`,
+/// `convertToKubeContainerStatus`): from its file, which Windows cannot mount; else, if the spec
+/// wants it and the container failed, from the end of the log.
+pub(crate) fn last_words(slot: Slot<'_>, place: &Place, code: u32) -> Option<String> {
+    let path = slot.spec.termination_message_path.as_deref();
+    let path = path
+        .filter(|path| !path.is_empty())
+        .unwrap_or("/dev/termination-log");
+    let written = match place.os {
+        Os::Linux => place.files.read(path).unwrap_or_default(),
+        Os::Windows => Vec::new(),
+    };
+    if !written.is_empty() {
+        return Some(cut(&written, MESSAGE));
+    }
+    let policy = slot.spec.termination_message_policy.as_deref();
+    if policy != Some("FallbackToLogsOnError") || code == 0 {
+        return None;
+    }
+    let log = slot.log();
+    // What stands without an end of line belongs to it
+    log.end();
+    let mut last = log.from_last(LOG_LINES);
+    let mut text = Vec::new();
+    while let Some(line) = last.next() {
+        text.extend_from_slice(&line.bytes);
+    }
+    let from = text.len().saturating_sub(LOG_BYTES);
+    let text = cut(&text[from..], LOG_BYTES);
+    (!text.is_empty()).then_some(text)
+}
+
+fn cut(bytes: &[u8], most: usize) -> String {
+    let bytes = &bytes[..bytes.len().min(most)];
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_told_as_each_runtime_tells_it() {
+        let missing = Refusal::Missing("foo".to_owned());
+        let linux = text(&missing, Os::Linux, "05f");
+        assert!(linux.ends_with("exec: \"foo\": executable file not found in $PATH: unknown"));
+        assert_eq!(
+            text(&missing, Os::Windows, "05f"),
+            "failed to start containerd task \"05f\": hcs::System::CreateProcess 05f: \
+             The system cannot find the file specified.: unknown"
+        );
+    }
+
+    #[test]
+    fn messages_are_cut() {
+        assert_eq!(cut(b"abc", 2), "ab");
+    }
+}

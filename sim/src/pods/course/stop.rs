@@ -1,0 +1,232 @@
+//! Ending a container: the hook before it, the signal, and what is left of its grace
+//! (kubernetes 1.37.0, `pkg/kubelet/kuberuntime/kuberuntime_container.go`, `killContainer`).
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::base::clock;
+use crate::base::log::Stream;
+use crate::fault::FaultKind;
+use crate::pods::container::Slot;
+use crate::pods::reporting::book::Role;
+use crate::program;
+use crate::topology::Os;
+
+/// kubelet, `minimumGracePeriodInSeconds`.
+const LEAST: Duration = Duration::from_secs(2);
+
+/// Why a container is to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    /// The words of the event `Killing`.
+    pub(crate) message: String,
+    /// How long it has; none for what the pod is given.
+    pub(crate) grace: Option<Duration>,
+}
+
+/// How a program takes being told to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reaction {
+    code: u32,
+    after: Duration,
+    prints: &'static str,
+}
+
+impl Reaction {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "one arm among others that listen or do not"
+    )]
+    fn with(code: u32) -> Option<Self> {
+        Some(Self {
+            code,
+            after: Duration::from_secs(1),
+            prints: "",
+        })
+    }
+}
+
+/// How a program ends when it is told to; none for one that does not listen.
+///
+/// On Linux the first process of a container gets no signal for which it has no handler
+/// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have one and exit
+/// with 2. On Windows the runtime sends Ctrl-C (shutdown), by which console programs end.
+pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction> {
+    if os == Os::Windows {
+        return Reaction::with(program::CONTROL_C);
+    }
+    if !first {
+        // 128 and SIGTERM
+        return Reaction::with(143);
+    }
+    let file = argv.first().map(String::as_str).unwrap_or_default();
+    let name = file.rsplit('/').next().unwrap_or_default();
+    match (name, argv.get(1).map(String::as_str)) {
+        // test/images/agnhost/pause/pause.go
+        ("agnhost", None | Some("pause")) => Some(Reaction {
+            code: 2,
+            after: Duration::from_millis(100),
+            prints: "exiting because of signal \"terminated\"\n",
+        }),
+        // netexec.go: it sleeps for --delay-shutdown, then exits
+        ("agnhost", Some("netexec")) => {
+            let delay = argv
+                .iter()
+                .find_map(|arg| arg.strip_prefix("--delay-shutdown="));
+            let delay = delay.and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+            Some(Reaction {
+                code: 0,
+                after: Duration::from_millis(100) + Duration::from_secs(delay),
+                prints: "",
+            })
+        }
+        ("agnhost", _) => Reaction::with(2),
+        ("pause", _) => Reaction::with(0),
+        _ => None,
+    }
+}
+
+/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED` (Microsoft,
+/// "System Error Codes (1000-1299)"), as Docker showed it on Windows Server 2016 of a container that an
+/// orchestrator had ended ("Docker - Multiplatform Swarm and Bugs", which leads to moby issue 27612:
+/// `Exited (1067)`). Of containerd no record was found.
+fn killed(os: Os) -> u32 {
+    match os {
+        Os::Linux => 137,
+        Os::Windows => 1067,
+    }
+}
+
+impl Slot<'_> {
+    /// Ends the container, which goes on running meanwhile; gives the exit code.
+    pub(crate) async fn stop(self, stop: Stop, argv: &[String]) -> u32 {
+        let Self { cluster, run, .. } = self;
+        let os = self.os();
+        let begun = Instant::now();
+        self.tell("Killing", stop.message.clone());
+        let deleted = run.ending.borrow().is_some();
+        if deleted && run.suffers(FaultKind::GraceIgnored, cluster) {
+            return killed(os);
+        }
+        let out_of_time = self.out_of_time(begun, &stop);
+        tokio::pin!(out_of_time);
+        let hook = async {
+            if !run.suffers(FaultKind::PreStopSkipped, cluster)
+                && self.grace(&stop) > Duration::ZERO
+            {
+                self.pre_stop().await;
+            }
+            if self.role == Role::Sidecar && stop.grace.is_none() {
+                self.turn().await;
+            }
+        };
+        let in_time = tokio::select! {
+            biased;
+            () = hook => true,
+            () = &mut out_of_time => false,
+        };
+        let shared = run.pod.spec.as_ref().is_some_and(|spec| {
+            spec.share_process_namespace == Some(true) || spec.host_pid == Some(true)
+        });
+        let told = Instant::now();
+        let over = async {
+            if in_time {
+                out_of_time.await;
+            }
+            let least = cluster.clock.real(LEAST);
+            clock::elapse(least.saturating_sub(told.elapsed())).await;
+        };
+        let ends = async {
+            let Some(reaction) = reaction(os, argv, !shared) else {
+                return std::future::pending().await;
+            };
+            cluster.clock.pass(reaction.after).await;
+            reaction
+        };
+        tokio::select! {
+            biased;
+            reaction = ends => {
+                self.last_prints(reaction.prints);
+                reaction.code
+            }
+            () = over => killed(os),
+        }
+    }
+
+    /// What agnhost's pause says of the signal, in its log and for the kubelet.
+    fn last_prints(self, text: &str) {
+        self.print(Stream::Out, text.as_bytes());
+        let mut place = None;
+        self.book(|container| place.clone_from(&container.place));
+        if let Some(place) = place.filter(|_| !text.is_empty()) {
+            let variable = place.env.get("TERMINATION_MESSAGE_PATH");
+            let path = variable.map_or("/dev/termination-log", String::as_str);
+            // It ignores an error as well
+            let _ = place.files.write(path, text.as_bytes());
+        }
+    }
+
+    /// How long the container has to end.
+    fn grace(self, stop: &Stop) -> Duration {
+        let pods = *self.run.ending.borrow();
+        match (stop.grace, pods) {
+            (Some(own), Some(pods)) => own.min(pods),
+            (Some(own), None) => own,
+            (None, pods) => pods.unwrap_or_default(),
+        }
+    }
+
+    /// Until the grace is over, which a second deletion may shorten.
+    async fn out_of_time(self, begun: Instant, stop: &Stop) {
+        let mut ending = self.run.ending.subscribe();
+        loop {
+            ending.mark_unchanged();
+            let all = self.cluster.clock.real(self.grace(stop));
+            let left = all.saturating_sub(begun.elapsed());
+            tokio::select! {
+                biased;
+                () = clock::elapse(left) => return,
+                Ok(()) = ending.changed() => {}
+            }
+        }
+    }
+
+    /// Sidecars end after the containers, and the last of them first
+    /// (`kuberuntime_termination_order.go`).
+    async fn turn(self) {
+        for over in self.run.over.iter().skip(self.index + 1) {
+            over.cancelled().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(os: Os, line: &str, first: bool) -> Option<u32> {
+        let argv: Vec<String> = line.split('|').map(str::to_owned).collect();
+        reaction(os, &argv, first).map(|reaction| reaction.code)
+    }
+
+    #[test]
+    fn programs_end_as_they_listen() {
+        assert_eq!(code(Os::Linux, "/agnhost|pause", true), Some(2));
+        assert_eq!(code(Os::Linux, "/agnhost|netexec", true), Some(0));
+        assert_eq!(code(Os::Linux, "/pause", true), Some(0));
+        assert_eq!(code(Os::Linux, "sh|-c|sleep 3600", true), None);
+        assert_eq!(code(Os::Linux, "sleep|3600", false), Some(143));
+        assert_eq!(
+            code(Os::Windows, "ping|-t|localhost", true),
+            Some(program::CONTROL_C)
+        );
+    }
+
+    #[test]
+    fn a_shutdown_can_be_delayed() {
+        let argv = ["/agnhost", "netexec", "--delay-shutdown=7"].map(str::to_owned);
+        let reaction = reaction(Os::Linux, &argv, true).expect("it listens");
+        assert!(reaction.after >= Duration::from_secs(7));
+    }
+}

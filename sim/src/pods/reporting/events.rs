@@ -1,0 +1,158 @@
+//! Events of pods, with the reasons and words of the kubelet. Best effort: a lost one is lost.
+//!
+//! What is told again counts up the event that is there, as client-go's correlator does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use super::book::Role;
+use crate::base::lock::locked;
+use crate::fault::FaultKind;
+use crate::nodes::cluster::Cluster;
+use crate::pods::course::run::PodRun;
+
+/// What tells one event from another: the container's field path, the reason and the words.
+type Words = (String, String, String);
+
+/// The events that were told last, each with its name and how often; the latest stands last.
+pub(crate) type Told = VecDeque<(Words, (String, i32))>;
+
+/// How many of a pod's are kept in mind. client-go keeps 4096 for all pods of a node
+/// (`tools/record/events_cache.go`, `maxLruCacheEntries`); what it forgets is told anew as well.
+const MOST_TOLD: usize = 64;
+
+/// Tells something ordinary.
+pub(crate) fn normal(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
+    tell(cluster, run, None, "Normal", reason, message);
+}
+
+/// Tells trouble.
+pub(crate) fn warning(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
+    tell(cluster, run, None, "Warning", reason, message);
+}
+
+/// Tells something of the pod, or of one container of it.
+pub(crate) fn tell(
+    cluster: &Cluster,
+    run: &Arc<PodRun>,
+    container: Option<(Role, &str)>,
+    kind: &'static str,
+    reason: &str,
+    message: String,
+) {
+    let faults = cluster.faults.current();
+    if run.node.suffers(FaultKind::NodeVanishes, &faults) {
+        return;
+    }
+    let path = container
+        .map(|(role, name)| format!("spec.{}{{{name}}}", role.field()))
+        .unwrap_or_default();
+    let now = run.node.wall.time();
+    let key = (path.clone(), reason.to_owned(), message.clone());
+    let (name, count) = {
+        // The kubelet's names: the pod's, a dot, the time in hexadecimal digits
+        let fresh = || format!("{}.{:x}", run.key.name, now.as_nanosecond());
+        counted(&mut locked(&run.told), key, fresh)
+    };
+    let at = Time(run.now(cluster));
+    let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
+    let about = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        name: Some(run.key.name.clone()),
+        namespace: Some(run.key.namespace.clone()),
+        uid: Some(run.uid.clone()),
+        field_path: (!path.is_empty()).then_some(path),
+        ..ObjectReference::default()
+    };
+    let event = Event {
+        type_: Some(kind.to_owned()),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        ..first(name.clone(), &run.key.namespace, about, &run.node.name, &at)
+    };
+    let told = cluster.event_in_turn(async move {
+        if count == 1 {
+            return events.create(&PostParams::default(), &event).await;
+        }
+        let (at, message) = (event.last_timestamp, event.message);
+        let again = json!({"count": count, "lastTimestamp": at, "message": message});
+        let params = PatchParams::default();
+        events.patch(&name, &params, &Patch::Merge(again)).await
+    });
+    cluster.spawn(async move {
+        if let Err(error) = told.await {
+            tracing::debug!(%error, "event is lost");
+        }
+    });
+}
+
+/// An event that is told for the first time by a node's kubelet.
+pub(crate) fn first(
+    name: String,
+    namespace: &str,
+    about: ObjectReference,
+    node: &str,
+    at: &Time,
+) -> Event {
+    Event {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: Some(namespace.to_owned()),
+            ..ObjectMeta::default()
+        },
+        involved_object: about,
+        count: Some(1),
+        first_timestamp: Some(at.clone()),
+        last_timestamp: Some(at.clone()),
+        source: Some(EventSource {
+            component: Some("kubelet".to_owned()),
+            host: Some(node.to_owned()),
+        }),
+        reporting_component: Some("kubelet".to_owned()),
+        reporting_instance: Some(node.to_owned()),
+        ..Event::default()
+    }
+}
+
+/// The event's name and how often it has been told by now.
+fn counted(told: &mut Told, words: Words, fresh: impl FnOnce() -> String) -> (String, i32) {
+    let at = told.iter().position(|(known, _)| *known == words);
+    let (words, (name, count)) = at
+        .and_then(|at| told.remove(at))
+        .unwrap_or_else(|| (words, (fresh(), 0)));
+    let known = (name, count + 1);
+    told.push_back((words, known.clone()));
+    if told.len() > MOST_TOLD {
+        told.pop_front();
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_again_is_counted_unless_it_is_long_ago() {
+        let mut told = Told::default();
+        let mut tell = |message: usize| {
+            let words = (String::new(), "Failed".to_owned(), message.to_string());
+            counted(&mut told, words, || format!("p.{message}"))
+        };
+        assert_eq!(tell(0), ("p.0".to_owned(), 1));
+        for message in 1..=MOST_TOLD {
+            assert_eq!(tell(message).1, 1);
+        }
+        assert_eq!(tell(1), ("p.1".to_owned(), 2));
+        assert_eq!(tell(0).1, 1, "it has been forgotten");
+        assert_eq!(tell(1).1, 3, "it was told lately");
+        assert_eq!(told.len(), MOST_TOLD);
+    }
+}

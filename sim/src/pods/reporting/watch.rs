@@ -1,0 +1,223 @@
+//! One watch of pods, for all nodes together.
+//!
+//! Watches never end: errors are waited out with a growing pause, and a restarted list replaces
+//! what was known.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Resource};
+use ordered_watch as watch;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use crate::nodes::cluster::Cluster;
+use crate::pods::course::life;
+use crate::pods::course::run::PodRun;
+use crate::world::Key;
+
+/// Starts the watch.
+pub(crate) fn begin(cluster: &Arc<Cluster>) {
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move {
+        let mut pods = Pods {
+            cluster: Arc::clone(&all),
+            tasks: HashMap::new(),
+        };
+        let bound = watcher::Config::default().fields("spec.nodeName!=");
+        let api = Api::all(all.client.clone());
+        follow_some(api, bound.streaming_lists(), |change| pods.take(change)).await;
+    });
+}
+
+/// A change of one kind of object.
+#[derive(Debug)]
+pub(crate) enum Change<K> {
+    Is(Key, Box<K>),
+    Gone(Key),
+}
+
+/// Tells every change of one kind of object, for ever.
+pub(crate) async fn follow<K>(api: Api<K>, take: impl FnMut(Change<K>))
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    follow_some(api, watcher::Config::default(), take).await;
+}
+
+async fn follow_some<K>(api: Api<K>, which: watcher::Config, mut take: impl FnMut(Change<K>))
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut known = Known::default();
+    let mut stream = watcher::watcher(api, which).default_backoff().boxed();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(event) => known.tell(event, &mut take),
+            Err(error) => tracing::debug!(%error, "watch is restarted"),
+        }
+    }
+}
+
+/// The names of the objects there are, and of those that a new list has so far.
+#[derive(Default)]
+struct Known {
+    all: BTreeSet<Key>,
+    listed: BTreeSet<Key>,
+}
+
+impl Known {
+    /// Tells what an event changes; whatever is not in a new list has gone.
+    fn tell<K: Resource>(&mut self, event: Event<K>, mut take: impl FnMut(Change<K>)) {
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                let key = key(&object);
+                self.all.insert(key.clone());
+                self.listed.insert(key.clone());
+                take(Change::Is(key, Box::new(object)));
+            }
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let before = std::mem::replace(&mut self.all, listed);
+                for key in before.difference(&self.all) {
+                    take(Change::Gone(key.clone()));
+                }
+            }
+            Event::Apply(object) => {
+                let key = key(&object);
+                self.all.insert(key.clone());
+                take(Change::Is(key, Box::new(object)));
+            }
+            Event::Delete(object) => {
+                let key = key(&object);
+                self.all.remove(&key);
+                take(Change::Gone(key));
+            }
+        }
+    }
+}
+
+fn key(object: &impl Resource) -> Key {
+    let meta = object.meta();
+    Key::new(
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.name.as_deref().unwrap_or_default(),
+    )
+}
+
+/// The pods of our nodes, each with its task.
+struct Pods {
+    cluster: Arc<Cluster>,
+    tasks: HashMap<Key, Task>,
+}
+
+struct Task {
+    uid: String,
+    pod: watch::Sender<Arc<Pod>>,
+    gone: CancellationToken,
+}
+
+impl Pods {
+    fn take(&mut self, change: Change<Pod>) {
+        match change {
+            Change::Is(key, mut pod) => {
+                // Nobody here asks who has set what, and it is the largest part
+                pod.metadata.managed_fields = None;
+                // A copy's lists have room for what is in them; those that were read have it for four and
+                // more
+                self.is(key, Arc::new(Pod::clone(&pod)));
+            }
+            Change::Gone(key) => self.forget(&key),
+        }
+    }
+
+    fn is(&mut self, key: Key, pod: Arc<Pod>) {
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        if let Some(task) = self.tasks.get(&key) {
+            if task.uid == uid {
+                task.pod.send_replace(pod);
+                return;
+            }
+            self.forget(&key);
+        }
+        let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
+        let Some(node) = bound.and_then(|name| self.cluster.nodes.get(name)) else {
+            return;
+        };
+        let run = Arc::new(PodRun::new(
+            key.clone(),
+            uid.clone(),
+            Arc::clone(node),
+            Arc::clone(&pod),
+        ));
+        self.cluster
+            .runs(node)
+            .insert(key.clone(), Arc::clone(&run));
+        let (sender, receiver) = watch::channel(pod);
+        let gone = CancellationToken::new();
+        self.cluster.spawn(life::live(
+            Arc::clone(&self.cluster),
+            run,
+            receiver,
+            gone.clone(),
+        ));
+        self.tasks.insert(
+            key,
+            Task {
+                uid,
+                pod: sender,
+                gone,
+            },
+        );
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Some(task) = self.tasks.remove(key) {
+            task.gone.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_list_replaces_what_was_known() {
+        let pod = |name: &str| {
+            let mut pod = Pod::default();
+            pod.metadata.name = Some(name.to_owned());
+            pod
+        };
+        let (mut known, mut told) = (Known::default(), Vec::new());
+        for event in vec![
+            Event::Init,
+            Event::InitApply(pod("old")),
+            Event::InitApply(pod("both")),
+            Event::InitDone,
+            Event::Apply(pod("new")),
+            Event::Apply(pod("late")),
+            Event::Delete(pod("late")),
+            Event::Init,
+            Event::InitApply(pod("both")),
+            Event::InitDone,
+        ] {
+            known.tell(event, |change| {
+                told.push(match change {
+                    Change::Is(key, _) => format!("+{}", key.name),
+                    Change::Gone(key) => format!("-{}", key.name),
+                });
+            });
+        }
+        let expected = [
+            "+old", "+both", "+new", "+late", "-late", "+both", "-new", "-old",
+        ];
+        assert_eq!(told, expected);
+    }
+}

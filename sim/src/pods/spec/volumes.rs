@@ -1,0 +1,446 @@
+//! A pod's volumes: mounted before its sandbox is made, again and again until all can be had.
+//!
+//! Texts are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret,projected,downwardapi}`,
+//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What is made of a `ConfigMap`, a
+//! Secret or the pod's own fields follows their changes, but not where a part of it is mounted
+//! (configmap.md, "Mounted ConfigMaps are updated automatically").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future;
+use k8s_openapi::api::core::v1::Volume as Spec;
+use k8s_openapi::api::core::v1::{
+    ConfigMapProjection, Container, DownwardAPIProjection, DownwardAPIVolumeFile, KeyToPath,
+    PersistentVolumeClaim, Pod, SecretProjection, VolumeProjection,
+};
+use kube::Api;
+use ordered_watch as watch;
+
+use super::command;
+use super::env::Env;
+use super::refer::{self, Data, DataKind};
+use crate::nodes::cluster::Cluster;
+use crate::nodes::files::{Files, Mount, Volume};
+use crate::nodes::node;
+use crate::pods::course::run::PodRun;
+use crate::pods::reporting::events;
+use crate::topology::Os;
+
+/// Volumes by their names in the pod.
+pub(crate) type Volumes = BTreeMap<String, Mounted>;
+
+/// A volume on its node.
+#[derive(Clone, Debug)]
+pub(crate) struct Mounted {
+    volume: Volume,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Pods read it and write to it.
+    Written,
+    ReadOnly,
+    /// The kubelet fills it, and pods read it.
+    Filled,
+}
+
+/// About every so often a kubelet looks after a pod to which nothing has happened: `SyncFrequency` and
+/// up to half as much by chance (`pkg/kubelet/pod_workers.go`, `completeWork`).
+const SYNC: Duration = Duration::from_secs(75);
+
+/// Every namespace has it from the controller manager: it is not asked for again for each pod.
+const ROOT_CA: &str = "kube-root-ca.crt";
+
+/// Whether it is that which an account's token comes with.
+fn is_root_ca(map: &ConfigMapProjection) -> bool {
+    map.name == ROOT_CA && map.items.is_some()
+}
+
+/// Mounts all volumes of a pod; ends when all are mounted.
+pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
+    let mut mounted = Volumes::new();
+    for volume in specs(run) {
+        let got = insistently(cluster, run, volume).await;
+        mounted.insert(volume.name.clone(), got);
+    }
+    mounted
+}
+
+fn specs(run: &PodRun) -> impl Iterator<Item = &Spec> {
+    let spec = run.pod.spec.as_ref();
+    let volumes = spec.and_then(|spec| spec.volumes.as_ref());
+    volumes.into_iter().flatten()
+}
+
+/// One volume, however long it takes to have it.
+async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mounted {
+    // kubelet, `exponentialbackoff`: half a second, doubled up to about two minutes
+    let mut pause = Duration::from_millis(500);
+    loop {
+        cluster.heard(&run.node).await;
+        match one(cluster, run, spec).await {
+            Ok(got) => return got,
+            Err(text) => {
+                events::warning(cluster, run, "FailedMount", text);
+                cluster.clock.pass(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(122));
+            }
+        }
+    }
+}
+
+/// Fills the volumes anew when the kubelet looks after the pod, be it for a change of the pod itself:
+/// `reconciler` remounts what `MarkRemountRequired` has named. Never ends.
+pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
+    let filled = specs(run).filter(|volume| is_filled(volume));
+    let each = filled.map(|volume| follow_one(cluster, run, volume, seen.clone()));
+    future::join_all(each.collect::<Vec<_>>()).await;
+    future::pending::<()>().await;
+}
+
+/// The pod as the API server tells of it.
+pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
+
+/// What the kubelet fills a volume with; none for one that starts empty and can be written.
+fn sources(volume: &Spec) -> Option<Vec<VolumeProjection>> {
+    let own = VolumeProjection {
+        config_map: volume.config_map.clone().map(|map| ConfigMapProjection {
+            name: map.name,
+            items: map.items,
+            optional: map.optional,
+        }),
+        secret: volume.secret.clone().map(|secret| SecretProjection {
+            name: secret.secret_name.unwrap_or_default(),
+            items: secret.items,
+            optional: secret.optional,
+        }),
+        downward_api: volume
+            .downward_api
+            .clone()
+            .map(|downward| DownwardAPIProjection {
+                items: downward.items,
+            }),
+        ..VolumeProjection::default()
+    };
+    if own != VolumeProjection::default() {
+        return Some(vec![own]);
+    }
+    let projected = volume.projected.clone()?;
+    Some(projected.sources.unwrap_or_default())
+}
+
+/// Whether the kubelet fills a volume and may have to do so again.
+fn is_filled(volume: &Spec) -> bool {
+    let changes = |source: &VolumeProjection| {
+        let map = source.config_map.as_ref();
+        let map = map.is_some_and(|map| !is_root_ca(map));
+        map || source.secret.is_some() || source.downward_api.is_some()
+    };
+    sources(volume).is_some_and(|sources| sources.iter().any(changes))
+}
+
+async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen: Seen) {
+    let own = format!("sync of {} in {}", spec.name, run.uid);
+    for turn in 0_u64.. {
+        let sync = cluster.chance.about(&format!("{own} {turn}"), SYNC);
+        tokio::select! {
+            biased;
+            () = cluster.clock.pass(sync) => {}
+            () = changed(&mut seen) => {}
+        }
+        let known = run.volumes.get().and_then(|all| all.get(&spec.name));
+        if let Some(known) = known {
+            // Room for it is needed now and then alone
+            let now = Box::pin(insistently(cluster, run, spec)).await;
+            known.volume.take(&now.volume);
+        }
+    }
+}
+
+/// Until the pod changes in what makes a kubelet look after it (`pkg/kubelet/config/config.go`,
+/// `checkAndUpdatePod`).
+async fn changed(seen: &mut Seen) {
+    let before = Arc::clone(&seen.borrow_and_update());
+    let other = |pod: &Arc<Pod>| {
+        let (was, is) = (&before.metadata, &pod.metadata);
+        is.labels != was.labels || is.annotations != was.annotations || pod.spec != before.spec
+    };
+    if seen.wait_for(other).await.is_err() {
+        future::pending::<()>().await;
+    }
+}
+
+/// One volume, or the words of the event that tells why not.
+async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
+    let failed = |missing: String| {
+        let (name, why) = (&spec.name, missing);
+        format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
+    };
+    let named = spec.persistent_volume_claim.as_ref();
+    let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
+    // A claim of the pod's own is called after both (KEP-1698)
+    let own = || (format!("{}-{}", run.key.name, spec.name), false);
+    if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(own)) {
+        let volume = claimed(cluster, run, &claim).await;
+        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
+        let kind = if read_only {
+            Kind::ReadOnly
+        } else {
+            Kind::Written
+        };
+        return Ok(Mounted { volume, kind });
+    }
+    if let Some(host) = &spec.host_path {
+        let kind = host.type_.as_deref().unwrap_or_default();
+        if let Some(why) = lacking(run.node.pool.os(), kind, &host.path) {
+            let why = format!("hostPath type check failed: {} is not a {why}", host.path);
+            return Err(failed(why));
+        }
+        return Ok(Mounted {
+            volume: run.node.disks.volume(&format!("host {}", host.path)),
+            kind: Kind::Written,
+        });
+    }
+    let content = content(cluster, run, spec).await.map_err(failed)?;
+    let volume = Volume::default();
+    let kind = match content {
+        Some(content) => {
+            volume.fill(content);
+            Kind::Filled
+        }
+        None => Kind::Written,
+    };
+    Ok(Mounted { volume, kind })
+}
+
+/// What a volume is filled with; none for one that starts empty and can be written.
+async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<Data>, String> {
+    let Some(sources) = sources(spec) else {
+        // The API server makes one of no kind an `emptyDir`
+        let empty = spec.empty_dir.as_ref().map(|_| None);
+        return empty.ok_or_else(|| "no volume of this kind is simulated".to_owned());
+    };
+    let mut all = Data::new();
+    for source in &sources {
+        all.extend(projection(cluster, run, source).await?);
+    }
+    Ok(Some(all))
+}
+
+async fn projection(
+    cluster: &Cluster,
+    run: &PodRun,
+    source: &VolumeProjection,
+) -> Result<Data, String> {
+    if let Some(map) = &source.config_map {
+        if is_root_ca(map) {
+            let text = b"the certificate of the cluster's API server\n".to_vec();
+            return Ok(Data::from([("ca.crt".to_owned(), text)]));
+        }
+        let found = refer::data(cluster, run, DataKind::ConfigMap, &map.name, map.optional).await?;
+        let words = "configmap references non-existent config key";
+        let items = map.items.as_deref();
+        return chosen(words, found.unwrap_or_default(), items, map.optional);
+    }
+    if let Some(secret) = &source.secret {
+        let (kind, name) = (DataKind::Secret, &secret.name);
+        let found = refer::data(cluster, run, kind, name, secret.optional).await?;
+        let words = "references non-existent secret key";
+        let items = secret.items.as_deref();
+        return chosen(words, found.unwrap_or_default(), items, secret.optional);
+    }
+    if let Some(downward) = &source.downward_api {
+        return told(run, downward.items.as_deref());
+    }
+    if let Some(token) = &source.service_account_token {
+        // Never a real one: nothing in here talks to the API server
+        let text = format!("simulated-token-of-{}", run.uid).into_bytes();
+        return Ok(Data::from([(token.path.clone(), text)]));
+    }
+    Err("no source of this kind is simulated".to_owned())
+}
+
+/// The keys that `items` asks for at the paths that it says, or these words for one that is not there; all
+/// where it says nothing (`MakePayload`).
+fn chosen(
+    words: &str,
+    mut data: Data,
+    items: Option<&[KeyToPath]>,
+    optional: Option<bool>,
+) -> Result<Data, String> {
+    let Some(items) = items.filter(|items| !items.is_empty()) else {
+        return Ok(data);
+    };
+    let mut chosen = Data::new();
+    for item in items {
+        match data.remove(&item.key) {
+            Some(value) => {
+                chosen.insert(item.path.clone(), value);
+            }
+            None if optional == Some(true) => {}
+            None => return Err(format!("{words}: {}", item.key)),
+        }
+    }
+    Ok(chosen)
+}
+
+/// The files of the downward API.
+fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, String> {
+    let spec = run.pod.spec.clone().unwrap_or_default();
+    let mut files = Data::new();
+    for item in items.unwrap_or_default() {
+        let text = match (&item.field_ref, &item.resource_field_ref) {
+            (Some(selector), _) => refer::field(run, selector)?,
+            (_, Some(selector)) => {
+                let has = |name: &str| node::allocatable(&run.node, name);
+                refer::resource(&spec, None, selector, has)?
+            }
+            _ => continue,
+        };
+        files.insert(item.path.clone(), text.into_bytes());
+    }
+    Ok(files)
+}
+
+/// The volume behind a claim. Claims on one node share what they hold by the volume's name.
+async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, String> {
+    let claims: Api<PersistentVolumeClaim> =
+        Api::namespaced(cluster.client.clone(), &run.key.namespace);
+    let found = cluster.insist("claim", || claims.get(name)).await;
+    let found = found.map_err(|error| {
+        let why = match error {
+            kube::Error::Api(status) => status.message.clone(),
+            other => other.to_string(),
+        };
+        format!("failed to fetch PVC from API server: {why}")
+    })?;
+    let bound = found.status.and_then(|status| status.phase);
+    let volume = found.spec.and_then(|spec| spec.volume_name);
+    match (bound.as_deref(), volume) {
+        (Some("Bound"), Some(volume)) => Ok(run.node.disks.volume(&format!("claim {volume}"))),
+        _ => Err("PVC is not bound".to_owned()),
+    }
+}
+
+fn unprocessed(run: &PodRun, volume: &str, claim: &str, why: &str) -> String {
+    let namespace = &run.key.namespace;
+    format!(
+        "Unable to attach or mount volumes: unmounted volumes=[{volume}], unattached volumes=[], \
+         failed to process volumes=[{volume}]: error processing PVC {namespace}/{claim}: {why}"
+    )
+}
+
+/// What a node lacks for the type that a `hostPath` asks for. A simulated node has the directories
+/// of its system and no files of its own.
+fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
+    let known = match os {
+        Os::Linux => &[
+            "/",
+            "/dev",
+            "/etc",
+            "/lib/modules",
+            "/proc",
+            "/run",
+            "/sys",
+            "/tmp",
+            "/var",
+        ][..],
+        Os::Windows => &["c:", "c:/k", "c:/program files", "c:/var", "c:/windows"][..],
+    };
+    let plain = path.replace('\\', "/").to_lowercase();
+    let plain = plain.trim_end_matches('/');
+    let within = |dir: &&&str| {
+        let dir = dir.trim_end_matches('/');
+        plain == dir || dir.len() > 2 && plain.starts_with(&format!("{dir}/"))
+    };
+    match kind {
+        "Directory" if known.iter().any(|dir| within(&dir)) => None,
+        "Directory" => Some("directory"),
+        "File" => Some("file"),
+        "Socket" => Some("socket file"),
+        "CharDevice" => Some("character device"),
+        "BlockDevice" => Some("block device"),
+        _ => None,
+    }
+}
+
+/// A container's files: its mounts over what its image brings (kubelet, `makeMounts`).
+pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Files, String> {
+    let os = run.node.pool.os();
+    let none = Volumes::new();
+    let volumes = run.volumes.get().unwrap_or(&none);
+    let mut mounts = Vec::new();
+    for mount in container.volume_mounts.iter().flatten() {
+        let Some(Mounted { volume, kind }) = volumes.get(&mount.name) else {
+            let text = format!(
+                "cannot find volume \"{}\" to mount into container \"{}\"",
+                mount.name, container.name
+            );
+            return Err(text);
+        };
+        let sub_path = match (&mount.sub_path_expr, &mount.sub_path) {
+            (Some(text), _) if !text.is_empty() => {
+                command::expanded(text, |name| env.get(name).cloned())
+            }
+            (_, Some(path)) => path.clone(),
+            _ => String::new(),
+        };
+        // What is mounted of a part is the file that the kubelet had written by then
+        let stays = *kind == Kind::Filled && !sub_path.is_empty();
+        mounts.push(Mount {
+            path: mount.mount_path.clone(),
+            volume: if stays { volume.copy() } else { volume.clone() },
+            sub_path,
+            read_only: *kind != Kind::Written || mount.read_only.unwrap_or(false),
+        });
+    }
+    Ok(Files::with_mounts(os, mounts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(pairs: &[(&str, &str)]) -> Data {
+        let pairs = pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()));
+        pairs.collect()
+    }
+
+    #[test]
+    fn items_choose_and_name() {
+        let item = |key: &str, path: &str| KeyToPath {
+            key: key.to_owned(),
+            path: path.to_owned(),
+            mode: None,
+            ..KeyToPath::default()
+        };
+        let all = data(&[("a", "1"), ("b", "2")]);
+        assert_eq!(chosen("secret", all.clone(), None, None), Ok(all.clone()));
+        assert_eq!(
+            chosen("secret", all.clone(), Some(&[item("a", "x/y")]), None),
+            Ok(data(&[("x/y", "1")]))
+        );
+        let missing = chosen("no key", all.clone(), Some(&[item("c", "c")]), None);
+        assert_eq!(missing.expect_err("it is missing"), "no key: c");
+        let forgiven = chosen("configmap", all, Some(&[item("c", "c")]), Some(true));
+        assert_eq!(forgiven, Ok(Data::new()));
+    }
+
+    #[test]
+    fn a_node_has_the_directories_of_its_system() {
+        assert_eq!(lacking(Os::Linux, "Directory", "/var/log"), None);
+        assert_eq!(lacking(Os::Linux, "Directory", "/srv"), Some("directory"));
+        assert_eq!(
+            lacking(Os::Windows, "Directory", "C:\\Windows\\System32"),
+            None
+        );
+        assert_eq!(lacking(Os::Windows, "Directory", "/etc"), Some("directory"));
+        assert_eq!(lacking(Os::Linux, "", "/srv"), None);
+        assert_eq!(lacking(Os::Linux, "File", "/etc/passwd"), Some("file"));
+    }
+}

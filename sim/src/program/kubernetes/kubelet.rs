@@ -1,0 +1,155 @@
+//! What a kubelet gets of the network: it is a Go program on the node itself.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::network::Origin;
+use crate::nodes::image::Family;
+use crate::program::go;
+use crate::program::seat::Seat;
+use crate::program::web::http::Answer;
+use crate::program::web::net::{Peer, Speaks};
+use crate::program::{Place, View};
+use crate::topology::Os;
+
+pub(crate) use crate::program::go::refused;
+pub(crate) use crate::program::web::net::Net;
+
+/// Why there is nothing to judge by.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Nobody answers: Go's words, and after how long.
+    Nothing { why: String, took: Duration },
+    /// It could not even be asked, or the simulator cannot tell, in its own words.
+    Unknown(String),
+}
+
+impl Lost {
+    pub(crate) fn at_once(why: String) -> Self {
+        let took = Duration::ZERO;
+        Self::Nothing { why, took }
+    }
+}
+
+/// Does something with the network of a node.
+pub(crate) fn on_node<T>(
+    node: &str,
+    os: Os,
+    view: &View<'_>,
+    work: impl FnOnce(&dyn Net) -> T,
+) -> T {
+    let place = Place::new(os, Family::Agnhost, Origin::Node(node.to_owned()), node);
+    work(&Seat {
+        place: &place,
+        view: *view,
+    })
+}
+
+/// `net.Dialer` with a time-out; else Go's words and after how long.
+pub(crate) fn open(
+    net: &dyn Net,
+    to: SocketAddr,
+    limit: Duration,
+) -> Result<Peer, (String, Duration)> {
+    go::dial(net, to).map_err(|failed| match failed.took < limit {
+        true => (failed.words, failed.took),
+        false => (format!("dial tcp {to}: i/o timeout"), limit),
+    })
+}
+
+/// What `http.Client` says of a server without TLS.
+pub(crate) const NOT_SECURE: &str = "http: server gave HTTP response to HTTPS client";
+
+/// `http.Client` with a time-out.
+pub(crate) fn get(
+    net: &dyn Net,
+    to: SocketAddr,
+    secure: bool,
+    path: &str,
+    limit: Duration,
+) -> Result<Answer, Lost> {
+    let nothing = |why: String, took| Lost::Nothing { why, took };
+    let too_late = || {
+        let why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+        nothing(why.to_owned(), limit)
+    };
+    let peer = open(net, to, limit).map_err(|(why, took)| match took >= limit {
+        true => too_late(),
+        false => nothing(why, took),
+    })?;
+    let at = format!("{}:{}", go::host(peer.address), peer.port);
+    match (&peer.speaks, secure) {
+        (Speaks::Resets, _) => Err(Lost::at_once(go::reset(net.os(), peer.source, &at))),
+        (Speaks::Silence, _) => Err(too_late()),
+        (Speaks::Tls, true) => {
+            let why = "hybrid-sim does not evaluate probes of a kubelet or an API server";
+            Err(Lost::Unknown(why.to_owned()))
+        }
+        (_, true) => Err(Lost::at_once(NOT_SECURE.to_owned())),
+        (_, false) => net.ask(&peer, path).ok_or_else(too_late),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::web::net::Link;
+    use crate::program::windows::network_table::Table;
+    use crate::world::Page;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn net(os: Os) -> Table {
+        Table::new(os)
+            .page([10, 0, 0, 1], 80, Page::Iis)
+            .peer([10, 0, 0, 1], 81, Speaks::Resets)
+            .peer([10, 0, 0, 1], 443, Speaks::Tls)
+            .link([10, 0, 0, 2], 80, Link::TimedOut)
+            .link([10, 0, 0, 3], 80, Link::NoRoute)
+    }
+
+    #[test]
+    fn a_connection_is_opened_or_gos_words_tell_why_not() {
+        let why = |os, host: &str, port| {
+            let to = SocketAddr::new(host.parse().expect("an address"), port);
+            let opened = open(&net(os), to, SECOND);
+            opened.map(|peer| peer.address).map_err(|(why, _)| why)
+        };
+        let linux = |host, port| why(Os::Linux, host, port);
+        assert_eq!(linux("10.0.0.1", 80), Ok([10, 0, 0, 1].into()));
+        let failed = |text: &str| Err(text.to_owned());
+        assert_eq!(
+            linux("10.0.0.9", 80),
+            failed("dial tcp 10.0.0.9:80: connect: connection refused")
+        );
+        // Both take longer than the time there is
+        let late = |host: &str| failed(&format!("dial tcp {host}:80: i/o timeout"));
+        assert_eq!(linux("10.0.0.2", 80), late("10.0.0.2"));
+        assert_eq!(linux("10.0.0.3", 80), late("10.0.0.3"));
+        assert_eq!(why(Os::Windows, "10.0.0.9", 80), late("10.0.0.9"));
+    }
+
+    #[test]
+    fn an_answer_comes_or_gos_words_tell_why_not() {
+        let ask = |host: &str, port, secure| {
+            let to = SocketAddr::new(host.parse().expect("an address"), port);
+            get(&net(Os::Linux), to, secure, "/nothing", SECOND)
+        };
+        assert_eq!(ask("10.0.0.1", 80, false).map(|got| got.status), Ok(404));
+        let why = |host, port, secure| match ask(host, port, secure) {
+            Err(Lost::Nothing { why, .. }) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            why("10.0.0.2", 80, false),
+            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        );
+        assert!(why("10.0.0.1", 81, false).ends_with("connection reset by peer"));
+        assert_eq!(
+            why("10.0.0.1", 80, true),
+            "http: server gave HTTP response to HTTPS client"
+        );
+        assert_eq!(ask("10.0.0.1", 443, false).map(|got| got.status), Ok(400));
+        assert!(matches!(ask("10.0.0.1", 443, true), Err(Lost::Unknown(_))));
+    }
+}

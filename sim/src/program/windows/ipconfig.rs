@@ -1,0 +1,39 @@
+//! `ipconfig`: the adapter of a pod or a node.
+//!
+//! Layout: docker/for-win issue 6617.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::network::Origin;
+use crate::program::forms::Call;
+use crate::program::web::net::Net;
+use crate::program::{Ran, Started};
+
+/// Runs `ipconfig`.
+pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let (place, net) = (call.place(), call.seat);
+    let address = net.source(Ipv4Addr::UNSPECIFIED.into()).to_string();
+    let prefix = address.rsplit_once('.').map_or("", |(prefix, _)| prefix);
+    let (adapter, mask, gateway) = match place.origin {
+        Origin::Pod(_) => ("eth0", "255.255.255.0", format!("{prefix}.1")),
+        _ => ("Ethernet", "255.255.0.0", format!("{prefix}.254")),
+    };
+    let suffix = net.settings().searches.into_iter().next();
+    let mut out = format!(
+        "\nWindows IP Configuration\n\n\nEthernet adapter vEthernet ({adapter}):\n\n   \
+         Connection-specific DNS Suffix  . : {}\n",
+        suffix.unwrap_or_default()
+    );
+    if let second @ IpAddr::V6(_) = net.source(Ipv6Addr::UNSPECIFIED.into()) {
+        out.push_str(&format!(
+            "   IPv6 Address. . . . . . . . . . . : {second}\n"
+        ));
+    }
+    out.push_str(&format!(
+        "   IPv4 Address. . . . . . . . . . . : {address}\n   \
+         Subnet Mask . . . . . . . . . . . : {mask}\n   \
+         Default Gateway . . . . . . . . . : {gateway}\n"
+    ));
+    Some(Started::Ended(Ran::prints(out.replace('\n', "\r\n"))))
+}

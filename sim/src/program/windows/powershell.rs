@@ -1,0 +1,134 @@
+//! `powershell`: the web server of the user guide, a wait, and scripts that are sent encoded. Texts are those
+//! of PowerShell 5.1.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::program::forms::Call;
+use crate::program::{Ran, Started};
+use crate::world::Page;
+
+/// Runs `powershell ARGS`.
+pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
+    let mut args = call.args.iter().map(String::as_str);
+    loop {
+        match args.next()?.to_ascii_lowercase().as_str() {
+            "-nologo" | "-noninteractive" | "-noprofile" => {}
+            "-command" => break,
+            "-encodedcommand" => return encoded(&decoded(args.next()?)?),
+            _ => return None,
+        }
+    }
+    let script = args.collect::<Vec<_>>().join(" ");
+    if script.contains("New-Object System.Net.HttpListener") {
+        return http_listener(&script);
+    }
+    Some(Started::Ended(Ran::sleeps(slept(&script)?)))
+}
+
+/// UTF-16, the lower byte first (`about_PowerShell_exe`).
+fn decoded(text: &str) -> Option<String> {
+    let bytes = BASE64_STANDARD.decode(text).ok()?;
+    let units = bytes
+        .chunks_exact(2)
+        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    String::from_utf16(&units.collect::<Vec<_>>()).ok()
+}
+
+/// The command line of each process.
+const COMMAND_LINES: &str = "$ProgressPreference = 'SilentlyContinue'; Get-CimInstance Win32_Process | ForEach-Object { [Console]::Out.WriteLine($_.CommandLine) }";
+
+fn encoded(script: &str) -> Option<Started> {
+    // Processes of the system tell none of theirs
+    (script == COMMAND_LINES).then(|| {
+        Started::Ended(Ran::prints(
+            "\r\n\r\n\r\n\r\nC:\\Windows\\System32\\svchost.exe -k netsvcs -p\r\n",
+        ))
+    })
+}
+
+/// `Start-Sleep -Seconds N`.
+fn slept(statement: &str) -> Option<Duration> {
+    let seconds = statement.strip_prefix("Start-Sleep -Seconds ")?;
+    Some(Duration::from_secs(seconds.trim_end().parse().ok()?))
+}
+
+/// The listener of a script. Kubernetes un-escapes `$$`, so a script that still has it was
+/// passed on by something else, and PowerShell would fail on it: `$$` is the last token of the line
+/// before.
+fn http_listener(script: &str) -> Option<Started> {
+    if script.contains("$$") {
+        return Some(Started::Ended(Ran::complains(
+            "The property 'Prefixes' cannot be found on this object.\r\n",
+            1,
+        )));
+    }
+    let (_, prefix) = script.split_once(".Prefixes.Add('http://*:")?;
+    let port = prefix.split_once("/')")?.0.parse().ok()?;
+    let before = script.split(".Start()").next().unwrap_or_default();
+    let before: Duration = before.lines().filter_map(slept).sum();
+    Some(Started::Serves {
+        listening: BTreeMap::from([(port, Page::WinWebserver)]),
+        listening_udp: BTreeMap::new(),
+        // PowerShell starts for seconds before it listens, and without a probe the pod is Ready
+        // by then
+        warm_up: Duration::from_secs(4) + before,
+        prints: format!("Listening at http://*:{port}/\r\n"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::image::Family;
+    use crate::program::tests::{place, run as start};
+    use crate::program::{NOT_SIMULATED, Refusal};
+    use crate::topology::Os;
+
+    #[test]
+    fn the_listener_of_the_guide_serves() {
+        let script = "$listener = New-Object System.Net.HttpListener\n$listener.Prefixes.Add('http://*:80/')\n$listener.Start()";
+        let servercore = place(Os::Windows, Family::Servercore);
+        let slow = format!("Start-Sleep -Seconds 20\n{script}");
+        for (script, seconds) in [(script, 4), (&slow, 24)] {
+            match start(&servercore, &["powershell.exe", "-command", script]) {
+                Started::Serves {
+                    listening, warm_up, ..
+                } => {
+                    assert_eq!(listening.get(&80), Some(&Page::WinWebserver));
+                    assert_eq!(warm_up.as_secs(), seconds);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let escaped = script.replace('$', "$$");
+        let started = start(&servercore, &["powershell.exe", "-command", &escaped]);
+        assert!(matches!(started, Started::Ended(Ran { code: 1, .. })));
+    }
+
+    #[test]
+    fn it_waits_and_the_rest_is_refused() {
+        let servercore = place(Os::Windows, Family::Servercore);
+        let code = |line: &[&str]| match start(&servercore, line) {
+            Started::Ended(ran) => (ran.code, ran.slept.as_secs()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            code(&["powershell", "-Command", "Start-Sleep -Seconds 9"]),
+            (0, 9)
+        );
+        for line in [
+            &["powershell", "-Command", "Get-Process"][..],
+            &["powershell", "-EncodedCommand", "aAA="],
+            &["powershell"],
+        ] {
+            assert_eq!(code(line), (NOT_SIMULATED, 0), "{line:?}");
+        }
+        let nano = place(Os::Windows, Family::Nanoserver);
+        let started = start(&nano, &["powershell"]);
+        assert!(matches!(started, Started::Refused(Refusal::Missing(_))));
+    }
+}

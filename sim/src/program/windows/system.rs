@@ -1,0 +1,200 @@
+//! Small programs that tell of their system.
+//!
+//! Texts of Windows: Microsoft's pages of `tasklist`, `net user`, `eventcreate`, `sc` and `nltest`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::nodes::image::Family;
+use crate::program::forms::Call;
+use crate::program::{Place, Ran, Started, shell};
+use crate::topology::Os;
+use crate::world::Page;
+
+fn prints(text: impl Into<String>) -> Started {
+    Started::Ended(Ran::prints(text.into()))
+}
+
+/// Stays until it is ended.
+pub(crate) fn pause(call: &Call<'_>) -> Option<Started> {
+    call.words::<0>().map(|[]| Started::stays())
+}
+
+/// `sleep SECONDS`.
+pub(crate) fn sleep(call: &Call<'_>) -> Option<Started> {
+    let [seconds] = call.words()?;
+    Some(Started::Ended(Ran::sleeps(shell::seconds(seconds)?)))
+}
+
+/// `echo WORD…`.
+pub(crate) fn echo(call: &Call<'_>) -> Started {
+    prints(call.args.join(" ") + "\n")
+}
+
+/// `hostname`.
+pub(crate) fn hostname(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let Place { os, hostname, .. } = call.place();
+    Some(prints(format!("{hostname}{}", end_of_line(*os))))
+}
+
+fn end_of_line(os: Os) -> &'static str {
+    match os {
+        Os::Linux => "\n",
+        Os::Windows => "\r\n",
+    }
+}
+
+/// `id`.
+pub(crate) fn id(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let user = call.place().user.as_deref().unwrap_or("0(root)");
+    Some(prints(format!("uid={user} gid=0(root) groups=0(root)\n")))
+}
+
+/// `grep WORD` and `findstr WORD` of what is read.
+pub(crate) fn filter(call: &Call<'_>) -> Option<Started> {
+    let [word] = call.words()?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    if word.is_empty() || word.starts_with('-') || !word.chars().all(is_plain) {
+        return None;
+    }
+    let end = end_of_line(call.place().os);
+    let text = String::from_utf8_lossy(call.input);
+    let found = text.lines().filter(|line| line.contains(word));
+    let lines = found.map(|line| format!("{line}{end}"));
+    let lines = lines.collect::<Vec<_>>().concat();
+    let code = u32::from(lines.is_empty());
+    Some(Started::Ended(Ran::prints(lines).ending(code)))
+}
+
+/// The entry point of IIS' image.
+pub(crate) fn iis() -> Started {
+    Started::Serves {
+        listening: BTreeMap::from([(80, Page::Iis)]),
+        listening_udp: BTreeMap::new(),
+        warm_up: Duration::from_secs(4),
+        prints: "Service 'w3svc' has been stopped\r\n\r\nService 'w3svc' started\r\n".to_owned(),
+    }
+}
+
+/// `whoami`: `runAsUserName`, or the image's user (kubernetes/website, configure-runasusername.md:
+/// `ContainerUser` is nanoserver's).
+pub(crate) fn who_am_i(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let place = call.place();
+    let image = match place.family {
+        Family::Nanoserver => "ContainerUser",
+        _ => "ContainerAdministrator",
+    };
+    let user = place.user.as_deref().unwrap_or(match place.host_process {
+        true => "NT AUTHORITY\\SYSTEM",
+        false => image,
+    });
+    let user = user.to_lowercase();
+    Some(prints(match user.contains('\\') {
+        true => format!("{user}\r\n"),
+        false => format!("user manager\\{user}\r\n"),
+    }))
+}
+
+const EVERYWHERE: &[&str] = &[
+    "System Idle Process",
+    "System",
+    "smss.exe",
+    "csrss.exe",
+    "wininit.exe",
+    "services.exe",
+    "lsass.exe",
+    "svchost.exe",
+];
+
+/// `tasklist /fo csv /nh`.
+pub(crate) fn processes(call: &Call<'_>) -> Option<Started> {
+    let ["/fo", "csv", "/nh"] = call.words()? else {
+        return None;
+    };
+    let own: &[&str] = match call.place().host_process {
+        true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
+        false => &["CExecSvc.exe"],
+    };
+    let names = EVERYWHERE.iter().chain(own).chain(&["tasklist.exe"]);
+    let line = |(number, name): (usize, &&str)| {
+        format!(
+            "\"{name}\",\"{}\",\"Services\",\"0\",\"4,096 K\"\r\n",
+            number * 4
+        )
+    };
+    Some(prints(
+        names.enumerate().map(line).collect::<Vec<_>>().concat(),
+    ))
+}
+
+/// `net user NAME PASSWORD /add` and `net user NAME`.
+pub(crate) fn user(call: &Call<'_>) -> Option<Started> {
+    let place = call.place();
+    let at = |name: &str| format!("/Windows/System32/config/{name}");
+    let done = "The command completed successfully.\r\n\r\n";
+    if let Some(["user", name, _, "/add"]) = call.words() {
+        let made = place.files.write(&at(name), b"");
+        return made.is_ok().then(|| prints(done));
+    }
+    let ["user", name] = call.words()? else {
+        return None;
+    };
+    if place.files.read(&at(name)).is_ok() {
+        return Some(prints(format!(
+            "User name                    {name}\r\n{done}"
+        )));
+    }
+    let words = "The user name could not be found.\r\n\r\nMore help is available by typing NET HELPMSG 2221.\r\n\r\n";
+    Some(Started::Ended(Ran::complains(words, 2)))
+}
+
+/// `eventcreate /l LOG /t KIND /id NUMBER /so SOURCE /d TEXT`.
+pub(crate) fn log_event(call: &Call<'_>) -> Option<Started> {
+    let ["/l", log, "/t", kind, "/id", _, "/so", source, "/d", _] = call.words()? else {
+        return None;
+    };
+    Some(prints(format!(
+        "\r\nSUCCESS: An event of type '{kind}' was created in the '{log}' log with '{source}' as the source.\r\n"
+    )))
+}
+
+/// `nltest` where no domain is (Microsoft, "Troubleshoot gMSAs for Windows containers").
+pub(crate) fn domain(call: &Call<'_>) -> Option<Started> {
+    let [asked] = call.words()?;
+    let doing = match asked {
+        "/PARENTDOMAIN" => "Getting parent domain",
+        "/QUERY" => "I_NetLogonControl",
+        _ if asked.starts_with("/sc_verify:") => "I_NetLogonControl",
+        _ => return None,
+    };
+    let words = format!("{doing} failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n");
+    Some(Started::Ended(Ran::complains(words, 1722)))
+}
+
+/// `sc qc|queryex|qfailure kubelet`: a node has that service, a container has not.
+pub(crate) fn service(call: &Call<'_>) -> Option<Started> {
+    let [asked, "kubelet"] = call.words()? else {
+        return None;
+    };
+    let told = match asked {
+        "qc" => include_str!("../sc/qc.txt"),
+        "queryex" => include_str!("../sc/queryex.txt"),
+        "qfailure" => include_str!("../sc/qfailure.txt"),
+        _ => return None,
+    };
+    if !call.place().host_process {
+        let doing = match asked {
+            "queryex" => "EnumQueryServicesStatus:OpenService",
+            _ => "OpenService",
+        };
+        let words = format!(
+            "[SC] {doing} FAILED 1060:\r\n\r\n\
+             The specified service does not exist as an installed service.\r\n\r\n"
+        );
+        return Some(Started::Ended(Ran::prints(words).ending(1060)));
+    }
+    Some(prints(told.replace('\n', "\r\n")))
+}

@@ -1,0 +1,125 @@
+//! The four forms of a patch, each a function from an object to another.
+
+mod strategic;
+mod withdraw;
+
+use serde_json::Value;
+
+use crate::server::checks::refusal::Refusal;
+pub(crate) use withdraw::withdraw;
+
+/// How a patch is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl Form {
+    /// By the media type of the body, without its parameters.
+    pub(crate) fn of(media_type: &str) -> Option<Self> {
+        Some(match media_type {
+            "application/json-patch+json" => Self::Json,
+            "application/merge-patch+json" => Self::Merge,
+            "application/strategic-merge-patch+json" => Self::Strategic,
+            "application/apply-patch+yaml" => Self::Apply,
+            _ => return None,
+        })
+    }
+}
+
+/// What an object becomes by a patch. What is applied is as a strategic merge, and there are no conflicts, as every
+/// apply is taken for forced.
+pub(crate) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value, Refusal> {
+    let mut object = object.clone();
+    match form {
+        Form::Json => {
+            let objects = patch.as_array();
+            if !objects.is_some_and(|all| all.iter().all(Value::is_object)) {
+                return Err(Refusal::bad("a JSON patch is a list of operations"));
+            }
+            // Which operations there are is asked only as they are applied (apiserver, patch.go,
+            // `applyJSPatch`; json-patch, `DecodePatch`)
+            let operations: json_patch::Patch =
+                serde_json::from_value(patch).map_err(Refusal::inapplicable)?;
+            json_patch::patch(&mut object, &operations).map_err(Refusal::inapplicable)?;
+        }
+        Form::Merge => json_patch::merge(&mut object, &patch),
+        Form::Strategic | Form::Apply => strategic::patch(&mut object, patch),
+    }
+    match object.is_object() {
+        true => Ok(object),
+        false => Err(Refusal::bad("the patch leaves no object")),
+    }
+}
+
+/// By which fields the items of a list are told apart that is not one value: kubernetes 1.37.0,
+/// `patchMergeKey` in `staging/src/k8s.io/api/*/v1/types.go`; none for a list that is one value.
+fn keys_of(list: &str, item: &Value) -> &'static [&'static str] {
+    match list {
+        "conditions" | "addresses" => &["type"],
+        "containers"
+        | "initContainers"
+        | "ephemeralContainers"
+        | "volumes"
+        | "env"
+        | "imagePullSecrets"
+        | "secrets" => &["name"],
+        "ports" if item.get("containerPort").is_some() => &["containerPort"],
+        "ports" if item.get("port").is_some() && item.get("to").is_none() => &["port"],
+        "volumeMounts" => &["mountPath"],
+        "volumeDevices" => &["devicePath"],
+        "podIPs" | "hostIPs" | "hostAliases" => &["ip"],
+        "taints" => &["key"],
+        "ownerReferences" => &["uid"],
+        "topologySpreadConstraints" => &["topologyKey"],
+        _ => &[],
+    }
+}
+
+/// The item of a list that has the same keys; what has none is like no other.
+fn place(items: &[Value], keys: &[&str], item: &Value) -> Option<usize> {
+    let is_it = |other: &Value| keys.iter().all(|key| other.get(*key) == item.get(*key));
+    let at = items.iter().position(is_it);
+    at.filter(|_| !keys.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Case {
+        r#type: String,
+        object: Value,
+        patch: Value,
+        becomes: Option<Value>,
+        refused: Option<u16>,
+    }
+
+    #[test]
+    fn what_objects_become() {
+        let cases: Vec<Case> =
+            serde_saphyr::from_str(include_str!("cases.yaml")).expect("cases.yaml");
+        for case in cases {
+            let form = Form::of(&case.r#type).expect("a form");
+            let what = case.patch.to_string();
+            let (becomes, refused) = match patched(form, &case.object, case.patch) {
+                Ok(object) => (Some(object), None),
+                Err(refusal) => {
+                    let invalid = refusal.status()["reason"] == "Invalid";
+                    assert_eq!(invalid, refusal.code == 422, "{what}");
+                    (None, Some(refusal.code))
+                }
+            };
+            assert_eq!((becomes, refused), (case.becomes, case.refused), "{what}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What the server knows, and what controllers still have to look at.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::store::{Change, Object, Store};
+use crate::base::clock::{self, Wall};
+use crate::base::fields::Fields;
+use crate::nodes::given::Given;
+use crate::server::checks::administrator::Token;
+use crate::server::checks::admission::Recorded;
+use crate::server::controllers::{self, Work};
+use crate::server::kinds::Kind;
+use crate::topology::IpFamilies;
+use crate::world::Key;
+
+/// The letters of generated names: those without which no word is made (apimachinery,
+/// `pkg/util/rand`).
+pub(crate) const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Everything behind one lock: a request is one step of it, controllers included.
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) recorded: Recorded,
+    /// What was applied last, by UID.
+    pub(crate) applied: HashMap<String, Value>,
+    pub(crate) given: Given,
+    /// The families of the addresses of Services.
+    pub(crate) families: IpFamilies,
+    pub(crate) wall: Wall,
+    pub(crate) work: BTreeSet<Work>,
+    /// What is to be looked at later.
+    pub(crate) due: BTreeSet<(Instant, Work)>,
+    /// How often each is among that.
+    awaited: HashMap<Work, usize>,
+    /// When each node's lease was last renewed, by our own clock.
+    pub(crate) renewed: HashMap<String, Instant>,
+    /// Since when nodes are not there that have pods.
+    pub(crate) gone_nodes: BTreeMap<String, Instant>,
+    /// How many pods controllers have made in this step for owners that want a number of them.
+    pub(crate) made: usize,
+    /// When a daemon set last replaced a failed pod, and how long it waits with the next: by the set's UID
+    /// and the node.
+    pub(crate) replaced: HashMap<(String, String), (Instant, Duration)>,
+    /// The events that were told, by what they are about and what they say.
+    told: HashMap<[String; 3], Key>,
+    /// What clients trust the server by, as PEM.
+    pub(crate) authority: String,
+    /// What the administrator shows.
+    pub(crate) token: Token,
+    chance: ChaCha8Rng,
+}
+
+impl State {
+    pub(crate) fn new(recorded: Recorded, seed: u64, authority: String) -> Self {
+        Self {
+            store: Store::default(),
+            recorded,
+            applied: HashMap::new(),
+            given: Given::default(),
+            families: IpFamilies::default(),
+            wall: Wall::default(),
+            work: BTreeSet::new(),
+            due: BTreeSet::new(),
+            awaited: HashMap::new(),
+            renewed: HashMap::new(),
+            gone_nodes: BTreeMap::new(),
+            made: 0,
+            replaced: HashMap::new(),
+            told: HashMap::new(),
+            authority,
+            token: Token::new(),
+            chance: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// Stores an object and notes who has to look at it.
+    pub(crate) fn put(&mut self, kind: &'static Kind, key: &Key, value: Value) -> Object {
+        let change = self.store.put(kind, key, value);
+        self.note(&change);
+        change.object
+    }
+
+    /// Removes an object and notes who has to look at that.
+    pub(crate) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
+        let change = self.store.remove(kind, key)?;
+        let object = &change.object;
+        self.applied.remove(object["metadata"]["uid"].text());
+        if change.plural == "events" {
+            let about = object["involvedObject"]["uid"].text();
+            let words = [about, object["reason"].text(), object["message"].text()];
+            self.told.remove(&words.map(str::to_owned));
+        }
+        self.note(&change);
+        Some(change.object)
+    }
+
+    fn note(&mut self, change: &Change) {
+        let renews = match change.plural {
+            "leases" => change.key.namespace == "kube-node-lease",
+            "nodes" => controllers::is_heard(change),
+            _ => false,
+        };
+        if renews {
+            let node = change.key.name.clone();
+            self.renewed.insert(node, clock::moment());
+        }
+        let work = controllers::affected(&self.store, change);
+        self.work.extend(work);
+    }
+
+    /// Has something looked at after a while.
+    pub(crate) fn later(&mut self, after: Duration, work: Work) {
+        if self.due.insert((clock::after(after), work.clone())) {
+            *self.awaited.entry(work).or_default() += 1;
+        }
+    }
+
+    /// The same, unless it is looked at later in any case.
+    pub(crate) fn later_once(&mut self, after: Duration, work: Work) {
+        if !self.awaited.contains_key(&work) {
+            self.later(after, work);
+        }
+    }
+
+    /// Moves what is due to what is to be looked at; gives the moment of what is due next.
+    pub(crate) fn take_due(&mut self) -> Option<Instant> {
+        while let Some((moment, work)) = self.due.pop_first() {
+            if moment > clock::moment() {
+                self.due.insert((moment, work));
+                return Some(moment);
+            }
+            if let Entry::Occupied(mut times) = self.awaited.entry(work.clone()) {
+                *times.get_mut() -= 1;
+                if *times.get() == 0 {
+                    times.remove();
+                }
+            }
+            self.work.insert(work);
+        }
+        None
+    }
+
+    pub(crate) fn letters(&mut self, count: usize) -> String {
+        let mut letter = || char::from(LETTERS[self.chance.random_range(0..LETTERS.len())]);
+        (0..count).map(|_| letter()).collect()
+    }
+
+    /// A UUID of version 4.
+    pub(crate) fn uid(&mut self) -> String {
+        let bits: u128 = self.chance.random();
+        let bits = bits & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
+        let digits = format!("{bits:032x}");
+        [0..8, 8..12, 12..16, 16..20, 20..32]
+            .map(|part| &digits[part])
+            .join("-")
+    }
+
+    /// Tells something of an object, as a component does: severity, reason and message; what was told before is
+    /// counted.
+    pub(crate) fn tell(&mut self, component: &str, object: &Value, event: (&str, &str, &str)) {
+        let (severity, reason, message) = event;
+        let (meta, events) = (&object["metadata"], Kind::named("events"));
+        let now = json!(self.wall.now());
+        let words = [meta["uid"].text(), reason, message].map(str::to_owned);
+        let before = self.told.get(&words).cloned();
+        if let Some(key) = before.filter(|key| self.store.get("events", key).is_some()) {
+            self.edit("events", &key, |event| {
+                event["count"] = json!(event["count"].number().max(1) + 1);
+                event["lastTimestamp"] = now;
+            });
+            return;
+        }
+        let own = meta["namespace"].text();
+        let namespace = if own.is_empty() { "default" } else { own };
+        let involved = json!({
+            "apiVersion": object["apiVersion"], "kind": object["kind"], "name": meta["name"],
+            "namespace": own, "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
+        });
+        // The moment, as clients name their events, and the version, since moments are whole seconds
+        let moment = self.wall.now().as_nanosecond() + i128::from(self.store.version());
+        let named = format!("{}.{moment:x}", meta["name"].text());
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"name": named, "namespace": namespace, "uid": self.uid(),
+                "creationTimestamp": now},
+            "involvedObject": involved, "reason": reason, "message": message, "type": severity,
+            "source": {"component": component}, "reportingComponent": component,
+            "reportingInstance": "", "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+        });
+        let key = Key::new(namespace, &named);
+        self.told.insert(words, key.clone());
+        self.put(events, &key, event);
+    }
+}

@@ -1,0 +1,294 @@
+//! The objects, and what became of them lately.
+//!
+//! An object is never changed in place: whoever has it, has it as it was.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use ordered_watch as watch;
+use serde_json::{Value, json};
+
+use crate::base::fields::Fields;
+use crate::server::kinds::Kind;
+use crate::world::Key;
+
+/// How many changes of each kind are remembered, as a real server's watch cache has them by kind: who
+/// comes later for one of them has to list again.
+const REMEMBERED: usize = 1_000;
+
+/// An object as it is at a version.
+pub(crate) type Object = Arc<Value>;
+
+/// A change of an object; without what was before it was created, without what is now deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) version: u64,
+    pub(crate) plural: &'static str,
+    pub(crate) key: Key,
+    pub(crate) before: Option<Object>,
+    /// As it is now, or as it was last: a watch tells that of what is deleted.
+    pub(crate) object: Object,
+    pub(crate) deleted: bool,
+}
+
+/// All objects.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    version: u64,
+    objects: BTreeMap<&'static str, BTreeMap<Key, Object>>,
+    /// What is owned, by the owner's UID.
+    owned: HashMap<String, BTreeSet<(&'static str, Key)>>,
+    /// Pods by node; of none, those that no node has.
+    bound: HashMap<String, BTreeSet<Key>>,
+    changes: BTreeMap<&'static str, VecDeque<Change>>,
+    /// The last change of each kind that is remembered no more.
+    forgotten: BTreeMap<&'static str, u64>,
+    told: watch::Sender<u64>,
+}
+
+impl Store {
+    /// The version of the last change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Hears of changes.
+    pub(crate) fn hear(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
+
+    /// The object at a name, or nothing.
+    pub(crate) fn get(&self, plural: &str, key: &Key) -> Option<&Object> {
+        self.objects.get(plural)?.get(key)
+    }
+
+    /// The same of a kind that is in no namespace.
+    pub(crate) fn global(&self, plural: &str, name: &str) -> Option<&Object> {
+        self.get(plural, &Key::new("", name))
+    }
+
+    /// All of a kind, in the order of their names; of a namespace, unless it is empty.
+    pub(crate) fn all<'a>(
+        &'a self,
+        plural: &str,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
+        let kept = self.objects.get(plural).into_iter();
+        kept.flat_map(|kept| kept.range(Key::new(namespace, "")..))
+            .take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
+    }
+
+    /// The kinds that have any object in a namespace.
+    pub(crate) fn kinds_in(&self, namespace: &str) -> Vec<&'static str> {
+        let is_any = |plural: &&str| self.all(plural, namespace).next().is_some();
+        let is_within = |plural: &&str| Kind::named(plural).namespaced && is_any(plural);
+        self.objects.keys().copied().filter(is_within).collect()
+    }
+
+    /// Whether what a reference of something in a namespace names is there.
+    pub(crate) fn is_there(&self, namespace: &str, owner: &Value) -> bool {
+        Kind::of(owner).is_some_and(|kind| {
+            let namespace = if kind.namespaced { namespace } else { "" };
+            let found = self.get(kind.plural, &Key::new(namespace, owner["name"].text()));
+            found.is_some_and(|found| found["metadata"]["uid"] == owner["uid"])
+        })
+    }
+
+    /// What an owner owns, in the order of kinds and names.
+    pub(crate) fn owned_by(
+        &self,
+        uid: &str,
+    ) -> impl Iterator<Item = (&'static str, &Key, &Object)> {
+        let owned = self.owned.get(uid).into_iter().flatten();
+        owned.filter_map(|(plural, key)| Some((*plural, key, self.get(plural, key)?)))
+    }
+
+    /// The pods of a node; of none, those that no node has.
+    pub(crate) fn pods_of<'a>(
+        &'a self,
+        node: &str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
+        let keys = self.bound.get(node).into_iter().flatten();
+        keys.filter_map(|key| Some((key, self.get("pods", key)?)))
+    }
+
+    /// Puts an object where it is to be; gives it with its new version.
+    pub(crate) fn put(&mut self, kind: &'static Kind, key: &Key, mut value: Value) -> Change {
+        self.version += 1;
+        value["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let object = Arc::new(value);
+        let kept = self.objects.entry(kind.plural).or_default();
+        let before = kept.insert(key.clone(), Arc::clone(&object));
+        if let Some(before) = &before {
+            self.note(kind, key, before, false);
+        }
+        self.note(kind, key, &object, true);
+        self.tell(kind, key, before, object, false)
+    }
+
+    /// Takes an object away.
+    pub(crate) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Change> {
+        let before = self.objects.get_mut(kind.plural)?.remove(key)?;
+        self.version += 1;
+        self.note(kind, key, &before, false);
+        let mut value = Value::clone(&before);
+        value["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        Some(self.tell(kind, key, Some(before), Arc::new(value), true))
+    }
+
+    /// Takes down whose an object is and which node has it, or that it is not any more.
+    fn note(&mut self, kind: &'static Kind, key: &Key, object: &Value, is: bool) {
+        for owner in owners(object) {
+            let at = (kind.plural, key.clone());
+            enlist(&mut self.owned, owner["uid"].text(), at, is);
+        }
+        if kind.plural == "pods" {
+            let node = object["spec"]["nodeName"].text();
+            enlist(&mut self.bound, node, key.clone(), is);
+        }
+    }
+
+    fn tell(
+        &mut self,
+        kind: &'static Kind,
+        key: &Key,
+        before: Option<Object>,
+        object: Object,
+        deleted: bool,
+    ) -> Change {
+        let change = Change {
+            version: self.version,
+            plural: kind.plural,
+            key: key.clone(),
+            before,
+            object,
+            deleted,
+        };
+        let changes = self.changes.entry(kind.plural).or_default();
+        if changes.len() == REMEMBERED
+            && let Some(first) = changes.pop_front()
+        {
+            self.forgotten.insert(kind.plural, first.version);
+        }
+        changes.push_back(change.clone());
+        self.told.send_replace(self.version);
+        change
+    }
+
+    /// The changes of a kind after a version; `None` if not all of them are remembered.
+    pub(crate) fn since(&self, kind: &Kind, version: u64) -> Option<impl Iterator<Item = &Change>> {
+        if version < self.oldest(kind) {
+            return None;
+        }
+        let changes = self.changes.get(kind.plural);
+        let is_known = |change: &Change| change.version <= version;
+        let from = changes.map_or(0, |changes| changes.partition_point(is_known));
+        let changes = changes.into_iter();
+        Some(changes.flat_map(move |changes| changes.range(from..)))
+    }
+
+    /// The version after which all changes of a kind are remembered.
+    pub(crate) fn oldest(&self, kind: &Kind) -> u64 {
+        self.forgotten.get(kind.plural).copied().unwrap_or(0)
+    }
+
+    /// Forgets what changed until now, as a server does whose storage was compacted.
+    #[cfg(test)]
+    pub(crate) fn compact(&mut self) {
+        for (plural, changes) in std::mem::take(&mut self.changes) {
+            if let Some(last) = changes.back() {
+                self.forgotten.insert(plural, last.version);
+            }
+        }
+    }
+}
+
+/// The references to an object's owners.
+pub(crate) fn owners(value: &Value) -> impl Iterator<Item = &Value> {
+    value["metadata"]["ownerReferences"].items()
+}
+
+/// Has something be at a name in a list of several, or not.
+fn enlist<T: Ord>(lists: &mut HashMap<String, BTreeSet<T>>, at: &str, what: T, is: bool) {
+    let list = lists.entry(at.to_owned()).or_default();
+    if is {
+        list.insert(what);
+        return;
+    }
+    list.remove(&what);
+    if list.is_empty() {
+        lists.remove(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_told_in_order_until_they_are_forgotten() {
+        let mut store = Store::default();
+        let kind = Kind::named("configmaps");
+        let key = Key::new("a", "one");
+        store.put(kind, &key, json!({"metadata": {"name": "one"}}));
+        let second = store.put(kind, &key, json!({"metadata": {"name": "one"}, "data": {}}));
+        let version = |object: &Value| object["metadata"]["resourceVersion"].text().to_owned();
+        assert_eq!(version(&second.object), "2");
+        assert_eq!(version(&second.before.expect("it was there")), "1");
+        store.remove(kind, &key).expect("it is there");
+        let seen = |version| {
+            let since = store.since(kind, version)?;
+            let told = since.map(|change| (change.version, change.deleted));
+            Some(told.collect::<Vec<_>>())
+        };
+        assert_eq!(seen(1), Some(vec![(2, false), (3, true)]));
+        assert_eq!(seen(3), Some(vec![]));
+        store.compact();
+        assert!(store.since(kind, 2).is_none() && store.since(kind, 3).is_some());
+        // Another kind has had no changes that could be forgotten
+        assert!(store.since(Kind::named("secrets"), 0).is_some());
+    }
+
+    #[test]
+    fn objects_are_in_the_order_of_their_names() {
+        let mut store = Store::default();
+        let kind = Kind::named("configmaps");
+        for (namespace, name) in [("b", "one"), ("a", "two"), ("a", "one"), ("a", "two")] {
+            store.put(kind, &Key::new(namespace, name), json!({"metadata": {}}));
+        }
+        let listed = |store: &Store, namespace| {
+            let all = store.all("configmaps", namespace);
+            all.map(|(key, object)| format!("{key} {}", object["metadata"]["resourceVersion"]))
+                .collect::<Vec<_>>()
+        };
+        let all = ["a/one \"3\"", "a/two \"4\"", "b/one \"1\""];
+        assert_eq!(listed(&store, ""), all);
+        assert_eq!(listed(&store, "a"), all[..2]);
+        store.remove(kind, &Key::new("a", "one"));
+        assert_eq!(listed(&store, ""), all[1..]);
+        assert!(store.remove(kind, &Key::new("a", "one")).is_none());
+    }
+
+    #[test]
+    fn pods_are_found_by_their_node_and_things_by_their_owner() {
+        let mut store = Store::default();
+        let kind = Kind::named("pods");
+        let key = Key::new("a", "p");
+        let mut owned =
+            json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
+        let found = |store: &Store, node: &str| -> (Vec<Key>, Vec<Key>) {
+            let pods = store.pods_of(node).map(|(key, _)| key.clone()).collect();
+            let all = store.owned_by("o").filter(|(plural, ..)| *plural == "pods");
+            (pods, all.map(|(_, key, _)| key.clone()).collect())
+        };
+        let (none, own) = (vec![], vec![key.clone()]);
+        store.put(kind, &key, owned.clone());
+        assert_eq!(found(&store, ""), (own.clone(), own.clone()));
+        owned["spec"]["nodeName"] = json!("n");
+        store.put(kind, &key, owned);
+        assert_eq!(found(&store, ""), (none.clone(), own.clone()));
+        assert_eq!(found(&store, "n"), (own.clone(), own));
+        store.remove(kind, &key);
+        assert_eq!(found(&store, "n"), (none.clone(), none));
+    }
+}

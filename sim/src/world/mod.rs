@@ -1,0 +1,314 @@
+//! What the simulated network and programs know of the cluster: a plain value, kept current by the
+//! watches.
+//!
+//! It holds no client and does nothing by itself; a reader takes a snapshot and computes. What is
+//! looked up by address is indexed by address, and a copy shares all that has not changed.
+
+mod node;
+mod objects;
+mod page;
+mod protocol;
+mod settings;
+mod slices;
+
+pub(crate) use node::Node;
+pub(crate) use objects::{Nodes, Pods, Services};
+pub(crate) use page::Page;
+pub(crate) use protocol::Protocol;
+pub(crate) use settings::{Network, Outside};
+pub(crate) use slices::Slices;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
+
+use k8s_openapi::api::core::v1;
+use k8s_openapi::api::networking::v1::NetworkPolicySpec;
+
+use crate::base::clock::Wall;
+use crate::base::lock::locked;
+use crate::fault::{FaultKind, FaultSet};
+use crate::topology::IpFamilies;
+use node::both;
+
+/// A namespaced name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Key {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Labels of an object.
+pub(crate) type Labels = BTreeMap<String, String>;
+
+/// A pod that runs on a node of this simulator.
+#[derive(Clone, Debug)]
+pub(crate) struct Pod {
+    pub(crate) uid: String,
+    pub(crate) node: String,
+    /// Its own address, or its node's; nobody is told of it in a cluster without IPv4.
+    pub(crate) address: Ipv4Addr,
+    /// Its IPv6 address, or its node's.
+    pub(crate) address6: Option<Ipv6Addr>,
+    pub(crate) families: IpFamilies,
+    /// Whether it uses its node's network, as `HostProcess` pods do.
+    pub(crate) host_network: bool,
+    /// What its containers serve, by TCP port.
+    pub(crate) listening: BTreeMap<u16, Page>,
+    /// What its containers serve, by UDP port.
+    pub(crate) listening_udp: BTreeMap<u16, Page>,
+    /// Whether its resolver reaches a name server yet: in a new Windows pod that takes a while.
+    pub(crate) dns_ready: bool,
+    /// What its object says of the network.
+    pub(crate) told: Arc<Told>,
+}
+
+impl Pod {
+    /// A pod that has its address and serves nothing yet.
+    pub(crate) fn new(node: &str, address: impl Into<Ipv4Addr>, told: Told) -> Self {
+        Self {
+            uid: told.uid.clone(),
+            node: node.to_owned(),
+            address: address.into(),
+            address6: None,
+            families: IpFamilies::default(),
+            host_network: false,
+            listening: BTreeMap::new(),
+            listening_udp: BTreeMap::new(),
+            dns_ready: true,
+            told: Arc::new(told),
+        }
+    }
+
+    /// Its addresses, the first family's first.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        both(self.families, self.address, self.address6)
+    }
+
+    /// The first of its addresses.
+    pub(crate) fn first_address(&self) -> IpAddr {
+        self.addresses().next().unwrap_or(self.address.into())
+    }
+
+    /// Its address of the family of another.
+    pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
+        let mut own = self.addresses();
+        own.find(|own| own.is_ipv6() == other.is_ipv6())
+    }
+
+    /// The pod as its node gives it the addresses of its families.
+    pub(crate) fn on(self, node: &Node) -> Self {
+        Self {
+            address6: node.address6_of(self.address),
+            families: node.families,
+            ..self
+        }
+    }
+
+    /// What listens on a port.
+    pub(crate) fn listens(&self, protocol: Protocol, port: u16) -> Option<Page> {
+        match protocol {
+            Protocol::Tcp => self.listening.get(&port),
+            Protocol::Udp => self.listening_udp.get(&port),
+            Protocol::Icmp => None,
+        }
+        .copied()
+    }
+}
+
+/// What a pod's object says, as far as it concerns packets and names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) uid: String,
+    pub(crate) labels: Labels,
+    /// What it calls itself, where that is not its name.
+    pub(crate) own_name: Option<String>,
+    pub(crate) ports: Vec<PodPort>,
+    /// `spec.dnsPolicy`; empty is `ClusterFirst`.
+    pub(crate) dns_policy: String,
+}
+
+/// A port of a container.
+#[derive(Clone, Debug)]
+pub(crate) struct PodPort {
+    pub(crate) protocol: Protocol,
+    pub(crate) port: u16,
+    pub(crate) host_port: Option<u16>,
+}
+
+/// What a pod is to call itself where its own object says so (kubelet,
+/// `GeneratePodHostNameAndDomain`).
+pub(crate) fn own_name(spec: &v1::PodSpec) -> Option<&str> {
+    let asked = spec.hostname.as_ref().filter(|name| !name.is_empty());
+    spec.hostname_override
+        .as_ref()
+        .or(asked)
+        .map(String::as_str)
+}
+
+impl Told {
+    /// Reads a pod's object.
+    pub(crate) fn by(pod: &v1::Pod) -> Self {
+        let spec = pod.spec.clone().unwrap_or_default();
+        let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
+        let ports = spec
+            .containers
+            .iter()
+            .flat_map(|c| c.ports.iter().flatten());
+        Self {
+            uid: pod.metadata.uid.clone().unwrap_or_default(),
+            labels: pod.metadata.labels.clone().unwrap_or_default(),
+            own_name: pod.spec.as_ref().and_then(own_name).map(str::to_owned),
+            ports: ports
+                .filter_map(|port| {
+                    Some(PodPort {
+                        protocol: Protocol::named(port.protocol.as_deref())?,
+                        port: number(port.container_port)?,
+                        host_port: port.host_port.and_then(number),
+                    })
+                })
+                .collect(),
+            dns_policy: spec.dns_policy.unwrap_or_default(),
+        }
+    }
+}
+
+/// A Service, as far as it concerns packets.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the API has as many")]
+pub(crate) struct Service {
+    /// The virtual addresses; none for headless and external ones.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// The addresses of its load balancer, and `spec.externalIPs`.
+    pub(crate) external: Vec<IpAddr>,
+    pub(crate) ports: Vec<ServicePort>,
+    /// `sessionAffinity: ClientIP`.
+    pub(crate) sticky: bool,
+    /// `internalTrafficPolicy: Local`.
+    pub(crate) internal_local: bool,
+    /// `externalTrafficPolicy: Local`.
+    pub(crate) external_local: bool,
+    /// The annotation `preserve-destination: "true"`.
+    pub(crate) preserves_destination: bool,
+    /// Where an `ExternalName` points.
+    pub(crate) external_name: Option<String>,
+}
+
+impl Service {
+    /// Whether it has a virtual address of the family of another.
+    pub(crate) fn has_family_of(&self, other: IpAddr) -> bool {
+        let mut own = self.addresses.iter();
+        own.any(|address| address.is_ipv6() == other.is_ipv6())
+    }
+}
+
+/// A port of a Service.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServicePort {
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) port: u16,
+    pub(crate) node_port: Option<u16>,
+}
+
+/// An `EndpointSlice`, as far as it concerns packets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slice {
+    /// The Service it belongs to.
+    pub(crate) service: String,
+    /// The ports of the backends, by the name of the Service's port.
+    pub(crate) ports: BTreeMap<String, u16>,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// One backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) address: IpAddr,
+    pub(crate) node: Option<String>,
+    /// The first label of its own name under a headless Service.
+    pub(crate) hostname: Option<String>,
+    pub(crate) ready: bool,
+    /// Whether it ends and still answers: used where nobody is ready.
+    pub(crate) serving_last: bool,
+}
+
+impl Endpoint {
+    /// A ready backend on a node nobody knows.
+    #[cfg(test)]
+    pub(crate) fn ready(address: impl Into<IpAddr>) -> Self {
+        Self {
+            address: address.into(),
+            node: None,
+            hostname: None,
+            ready: true,
+            serving_last: false,
+        }
+    }
+}
+
+/// Everything together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct World {
+    pub(crate) nodes: Nodes,
+    pub(crate) pods: Pods,
+    pub(crate) services: Services,
+    pub(crate) slices: Slices,
+    pub(crate) policies: Arc<BTreeMap<Key, NetworkPolicySpec>>,
+    pub(crate) faults: FaultSet,
+    pub(crate) network: Arc<Network>,
+    pub(crate) wall: Wall,
+}
+
+impl World {
+    /// Whether a kind of fault holds on a node.
+    pub(crate) fn suffers(&self, kind: FaultKind, node: &str) -> bool {
+        let pool = self.nodes.get(node).map(|node| node.pool);
+        pool.is_some_and(|pool| self.faults.on_node(kind, node, pool))
+    }
+
+    /// Whether no packet passes that opens a connection from one node to another.
+    pub(crate) fn cut(&self, from: (&str, &Node), to: (&str, &Node)) -> bool {
+        let way = |kind, from: (&str, &Node), to: (&str, &Node)| {
+            let (from, to) = ((from.0, from.1.pool), (to.0, to.1.pool));
+            self.faults.on_way(kind, from, to)
+        };
+        way(FaultKind::TrafficCutOneWay, from, to)
+            || way(FaultKind::TrafficCut, from, to)
+            || way(FaultKind::TrafficCut, to, from)
+    }
+}
+
+/// The world of a running simulator: many readers take snapshots, few writers change it.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    world: Mutex<Arc<World>>,
+}
+
+impl Shared {
+    /// The world as it stands.
+    pub(crate) fn snapshot(&self) -> Arc<World> {
+        Arc::clone(&locked(&self.world))
+    }
+
+    /// Changes the world; copies of it only what a snapshot still holds.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        change(Arc::make_mut(&mut locked(&self.world)))
+    }
+}

@@ -1,0 +1,27 @@
+//! `winconform images`.
+
+use winconform_core::plan::pulls;
+use winconform_core::report::images;
+
+use crate::cli::args::{Format, ShownArgs};
+use crate::cli::connect::connected;
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cli::settings;
+use crate::engine::{image_platforms, plan_of};
+
+pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
+    let (suites, settings) = settings::of(&args.on)?;
+    let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
+    let table = &settings.config.images;
+    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
+        .await
+        .map_err(CliError::Absent)?;
+    let pulled = pulls(&selected.plan, &facts, table);
+    let offers = image_platforms(cluster.api.env(), &pulled, &facts.pools()).await;
+    match args.format {
+        Format::Text => screen.say(&images::text(&pulled, &offers)),
+        Format::Json => screen.say(&images::json(&pulled, &offers)),
+    }
+    Ok(0)
+}

@@ -1,0 +1,34 @@
+//! `winconform plan`.
+
+use winconform_core::record::Exit;
+use winconform_core::report::{claims, nothing_selected, plan};
+
+use crate::cli::args::{Format, ShownArgs};
+use crate::cli::connect::connected;
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cli::settings;
+use crate::engine::plan_of;
+
+pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
+    let (suites, settings) = settings::of(&args.on)?;
+    let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
+    let (_, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
+        .await
+        .map_err(CliError::Absent)?;
+    match args.format {
+        Format::Text => screen.say(&claims::plan_text(&selected.plan)),
+        Format::Json => screen.say(&plan::json(
+            &selected.plan,
+            &settings.selection,
+            &selected.left_out,
+        )),
+    }
+    if selected.plan.checks.is_empty() {
+        let unchecked = settings.selection.unchecked();
+        let told = nothing_selected(unchecked, &selected.left_out);
+        screen.complain(&format!("{told}\n"));
+        return Ok(Exit::NothingSelected.code());
+    }
+    Ok(0)
+}

@@ -1,0 +1,54 @@
+//! `winconform report`.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use winconform_core::record::{RunView, exit, read};
+
+use crate::cli::args::ReportArgs;
+use crate::cli::error::CliError;
+use crate::cli::out;
+use crate::cli::screen::Screen;
+
+pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
+    let path = &args.record;
+    args.out.as_deref().map(out::prepare).transpose()?;
+    let view = load(path)?;
+    if let Some(folder) = &args.out {
+        out::write(folder, &view)?;
+    }
+    screen.report(&view, args.format)?;
+    Ok(exit(&view).code())
+}
+
+/// Reads a record.
+pub(crate) fn load(path: &Path) -> Result<RunView, CliError> {
+    let text = std::fs::read(path)
+        .and_then(as_text)
+        .map_err(|source| CliError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+    read(&text).map_err(|source| CliError::Record {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The record's text. A kill may cut its last line within a character.
+fn as_text(bytes: Vec<u8>) -> std::io::Result<String> {
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) if whole > 0 && error.utf8_error().valid_up_to() >= whole => {
+            Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        Err(_) => Err(std::io::Error::new(
+            ErrorKind::InvalidData,
+            "it is not UTF-8",
+        )),
+    }
+}

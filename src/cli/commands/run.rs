@@ -1,0 +1,256 @@
+//! `winconform run`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ordered_watch as watch;
+use tokio::signal::unix::{SignalKind, signal};
+use winconform_core::record::{Exit, RunView, read};
+use winconform_core::text::{counted, printable};
+
+use crate::cli::args::{KeepWhen, ReportFormat, RunArgs};
+use crate::cli::connect::connected_to_change;
+use crate::cli::error::CliError;
+use crate::cli::progress::Progress;
+use crate::cli::screen::Screen;
+use crate::cli::shell::Cleanup;
+use crate::cli::{out, report, settings};
+use crate::cluster::{Cluster, LEASE_NAME, remains};
+use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
+
+pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
+    let (suites, settings) = settings::of(&args.on)?;
+    let earlier = args.resume.as_deref().map(report::load).transpose()?;
+    let earlier = earlier.map(Arc::new);
+    let cleanup = Cleanup::of(&args.on.cluster);
+    let record = args.out.as_deref().map(out::prepare).transpose()?;
+    let whose = (&args.on.cluster, &args.protected);
+    let cluster = connected_to_change(whose, &settings.config, screen).await;
+    let cluster = cluster.map_err(|error| unbegun(error, args.out.as_deref(), screen))?;
+    let run = new_id();
+    let options = RunOptions {
+        lease: match &args.id {
+            Some(id) => format!("winconform-{id}"),
+            None => LEASE_NAME.to_owned(),
+        },
+        holder: holder(&run),
+        run,
+        config: settings.config,
+        selection: settings.selection,
+        deadline: args.deadline,
+        repeat: args.soak.map_or(Repeat::Times(args.repeat), Repeat::For),
+        resume: earlier.clone(),
+        keep: match args.keep {
+            KeepWhen::Never => Keep::Never,
+            KeepWhen::OnFailure => Keep::OnFailure,
+            KeepWhen::Always => Keep::Always,
+        },
+    };
+    for (run, objects) in remains(&cluster.api).await {
+        let (run, objects) = (printable(&run), counted(objects, "object"));
+        let command = cleanup.command(&run);
+        screen.complain(&format!(
+            "warning: run {run} left {objects} here, or is under way; to remove them: {command}\n"
+        ));
+    }
+    let out = args.out.as_deref();
+    let (progress, journal) = begun(&cluster, out, record.as_deref(), *screen)?;
+    let signals = count_signals().map_err(CliError::Signals)?;
+    let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
+    progress.end();
+    let refused = matches!(finished, Err(RunError::Resume(_)));
+    let record = args.resume.as_deref().filter(|_| refused);
+    // What is reported beside the very record that is not gone on with is not withdrawn
+    let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
+    let folder = args.out.as_deref().filter(|folder| !spared(folder));
+    let finished = reported(&journal, finished, folder, args.format, screen);
+    let view = read(&journal.text());
+    let left = view.as_ref().is_ok_and(|view| !view.left().is_empty());
+    if left || finished.as_ref().is_ok_and(|finished| finished.abandoned) {
+        let what = match view.is_ok_and(|view| view.kept) {
+            true => "What the run created is left, as was asked for.",
+            false => "Something may be left.",
+        };
+        let (command, context) = (cleanup.command(&options.run), printable(&cluster.context));
+        screen.complain(&format!(
+            "{what} To remove it:\n  {command}\n(of context `{context}`)\n"
+        ));
+    }
+    if let Some(earlier) = &earlier {
+        tell_of_remains(earlier, &cleanup, screen);
+    }
+    Ok(finished?.exit.code())
+}
+
+/// The record of a run that is about to begin, in the place of whose reports its own will be, and what tells of
+/// it as it goes on.
+pub(crate) fn begun(
+    cluster: &Cluster,
+    folder: Option<&Path>,
+    record: Option<&Path>,
+    screen: Screen,
+) -> Result<(Progress, Journal), CliError> {
+    let progress = Progress::start(screen);
+    let superseded = folder.map(out::reports).unwrap_or_default();
+    let env = cluster.api.env().clone();
+    let journal = Journal::create(env, record, superseded, progress.listener());
+    let journal = journal.map_err(|error| CliError::Run(RunError::Journal(error)))?;
+    Ok((progress, journal))
+}
+
+pub(crate) fn reported(
+    journal: &Journal,
+    finished: Result<Finished, RunError>,
+    folder: Option<&Path>,
+    format: ReportFormat,
+    screen: &Screen,
+) -> Result<Finished, CliError> {
+    // A run that was not let in has nothing to report, least of all what another's is busy with
+    if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_) | RunError::Resume(_))) =
+        finished
+    {
+        return Err(unbegun(CliError::Run(refused), folder, screen));
+    }
+
+    // Whatever came of it, what is on record is reported
+    let mut view = read(&journal.text());
+    let in_no_file = folder.is_none();
+    let nothing = finished
+        .as_ref()
+        .is_ok_and(|finished| finished.exit == Exit::NothingSelected);
+    let folder = match folder {
+        Some(folder) if nothing => {
+            withdraw(folder, screen);
+            None
+        }
+        folder => folder,
+    };
+    let finished = finished.map_err(CliError::Run);
+    let mut unwritten = None;
+    if let Ok(view) = &mut view {
+        view.process = finished.as_ref().err().map(CliError::exit_code);
+        view.unwritten = in_no_file;
+        if let Some(folder) = folder {
+            unwritten = out::write(folder, view).err();
+            view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));
+        }
+        let told = !view.checks.is_empty() || view.planned || finished.is_ok();
+        if told || format != ReportFormat::Text {
+            unwritten = screen.report(view, format).err().or(unwritten);
+        }
+    }
+    let finished = finished?;
+    unwritten.map_or(Ok(finished), Err)
+}
+
+/// A run that came to nothing has no reports, and an earlier one's must not pass for them.
+fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError {
+    if let Some(folder) = folder {
+        withdraw(folder, screen);
+    }
+    error
+}
+
+/// Removes an earlier run's reports, and says so.
+fn withdraw(folder: &Path, screen: &Screen) {
+    let withdrawn = out::withdraw(folder);
+    if withdrawn.removed {
+        let folder = printable(&folder.display().to_string());
+        screen.complain(&format!(
+            "The reports of an earlier run are removed from `{folder}`; its record stays, from which \
+             `winconform report` makes them again.\n"
+        ));
+    }
+    for (report, why) in withdrawn.left {
+        let report = printable(&report.display().to_string());
+        screen.complain(&format!(
+            "`{report}` is of an earlier run, and could not be removed: {why}\n"
+        ));
+    }
+}
+
+/// Says what the earlier run may have left in the cluster, which this one does not touch.
+fn tell_of_remains(earlier: &RunView, cleanup: &Cleanup, screen: &Screen) {
+    let left = earlier.left();
+    if !left.is_empty() {
+        let (run, left) = (
+            printable(&earlier.started.run),
+            counted(left.len(), "object"),
+        );
+        let command = cleanup.command(&earlier.started.run);
+        screen.complain(&format!(
+            "Run {run}, which was gone on with, may have left up to {left}. To remove them:\n  {command}\n"
+        ));
+    }
+}
+
+/// A run's id: a DNS label that begins with a letter.
+pub(crate) fn new_id() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let random = rand::random::<u64>();
+    let letters = (0..7).map(|n| char::from(LETTERS[(random.to_le_bytes()[n] & 31) as usize]));
+    std::iter::once('r').chain(letters).collect()
+}
+
+/// Who holds the Lease: this machine, this process, this run.
+pub(crate) fn holder(run: &str) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "unknown-host",
+        host => host,
+    };
+    format!("{host}/{}/{run}", std::process::id())
+}
+
+/// What the user asks for by a signal after so many interrupts: 1 that the run ends, 2 that it is abandoned, which takes
+/// a second Ctrl-C. Runners and service managers send several signals for one end.
+fn asked_by(signal: SignalKind, interrupts: &mut u32) -> u32 {
+    *interrupts += u32::from(signal == SignalKind::interrupt());
+    (*interrupts).clamp(1, 2)
+}
+
+/// Listens for SIGINT, SIGTERM and SIGHUP, and says what they ask for: nothing yet (0), or as [`asked_by`].
+pub(crate) fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    // A terminal that is closed, a connection that is lost
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (asks, asked) = watch::channel(0);
+    tokio::spawn(async move {
+        let mut interrupts = 0;
+        loop {
+            let signal = tokio::select! {
+                biased;
+                _ = interrupt.recv() => SignalKind::interrupt(),
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = hangup.recv() => SignalKind::hangup(),
+                () = asks.closed() => return,
+            };
+            asks.send_replace(asked_by(signal, &mut interrupts));
+        }
+    });
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_after_an_interrupt_alone_abandons() {
+        let [int, term, hup] = [2, 15, 1].map(SignalKind::from_raw);
+        for (signals, asked) in [
+            (vec![hup, hup, term, term], 1),
+            // As GitHub's runner ends a job
+            (vec![int, term], 1),
+            (vec![term, int], 1),
+            (vec![hup, int, term, int], 2),
+        ] {
+            let mut interrupts = 0;
+            let last = signals
+                .iter()
+                .map(|signal| asked_by(*signal, &mut interrupts));
+            assert_eq!(last.max(), Some(asked), "{signals:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `winconform demo`: a whole run in memory, in a time that passes by itself.
+
+mod given;
+mod kubeconfig;
+mod serve;
+
+use std::io;
+use std::time::{Duration, Instant as WallInstant};
+
+use hybrid_sim::server::{Server, ServerOptions};
+use hybrid_sim::{JoinOptions, Loopback};
+use jiff::Timestamp;
+use ordered_watch as watch;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
+use winconform_core::config::{Config, Outside, Target};
+use winconform_core::record::SIMULATED;
+use winconform_core::suite::Suites;
+use winconform_core::text::{counted, printable};
+
+use crate::cli::args::{DemoArgs, Pace};
+use crate::cli::commands::run::{begun, count_signals, reported};
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cli::{out, simulate};
+use crate::cluster::{Cluster, LEASE_NAME};
+use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
+use crate::transport::{Env, dial, simulated_runtime};
+use given::Given;
+
+/// When it always is.
+const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// How long the cluster's own pods may take to run, as what is broken lets them.
+const SETTLING: Duration = Duration::from_mins(1);
+
+/// From how many nodes on a demo is no matter of seconds.
+const MANY: usize = 500;
+
+/// What so many nodes take at most, said before it is taken. Whole runs with 200, 1,000 and 4,000 nodes
+/// took 18, 40 and 155 s and 282, 393 and 631 MiB, without `--release`.
+fn estimate(nodes: usize) -> Option<String> {
+    if nodes < MANY {
+        return None;
+    }
+    let seconds = 9 + nodes * 37 / 1000;
+    let memory = 330 + nodes * 80 / 1024;
+    Some(format!(
+        "{nodes} nodes may take {} of one processor's time and {memory} MiB of memory; Ctrl-C ends it.\n",
+        counted(seconds.div_ceil(60), "minute"),
+    ))
+}
+
+/// In memory all tasks are on one thread, whose clock goes on when none of them has anything to do,
+/// unless it is to be followed.
+pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
+    match (args.serve, args.pace) {
+        (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
+        (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
+        (None, Pace::Fast) => simulated_runtime(),
+    }
+}
+
+pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
+    if args.list_faults {
+        screen.say(&simulate::catalogue());
+        return Ok(0);
+    }
+    let given = given::read(&args)?;
+    if let Some(port) = args.serve {
+        return Box::pin(serve::run(port, args.kubeconfig, given, screen)).await;
+    }
+    if let Some(told) = estimate(given.topology.nodes.len()) {
+        screen.complain(&told);
+    }
+    Box::pin(in_memory(&args, given, screen)).await
+}
+
+/// What every report names as the context: also what was broken.
+fn context(args: &DemoArgs) -> String {
+    match args.faults.as_slice() {
+        [] => SIMULATED.to_owned(),
+        faults => format!("{SIMULATED}; broken in it: {}", faults.join(", ")),
+    }
+}
+
+async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8, CliError> {
+    let (begun, from) = (WallInstant::now(), Instant::now());
+    let Given {
+        topology,
+        faults,
+        server: kind,
+        suites,
+        selection,
+    } = given;
+    let loopback = Loopback::in_memory(EPOCH);
+    let kind = ServerOptions {
+        loopback: loopback.clone(),
+        ..kind
+    };
+    let own = loopback.clone();
+    let env = Env::simulated(EPOCH, kind.seed, dial(move |address| own.connect(address)));
+    let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
+    let load_balancers = topology.load_balancer;
+    let planned = faults.clone();
+    let nodes = JoinOptions {
+        topology,
+        faults,
+        seed: kind.seed,
+        speed: 1.0,
+        prefix: String::new(),
+        loopback,
+    };
+    let joined = hybrid_sim::join(server.client(), nodes).await;
+    let joined = joined.map_err(CliError::Join)?;
+    server.settled(SETTLING).await;
+    let config = Config {
+        outside: Outside {
+            reaches_nodes: true,
+            proxy: Target::parse(&joined.proxy_url()),
+            load_balancers,
+            ..Outside::default()
+        },
+        ..Config::default()
+    };
+    let (durations, limits) = (config.durations.clone(), config.limits.clone());
+    let cluster = Cluster::behind(env, server.client(), &context(args), durations, limits);
+    let options = RunOptions {
+        run: "rdemo".to_owned(),
+        lease: LEASE_NAME.to_owned(),
+        holder: "demo".to_owned(),
+        config,
+        selection,
+        deadline: None,
+        repeat: Repeat::Times(1),
+        resume: None,
+        keep: Keep::Never,
+    };
+    let code = Box::pin(checked(args, &suites, &cluster, &options, screen)).await?;
+    let took = from.elapsed();
+    for late in planned.iter().filter(|fault| fault.from >= took) {
+        screen.complain(&format!(
+            "Nothing was broken by {late}: the run had ended by then.\n"
+        ));
+    }
+    if code == 0 && !args.faults.is_empty() {
+        screen.complain(&format!(
+            "No check failed for what was broken ({}).\n",
+            printable(&args.faults.join(", "))
+        ));
+    }
+    let time = match took.as_secs() {
+        seconds @ 0..60 => (seconds.max(1), "second"),
+        seconds => (seconds.div_ceil(60), "minute"),
+    };
+    screen.complain(&format!(
+        "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
+        kind.version,
+        counted(joined.nodes().len(), "node"),
+        counted(usize::try_from(time.0).unwrap_or(usize::MAX), time.1),
+        begun.elapsed().as_secs_f64()
+    ));
+    Ok(code)
+}
+
+async fn checked(
+    args: &DemoArgs,
+    suites: &Suites,
+    cluster: &Cluster,
+    options: &RunOptions,
+    screen: &Screen,
+) -> Result<u8, CliError> {
+    let record = args.out.as_deref().map(out::prepare).transpose()?;
+    let out = args.out.as_deref();
+    let (progress, journal) = begun(cluster, out, record.as_deref(), *screen)?;
+    // Who ends it while time is skipped ends the process, and with it all there is
+    let (_alive, mut signals) = watch::channel(0);
+    if let Pace::Real = args.pace {
+        signals = count_signals().map_err(CliError::Signals)?;
+    }
+    let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
+    progress.end();
+    reported(&journal, finished, args.out.as_deref(), args.format, screen)
+        .map(|end| end.exit.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_many_nodes_take_is_told_beforehand() {
+        assert_eq!(estimate(MANY - 1), None);
+        assert_eq!(
+            estimate(10_000).expect("they are many"),
+            "10000 nodes may take 7 minutes of one processor's time and 1111 MiB of memory; Ctrl-C ends it.\n"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! `winconform simulate`.
+
+use std::path::Path;
+
+use hybrid_sim::{JoinError, JoinOptions, Joined, Loopback, ProductFault, Traces};
+use kube::Client;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use winconform_core::config::Config;
+use winconform_core::text::{counted, printable};
+
+use super::topology;
+use super::warnings;
+use crate::cli::args::{ClusterArgs, SimulateArgs};
+use crate::cli::connect::connected;
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cluster::{ConnectError, KubeconfigError, named};
+
+pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
+    if args.list_topologies {
+        screen.say(&topology::catalogue());
+        return Ok(0);
+    }
+    let Some(join_to) = args.join.filter(|_| !args.list_faults) else {
+        screen.say(&catalogue());
+        return Ok(0);
+    };
+    let topology = topology::load(&args.topology)?;
+    let whose = ClusterArgs {
+        context: None,
+        kubeconfig: Some(join_to.clone()),
+    };
+    let cluster = connected(&whose, &Config::default(), screen).await;
+    let cluster = cluster.map_err(|error| in_terms_of_join(error, &join_to))?;
+    warnings::show(*screen);
+    let Signals { halt, cut } = on_signals()?;
+    let join_options = JoinOptions {
+        topology,
+        faults: args.faults.into_iter().collect(),
+        seed: args.seed,
+        speed: args.speed,
+        prefix: args.prefix,
+        loopback: Loopback::default(),
+    };
+    let traces = Traces::default();
+    let client = named(cluster.client.clone(), "hybrid-sim");
+    let all = async {
+        let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await?;
+        if let Some(joined) = joined {
+            screen.complain("The simulated nodes leave; another Ctrl-C does not wait for that.\n");
+            Box::pin(joined.leave()).await.map_err(CliError::Leave)?;
+        }
+        Ok::<_, CliError>(())
+    };
+    tokio::select! {
+        biased;
+        left = Box::pin(all) => left?,
+        () = cut.cancelled() => {
+            return Err(CliError::Cut(what_is_left(&traces, &join_to)));
+        }
+    }
+    screen.complain("The simulated nodes have left.\n");
+    Ok(0)
+}
+
+/// The hints of what goes wrong name options that this command does not have.
+fn in_terms_of_join(error: CliError, given: &Path) -> CliError {
+    let given = printable(&given.display().to_string());
+    match error {
+        CliError::Connect(ConnectError::Kubeconfig(KubeconfigError::NotFound { .. })) => {
+            CliError::Usage(format!(
+                "there is no kubeconfig `{given}`\n\
+             (give `--join` the one of the control plane that the nodes are to join)"
+            ))
+        }
+        CliError::Connect(ConnectError::Kubeconfig(KubeconfigError::ContextNotNamed {
+            known,
+            ..
+        })) => {
+            let known: Vec<_> = known.iter().map(|name| printable(name)).collect();
+            CliError::WhichContext(format!(
+                "the kubeconfig `{given}` has several contexts: {}\n\
+                 (give `--join` one that has no other: kubectl config view --kubeconfig {given} \
+                 --context NAME --minify --flatten)",
+                known.join(", ")
+            ))
+        }
+        other => other,
+    }
+}
+
+/// What to say of nodes that were not waited for.
+fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
+    let objects = traces.objects();
+    if objects.is_empty() {
+        return "stopped before all had ended; the nodes had left, and the control plane removes what \
+                pods they had"
+            .to_owned();
+    }
+    // Names are those of nodes and our own; a kubeconfig's may need quotes
+    let kubeconfig = kubeconfig.display().to_string().replace('\'', r"'\''");
+    format!(
+        "stopped before the simulated nodes had left; there may be left: {}\n\
+         this removes them, and the control plane then their pods and leases:\n\
+         kubectl --kubeconfig '{kubeconfig}' --namespace kube-system delete --ignore-not-found {}",
+        objects.join(", "),
+        objects.join(" ")
+    )
+}
+
+/// What has been asked of the process.
+pub(crate) struct Signals {
+    /// Cancelled by the first signal that asks to end.
+    pub(crate) halt: CancellationToken,
+    /// Cancelled by the second, after which nothing is waited for.
+    pub(crate) cut: CancellationToken,
+}
+
+/// Listens for signals from now on.
+pub(crate) fn on_signals() -> Result<Signals, CliError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
+    let (halt, cut) = (CancellationToken::new(), CancellationToken::new());
+    let inner = [halt.clone(), cut.clone()];
+    tokio::spawn(async move {
+        for token in inner {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            token.cancel();
+        }
+    });
+    Ok(Signals { halt, cut })
+}
+
+/// Joins the nodes and stays until the signal; gives the nodes, unless they have left again since it
+/// came before all had joined.
+async fn stay(
+    client: Client,
+    options: JoinOptions,
+    traces: &Traces,
+    halt: &CancellationToken,
+    screen: &Screen,
+) -> Result<Option<Joined>, CliError> {
+    let joined = match Joined::unless(halt, traces, client, options).await {
+        Ok(joined) => joined,
+        Err(error @ JoinError::Interrupted) => {
+            screen.complain(&format!("{error}\n"));
+            return Ok(None);
+        }
+        Err(error) => return Err(CliError::Join(error)),
+    };
+    screen.say(&format!(
+        "joined {}: {}\n\
+         an outside client reaches nodes and load balancers by http_proxy={}\n",
+        counted(joined.nodes().len(), "simulated node"),
+        joined.nodes().join(", "),
+        joined.proxy_url()
+    ));
+    // The pod that is asked goes with its node
+    if let Some(Err(unreached)) = halt.run_until_cancelled(Box::pin(joined.reached())).await {
+        screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
+    }
+    screen.complain("Ctrl-C removes them.\n");
+    halt.cancelled().await;
+    Ok(Some(joined))
+}
+
+/// Every fault with its parameter and what it does.
+pub(crate) fn catalogue() -> String {
+    let mut text = String::from("of the nodes:\n");
+    for fault in ProductFault::catalogue() {
+        let full = format!("{}{}", fault.name, fault.parameter.written());
+        text.push_str(&format!("  {full:<42} {}\n", fault.what));
+    }
+    text.push_str(
+        "  PLACE is all, windows, linux, windows-2019, windows-2022, windows-2025 or node/NAME.\n  \
+         A fault begins and ends at moments of simulated time after the nodes have joined: FAULT@30s,\n  \
+         FAULT@30s..2m, FAULT@..2m; with --speed 20, 2m is six seconds.\n",
+    );
+    text
+}

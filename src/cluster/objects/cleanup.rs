@@ -1,0 +1,107 @@
+//! Cleaning up after runs that were killed: once it is sure that they are dead, and while no other
+//! can begin.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use winconform_core::method::ObservationError;
+
+use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, check_run, remove_run};
+use super::kinds::{ALL, LEASES};
+use crate::cluster::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
+use crate::cluster::orphaned_lease::delete_lease;
+use crate::transport::Api;
+
+/// What is to be told of a clean-up under way.
+#[derive(Clone, Debug)]
+pub enum Cleaning {
+    /// There are Leases, and whether those who hold them live has to be seen.
+    Waits,
+    /// A Lease that it held could not be given back; it dies by itself.
+    Unreleased(ObservationError),
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CleanupError {
+    /// A run lives, or whether one does could not be seen.
+    #[error(transparent)]
+    Held(LeaseError),
+    /// Nothing could be removed.
+    #[error(transparent)]
+    Clean(CleanError),
+}
+
+/// Removes everything of one run, or of all; `holder` is what whoever is refused meanwhile is told.
+pub async fn cleanup(
+    api: &Api,
+    run: Option<&str>,
+    holder: &str,
+    mut tell: impl FnMut(Cleaning),
+) -> Result<Removed, CleanupError> {
+    check_run(run).map_err(CleanupError::Clean)?;
+    // A live run renews its Lease: whoever can take it over knows that it is dead
+    let mut names = lease_names(api, run).await.map_err(CleanupError::Held)?;
+    if !names.is_empty() {
+        tell(Cleaning::Waits);
+    }
+    // Held meanwhile, so that no run begins that would lose its objects
+    let own = run.is_none() && names.insert(LEASE_NAME.to_owned());
+    let mut held = Vec::new();
+    let mut refused: Option<LeaseError> = None;
+    let taking = names
+        .iter()
+        .map(|name| acquire(api, name, CLEANUP, holder, api.durations()));
+    for taken in join_all(taking).await {
+        match taken {
+            Ok(lease) => held.push(lease),
+            Err(error) => {
+                // It may have come to be, and be ours; if it cannot be removed it dies by itself
+                if let LeaseError::ObservationError { name, .. } = &error {
+                    let _ = delete_lease(api, name, holder).await;
+                }
+                refused = Some(error);
+            }
+        }
+    }
+    // One with an id of its own may have begun while we waited
+    if refused.is_none() {
+        refused = match lease_names(api, run).await {
+            Ok(now) => now.difference(&names).next().map(|name| LeaseError::Held {
+                name: name.clone(),
+                holder: "a run that has just begun".to_owned(),
+            }),
+            Err(error) => Some(error),
+        };
+    }
+    let removed = match refused {
+        Some(error) => Err(CleanupError::Held(error)),
+        None => remove_run(api, run, api.durations().tear_down)
+            .await
+            .map_err(CleanupError::Clean),
+    };
+    for lease in held {
+        if let Err(error) = lease.release().await {
+            tell(Cleaning::Unreleased(error));
+        }
+    }
+    let mut removed = removed?;
+    if own {
+        // It was made by nobody but this very clean-up
+        let guard = |object: &ObjectRef| *object.kind == LEASES && object.name == LEASE_NAME;
+        removed.removed.retain(|object| !guard(object));
+    }
+    Ok(removed)
+}
+
+/// How many objects each run has on the cluster beside its Lease, as far as that may be listed and is within the
+/// time of one answer.
+pub async fn remains(api: &Api) -> BTreeMap<String, usize> {
+    let lists = Removal::new(api, None, api.durations().api_answer);
+    let kinds = ALL.into_iter().filter(|kind| **kind != LEASES);
+    let listing = kinds.map(|kind| lists.labelled(kind));
+    let mut runs = BTreeMap::<String, usize>::new();
+    for (_, object) in join_all(listing).await.into_iter().flatten().flatten() {
+        *runs.entry(object.run).or_default() += 1;
+    }
+    runs
+}

@@ -1,0 +1,42 @@
+//! Every label of ours, in one place.
+
+/// Says that an object is ours; nothing without it is ever touched.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+pub const WINCONFORM: &str = "winconform";
+/// The run that made an object.
+pub const RUN: &str = "winconform/run";
+/// The fixture an object belongs to.
+pub const FIXTURE: &str = "winconform/fixture";
+/// The pool an object belongs to.
+pub const POOL: &str = "winconform/pool";
+/// The ordinal of the node, in its pool, that an object belongs to.
+pub const NODE: &str = "winconform/node";
+
+/// The family of addresses that a Service has, where it is the cluster's second.
+pub const FAMILY: &str = "winconform/family";
+
+/// Says of an object that somebody else is to remove it.
+pub const MAY_GO: &str = "winconform/may-go";
+
+/// The annotation of the namespace kube-system by which a cluster says that nothing is to be made on
+/// it, and why. The only one that is not ours to set.
+pub const PROTECTED: &str = "winconform/protected";
+
+/// A label selector for everything of ours, or of one run; not yet encoded for a query.
+pub fn selector(run: Option<&str>) -> String {
+    match run {
+        None => format!("{MANAGED_BY}={WINCONFORM}"),
+        Some(run) => format!("{MANAGED_BY}={WINCONFORM},{RUN}={run}"),
+    }
+}
+
+/// Whether a text can be a label's value (apimachinery `validation.IsValidLabelValue`), and so
+/// adds nothing to a selector.
+pub(crate) fn is_value(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=63).contains(&text.len())
+        && text.chars().all(inner)
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+}

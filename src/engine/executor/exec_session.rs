@@ -1,0 +1,106 @@
+//! One exec session: the requests of many assertions from one vantage point in one session, and what each is told.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use winconform_core::method::{
+    ErrorKind, HttpGet, ObservationError, Reply, Request, Result, SourceKind, VantageKey,
+};
+
+use super::observer::Observer;
+use super::vantage::Vantages;
+use crate::engine::scheduler::command::AssertionOutcome;
+
+/// Looks, all in one session.
+pub(crate) async fn exec_session(
+    vantages: &Vantages,
+    from: &VantageKey,
+    observers: Vec<Observer>,
+) -> Vec<(Observer, AssertionOutcome)> {
+    let (mut gets, mut pings) = (Vec::<HttpGet>::new(), Vec::<IpAddr>::new());
+    let mut places = Vec::new();
+    let mut pinged = Vec::new();
+    let mut outcomes = Vec::with_capacity(observers.len());
+    for observer in observers {
+        match observer.request() {
+            Ok(Request::Get(own)) => {
+                let from = gets.len();
+                gets.extend(own);
+                places.push((from..gets.len(), observer));
+            }
+            Ok(Request::Ping(own)) if from.kind.shell().is_some() => {
+                let from = pings.len();
+                pings.extend(own);
+                pinged.push((from..pings.len(), observer));
+            }
+            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
+                let outcome = observer.outcome(Err(misdirected()));
+                outcomes.push((observer, outcome));
+            }
+            Err(error) => {
+                let outcome = observer.outcome(Err(error));
+                outcomes.push((observer, outcome));
+            }
+        }
+    }
+    let swept = match gets.is_empty() && pings.is_empty() {
+        true => Ok((Vec::new(), Vec::new())),
+        false => vantages.exec_session(from, &gets, &pings).await,
+    };
+    let (got, answered) = match swept {
+        Ok((got, answered)) => (Ok(got), Ok(answered)),
+        Err(error) => (Err(error.clone()), Err(error)),
+    };
+    let mut brought: Vec<_> = places
+        .into_iter()
+        .map(|(place, observer)| {
+            let got = own(&got, place).and_then(|got| got.into_iter().collect());
+            let outcome = observer.outcome(got.map(Reply::Get));
+            (observer, outcome)
+        })
+        .collect();
+    let by_us = from.kind == SourceKind::Outside;
+    for (observer, outcome) in brought.iter().filter(|_| by_us) {
+        for get in observer.answered(outcome) {
+            vantages.answers(observer.is_at_node(&get), get);
+        }
+    }
+    let failed = |outcome: &AssertionOutcome| outcome.taken.is_ok() && !outcome.holds();
+    for (observer, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
+        let Ok(Request::Get(gets)) = observer.request() else {
+            continue;
+        };
+        let at_node = gets.iter().any(|get| observer.is_at_node(get));
+        let replies = match &outcome.reply {
+            Some(Reply::Get(replies)) => replies.as_slice(),
+            _ => &[],
+        };
+        if let Some(error) = vantages.captive(from, at_node, replies).await {
+            outcome.taken = Err(error);
+        }
+    }
+    outcomes.extend(brought);
+    for (place, observer) in pinged {
+        let outcome = observer.outcome(own(&answered, place).map(Reply::Ping));
+        outcomes.push((observer, outcome));
+    }
+    outcomes
+}
+
+/// What of a session's results is of one assertion.
+fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>> {
+    match replies {
+        Ok(replies) => {
+            let own = replies.get(place).map(<[_]>::to_vec);
+            own.ok_or_else(|| ErrorKind::UnrecognisedOutput.error("the sweep has no result for it"))
+        }
+        // What asks nothing is told without an answer
+        Err(_) if place.is_empty() => Ok(Vec::new()),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// An assertion that reached the wrong transport: the plan and the way disagree.
+pub(crate) fn misdirected() -> ObservationError {
+    ErrorKind::UnrecognisedOutput.error("the look was given to the wrong transport")
+}

@@ -1,0 +1,100 @@
+//! Facts told to assertions: of the start of the run, or fresh ones for what is observed again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use winconform_core::facts::Facts;
+
+use super::shared::Attempt;
+use crate::cluster::collect;
+use crate::transport::{Api, locked};
+
+type Collecting = Shared<BoxFuture<'static, Arc<Facts>>>;
+
+/// The facts of a run. Clones share them.
+///
+/// They are collected anew once for each further attempt, whoever asks: on a large cluster that
+/// takes long, and every check of the attempt before saw older ones.
+#[derive(Clone)]
+pub(crate) struct FactsTold {
+    first: Arc<Facts>,
+    again: Arc<Mutex<BTreeMap<Attempt, Collecting>>>,
+    api: Api,
+}
+
+impl FactsTold {
+    /// The facts that the run began with.
+    pub(crate) fn new(first: Facts, api: Api) -> Self {
+        Self {
+            first: Arc::new(first),
+            again: Arc::default(),
+            api,
+        }
+    }
+
+    /// The facts for an attempt: the first is told those that the run began with.
+    pub(crate) async fn tell(&self, attempt: Attempt) -> Arc<Facts> {
+        if attempt == 0 {
+            return Arc::clone(&self.first);
+        }
+        let collecting = {
+            let mut again = locked(&self.again);
+            let api = self.api.clone();
+            let collecting = || {
+                async move { Arc::new(collect(&api).await) }
+                    .boxed()
+                    .shared()
+            };
+            again.entry(attempt).or_insert_with(collecting).clone()
+        };
+        collecting.await
+    }
+
+    /// Lets go of all but the first, once nobody asks for them any more.
+    pub(crate) fn forget(&self) {
+        locked(&self.again).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+
+    fn lists_of_nodes(fake: &Fake) -> usize {
+        let log = fake.log();
+        log.iter()
+            .filter(|line| *line == "GET /api/v1/nodes")
+            .count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn facts_are_collected_once_for_each_further_attempt() {
+        let fake = Fake::default();
+        let facts = FactsTold::new(Facts::default(), fake.api());
+        assert_eq!(*facts.tell(0).await, Facts::default());
+        assert_eq!(lists_of_nodes(&fake), 0);
+        let (one, other) = tokio::join!(facts.tell(1), facts.tell(1));
+        let late = facts.clone().tell(1).await;
+        assert!(Arc::ptr_eq(&one, &other) && Arc::ptr_eq(&one, &late));
+        assert!(one.nodes.value().is_some());
+        assert_eq!(lists_of_nodes(&fake), 1);
+        assert!(!Arc::ptr_eq(&one, &facts.tell(2).await));
+        assert_eq!(lists_of_nodes(&fake), 2);
+        facts.forget();
+        assert_eq!(facts.again.lock().expect("not poisoned").len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_up_leaves_the_collecting_to_the_others() {
+        let fake = Fake::default();
+        let facts = FactsTold::new(Facts::default(), fake.api());
+        let mut first = facts.tell(1).boxed();
+        assert!(first.as_mut().now_or_never().is_none(), "it takes a while");
+        drop(first);
+        assert!(facts.tell(1).await.nodes.value().is_some());
+        assert_eq!(lists_of_nodes(&fake), 1);
+    }
+}

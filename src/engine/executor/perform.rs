@@ -1,0 +1,431 @@
+//! The executor: performs what the dispatcher commands and tells it what came of it.
+//!
+//! It decides nothing. Everything under way runs in tasks that one token ends.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use ordered_watch as watch;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use winconform_core::facts::Facts;
+use winconform_core::method::{
+    ErrorKind, FixtureKey, ObservationError, ReadyFixtures, Reply, Request, VantageKey,
+};
+use winconform_core::plan::Plan;
+use winconform_core::record::{Event, FixtureOutcome};
+use winconform_core::verdict::SkipReason;
+
+use super::exec_session::{exec_session, misdirected};
+use super::facts::FactsTold;
+use super::observer::{Changed, Observer};
+use super::shared::SharedRequests;
+use super::vantage::Vantages;
+use crate::engine::fixtures::apply::{Fixtures, Stood};
+use crate::engine::integrity::applied::{AppliedObjects, Dependency};
+use crate::engine::integrity::node_liveness::NodeLiveness;
+use crate::engine::integrity::node_readiness::NodeReadiness;
+use crate::engine::record::journal::Journal;
+use crate::engine::record::spans::Spans;
+use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
+use crate::engine::scheduler::dispatcher::Dispatcher;
+use crate::engine::scheduler::repeat::Repeat;
+use crate::transport::Api;
+
+/// What comes back from tasks.
+enum Message {
+    Stood {
+        key: FixtureKey,
+        stood: Stood,
+        took: Duration,
+    },
+    Changed(Changed),
+    Input(Input),
+}
+
+/// Why a run ends early.
+#[derive(Clone, Debug)]
+pub(crate) enum Stop {
+    /// Something asked for it.
+    By(String),
+    /// Its deadline came, this long after its beginning.
+    Deadline(Duration),
+}
+
+impl Stop {
+    fn reason(&self) -> SkipReason {
+        match self {
+            Self::By(_) => SkipReason::Interrupted,
+            Self::Deadline(_) => SkipReason::Deadline,
+        }
+    }
+
+    /// What is put on record of it.
+    pub(crate) fn event(self) -> Event {
+        match self {
+            Self::By(by) => Event::Interrupted { by },
+            Self::Deadline(after) => Event::Deadline {
+                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            },
+        }
+    }
+}
+
+/// Performs commands.
+pub(crate) struct Executor {
+    api: Api,
+    dispatcher: Dispatcher,
+    fixtures: Fixtures,
+    vantages: Vantages,
+    shared: SharedRequests,
+    journal: Journal,
+    spans: Spans,
+    facts: FactsTold,
+    ready: Arc<ReadyFixtures>,
+    made: BTreeMap<FixtureKey, Arc<AppliedObjects>>,
+    nodes: NodeReadiness,
+    heard: NodeLiveness,
+    began: Instant,
+    wake: Option<Instant>,
+    tracker: TaskTracker,
+    cancel: CancellationToken,
+    sender: mpsc::UnboundedSender<Message>,
+    receiver: mpsc::UnboundedReceiver<Message>,
+}
+
+impl Executor {
+    pub(crate) fn new(
+        plan: Plan,
+        facts: Facts,
+        repeat: Repeat,
+        fixtures: Fixtures,
+        ready: ReadyFixtures,
+        spans: Spans,
+        (tracker, cancel): (TaskTracker, CancellationToken),
+    ) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let (api, outside) = (fixtures.api.clone(), Arc::clone(&ready.outside));
+        Self {
+            dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
+            vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
+            shared: SharedRequests::default(),
+            journal: fixtures.journal.clone(),
+            began: spans.began(),
+            spans,
+            heard: NodeLiveness::new(&facts),
+            facts: FactsTold::new(facts, api.clone()),
+            api,
+            fixtures,
+            ready: Arc::new(ready),
+            made: BTreeMap::new(),
+            nodes: NodeReadiness::default(),
+            wake: None,
+            tracker,
+            cancel,
+            sender,
+            receiver,
+        }
+    }
+
+    /// Runs until the dispatcher commands tear-down. `stop` says why the run should end early,
+    /// once it should. Gives back the spans, for what follows.
+    pub(crate) async fn run(mut self, mut stop: watch::Receiver<Option<Stop>>) -> Spans {
+        // Asked to end before it began, it begins nothing
+        let before = stop.borrow_and_update().clone();
+        let mut stopped = before.is_some();
+        let mut input = match before {
+            None => Input::Started,
+            Some(stop) => self.stop(stop),
+        };
+        loop {
+            for command in self.dispatcher.step(self.began.elapsed(), input) {
+                if matches!(command, Command::TearDown) {
+                    self.cancel.cancel();
+                    self.tracker.close();
+                    self.tracker.wait().await;
+                    return self.spans;
+                }
+                self.perform(command);
+            }
+            self.spans.settled();
+            input = loop {
+                let reason = stop.borrow_and_update().clone();
+                if let (Some(stop), false) = (reason, stopped) {
+                    stopped = true;
+                    break self.stop(stop);
+                }
+                // Without anything to wake for, a far time: every end comes by message or stop
+                let far = Instant::now() + Duration::from_hours(24);
+                let message = tokio::select! {
+                    biased;
+                    Ok(()) = stop.changed() => continue,
+                    message = timeout_at(self.wake.unwrap_or(far), self.receiver.recv()) => message,
+                };
+                match message {
+                    Ok(Some(Message::Input(input))) => {
+                        self.over(&input);
+                        break input;
+                    }
+                    Ok(Some(Message::Stood { key, stood, took })) => {
+                        break self.stood(key, stood, took);
+                    }
+                    Ok(Some(Message::Changed(changed))) => {
+                        // Many assertions may tell it of the same objects
+                        if changed.made.is_news() {
+                            break self.changed(changed);
+                        }
+                    }
+                    Ok(None) => break Input::Stop(SkipReason::Interrupted),
+                    Err(_) => {
+                        self.wake = None;
+                        break Input::Woken;
+                    }
+                }
+            };
+        }
+    }
+
+    fn stop(&self, stop: Stop) -> Input {
+        let reason = stop.reason();
+        self.note(stop.event());
+        Input::Stop(reason)
+    }
+
+    fn perform(&mut self, command: Command) {
+        match command {
+            Command::Apply(key) => {
+                self.spans.applies(&key);
+                self.raise(key);
+            }
+            Command::Observe(ix) => {
+                if let Some(state) = self.dispatcher.state(ix.check) {
+                    self.spans.asks(ix, &state.check, state.paused);
+                }
+                self.ask(ix);
+            }
+            Command::ExecSession(from, assertions) => {
+                let checks = assertions.iter();
+                let checks = checks.filter_map(|ix| Some((*ix, self.dispatcher.check(ix.check)?)));
+                self.spans.exec_sessions(&from, checks);
+                self.exec_session(from, &assertions);
+            }
+            Command::Confirm(ix, outcome) => self.confirm(ix, outcome),
+            Command::Repeat(number) => {
+                self.shared.forget();
+                self.facts.forget();
+                self.spans.repeats();
+                self.note(Event::Repetition { number });
+            }
+            Command::WakeAt(at) => self.wake = Some(self.began + at),
+            Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
+            Command::Conclude(index, conclusion) => {
+                if let Some(check) = self.dispatcher.check(index) {
+                    let check = check.id.clone();
+                    self.note(Event::Verdict { check, conclusion });
+                }
+            }
+            Command::TearDown => {}
+        }
+    }
+
+    /// Takes note that what was under way is over.
+    fn over(&mut self, input: &Input) {
+        match input {
+            Input::Asked(assertion, _) => self.spans.asked(*assertion),
+            Input::SessionReplies(from, _) => self.spans.swept(from),
+            _ => {}
+        }
+    }
+
+    /// Writes an event; that the record's file failed is asked of the journal by the run.
+    fn note(&self, event: Event) {
+        if let Err(error) = self.journal.write(event) {
+            tracing::debug!(%error, "record");
+        }
+    }
+
+    fn raise(&self, key: FixtureKey) {
+        let (fixtures, sender, cancel) = (
+            self.fixtures.clone(),
+            self.sender.clone(),
+            self.cancel.clone(),
+        );
+        self.tracker.spawn(async move {
+            let began = Instant::now();
+            // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
+            let ready = AssertUnwindSafe(fixtures.stand(&key, &cancel)).catch_unwind();
+            let stood = ready.await.unwrap_or_else(|_| Stood {
+                made: Arc::default(),
+                outcome: Err(panicked()),
+            });
+            let took = began.elapsed();
+            let _ = sender.send(Message::Stood { key, stood, took });
+        });
+    }
+
+    fn stood(&mut self, key: FixtureKey, stood: Stood, took: Duration) -> Input {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.spans.stands(&key);
+        self.made.insert(key.clone(), stood.made);
+        let (recorded, input) = match stood.outcome {
+            Ok(fixture) => {
+                if let Some(made) = self.made.get(&key) {
+                    made.bind(self.ready.namespace_of(key.name), &fixture.pods);
+                }
+                // Looks under way keep what stood when they began
+                let ready = Arc::make_mut(&mut self.ready);
+                ready.fixtures.insert(key.clone(), fixture.clone());
+                let recorded = FixtureOutcome::Ready(Box::new(fixture));
+                (recorded, Input::Ready(key.clone()))
+            }
+            Err(error) => (
+                FixtureOutcome::Failed(error.clone()),
+                Input::Failed(key.clone(), error),
+            ),
+        };
+        self.note(Event::Fixture {
+            key,
+            outcome: recorded,
+            took_ms,
+        });
+        input
+    }
+
+    fn changed(&self, changed: Changed) -> Input {
+        let Changed { key, error, .. } = changed;
+        self.note(Event::Fixture {
+            key: key.clone(),
+            outcome: FixtureOutcome::Failed(error.clone()),
+            took_ms: 0,
+        });
+        Input::Changed(key, error)
+    }
+
+    fn observer(&self, ix: AssertionIx) -> Option<Observer> {
+        let state = self.dispatcher.state(ix.check)?;
+        let check = &state.check;
+        let assertion = check.assertions.get(ix.assertion)?;
+        let rests = assertion.rests_on().filter_map(|(key, need)| {
+            let made = Arc::clone(self.made.get(&key)?);
+            Some(Dependency { key, need, made })
+        });
+        Some(Observer {
+            ix,
+            test: assertion.test.clone(),
+            presumed: assertion.presumed.clone(),
+            attempt: state.attempted_so_far(),
+            from: assertion.from.clone(),
+            pool: check.point.pool.clone(),
+            to: check.point.to.clone(),
+            node: assertion.at_node(),
+            build: check.build,
+            image: check.image.clone(),
+            family: check.point.family,
+            once: self.dispatcher.asks_once(ix.check),
+            anew: state.controls_again,
+            settles: ix.assertion != 0 || self.dispatcher.may_settle(ix.check),
+            ready: Arc::clone(&self.ready),
+            rests: rests.collect(),
+            nodes: self.nodes.clone(),
+            heard: self.heard.clone(),
+            recorded: self.api.limits().recorded_reply,
+        })
+    }
+
+    fn ask(&self, ix: AssertionIx) {
+        let Some(observer) = self.observer(ix) else {
+            return;
+        };
+        let (api, facts) = (self.api.clone(), self.facts.clone());
+        let (shared, tell) = (self.shared.clone(), self.tell());
+        let asking = async move {
+            let reply = match observer.request() {
+                // What converges is asked anew each round, and a control after a failure
+                Ok(Request::Api(request)) if observer.test.traits().converges || observer.anew => {
+                    api.send(&request).await.map(Reply::Api)
+                }
+                Ok(Request::Api(request)) => {
+                    let answer = shared.send(&api, request, observer.attempt).await;
+                    answer.map(Reply::Api)
+                }
+                Ok(Request::Facts) => {
+                    Ok(Reply::Facts(facts.tell(observer.attempt_of_facts()).await))
+                }
+                Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
+                Err(error) => Err(error),
+            };
+            let (brought, outcome) = (Instant::now(), observer.outcome(reply));
+            Input::Asked(ix, observer.confirmed(&api, brought, outcome, &tell).await)
+        };
+        self.spawn(asking, Input::Asked(ix, untold()));
+    }
+
+    fn confirm(&self, ix: AssertionIx, outcome: AssertionOutcome) {
+        let Some(observer) = self.observer(ix) else {
+            return;
+        };
+        let (api, tell) = (self.api.clone(), self.tell());
+        let confirming = async move {
+            let outcome = observer.heard(&api, outcome, &tell).await;
+            Input::Confirmed(ix, outcome)
+        };
+        self.spawn(confirming, Input::Confirmed(ix, untold()));
+    }
+
+    fn exec_session(&self, from: VantageKey, assertions: &[AssertionIx]) {
+        let observers = assertions
+            .iter()
+            .filter_map(|ix| self.observer(*ix))
+            .collect();
+        let (api, vantages, tell) = (self.api.clone(), self.vantages.clone(), self.tell());
+        let untold = assertions.iter().map(|ix| (*ix, untold())).collect();
+        let broken = Input::SessionReplies(from.clone(), untold);
+        let in_exec_session = async move {
+            let swept = exec_session(&vantages, &from, observers).await;
+            let brought = Instant::now();
+            let mut outcomes = Vec::with_capacity(swept.len());
+            for (observer, outcome) in swept {
+                let outcome = observer.confirmed(&api, brought, outcome, &tell).await;
+                outcomes.push((observer.ix, outcome));
+            }
+            Input::SessionReplies(from, outcomes)
+        };
+        self.spawn(in_exec_session, broken);
+    }
+
+    /// How an assertion says that what it depends on has changed.
+    fn tell(&self) -> impl Fn(Changed) + Send + Sync + use<> {
+        let sender = self.sender.clone();
+        move |changed| {
+            let _ = sender.send(Message::Changed(changed));
+        }
+    }
+
+    /// Looks until the run ends, and tells what came of it; `broken` after a panic.
+    fn spawn(&self, assertion: impl Future<Output = Input> + Send + 'static, broken: Input) {
+        let (cancel, sender) = (self.cancel.clone(), self.sender.clone());
+        self.tracker.spawn(async move {
+            let assertion = AssertUnwindSafe(assertion).catch_unwind();
+            if let Some(observed) = cancel.run_until_cancelled(assertion).await {
+                let _ = sender.send(Message::Input(observed.unwrap_or(broken)));
+            }
+        });
+    }
+}
+
+/// Our own fault, which must end neither the run nor its tear-down.
+fn panicked() -> ObservationError {
+    ErrorKind::NotApplied.error("winconform itself failed here: please report it")
+}
+
+fn untold() -> AssertionOutcome {
+    AssertionOutcome {
+        reply: None,
+        taken: Err(panicked()),
+    }
+}

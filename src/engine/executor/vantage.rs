@@ -1,0 +1,438 @@
+//! Exec sessions: one exec from one vantage point that serves many assertions; from outside, requests of our own.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use winconform_core::command::{Command, Curl, HttpSession, NotOn, Token};
+use winconform_core::config::{Outside, Target as OutsideTarget};
+use winconform_core::facts::Os;
+use winconform_core::method::ping::session;
+use winconform_core::method::{
+    ErrorKind, ExecRequest, Host, HttpGet, HttpReply, ObservationError, PingReply, Result,
+    VantageKey, curl,
+};
+
+use crate::engine::fixtures::manifest::prober;
+use crate::transport::{Api, PodRef, fetch, locked};
+
+/// A name that nobody has.
+const NOWHERE: &str = "winconform.invalid";
+
+/// The vantage points of a run, with the curl found at each. Clones share what was found.
+#[derive(Clone)]
+pub(crate) struct Vantages {
+    api: Api,
+    run: String,
+    outside: Arc<Outside>,
+    curls: Arc<Mutex<BTreeMap<VantageKey, Curl>>>,
+    /// What the cluster last answered to who observes from outside, at a node's address and elsewhere.
+    answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
+}
+
+/// What each target of a exec session answered.
+pub(crate) type SessionReplies = (Vec<Result<HttpReply>>, Vec<PingReply>);
+
+/// Where the execs of one exec session go to, and what they are begun with.
+struct Asker<'a> {
+    from: &'a VantageKey,
+    pod: PodRef,
+    /// Whose shell pings.
+    os: Option<Os>,
+    token: Token,
+}
+
+impl Asker<'_> {
+    fn pings(
+        &self,
+        os: Os,
+        targets: &[IpAddr],
+        after: Option<HttpSession>,
+    ) -> Result<ExecRequest, NotOn> {
+        let (targets, token) = (targets.to_vec(), self.token.clone());
+        let pings = Command::Pings {
+            targets,
+            token,
+            after,
+        };
+        pings.on(os)
+    }
+}
+
+impl Vantages {
+    pub(crate) fn new(api: Api, run: String, outside: Arc<Outside>) -> Self {
+        Self {
+            api,
+            run,
+            outside,
+            curls: Arc::default(),
+            answered: Arc::default(),
+        }
+    }
+
+    /// Gets and pings every target once from a vantage point. What is too much for one exec's output goes by
+    /// several; a get of which that is true alone is an error of its own.
+    pub(crate) async fn exec_session(
+        &self,
+        from: &VantageKey,
+        gets: &[HttpGet],
+        pings: &[IpAddr],
+    ) -> Result<SessionReplies> {
+        let durations = self.api.durations();
+        let Some(pod) = prober(&self.run, from) else {
+            let got = fetch(self.api.env(), gets, self.outside.proxy.as_ref(), durations).await;
+            return Ok((got, Vec::new()));
+        };
+        let asker = Asker {
+            from,
+            pod,
+            os: from.kind.shell(),
+            // Divides the answers, so nobody who answers may foresee it
+            token: Token::random(self.api.env().random()),
+        };
+        let mut ahead = VecDeque::new();
+        let mut rest = gets;
+        while !rest.is_empty() {
+            let (some, others) = rest.split_at(curl::fitting(rest, self.api.limits().exec_output));
+            ahead.push_back(some);
+            rest = others;
+        }
+        let mut unpinged = asker.os.map_or(&[][..], |_| pings);
+        let (mut got, mut pinged) = (Vec::new(), Vec::new());
+        while !(ahead.is_empty() && unpinged.is_empty()) {
+            let some = ahead.pop_front().unwrap_or_default();
+            let (few, others) = unpinged.split_at(unpinged.len().min(session::MOST));
+            match self.session(&asker, some, few).await {
+                Ok((answers, echoes)) => {
+                    got.extend(answers.into_iter().map(Ok));
+                    pinged.extend(echoes);
+                    unpinged = others;
+                }
+                // Somebody answers with more than anybody is expected to
+                Err(error) if error.kind == ErrorKind::OutputTruncated => match some {
+                    [] => return Err(error),
+                    [_] => got.push(Err(error)),
+                    some => {
+                        let (first, second) = some.split_at(some.len() / 2);
+                        ahead.push_front(second);
+                        ahead.push_front(first);
+                    }
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((got, pinged))
+    }
+
+    /// Gets and pings by one exec, with the first curl that is there.
+    async fn session(
+        &self,
+        asker: &Asker<'_>,
+        gets: &[HttpGet],
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>)> {
+        if gets.is_empty() {
+            return Ok((Vec::new(), self.pinged(asker, pings).await?));
+        }
+        let known = locked(&self.curls).get(asker.from).copied();
+        let curls = match &known {
+            Some(curl) => std::slice::from_ref(curl),
+            None => curl::candidates(asker.from.kind),
+        };
+        let got = |curl| self.got(asker, curl, gets, pings);
+        let (curl, swept) = with_first(asker.from, curls, got).await?;
+        locked(&self.curls).insert(asker.from.clone(), curl);
+        Ok(swept)
+    }
+
+    /// The same with one curl.
+    async fn got(
+        &self,
+        asker: &Asker<'_>,
+        curl: Curl,
+        gets: &[HttpGet],
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>)> {
+        let (pod, token) = (&asker.pod, &asker.token);
+        let durations = self.api.durations();
+        let http = HttpSession {
+            curl,
+            gets: gets.to_vec(),
+            token: token.clone(),
+            connect: durations.http_connect,
+            total: durations.http_total,
+        };
+        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
+            let alone = Command::HttpSession(http).on(curl.os())?;
+            let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
+            return self.api.exec_read(pod, &alone, split).await;
+        };
+        let both = asker.pings(os, pings, Some(http))?;
+        let split = |reply: &_| {
+            let (of_curl, of_pings) = session::apart(token, reply)?;
+            let got = curl::split(gets, token, &of_curl)?;
+            Ok((got, session::split(pings, token, &of_pings)?))
+        };
+        self.api.exec_read(pod, &both, split).await
+    }
+
+    async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>> {
+        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let token = &asker.token;
+        let alone = asker.pings(os, pings, None)?;
+        let split = |reply: &_| session::split(pings, token, reply);
+        self.api.exec_read(&asker.pod, &alone, split).await
+    }
+
+    /// Takes note of what the cluster itself answered, and whether at a node's address.
+    pub(crate) fn answers(&self, at_node: bool, get: HttpGet) {
+        locked(&self.answered).insert(at_node, get);
+    }
+
+    /// Why what an assertion from outside failed by, at a node's address or elsewhere, is not the cluster's word.
+    /// The proxy says it of itself (RFC 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist
+    /// as well (RFC 6761, `.invalid`); or nothing else that the cluster answered is answered now, so that the
+    /// way there may be cut on this side. What is elsewhere vouches for no way to nodes, which may be that of
+    /// a VPN.
+    pub(crate) async fn captive(
+        &self,
+        from: &VantageKey,
+        at_node: bool,
+        failed: &[HttpReply],
+    ) -> Option<ObservationError> {
+        if prober(&self.run, from).is_some() {
+            return None;
+        }
+        let proxy = self.outside.proxy.as_ref();
+        let error = |detail| Some(ErrorKind::NoView.error(detail));
+        if let Some(proxy) = proxy
+            && let Some(said) = self.says_itself(proxy, failed).await
+        {
+            return error(format!(
+                "the proxy {proxy} answers by itself: it says {said}"
+            ));
+        }
+        let answered = locked(&self.answered).clone().into_iter();
+        let again = answered.filter(|(other, _)| *other || !at_node);
+        let again: Vec<_> = again.map(|(_, get)| get).collect();
+        let got = fetch(self.api.env(), &again, proxy, self.api.durations()).await;
+        // Somebody on the way may say the same to everything
+        let is_other = |got: &_| failed.iter().any(|failed| got != failed);
+        match got.iter().flatten().any(|got| is_page(got) && is_other(got)) {
+            true => None,
+            false => error(
+                "this machine's way to the cluster may be cut (its line, a VPN, a firewall): nothing \
+                 that the cluster answered before is answered here now"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// What a proxy says of its own accord, where it does.
+    async fn says_itself(&self, proxy: &OutsideTarget, failed: &[HttpReply]) -> Option<String> {
+        let nowhere = HttpGet {
+            host: Host::Name(NOWHERE.to_owned()),
+            port: 80,
+            path: "/".to_owned(),
+        };
+        let got = fetch(
+            self.api.env(),
+            &[nowhere],
+            Some(proxy),
+            self.api.durations(),
+        )
+        .await;
+        let mut said = failed.iter().filter_map(status);
+        let own = |status: &u16| matches!(status, 403 | 407 | 429 | 511);
+        match got.first().and_then(|got| status(got.as_ref().ok()?)) {
+            Some(nowhere) if nowhere < 400 || own(&nowhere) || said.any(|said| said == nowhere) => {
+                Some(format!(
+                    "{nowhere} for http://{NOWHERE}/, which does not exist"
+                ))
+            }
+            _ => Some(format!(
+                "{} for itself",
+                failed.iter().filter_map(status).find(own)?
+            )),
+        }
+    }
+}
+
+fn status(reply: &HttpReply) -> Option<u16> {
+    match reply {
+        HttpReply::Answered { status, .. } => Some(*status),
+        HttpReply::Failed { .. } | HttpReply::Unreached { .. } => None,
+    }
+}
+
+/// Whether it is an answer, and no error.
+fn is_page(got: &HttpReply) -> bool {
+    status(got).is_some_and(|status| status < 400)
+}
+
+/// What the first of these curls brought that is there, and which it is.
+async fn with_first<T, F: Future<Output = Result<T>>>(
+    from: &VantageKey,
+    curls: &[Curl],
+    run: impl Fn(Curl) -> F,
+) -> Result<(Curl, T)> {
+    let mut missing = Vec::new();
+    for curl in curls {
+        match run(*curl).await {
+            Err(error) if error.kind == ErrorKind::ToolMissing => {
+                missing.push(format!("{curl} ({})", error.detail));
+            }
+            brought => return Ok((*curl, brought?)),
+        }
+    }
+    Err(ErrorKind::ToolMissing.error(format!("no curl at {from}; tried {}", missing.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use crate::transport::{Dial, Env, Stream};
+    use jiff::Timestamp;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use winconform_core::method::{FailureClass, SourceKind};
+
+    /// What comes of these programs, the first of which is not there and the second as given.
+    async fn tried(second: Result<u8, ErrorKind>) -> (usize, Result<(Curl, u8)>) {
+        let from = VantageKey {
+            kind: SourceKind::WindowsPod,
+            pool: None,
+            node: None,
+        };
+        let asked = Mutex::new(0);
+        let run = |curl| {
+            *asked.lock().expect("one at a time") += 1;
+            std::future::ready(match curl {
+                Curl::System => Err(ErrorKind::ToolMissing.error("not found")),
+                _ => second.map_err(|kind| kind.error("as well")),
+            })
+        };
+        let brought = with_first(&from, curl::candidates(from.kind), run).await;
+        (asked.into_inner().expect("not poisoned"), brought)
+    }
+
+    #[tokio::test]
+    async fn the_first_curl_that_is_there_is_taken() {
+        let (asked, brought) = tried(Ok(7)).await;
+        assert_eq!((asked, brought), (2, Ok((Curl::Agnhost, 7))));
+    }
+
+    #[tokio::test]
+    async fn trouble_with_a_curl_is_no_reason_to_try_another() {
+        let (asked, brought) = tried(Err(ErrorKind::ExecTransport)).await;
+        let error = brought.expect_err("trouble");
+        assert_eq!((asked, error.kind), (2, ErrorKind::ExecTransport));
+    }
+
+    #[tokio::test]
+    async fn where_there_is_no_curl_all_that_were_tried_are_named() {
+        let (asked, brought) = tried(Err(ErrorKind::ToolMissing)).await;
+        let error = brought.expect_err("none is there");
+        assert_eq!((asked, error.kind), (3, ErrorKind::ToolMissing));
+        let all = r"tried C:\Windows\System32\curl.exe (not found), C:\curl\AMD64\curl.exe (as well), curl.exe (as well)";
+        assert!(error.detail.ends_with(all), "{error}");
+    }
+
+    /// Looks from outside where whoever is connected to answers each request so, or never.
+    fn outside(
+        proxy: Option<&str>,
+        says: impl Fn(&str, &str) -> Option<u16> + Copy + Send + Sync + 'static,
+    ) -> (VantageKey, Vantages) {
+        let dial: Arc<Dial> = Arc::new(move |host: &str, _| {
+            let (near, mut far) = tokio::io::duplex(4096);
+            let host = host.to_owned();
+            tokio::spawn(async move {
+                let mut head = vec![0; 1024];
+                let read = far.read(&mut head).await.expect("a request");
+                let Some(status) = says(&host, &String::from_utf8_lossy(&head[..read])) else {
+                    return std::future::pending().await;
+                };
+                let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
+                far.write_all(answer.as_bytes()).await.expect("it reads");
+            });
+            Box::pin(async move { Ok(Box::new(near) as Box<dyn Stream>) })
+        });
+        let from = VantageKey {
+            kind: SourceKind::Outside,
+            pool: None,
+            node: None,
+        };
+        let outside = Outside {
+            proxy: proxy.and_then(OutsideTarget::parse),
+            ..Outside::default()
+        };
+        let env = Env::simulated(Timestamp::UNIX_EPOCH, 1, dial);
+        let api = Fake::default().api_in(env);
+        let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside));
+        (from, vantages)
+    }
+
+    fn get(last: u8, port: u16) -> HttpGet {
+        HttpGet {
+            host: Host::Address([192, 0, 2, last].into()),
+            port,
+            path: "/".to_owned(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_proxy_says_of_itself_and_a_line_that_is_cut_are_no_failure() {
+        let all = [403, 407, 429, 500, 502, 503, 504].map(|status| ([status; 3], false));
+        let others = [
+            ([403, 200, 503], false),
+            ([429, 200, 503], false),
+            // There is no way to any node
+            ([504, 504, 503], false),
+            ([504, 200, 503], true),
+        ];
+        // Of one node, of another, and of what does not exist
+        for ([one, other, nowhere], is_told) in all.into_iter().chain(others) {
+            let says = move |_: &str, asked: &str| match asked.contains(NOWHERE) {
+                true => Some(nowhere),
+                false if asked.contains(":30001/") => Some(one),
+                false => Some(other),
+            };
+            let proxy = Some("http://192.0.2.9:3128");
+            let (from, vantages) = outside(proxy, says);
+            let gets = [30001, 30002].map(|port| get(1, port));
+            let (got, _) = vantages
+                .exec_session(&from, &gets, &[])
+                .await
+                .expect("swept");
+            let [failed, witness] = [0, 1].map(|at| got[at].clone().expect("an answer"));
+            if is_page(&witness) {
+                vantages.answers(true, gets[1].clone());
+            }
+            let error = vantages.captive(&from, true, &[failed]).await;
+            assert_eq!(error.is_none(), is_told, "{one} {other}: {error:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_balancer_and_a_portal_vouch_for_no_way_to_the_nodes() {
+        let silent = HttpReply::Unreached {
+            class: FailureClass::Timeout,
+            text: String::new(),
+        };
+        let (from, vantages) = outside(None, |host, _| (host == "192.0.2.50").then_some(200));
+        vantages.answers(false, get(50, 80));
+        vantages.answers(true, get(2, 30001));
+        let captive = vantages.captive(&from, true, std::slice::from_ref(&silent));
+        assert!(captive.await.is_some(), "a VPN may be down");
+        let elsewhere = vantages.captive(&from, false, &[silent]).await;
+        assert_eq!(elsewhere, None);
+        let (from, vantages) = outside(None, |_, _| Some(200));
+        vantages.answers(true, get(2, 30001));
+        let swept = vantages.exec_session(&from, &[get(1, 30001)], &[]).await;
+        let (got, _) = swept.expect("swept");
+        let said: Vec<_> = got.into_iter().flatten().collect();
+        assert!(vantages.captive(&from, true, &said).await.is_some());
+    }
+}

@@ -1,0 +1,598 @@
+//! What was made of a fixture, and whether it is still there as it was made.
+//!
+//! Others may delete what is ours at any time. What an assertion tells counts only while what it rests
+//! on stands, so it is asked after the assertion; assertions that end together share the answer.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use futures::future::join_all;
+use ordered_watch as watch;
+use serde_json::Value as Json;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use winconform_core::method::{
+    ApiRequest, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, ReadyPod, is_disrupted,
+};
+use winconform_core::text::printable;
+
+use crate::cluster::objects::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
+use crate::cluster::objects::pods::readiness;
+use crate::cluster::{Condition, Watched, labels, poll_until, wait_for_objects};
+use crate::engine::fixtures::readiness::{addresses, is_of_second, restarts};
+use crate::transport::{Api, pause};
+
+/// What came of one that is no longer there.
+const DELETED: &str = "was deleted by somebody else";
+
+/// The objects of one application of a fixture.
+#[derive(Debug, Default)]
+pub(crate) struct AppliedObjects {
+    objects: Vec<Object>,
+    /// Its Services in the second family, where it has any; nothing in the first depends on them.
+    second: Option<Box<Self>>,
+    /// The pods that its controllers made and assertions are bound to, once it is ready.
+    pods: OnceLock<Box<Self>>,
+    /// When the last observe them began, and what it saw.
+    last: Mutex<Option<(Instant, Health)>>,
+    told: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Object {
+    /// Kind, namespace and name.
+    shown: String,
+    path: String,
+    /// Where a watch has it: `namespace/name`.
+    at: String,
+    uid: Json,
+    wanted: Wanted,
+    /// A pod that observes are bound to, as it stood.
+    stood: OnceLock<ReadyPod>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    There,
+    PodReady,
+    PodsReady(u64),
+}
+
+/// How the objects of a fixture stand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Health {
+    /// One was deleted, replaced, ended for good or moved, which is never undone.
+    pub(crate) changed: Option<ObservationError>,
+    /// A container of one was started again since: it is there, and was not for a while.
+    pub(crate) restarted: Option<ObservationError>,
+    /// One is there and not ready.
+    pub(crate) unready: Option<ObservationError>,
+    /// One could not be asked for.
+    pub(crate) unknown: Option<ObservationError>,
+}
+
+/// What one assertion depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependency {
+    pub(crate) key: FixtureKey,
+    pub(crate) need: Need,
+    /// What of it the assertion was bound to.
+    pub(crate) made: Arc<AppliedObjects>,
+}
+
+impl AppliedObjects {
+    /// What was applied, as the server gave it back. Namespaces are not asked for: with them goes
+    /// what is in them.
+    pub(crate) fn of(key: &FixtureKey, applied: &[Json]) -> Self {
+        let ours = applied
+            .iter()
+            .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
+        let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_of_second(object));
+        let object = |object: &Json| {
+            let kind = Kind::of(object).filter(|kind| kind.scope == Scope::Namespaced)?;
+            let metadata = &object["metadata"];
+            let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
+            let in_namespace = printable(namespace.unwrap_or_default());
+            let wanted = if *kind == DEPLOYMENTS {
+                Wanted::PodsReady(object["spec"]["replicas"].as_u64().unwrap_or(1))
+            } else if *kind == PODS
+                && !matches!(key.name, FixtureName::UnboundPods | FixtureName::Sched(_))
+            {
+                Wanted::PodReady
+            } else {
+                Wanted::There
+            };
+            Some(Object {
+                shown: format!("{} {in_namespace}/{}", kind.kind, printable(name)),
+                path: kind.object_path(namespace, name),
+                at: format!("{}/{name}", namespace.unwrap_or_default()),
+                uid: metadata["uid"].clone(),
+                wanted,
+                stood: OnceLock::new(),
+            })
+        };
+        let of = |objects: Vec<&Json>| Self {
+            objects: objects.into_iter().filter_map(object).collect(),
+            ..Self::default()
+        };
+        Self {
+            second: (!second.is_empty()).then(|| Box::new(of(second))),
+            ..of(first)
+        }
+    }
+
+    /// How its Services in the second family stand, at `since` or later.
+    pub(crate) async fn footing_of_second(&self, api: &Api, since: Instant) -> Health {
+        match &self.second {
+            Some(second) => Box::pin(second.health(api, since)).await,
+            None => Health::default(),
+        }
+    }
+
+    /// Takes note of the pods that came of it.
+    pub(crate) fn bind(&self, namespace: &str, pods: &[ReadyPod]) {
+        let mut objects = Vec::new();
+        for pod in pods {
+            // A fixture is ready once: whatever is made anew is another
+            if let Some(applied) = self.objects.iter().find(|own| own.uid == *pod.uid) {
+                let _ = applied.stood.set(pod.clone());
+                continue;
+            }
+            let (space, name) = (printable(namespace), printable(&pod.name));
+            objects.push(Object {
+                shown: format!("{} {space}/{name}", PODS.kind),
+                path: PODS.object_path(Some(namespace), &pod.name),
+                at: format!("{namespace}/{}", pod.name),
+                uid: Json::from(pod.uid.clone()),
+                wanted: Wanted::PodReady,
+                stood: pod.clone().into(),
+            });
+        }
+        let _ = self.pods.set(Box::new(Self {
+            objects,
+            ..Self::default()
+        }));
+    }
+
+    /// How the pods stand that observes are bound to, at `since` or later: who fails to answer may
+    /// be gone, who answers is not.
+    pub(crate) async fn health_of_pods(&self, api: &Api, since: Instant) -> Health {
+        match self.pods.get() {
+            Some(pods) if !pods.objects.is_empty() => Box::pin(pods.health(api, since)).await,
+            _ => Health::default(),
+        }
+    }
+
+    /// How they stand at `since` or later.
+    pub(crate) async fn health(&self, api: &Api, since: Instant) -> Health {
+        let mut last = self.last.lock().await;
+        match &*last {
+            Some((began, health)) if *began >= since || health.changed.is_some() => health.clone(),
+            _ => {
+                let began = Instant::now();
+                let each = join_all(self.objects.iter().map(|object| object.health(api))).await;
+                let both = |all: Health, one: Health| Health {
+                    changed: all.changed.or(one.changed),
+                    restarted: all.restarted.or(one.restarted),
+                    unready: all.unready.or(one.unready),
+                    unknown: all.unknown.or(one.unknown),
+                };
+                let health = each.into_iter().fold(Health::default(), both);
+                *last = Some((began, health.clone()));
+                health
+            }
+        }
+    }
+
+    /// Whether pods are all that it is.
+    pub(crate) fn is_of_pods_alone(&self) -> bool {
+        let mut objects = self.objects.iter();
+        !self.objects.is_empty() && objects.all(|object| matches!(object.wanted, Wanted::PodReady))
+    }
+
+    /// Whether pods are all that it is, and these are they.
+    pub(crate) fn is(&self, pods: &[ReadyPod]) -> bool {
+        let stands = |object: &Object| pods.iter().any(|pod| object.uid == *pod.uid);
+        self.is_of_pods_alone() && self.objects.iter().all(stands)
+    }
+
+    /// Returns when one was deleted or replaced; never otherwise. Where pods are all that it is their
+    /// watch tells.
+    pub(crate) async fn changed(
+        &self,
+        api: &Api,
+        pods: &mut watch::Receiver<Watched>,
+    ) -> ObservationError {
+        let durations = api.durations();
+        if self.is_of_pods_alone() {
+            // What was gone before the watch had it is in no watch
+            let unseen = async {
+                pause(durations.unscheduled).await;
+                match self.health(api, Instant::now()).await.changed {
+                    Some(error) => error,
+                    None => std::future::pending().await,
+                }
+            };
+            return tokio::select! {
+                biased;
+                error = self.changed_as_watched(api, pods) => error,
+                error = unseen => error,
+            };
+        }
+        let query = async || match self.health(api, Instant::now()).await.changed {
+            Some(error) => Condition::<Infallible>::Never(error),
+            None => Condition::NotYet("as it was made".to_owned()),
+        };
+        let never = std::future::pending;
+        if self.objects.is_empty() {
+            return never().await;
+        }
+        let (first, limit) = (durations.observe_again, durations.fixture);
+        match poll_until(first, limit, "a change of a fixture", query).await {
+            Err(error) if error.kind == ErrorKind::FixtureChanged => error,
+            Ok(_) | Err(_) => never().await,
+        }
+    }
+
+    async fn changed_as_watched(
+        &self,
+        api: &Api,
+        pods: &mut watch::Receiver<Watched>,
+    ) -> ObservationError {
+        let mut seen = BTreeSet::new();
+        let (what, limit) = ("a change of a fixture", api.durations().fixture);
+        let changed = wait_for_objects(pods, limit, what, |pods| {
+            for object in &self.objects {
+                let health = match pods.get(&object.at) {
+                    Some(pod)
+                        if seen.contains(&object.at) || pod["metadata"]["uid"] == object.uid =>
+                    {
+                        seen.insert(object.at.clone());
+                        object.read(pod)
+                    }
+                    None if seen.contains(&object.at) => object.changed(DELETED),
+                    // An earlier one of its name, or none yet
+                    Some(_) | None => Health::default(),
+                };
+                if let Some(error) = health.changed {
+                    return Condition::<Infallible>::Never(error);
+                }
+            }
+            Condition::NotYet("as it was made".to_owned())
+        });
+        match changed.await {
+            Err(error) if error.kind == ErrorKind::FixtureChanged => error,
+            Ok(_) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether nobody has told of its change before.
+    pub(crate) fn is_news(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl Object {
+    async fn health(&self, api: &Api) -> Health {
+        match api.send(&ApiRequest::get(self.path.clone())).await {
+            Ok(reply) if reply.status == 200 => self.read(&reply.body),
+            Ok(reply) if reply.status == 404 => self.changed(DELETED),
+            Ok(reply) => {
+                let kind = reply.refusal(ErrorKind::ApiUnavailable);
+                let said = format!("status {}: {}", reply.status, reply.message());
+                self.unknown(kind, &said)
+            }
+            Err(error) => self.unknown(error.kind, &error.detail),
+        }
+    }
+
+    fn read(&self, object: &Json) -> Health {
+        let metadata = &object["metadata"];
+        if metadata["uid"] != self.uid {
+            return self.changed("was deleted and made anew by somebody else");
+        }
+        if !metadata["deletionTimestamp"].is_null() {
+            return self.changed("is being deleted by somebody else");
+        }
+        let stood = self.stood.get();
+        if let Some(how) = moved(object, stood) {
+            return self.changed(&how);
+        }
+        let again = stood.is_some_and(|known| restarts(object) > known.restarts);
+        let restarted = again
+            .then(|| self.changed("was restarted").changed)
+            .flatten();
+        let unready = match self.wanted {
+            Wanted::There => None,
+            Wanted::PodsReady(wanted) => {
+                let ready = object["status"]["readyReplicas"].as_u64().unwrap_or(0);
+                (ready < wanted).then(|| format!("{ready} of {wanted} pods Ready"))
+            }
+            Wanted::PodReady => match readiness(object) {
+                Condition::Done(()) => None,
+                Condition::NotYet(status) => Some(status),
+                Condition::Never(error) => Some(error.detail),
+            },
+        };
+        let detail = |status| format!("{} is not ready: {status}", self.shown);
+        Health {
+            unready: unready.map(|s| ErrorKind::FixtureChanged.error(detail(s))),
+            restarted,
+            ..Health::default()
+        }
+    }
+
+    fn changed(&self, how: &str) -> Health {
+        let detail = format!("{} {how} during the run", self.shown);
+        Health {
+            changed: Some(ErrorKind::FixtureChanged.error(detail)),
+            ..Health::default()
+        }
+    }
+
+    fn unknown(&self, kind: ErrorKind, why: &str) -> Health {
+        let detail = format!("whether {} is still there: {why}", self.shown);
+        Health {
+            unknown: Some(kind.error(detail)),
+            ..Health::default()
+        }
+    }
+}
+
+/// Why a pod can stand no more as assertions are bound to it: it was ended for good, as by an eviction, or has other
+/// addresses than when it stood, as after its node was rebooted. What a kubelet refuses has never stood.
+fn moved(pod: &Json, stood: Option<&ReadyPod>) -> Option<String> {
+    let status = &pod["status"];
+    if is_disrupted(pod) || stood.is_some() && status["phase"] == "Failed" {
+        let reason = status["reason"].as_str().unwrap_or("no reason given");
+        return Some(format!("was ended ({})", printable(reason)));
+    }
+    let known = &stood?.addresses;
+    let now = addresses(pod).filter(|now| !now.is_empty() && now != known)?;
+    Some(format!(
+        "was given other addresses ({now:?}, not {known:?})"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::{Fake, watched};
+    use serde_json::json;
+    use winconform_core::facts::{PoolName, WindowsBuild};
+
+    const SERVICE: &str = "/api/v1/namespaces/a/services/s";
+    const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
+
+    fn key() -> FixtureKey {
+        FixtureName::WinWebserver.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
+    }
+
+    /// A Service, and a Deployment of which so many pods are Ready.
+    fn put(fake: &Fake, ready: u64) {
+        let service = json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"namespace": "a", "name": "s"}});
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"namespace": "a", "name": "d"},
+            "spec": {"replicas": 2}, "status": {"readyReplicas": ready}});
+        fake.put(SERVICE, service);
+        fake.put(DEPLOYMENT, deployment);
+    }
+
+    fn made(fake: &Fake) -> AppliedObjects {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
+        let applied = [SERVICE, DEPLOYMENT].map(|path| fake.get(path).expect("it was put"));
+        AppliedObjects::of(&key(), &[&[namespace], applied.as_slice()].concat())
+    }
+
+    fn pod(uid: &str) -> Json {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "a", "name": "p", "uid": uid}})
+    }
+
+    fn detail(error: Option<ObservationError>) -> String {
+        let error = error.expect("something is amiss");
+        assert_eq!(error.kind, ErrorKind::FixtureChanged);
+        error.detail
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_that_end_together_share_one_answer_until_there_is_a_change() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        let (made, api) = (made(&fake), fake.api());
+        let since = Instant::now();
+        let (one, other) = tokio::join!(made.health(&api, since), made.health(&api, since));
+        for health in [one, other] {
+            let amiss = health.changed.or(health.unready).or(health.unknown);
+            assert_eq!(amiss, None);
+        }
+        assert_eq!(fake.log().len(), 2);
+        let later = since + api.durations().observe_again;
+        fake.remove(SERVICE);
+        let health = made.health(&api, later).await;
+        let said = "Service a/s was deleted by somebody else during the run";
+        assert_eq!(detail(health.changed), said);
+        assert_eq!(fake.log().len(), 4);
+        // What is gone does not come back
+        put(&fake, 2);
+        let health = made
+            .health(&api, later + api.durations().observe_again)
+            .await;
+        assert_eq!(detail(health.changed), said);
+        assert_eq!(fake.log().len(), 4);
+        assert!(made.is_news() && !made.is_news());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn replaced_going_and_unready_objects_are_named() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        let api = fake.api();
+        let replaced = made(&fake);
+        fake.remove(DEPLOYMENT);
+        put(&fake, 1);
+        let health = replaced.health(&api, Instant::now()).await;
+        let said = "Deployment a/d was deleted and made anew by somebody else during the run";
+        assert_eq!(detail(health.changed), said);
+
+        let fewer = made(&fake).health(&api, Instant::now()).await;
+        assert!(fewer.changed.is_none() && fewer.unknown.is_none());
+        let said = "Deployment a/d is not ready: 1 of 2 pods Ready";
+        assert_eq!(detail(fewer.unready), said);
+
+        let going = made(&fake);
+        let mut service = fake.get(SERVICE).expect("it was put");
+        service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        fake.put(SERVICE, service);
+        let health = going.health(&api, Instant::now()).await;
+        let said = "Service a/s is being deleted by somebody else during the run";
+        assert_eq!(detail(health.changed), said);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn services_in_the_second_family_are_apart_where_there_are_any() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        assert!(made(&fake).second.is_none());
+
+        let mut service = fake.get(SERVICE).expect("it was put");
+        service["metadata"]["labels"][labels::FAMILY] = json!("ipv6");
+        fake.put(SERVICE, service);
+        let (made, api) = (made(&fake), fake.api());
+        fake.remove(SERVICE);
+        let second = made.footing_of_second(&api, Instant::now()).await;
+        let said = "Service a/s was deleted by somebody else during the run";
+        assert_eq!(detail(second.changed), said);
+        let first = made.health(&api, Instant::now()).await;
+        assert!(first.changed.is_none() && first.unready.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_asked_is_unknown_and_no_change() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        let made = made(&fake);
+        fake.script(&format!("GET {SERVICE}"), 403, json!({"message": "no"}));
+        let health = made.health(&fake.api(), Instant::now()).await;
+        assert!(health.changed.is_none() && health.unready.is_none());
+        let error = health.unknown.expect("nobody can tell");
+        assert_eq!(error.kind, ErrorKind::Forbidden);
+        assert!(error.detail.contains("Service a/s"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_noticed_while_nothing_else_happens() {
+        let fake = Fake::default();
+        put(&fake, 0);
+        let (made, api) = (made(&fake), fake.api());
+        let begun = Instant::now();
+        let after = api.durations().converge;
+        let (_send, mut pods) = watch::channel(Watched::default());
+        let (error, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+            pause(after).await;
+            fake.remove(DEPLOYMENT);
+        });
+        let said = "Deployment a/d was deleted";
+        assert!(error.detail.contains(said), "{error}");
+        assert!(begun.elapsed() < after * 2, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
+        let fake = Fake::default();
+        let made = AppliedObjects::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        for (others, said) in [
+            (vec![], "was deleted by somebody else"),
+            (vec![pod("another")], "was deleted and made anew"),
+        ] {
+            let watched =
+                |pods: &[Json]| watched(pods.iter().map(|pod| ("a/p".to_owned(), pod.clone())));
+            // One of an earlier application, none, its own, and then what came of it
+            let (send, mut pods) = watch::channel(watched(&[pod("earlier")]));
+            let api = fake.api();
+            let (error, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+                for now in [&[][..], &[pod("own")], &others] {
+                    pause(api.durations().observe_again).await;
+                    send.send_replace(watched(now));
+                }
+            });
+            assert!(error.detail.contains(said), "{error}");
+        }
+        assert_eq!(fake.log(), Vec::<String>::new());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
+        let (fake, begun) = (Fake::default(), Instant::now());
+        let made = AppliedObjects::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        let (_send, mut pods) = watch::channel(Watched::default());
+        let api = fake.api();
+        let error = made.changed(&api, &mut pods).await;
+        assert!(error.detail.contains(DELETED), "{error}");
+        let limit = api.durations().unscheduled * 2;
+        assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
+    }
+
+    /// What is said of a pod that stood at an address once its status is another.
+    async fn of_pod(now: Json) -> Health {
+        const POD: &str = "/api/v1/namespaces/a/pods/p";
+        let fake = Fake::default();
+        put(&fake, 2);
+        let ready = |status: Json| {
+            let mut pod = pod("own");
+            pod["status"] = status;
+            pod["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+            pod
+        };
+        fake.put(POD, ready(json!({"podIPs": [{"ip": "10.0.0.7"}]})));
+        let own = fake.get(POD).expect("it was put");
+        let running = crate::engine::fixtures::readiness::ready_pod(&json!({
+            "metadata": own["metadata"], "spec": {"nodeName": "n"}, "status": own["status"]}));
+        let made = made(&fake);
+        made.bind("a", &[running.expect("it runs")]);
+        fake.put(POD, ready(now));
+        made.health_of_pods(&fake.api(), Instant::now()).await
+    }
+
+    #[test]
+    fn a_pod_that_never_stood_is_another_once_the_cluster_ended_it() {
+        for (reason, ended) in [
+            ("Evicted", true),
+            ("DeadlineExceeded", true),
+            ("Terminated", true),
+            ("PodOSNotSupported", false),
+            ("OutOfcpu", false),
+        ] {
+            let mut pod = pod("own");
+            pod["status"] = json!({"phase": "Failed", "reason": reason});
+            let made = AppliedObjects::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
+            let changed = made.objects[0].read(&pod).changed;
+            let said = format!("Pod a/p was ended ({reason}) during the run");
+            assert_eq!(changed.map(|one| one.detail), ended.then_some(said));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_moved_or_was_ended_is_another() {
+        let same = of_pod(json!({"podIPs": [{"ip": "10.0.0.7"}]})).await;
+        assert!(same.changed.is_none() && same.unready.is_none());
+        let untold = of_pod(json!({})).await;
+        assert!(untold.changed.is_none());
+        let moved = of_pod(json!({"podIPs": [{"ip": "10.0.0.8"}]})).await;
+        let said = "Pod a/p was given other addresses ([10.0.0.8], not [10.0.0.7]) during the run";
+        assert_eq!(detail(moved.changed), said);
+        let again =
+            json!({"podIPs": [{"ip": "10.0.0.7"}], "containerStatuses": [{"restartCount": 1}]});
+        let again = of_pod(again).await;
+        assert!(again.changed.is_none() && again.unready.is_none());
+        let said = "Pod a/p was restarted during the run";
+        assert_eq!(detail(again.restarted), said);
+        assert!(same.restarted.is_none());
+        let ended = of_pod(json!({"phase": "Failed", "reason": "Evicted"})).await;
+        let said = "Pod a/p was ended (Evicted) during the run";
+        assert_eq!(detail(ended.changed), said);
+    }
+}

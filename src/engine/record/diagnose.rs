@@ -1,0 +1,456 @@
+//! What is to be seen of fixtures that failed, and of those that failed checks depend on: put on
+//! record after the last verdict and before tear-down.
+//!
+//! It is never waited for beyond its own limit, a healthy run asks nothing, and nothing of it makes
+//! a verdict: what cannot be had is on record as such.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::join_all;
+use ordered_watch as watch;
+use serde_json::Value as Json;
+use tokio::time::timeout;
+use winconform_core::command::Command;
+use winconform_core::facts::Os;
+use winconform_core::method::{ApiRequest, FixtureKey, FixtureName, SourceKind, VantageKey};
+use winconform_core::plan::{CheckId, Plan, PlannedAssertion};
+use winconform_core::record::{
+    Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
+};
+use winconform_core::text::printable;
+use winconform_core::verdict::Verdict;
+
+use super::evidence::{name_of, node_of, node_status, status, told};
+use super::journal::Journal;
+use crate::cluster::labels;
+use crate::cluster::objects::kinds::PODS;
+use crate::cluster::objects::status::{containers, is, text};
+use crate::engine::fixtures::manifest::{self, prober};
+use crate::engine::fixtures::stuck_pods::belongs;
+use crate::engine::stop::signalled;
+use crate::transport::{Api, encode};
+
+/// Fixtures observed; those that failed come first.
+const FIXTURES: usize = 12;
+const PODS_EACH: usize = 3;
+/// Lines asked for of a log.
+const TAIL: usize = 30;
+/// Bytes of a log that are read at most.
+const LOG: usize = 64 << 10;
+/// Where kube-proxy runs as a `DaemonSet`.
+pub(crate) const SYSTEM: &str = "kube-system";
+
+/// What each check depends on: by check, the fixtures it needs and the prober it observes from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dependencies(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
+
+impl Dependencies {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let checks = plan.checks.iter().map(|check| {
+            let own = check.assertions.iter().flat_map(PlannedAssertion::rests_on);
+            (check.id.clone(), own.map(|(key, _)| key).collect())
+        });
+        Self(checks.collect())
+    }
+
+    /// The fixtures to observe, with the failed checks that depend on each.
+    fn subjects(&self, view: &RunView) -> Vec<(FixtureKey, Vec<CheckId>)> {
+        let failed = view.fixtures.iter();
+        let failed =
+            failed.filter(|(_, (outcome, _))| matches!(outcome, FixtureOutcome::Failed(_)));
+        let mut subjects: Vec<_> = failed.map(|(key, _)| (key.clone(), Vec::new())).collect();
+        for check in view.checks.values() {
+            if check.verdict() != Some(Verdict::Fail) {
+                continue;
+            }
+            let id = &check.planned.id;
+            for key in self.0.get(id).into_iter().flatten() {
+                match subjects.iter_mut().find(|(known, _)| known == key) {
+                    Some((_, checks)) => checks.push(id.clone()),
+                    None => subjects.push((key.clone(), vec![id.clone()])),
+                }
+            }
+        }
+        // They make no pods
+        subjects
+            .retain(|(key, _)| !matches!(key.name, FixtureName::Namespaces | FixtureName::Alias));
+        subjects.truncate(FIXTURES);
+        subjects
+    }
+}
+
+/// Puts on record what is to be seen, as far as it is within the time for it and before the user
+/// signals.
+pub(crate) async fn diagnose(
+    api: &Api,
+    run: &str,
+    journal: &Journal,
+    rests: &Dependencies,
+    mut signals: watch::Receiver<u32>,
+) {
+    let Ok(view) = read(&journal.text()) else {
+        return;
+    };
+    // Whoever wants it to end wants no more of it
+    if view.interrupted.is_some() || view.deadline.is_some() {
+        return;
+    }
+    let subjects = rests.subjects(&view);
+    if subjects.is_empty() {
+        return;
+    }
+    let looking = async {
+        let seen = Seen::of(api, run).await;
+        // One after another is on record as soon as it is told
+        for (key, checks) in subjects {
+            let evidence = seen.evidence(api, run, &view, &key, &checks).await;
+            let diagnosis = Diagnosis {
+                fixture: key,
+                checks,
+                evidence,
+            };
+            // A journal that takes no more has said so
+            let _ = journal.write(Event::Diagnosis(diagnosis));
+        }
+    };
+    tokio::select! {
+        biased;
+        () = signalled(&mut signals, 1) => {}
+        _ = timeout(api.durations().diagnose, looking) => {}
+    }
+}
+
+/// What one list of each kind tells.
+struct Seen {
+    pods: Result<Vec<Json>, String>,
+    events: Result<Vec<Json>, String>,
+}
+
+impl Seen {
+    async fn of(api: &Api, run: &str) -> Self {
+        let [own, host] = [manifest::namespace(run), manifest::host_namespace(run)];
+        let selector = encode(&labels::selector(Some(run)));
+        let path = |kind: &str, namespace: &str, query: &str| {
+            format!("/api/v1/namespaces/{namespace}/{kind}{query}")
+        };
+        let selected = format!("?labelSelector={selector}");
+        let pods = [&own, &host].map(|ns| path("pods", ns, &selected));
+        let events = [&own, &host].map(|ns| path("events", ns, "?limit=500"));
+        let (pods, events) = futures::join!(both(api, pods), both(api, events));
+        Self { pods, events }
+    }
+
+    async fn evidence(
+        &self,
+        api: &Api,
+        run: &str,
+        view: &RunView,
+        key: &FixtureKey,
+        checks: &[CheckId],
+    ) -> Vec<Evidence> {
+        let unknown = |kind, why: &String| Evidence::unknown(kind, key.to_string(), why);
+        let pods = match &self.pods {
+            Ok(pods) => pods,
+            Err(why) => return vec![unknown(EvidenceKind::Status, why)],
+        };
+        let mut own: Vec<_> = pods.iter().filter(|pod| belongs(pod, key)).collect();
+        own.sort_by_key(|pod| is(pod, "Ready"));
+        own.truncate(PODS_EACH);
+        let mut evidence: Vec<_> = own.iter().map(|pod| status(pod)).collect();
+        match &self.events {
+            Ok(events) => {
+                let told = told(events, &own, key);
+                if !told.is_empty() {
+                    evidence.push(Evidence::of(EvidenceKind::Events, key.to_string(), &told));
+                }
+            }
+            Err(why) => evidence.push(unknown(EvidenceKind::Events, why)),
+        }
+        let logs = own.iter().flat_map(|pod| logs_of(pod));
+        let logs = logs.map(|log| log.read(api));
+        evidence.extend(join_all(logs).await);
+        let on: BTreeSet<_> = own.iter().filter_map(|pod| node_of(pod)).collect();
+        evidence.extend(join_all(on.iter().map(|name| of_node(api, name))).await);
+        if !checks.is_empty() {
+            evidence.extend(network(api, run, view, key, &on).await);
+        }
+        evidence
+    }
+}
+
+/// Where the network of a Windows node may be amiss: its policies, and what makes them.
+async fn network(
+    api: &Api,
+    run: &str,
+    view: &RunView,
+    key: &FixtureKey,
+    on: &BTreeSet<&str>,
+) -> Vec<Evidence> {
+    // Of another node it would tell nothing
+    let is_there = |outcome: &FixtureOutcome| match outcome {
+        FixtureOutcome::Ready(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
+        FixtureOutcome::Failed(_) => false,
+    };
+    let is_node = |own: &FixtureKey| {
+        let names = [FixtureName::WindowsNodeProber, FixtureName::EachWindowsNode];
+        names.contains(&own.name) && own.pool == key.pool
+    };
+    let mut probers = view.fixtures.iter().filter(|(own, _)| is_node(own));
+    let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
+        return Vec::new();
+    };
+    let from = VantageKey {
+        kind: SourceKind::WindowsNode,
+        pool: key.pool.clone(),
+        node: prober_key.node,
+    };
+    let Some(pod) = prober(run, &from) else {
+        return Vec::new();
+    };
+    let of = from.to_string();
+    let balancers = async {
+        let request = Command::LoadBalancers.on(Os::Windows)?;
+        api.exec(&pod, &request).await
+    };
+    let hns = match balancers.await {
+        Ok(reply) => {
+            let text = format!("{}\n{}", reply.stdout, reply.stderr);
+            Evidence::of(EvidenceKind::Hns, of, &text)
+        }
+        Err(error) => Evidence::unknown(EvidenceKind::Hns, of, &error.to_string()),
+    };
+    let mut evidence = vec![hns];
+    let proxies = join_all(on.iter().map(|node| proxies_on(api, node))).await;
+    evidence.extend(proxies.into_iter().flatten());
+    evidence
+}
+
+/// The logs of kube-proxy on a node.
+async fn proxies_on(api: &Api, node: &str) -> Vec<Evidence> {
+    let selector = encode(&format!("spec.nodeName={node}"));
+    let path = format!("/api/v1/namespaces/{SYSTEM}/pods?fieldSelector={selector}");
+    let pods = match items(api, path).await {
+        Ok(pods) => pods,
+        Err(why) => {
+            let of = format!("namespace {SYSTEM}");
+            return vec![Evidence::unknown(EvidenceKind::KubeProxy, of, &why)];
+        }
+    };
+    let is_own = |pod: &&Json| name_of(pod).contains("kube-proxy") && node_of(pod) == Some(node);
+    let logs = pods.iter().filter(is_own).flat_map(logs_of);
+    let logs = logs
+        .filter(|log| log.kind == EvidenceKind::Log)
+        .map(|log| Log {
+            kind: EvidenceKind::KubeProxy,
+            ..log
+        });
+    join_all(logs.map(|log| log.read(api))).await
+}
+
+/// How a node is, or why that is not to be had.
+async fn of_node(api: &Api, name: &str) -> Evidence {
+    let path = format!("/api/v1/nodes/{}", encode(name));
+    match got(api, path).await {
+        Ok(node) => node_status(&node),
+        Err(why) => {
+            let of = format!("Node {}", printable(name));
+            Evidence::unknown(EvidenceKind::Node, of, &why)
+        }
+    }
+}
+
+/// What is there, or why it is not to be had.
+async fn got(api: &Api, path: String) -> Result<Json, String> {
+    match api.send(&ApiRequest::get(path)).await {
+        Ok(reply) if reply.status == 200 => Ok(reply.body),
+        Ok(reply) => Err(reply.message()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The items of two lists.
+async fn both(api: &Api, [one, other]: [String; 2]) -> Result<Vec<Json>, String> {
+    let (one, other) = futures::join!(items(api, one), items(api, other));
+    Ok([one?, other?].concat())
+}
+
+async fn items(api: &Api, path: String) -> Result<Vec<Json>, String> {
+    let list = got(api, path).await?;
+    Ok(list["items"].as_array().cloned().unwrap_or_default())
+}
+
+struct Log {
+    kind: EvidenceKind,
+    of: String,
+    path: String,
+}
+
+impl Log {
+    async fn read(self, api: &Api) -> Evidence {
+        let why = match api.text(&self.path).await {
+            Ok(reply) if reply.status == 200 => {
+                return Evidence::of(self.kind, self.of, text(&reply.body));
+            }
+            Ok(reply) => format!("status {}: {}", reply.status, text(&reply.body["message"])),
+            Err(error) => error.to_string(),
+        };
+        Evidence::unknown(self.kind, self.of, &why)
+    }
+}
+
+/// The logs that a pod has: of each container that began, and of the one before it.
+fn logs_of(pod: &Json) -> Vec<Log> {
+    let metadata = &pod["metadata"];
+    let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
+    let path = PODS.object_path(Some(namespace), name);
+    let mut logs = Vec::new();
+    for container in containers(pod) {
+        let own = text(&container["name"]);
+        let of = format!("Pod {namespace}/{name}, container {own}");
+        let query = format!(
+            "container={}&tailLines={TAIL}&limitBytes={LOG}",
+            encode(own)
+        );
+        let ended = !container["lastState"]["terminated"].is_null();
+        let began = ended
+            || !container["state"]["running"].is_null()
+            || !container["state"]["terminated"].is_null();
+        if ended {
+            logs.push(Log {
+                kind: EvidenceKind::PreviousLog,
+                of: of.clone(),
+                path: format!("{path}/log?{query}&previous=true"),
+            });
+        }
+        if began {
+            logs.push(Log {
+                kind: EvidenceKind::Log,
+                of,
+                path: format!("{path}/log?{query}"),
+            });
+        }
+    }
+    logs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::journal::tests::of_run;
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use tokio::time::Instant;
+    use winconform_core::facts::PoolName;
+    use winconform_core::method::{ErrorKind, ObservationError};
+
+    const POD: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux";
+    const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";
+
+    fn key() -> FixtureKey {
+        FixtureName::LinuxServer.at(Some(&PoolName::linux()))
+    }
+
+    /// A journal of a run, in which the fixture failed or not.
+    fn journal(failed: bool) -> Journal {
+        let journal = of_run();
+        if failed {
+            let error = ErrorKind::FixtureFailed.error("CrashLoopBackOff");
+            let event = Event::Fixture {
+                key: key(),
+                outcome: FixtureOutcome::Failed(error),
+                took_ms: 1,
+            };
+            journal.write(event).expect("written");
+        }
+        journal
+    }
+
+    fn put(fake: &Fake) {
+        let container = json!({"name": "server", "restartCount": 2,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1}}});
+        fake.put(
+            POD,
+            json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "winconform-r1", "name": "linux-server-linux", "labels": {
+                labels::MANAGED_BY: labels::WINCONFORM, labels::RUN: "r1",
+                labels::FIXTURE: key().name.as_str(), labels::POOL: "linux"}},
+            "status": {"phase": "Running", "containerStatuses": [container]}}),
+        );
+    }
+
+    async fn diagnosed(fake: &Fake, failed: bool) -> BTreeMap<FixtureKey, Diagnosis> {
+        let journal = journal(failed);
+        let (_alive, signals) = watch::channel(0);
+        diagnose(
+            &fake.api(),
+            "r1",
+            &journal,
+            &Dependencies::default(),
+            signals,
+        )
+        .await;
+        read(&journal.text()).expect("a record").diagnoses
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_healthy_run_asks_nothing() {
+        let fake = Fake::default();
+        put(&fake);
+        assert!(diagnosed(&fake, false).await.is_empty());
+        assert!(fake.log().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_log_before_the_restart_is_on_record_without_secrets() {
+        let fake = Fake::default();
+        put(&fake);
+        let log = json!("begin\npassword=hunter2\nfatal: no such file\n");
+        fake.script(&format!("GET {LOG}"), 200, log);
+        let diagnoses = diagnosed(&fake, true).await;
+        let evidence = &diagnoses[&key()].evidence;
+        let of = |kind| evidence.iter().find(|one| one.kind == kind);
+        let log = of(EvidenceKind::PreviousLog);
+        assert!(log.is_some(), "{evidence:?}");
+        let status = of(EvidenceKind::Status).expect("a status");
+        assert!(status.lines.concat().contains("2 restarts"), "{status:?}");
+        let text = format!("{evidence:?}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_nodes_in_question_are_asked_for() {
+        let fake = Fake::default();
+        put(&fake);
+        let mut pod = fake.get(POD).expect("it was put");
+        pod["spec"]["nodeName"] = json!("a");
+        fake.put(POD, pod);
+        fake.put("/api/v1/nodes/a", json!({"metadata": {"name": "a"}}));
+        let diagnoses = diagnosed(&fake, true).await;
+        let evidence = &diagnoses[&key()].evidence;
+        assert!(evidence.iter().any(|one| one.kind == EvidenceKind::Node));
+        let mut log = fake.log();
+        log.retain(|line| line.contains("/nodes") || line.contains("/kube-system"));
+        assert_eq!(log, ["GET /api/v1/nodes/a"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_read_is_on_record_and_no_more() {
+        let fake = Fake::default();
+        let forbidden = json!({"kind": "Status", "message": "pods is forbidden"});
+        fake.script("GET", 403, forbidden);
+        let diagnoses = diagnosed(&fake, true).await;
+        let evidence = &diagnoses[&key()].evidence;
+        let said: Vec<_> = evidence.iter().map(|one| one.unknown.as_deref()).collect();
+        assert_eq!(said, [Some("pods is forbidden")]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_delays_it_no_longer_than_its_limit() {
+        let fake = Fake::default();
+        fake.script("GET", 503, json!({"kind": "Status", "message": "later"}));
+        let (begun, limit) = (Instant::now(), fake.api().durations().diagnose);
+        assert!(diagnosed(&fake, true).await.is_empty());
+        assert!(begun.elapsed() <= limit * 2, "{:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,443 @@
+//! The record being written: one line per event, out of the process before anything follows.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ordered_watch as watch;
+use tokio::time::Instant;
+use winconform_core::record::{Event, Line, redacted, to_line};
+
+use crate::transport::{Env, locked};
+
+/// What takes each line as it happens, besides the file: the terminal's progress.
+pub type Listener = Box<dyn Fn(&Line) + Send>;
+
+/// The record of the run under way. Clones write to the same one.
+#[derive(Clone)]
+pub struct Journal {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    env: Env,
+    failed: watch::Sender<bool>,
+    /// Where the file is to be, while an earlier run's record is there; that one stays locked.
+    earlier: Option<(PathBuf, File)>,
+    superseded: Vec<PathBuf>,
+    /// Verdicts that may not be on the disk yet.
+    unsynced: usize,
+    /// The whole record, from which the reports are made even when its file fails.
+    text: String,
+    seq: u64,
+    /// When the first event was written, by a clock that nobody sets.
+    began: Option<Instant>,
+    file: Option<(File, PathBuf)>,
+    failure: Option<JournalError>,
+    listener: Listener,
+}
+
+/// Why an event is not in the record's file.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another run writes it.
+    #[error("the record `{}` is being written by another run: give each its own folder", path.display())]
+    InUse { path: PathBuf },
+    /// The file cannot be created.
+    #[error("the record `{}` cannot be created", path.display())]
+    Create {
+        path: PathBuf,
+        source: Arc<std::io::Error>,
+    },
+    /// The file took no more.
+    #[error("the record `{}` cannot be written", path.display())]
+    Write {
+        path: PathBuf,
+        source: Arc<std::io::Error>,
+    },
+    /// An event is not expressible.
+    #[error("an event cannot be expressed as JSON")]
+    Express(#[source] Arc<serde_json::Error>),
+}
+
+impl Journal {
+    /// A record in memory and, when a path is given, in a file there that its owner alone reads. The record
+    /// of an earlier run and what was made of it, `superseded`, stay until [`Journal::publish`]; until then
+    /// the new record is beside it. A symbolic link is not followed.
+    pub fn create(
+        env: Env,
+        path: Option<&Path>,
+        superseded: Vec<PathBuf>,
+        listener: Listener,
+    ) -> Result<Self, JournalError> {
+        let mut earlier = None;
+        let file = match path {
+            None => None,
+            Some(path) => {
+                let failed = |source| JournalError::Create {
+                    path: path.to_owned(),
+                    source: Arc::new(source),
+                };
+                let there = there(path).map_err(failed)?;
+                if let Some(file) = &there {
+                    lock(file, path)?;
+                }
+                let file = match there {
+                    None => (create_new(path, path)?, path.to_owned()),
+                    Some(file) if file.metadata().map_err(failed)?.is_file() => {
+                        earlier = Some((path.to_owned(), file));
+                        let beside = beside(path);
+                        // What a killed run left there
+                        let _ = std::fs::remove_file(&beside);
+                        (create_new(&beside, path)?, beside)
+                    }
+                    // Such as a device, of which nothing is kept
+                    Some(file) => (file, path.to_owned()),
+                };
+                lock(&file.0, path)?;
+                Some(file)
+            }
+        };
+        let (failed, _) = watch::channel(false);
+        let inner = Inner {
+            env,
+            failed,
+            earlier,
+            superseded,
+            unsynced: 0,
+            text: String::new(),
+            seq: 0,
+            began: None,
+            file,
+            failure: None,
+            listener,
+        };
+        Ok(Self {
+            inner: Arc::new(Mutex::new(inner)),
+        })
+    }
+
+    /// Writes an event, without what looks like a secret. An error means it is not in the file: nothing that
+    /// must be on record before it happens may happen. The record in memory goes on.
+    pub fn write(&self, event: Event) -> Result<(), JournalError> {
+        let inexpressible = |error| JournalError::Express(Arc::new(error));
+        let event = redacted(event).map_err(inexpressible)?;
+        let mut inner = self.lock();
+        let line = Line {
+            seq: inner.seq,
+            at: inner.env.now(),
+            event,
+        };
+        inner.began.get_or_insert_with(Instant::now);
+        let text = to_line(&line).map_err(inexpressible)?;
+        inner.seq += 1;
+        inner.text.push_str(&text);
+        (inner.listener)(&line);
+        if let Some(failure) = &inner.failure {
+            return Err(failure.clone());
+        }
+        let inner = &mut *inner;
+        if let Some((file, _)) = &mut inner.file {
+            let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
+            let written = file.write_all(text.as_bytes()).and_then(|()| match sync {
+                true => synced(file.sync_data()),
+                false => Ok(()),
+            });
+            written.map_err(|source| inner.fail(source))?;
+        }
+        Ok(())
+    }
+
+    /// How long ago the first event was written.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.lock()
+            .began
+            .map_or(Duration::ZERO, |began| began.elapsed())
+    }
+
+    /// Takes the place of an earlier run's record and reports: this run has been let in.
+    pub fn publish(&self) -> Result<(), JournalError> {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        let superseded = std::mem::take(&mut inner.superseded);
+        if inner.file.is_none() {
+            return Ok(());
+        }
+        let mut published = superseded
+            .iter()
+            .map(std::fs::remove_file)
+            .filter(
+                |removed| !matches!(removed, Err(e) if e.kind() == std::io::ErrorKind::NotFound),
+            )
+            .collect::<std::io::Result<()>>();
+        if let (Some((path, _)), Some((file, beside))) = (&inner.earlier, &mut inner.file)
+            && published.is_ok()
+        {
+            let renamed = file
+                .sync_data()
+                .and_then(|()| std::fs::rename(&*beside, path));
+            if renamed.is_ok() {
+                beside.clone_from(path);
+                inner.earlier = None;
+            }
+            published = renamed;
+        }
+        // The name of a new file is its folder's
+        if let (Some((_, path)), Ok(())) = (&inner.file, &published) {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            published = File::open(folder.unwrap_or(Path::new(".")))
+                .and_then(|folder| synced(folder.sync_all()));
+        }
+        published.map_err(|source| inner.fail(source))
+    }
+
+    /// The record so far.
+    pub fn text(&self) -> String {
+        self.lock().text.clone()
+    }
+
+    /// Why the file is not whole, if it is not.
+    pub fn failure(&self) -> Option<JournalError> {
+        self.lock().failure.clone()
+    }
+
+    /// Waits until the file takes no more.
+    pub async fn failed(&self) {
+        let mut failed = self.lock().failed.subscribe();
+        // The sender lives as long as `self`
+        let _ = failed.wait_for(|failed| *failed).await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        locked(&self.inner)
+    }
+}
+
+impl Inner {
+    fn fail(&mut self, source: std::io::Error) -> JournalError {
+        let path = self.file.as_ref().map(|(_, path)| path.clone());
+        let failure = JournalError::Write {
+            path: path.unwrap_or_default(),
+            source: Arc::new(source),
+        };
+        self.failure = Some(failure.clone());
+        self.failed.send_replace(true);
+        failure
+    }
+}
+
+impl Drop for Inner {
+    /// Removes the record of a run that was not let in, beside an earlier one's.
+    fn drop(&mut self) {
+        if let (Some(_), Some((_, beside))) = (&self.earlier, &self.file) {
+            // What cannot be removed the next run replaces
+            let _ = std::fs::remove_file(beside);
+        }
+    }
+}
+
+/// What came of a sync: a device has nothing to sync.
+fn synced(result: std::io::Result<()>) -> std::io::Result<()> {
+    result.or_else(|error| match error.kind() {
+        std::io::ErrorKind::InvalidInput => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// So many verdicts are synced at once: after a power cut a few are observed again.
+const VERDICTS: usize = 32;
+
+/// Whether the file is synced after an event: nothing is created before its intent is on the disk.
+fn is_to_be_synced(event: &Event, unsynced: &mut usize) -> bool {
+    let sync = match event {
+        Event::Intent(_) | Event::TornDown(_) | Event::RunEnded(_) => true,
+        Event::Verdict { .. } => {
+            *unsynced += 1;
+            *unsynced >= VERDICTS
+        }
+        _ => false,
+    };
+    if sync {
+        *unsynced = 0;
+    }
+    sync
+}
+
+/// Where a record is written while an earlier one is in its place.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.part")
+}
+
+/// What is at a path, opened for writing; no symbolic link.
+fn there(path: &Path) -> std::io::Result<Option<File>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            Err(std::io::Error::other("a symbolic link is there"))
+        }
+        Ok(_) => File::options().write(true).open(path).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A new file that its owner alone reads, of the record at `path`. One that is there is another run's, made
+/// meanwhile. `create_new` follows no symbolic link.
+fn create_new(file: &Path, path: &Path) -> Result<File, JournalError> {
+    let mut options = File::options();
+    let created = options.write(true).create_new(true).mode(0o600).open(file);
+    let path = path.to_owned();
+    created.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => JournalError::InUse { path },
+        _ => JournalError::Create {
+            path,
+            source: Arc::new(error),
+        },
+    })
+}
+
+/// Locks a record. Not every file can be locked; one that is locked is another run's.
+fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+    match file.try_lock() {
+        Err(std::fs::TryLockError::WouldBlock) => Err(JournalError::InUse {
+            path: path.to_owned(),
+        }),
+        Ok(()) | Err(std::fs::TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
+    use winconform_core::record::{FixtureOutcome, SCHEMA, read};
+
+    #[test]
+    fn intents_are_synced_at_once_and_verdicts_many_at_a_time() {
+        let intent = r#"{"intent": {"kind": "Pod", "namespace": "a", "name": "b"}}"#;
+        let verdict = r#"{"verdict": {"check": "env.hybrid-nodes", "conclusion": {"verdict": "skip",
+            "reason": {"skipped": {"not-applicable":{"reason": "a"}}}, "flaky": false}}}"#;
+        let [intent, verdict] =
+            [intent, verdict].map(|text| serde_json::from_str::<Event>(text).expect("an event"));
+        let mut unsynced = 0;
+        let mut synced = |event: &Event| is_to_be_synced(event, &mut unsynced);
+        assert!(synced(&intent) && !synced(&started()) && synced(&intent));
+        for _ in 1..VERDICTS {
+            assert!(!synced(&verdict));
+        }
+        assert!(synced(&verdict) && !synced(&verdict));
+    }
+
+    fn started() -> Event {
+        let started = serde_json::json!({"schema": SCHEMA, "version": "0", "run": "r1",
+            "context": "c", "suites": "d"});
+        Event::RunStarted(serde_json::from_value(started).expect("a start"))
+    }
+
+    /// One in memory.
+    pub(crate) fn in_memory() -> Journal {
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}));
+        journal.expect("in memory")
+    }
+
+    /// One in memory, of a run that has started.
+    pub(crate) fn of_run() -> Journal {
+        let journal = in_memory();
+        journal.write(started()).expect("written");
+        journal
+    }
+
+    fn create_at(path: &Path, superseded: Vec<PathBuf>) -> Result<Journal, JournalError> {
+        Journal::create(Env::system(), Some(path), superseded, Box::new(|_| {}))
+    }
+
+    #[test]
+    fn an_earlier_record_stays_until_the_run_is_let_in() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (record, report) = (folder.path().join("record"), folder.path().join("report"));
+        std::fs::write(&record, "earlier").expect("written");
+        std::fs::write(&report, "earlier").expect("written");
+        let create = || create_at(&record, vec![report.clone()]);
+        let journal = create().expect("nobody else writes it");
+        journal.write(started()).expect("kept");
+        assert_eq!(std::fs::read_to_string(&record).expect("there"), "earlier");
+        assert!(matches!(create(), Err(JournalError::InUse { .. })));
+        journal.publish().expect("published");
+        assert!(!report.exists());
+        let published = std::fs::read_to_string(&record).expect("there");
+        assert_eq!(published, journal.text());
+    }
+
+    #[test]
+    fn a_record_is_its_owners_and_follows_no_link() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [record, victim] = ["record.jsonl", "victim"].map(|name| folder.path().join(name));
+        let create = || create_at(&record, Vec::new());
+        std::fs::write(&victim, "precious").expect("written");
+        std::os::unix::fs::symlink(&victim, &record).expect("linked");
+        assert!(matches!(create(), Err(JournalError::Create { .. })));
+        std::fs::remove_file(&record).expect("removed");
+        std::os::unix::fs::symlink(&victim, beside(&record)).expect("linked");
+        std::fs::write(&record, "earlier").expect("written");
+        let journal = create().expect("it is created");
+        journal.write(started()).expect("written");
+        journal.publish().expect("published");
+        assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");
+        let metadata = std::fs::metadata(&record).expect("there");
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+        assert!(matches!(create(), Err(JournalError::InUse { .. })));
+    }
+
+    #[test]
+    fn a_run_that_is_not_let_in_leaves_the_earlier_record_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let record = folder.path().join("record.jsonl");
+        std::fs::write(&record, "earlier").expect("written");
+        let journal = create_at(&record, Vec::new()).expect("it is created");
+        journal.write(started()).expect("written");
+        assert!(beside(&record).exists());
+        drop(journal);
+        assert!(!beside(&record).exists());
+        assert_eq!(std::fs::read_to_string(&record).expect("there"), "earlier");
+    }
+
+    #[test]
+    fn what_enters_the_record_has_no_secrets() {
+        let (lines, received) = std::sync::mpsc::channel();
+        let listener = move |line: &Line| lines.send(format!("{line:?}")).expect("received");
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(listener))
+            .expect("in memory");
+        let error = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
+        let key = FixtureName::Namespaces.at(None);
+        let error = ErrorKind::ImagePull.error(error);
+        let event = Event::Fixture {
+            key,
+            outcome: FixtureOutcome::Failed(error),
+            took_ms: 0,
+        };
+        journal.write(event).expect("written");
+        for text in [journal.text(), received.recv().expect("a line")] {
+            let shown = "https://***@a.example/b?sig=***&token=***";
+            assert!(text.contains(shown), "{text}");
+            let is_hidden = |secret: &&str| !text.contains(secret);
+            assert!(["hunter2pw", "SECRET"].iter().all(is_hidden), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_the_record_in_memory_goes_on() {
+        let journal = create_at(Path::new("/dev/full"), Vec::new()).expect("the device is there");
+        let written = journal.write(started());
+        assert!(matches!(written, Err(JournalError::Write { .. })));
+        let by = "test".to_owned();
+        assert!(journal.write(Event::Interrupted { by }).is_err());
+        let view = read(&journal.text()).expect("whole in memory");
+        assert_eq!(view.interrupted.as_deref(), Some("test"));
+    }
+}

@@ -1,0 +1,79 @@
+//! What is put on record before anything is observed: how the run began, the facts, and what is to be checked.
+
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Check, Plan, Selected};
+use winconform_core::record::{Event, PlannedCheck, RunView, SCHEMA, Started};
+use winconform_core::suite::Suites;
+
+use super::journal::{Journal, JournalError};
+use super::resume::go_on;
+use crate::cluster::Cluster;
+use crate::engine::run::{Life, RunError, RunOptions};
+
+pub(crate) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
+    let waivers = options.config.waivers.iter();
+    Started {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        run: options.run.clone(),
+        context: cluster.context.clone(),
+        unverified: cluster.unverified,
+        suites: suites.digest.clone(),
+        profile: options.config.profile,
+        config: options.config.digest.clone(),
+        selection: options.selection.written(),
+        unchecked: options.selection.unchecked().to_vec(),
+        waivers: waivers.map(|placed| placed.value.clone()).collect(),
+    }
+}
+
+/// Puts the plan on record; of a run that is gone on with, what is left of it.
+pub(crate) fn noted(
+    life: Life<'_>,
+    suites: &Suites,
+    facts: &Facts,
+    selected: Selected,
+) -> Result<Plan, RunError> {
+    let (options, journal) = (life.options, life.journal);
+    if let Some(earlier) = &options.resume {
+        earlier
+            .can_be_resumed(&started(life.cluster, suites, options), facts)
+            .and_then(|()| earlier.is_kept_by(&selected, facts))
+            .map_err(RunError::Resume)?;
+    }
+    note_plan(journal, facts.clone(), selected, options.resume.as_deref())
+        .map_err(RunError::Journal)
+}
+
+/// Puts on record what the cluster says of itself and what is to be checked.
+fn note_plan(
+    journal: &Journal,
+    facts: Facts,
+    selected: Selected,
+    earlier: Option<&RunView>,
+) -> Result<Plan, JournalError> {
+    let Selected {
+        mut plan, left_out, ..
+    } = selected;
+    journal.write(Event::Facts(Box::new(facts)))?;
+    if !left_out.is_empty() {
+        journal.write(Event::LeftOut(left_out))?;
+    }
+    journal.write(Event::Plan(plan.checks.iter().map(planned).collect()))?;
+    if let Some(earlier) = earlier {
+        go_on(journal, earlier, &mut plan)?;
+    }
+    Ok(plan)
+}
+
+fn planned(check: &Check) -> PlannedCheck {
+    PlannedCheck {
+        id: check.id.clone(),
+        claim: check.claim.clone(),
+        claim_type: check.claim_type,
+        title: check.title.clone(),
+        hint: check.hint.clone(),
+        point: check.point.clone(),
+        disposition: check.disposition.clone(),
+    }
+}

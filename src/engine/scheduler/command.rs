@@ -1,0 +1,111 @@
+//! What passes between dispatcher and executor.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use winconform_core::method::{Evaluated, FixtureKey, ObservationError, Reply, Result, VantageKey};
+use winconform_core::plan::PlannedAssertion;
+use winconform_core::record::{AssertionRecord, Attempted};
+use winconform_core::verdict::{Conclusion, SkipReason};
+
+/// One assertion of one check, by their places in the plan.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(crate) struct AssertionIx {
+    pub(crate) check: usize,
+    /// 0 is its own assertion, then its controls.
+    pub(crate) assertion: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AssertionOutcome {
+    pub(crate) reply: Option<Reply>,
+    /// The observation with its comparison, or why there is none.
+    pub(crate) taken: Result<Evaluated>,
+}
+
+impl AssertionOutcome {
+    pub(crate) fn holds(&self) -> bool {
+        let taken = self.taken.as_ref();
+        taken.is_ok_and(|taken| taken.comparison.holds())
+    }
+
+    pub(crate) fn into_record(self, planned: &PlannedAssertion) -> AssertionRecord {
+        let (observation, comparison, error) = match self.taken {
+            Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
+            Err(error) => (None, None, Some(error)),
+        };
+        AssertionRecord {
+            name: planned.name.clone(),
+            role: planned.role,
+            reply: self.reply,
+            observation,
+            comparison,
+            error,
+        }
+    }
+
+    /// The requests of it that none of ours answered.
+    fn unanswered(&self) -> impl Iterator<Item = &Json> {
+        let taken = self.taken.as_ref().ok();
+        let targets = taken.and_then(|taken| taken.observation["targets"].as_array());
+        let targets = targets.into_iter().flatten();
+        targets.filter(|target| target["by"].is_null())
+    }
+
+    /// Whether a request of it was not answered by one of ours.
+    pub(crate) fn lacks_an_answer(&self) -> bool {
+        self.unanswered().next().is_some()
+    }
+
+    /// Whether nothing but a refusal kept requests from being answered. A pod without a readiness probe, such
+    /// as the published win-webserver, is Ready before it listens, and refuses until then.
+    pub(crate) fn is_refused_alone(&self) -> bool {
+        let refused = |target: &Json| {
+            let class = target["answer"]["failed"]["class"].as_str();
+            class.is_some_and(|class| ["refused", "not-connected"].contains(&class))
+        };
+        self.lacks_an_answer() && self.unanswered().all(refused)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    /// The run begins.
+    Started,
+    Ready(FixtureKey),
+    Failed(FixtureKey, ObservationError),
+    /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
+    Changed(FixtureKey, ObservationError),
+    /// An API request is done.
+    Asked(AssertionIx, AssertionOutcome),
+    /// What an assertion brought, now that the nodes were heard of on which it failed, or were not.
+    Confirmed(AssertionIx, AssertionOutcome),
+    /// A exec session is done.
+    SessionReplies(VantageKey, Vec<(AssertionIx, AssertionOutcome)>),
+    /// The time asked for by [`Command::WakeAt`] has come.
+    Woken,
+    /// No new work; what is open is skipped for this reason.
+    Stop(SkipReason),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    /// Apply a fixture and tell when it is ready or why not.
+    Apply(FixtureKey),
+    /// Observe the API server.
+    Observe(AssertionIx),
+    /// Assertion from a vantage point, all in one session.
+    ExecSession(VantageKey, Vec<AssertionIx>),
+    /// Hear of the nodes on which an assertion failed: what fell silent has failed nobody.
+    Confirm(AssertionIx, AssertionOutcome),
+    /// Tell when this time since the start has come.
+    WakeAt(Duration),
+    /// Write into the record that all is observed again, for this time.
+    Repeat(u32),
+    /// Write an attempt into the record.
+    Attempted(Attempted),
+    /// Write a verdict into the record.
+    Conclude(usize, Conclusion),
+    /// End whatever is under way, then remove everything: always the last command.
+    TearDown,
+}

@@ -1,0 +1,425 @@
+//! The dispatcher: a pure reducer that alone decides what happens next.
+//!
+//! [`Dispatcher::step`] takes what has happened and gives what to do. It performs nothing, knows
+//! no clock but the `now` it is handed, and is told of every effect by a later input. Judging is
+//! left to `verdict`.
+
+mod conclude;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use winconform_core::config::{Durations, Limits};
+use winconform_core::method::{
+    ErrorKind, FixtureKey, FixtureName, Need, ObservationError, VantageKey,
+};
+use winconform_core::plan::{Check, Plan};
+use winconform_core::verdict::{Reason, Verdict};
+
+use super::batching::{Batching, Unseen, is_among, unheld};
+use super::command::{AssertionIx, AssertionOutcome, Command, Input};
+use super::progress::{CheckState, Stage};
+use super::repeat::Repeat;
+
+/// Decides what happens next.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    checks: Vec<CheckState>,
+    fixtures: BTreeMap<FixtureKey, FixtureState>,
+    /// Those that were applied again after somebody else had changed them, which is done once in a
+    /// repetition.
+    again: BTreeSet<FixtureKey>,
+    asking: BTreeSet<AssertionIx>,
+    ask_queue: BTreeSet<AssertionIx>,
+    in_exec_session: BTreeSet<VantageKey>,
+    exec_session_queue: BTreeMap<VantageKey, BTreeSet<AssertionIx>>,
+    gathering: Batching,
+    phase: Phase,
+    /// How long after the start it is.
+    now: Duration,
+    /// What is to be done, as far as this step has found out.
+    commands: Vec<Command>,
+    repeat: Repeat,
+    /// The repetition under way, from 1.
+    repetition: u32,
+    limits: Limits,
+    durations: Durations,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    NotStarted,
+    Running,
+    /// Tear-down was commanded.
+    Over,
+}
+
+#[derive(Clone, Debug)]
+enum FixtureState {
+    Unapplied,
+    Applied,
+    Ready,
+    Failed(ObservationError),
+}
+
+/// Whether what a check needs is there.
+enum Readiness {
+    NotYet,
+    Ready,
+    Never(FixtureKey, ObservationError),
+}
+
+impl Dispatcher {
+    pub(crate) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
+        let fixtures = plan
+            .fixtures()
+            .into_iter()
+            .map(|key| (key, FixtureState::Unapplied));
+        let mut fixtures: BTreeMap<_, _> = fixtures.collect();
+        if !fixtures.is_empty() {
+            let namespaces = FixtureName::Namespaces.at(None);
+            fixtures.insert(namespaces, FixtureState::Unapplied);
+        }
+        Self {
+            checks: plan.checks.into_iter().map(CheckState::new).collect(),
+            fixtures,
+            again: BTreeSet::new(),
+            asking: BTreeSet::new(),
+            ask_queue: BTreeSet::new(),
+            in_exec_session: BTreeSet::new(),
+            exec_session_queue: BTreeMap::new(),
+            gathering: Batching::default(),
+            phase: Phase::NotStarted,
+            now: Duration::ZERO,
+            commands: Vec::new(),
+            repeat,
+            repetition: 1,
+            limits: limits.clone(),
+            durations: durations.clone(),
+        }
+    }
+
+    /// The check at a place of the plan.
+    pub(crate) fn check(&self, index: usize) -> Option<&Check> {
+        self.checks.get(index).map(|state| &state.check)
+    }
+
+    /// How far the check at a place of the plan is.
+    pub(crate) fn state(&self, index: usize) -> Option<&CheckState> {
+        self.checks.get(index)
+    }
+
+    /// Whether the round that is under way asks once whatever takes many requests.
+    pub(crate) fn asks_once(&self, index: usize) -> bool {
+        let check = self.checks.get(index);
+        check.is_some_and(|check| check.asks_once(&self.limits))
+    }
+
+    /// Whether its attempt may end with the round that is under way, if its own assertion holds.
+    pub(crate) fn may_settle(&self, index: usize) -> bool {
+        let check = self.checks.get(index);
+        check.is_none_or(|check| check.may_settle(&self.limits))
+    }
+
+    /// Takes what has happened at `now` since the start and gives what to do.
+    pub(crate) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
+        self.now = now;
+        match (self.phase, input) {
+            (Phase::NotStarted, Input::Started) => {
+                self.phase = Phase::Running;
+                self.conclude_by_fate();
+            }
+            (Phase::NotStarted | Phase::Running, Input::Stop(reason)) => {
+                self.phase = Phase::Running;
+                self.skip_the_rest(&reason);
+            }
+            (Phase::Running, Input::Ready(key)) => {
+                self.fixtures.insert(key, FixtureState::Ready);
+            }
+            (Phase::Running, Input::Failed(key, error) | Input::Changed(key, error)) => {
+                self.fail(key, error);
+            }
+            (Phase::Running, Input::Asked(assertion, outcome)) => {
+                if self.asking.remove(&assertion) {
+                    self.take(assertion, outcome);
+                }
+            }
+            (Phase::Running, Input::Confirmed(assertion, outcome)) => {
+                self.confirmed(assertion, outcome);
+            }
+            (Phase::Running, Input::SessionReplies(from, outcomes)) => {
+                if self.in_exec_session.remove(&from) {
+                    for (assertion, outcome) in outcomes {
+                        self.take(assertion, outcome);
+                    }
+                }
+            }
+            // Waking changes nothing but the time; late news of what was under way nothing at all
+            (Phase::Running, Input::Started | Input::Woken)
+            | (Phase::NotStarted | Phase::Over, _) => {}
+        }
+        if self.phase == Phase::Running {
+            self.advance();
+        }
+        std::mem::take(&mut self.commands)
+    }
+
+    /// Gives everything to do that can be done now.
+    fn advance(&mut self) {
+        self.apply_fixtures();
+        let gathered = self.begin_rounds();
+        self.ask();
+        self.exec_session();
+        if self
+            .checks
+            .iter()
+            .all(|state| matches!(state.stage, Stage::Done))
+            && !self.observe_again()
+        {
+            for index in 0..self.checks.len() {
+                self.conclude(index);
+            }
+            self.phase = Phase::Over;
+            self.commands.push(Command::TearDown);
+            return;
+        }
+        let next = self.checks.iter().filter_map(|state| match state.stage {
+            Stage::Due(at) if at > self.now => Some(at),
+            _ => None,
+        });
+        let wake = next.chain(gathered).min();
+        self.commands.extend(wake.map(Command::WakeAt));
+    }
+
+    /// Begins another repetition, if there is to be one and anything to observe again.
+    fn observe_again(&mut self) -> bool {
+        let due = self.repeat.goes_on_after(self.repetition, self.now);
+        let worth: Vec<_> = self
+            .checks
+            .iter_mut()
+            .filter(|state| state.is_worth_repeating())
+            .collect();
+        if !due || worth.is_empty() {
+            return false;
+        }
+        // Where nothing could be told it is not likely to be at once
+        let told = worth.iter().any(|state| state.has_told());
+        let at = self.now
+            + match told {
+                true => self.durations.observe_again,
+                false => self.durations.converge,
+            };
+        let mut observed = BTreeSet::new();
+        for state in worth {
+            state.repeat(at);
+            observed.extend(state.churned());
+        }
+        for churned in observed {
+            self.make_anew(churned);
+        }
+        self.make_anew_what_was_taken();
+        self.repetition = self.repetition.saturating_add(1);
+        self.commands.push(Command::Repeat(self.repetition));
+        true
+    }
+
+    /// Has what somebody took more often than it was made be made anew, and what it stood in with it: that
+    /// may be what was taken.
+    fn make_anew_what_was_taken(&mut self) {
+        self.again.clear();
+        let taken = self.fixtures.iter().filter_map(|(key, state)| match state {
+            FixtureState::Failed(error) if error.kind == ErrorKind::FixtureChanged => {
+                Some(key.clone())
+            }
+            FixtureState::Failed(_)
+            | FixtureState::Unapplied
+            | FixtureState::Applied
+            | FixtureState::Ready => None,
+        });
+        let taken: Vec<_> = taken.collect();
+        if !taken.is_empty() {
+            let namespaces = FixtureName::Namespaces.at(None);
+            self.fixtures.insert(namespaces, FixtureState::Unapplied);
+        }
+        for key in taken {
+            self.make_anew(key);
+        }
+    }
+
+    /// Has a fixture applied once more, and what observes it come right anew.
+    fn make_anew(&mut self, key: FixtureKey) {
+        for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
+            state.begin_anew();
+        }
+        self.fixtures.insert(key, FixtureState::Unapplied);
+    }
+
+    fn apply_fixtures(&mut self) {
+        let namespaces = FixtureName::Namespaces.at(None);
+        let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Ready));
+        for (key, state) in &mut self.fixtures {
+            if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
+                *state = FixtureState::Applied;
+                self.commands.push(Command::Apply(key.clone()));
+            }
+        }
+    }
+
+    /// Takes note that a fixture is not ready; one that somebody else took is applied once more.
+    fn fail(&mut self, key: FixtureKey, error: ObservationError) {
+        let changed = error.kind == ErrorKind::FixtureChanged;
+        if changed && self.again.insert(key.clone()) {
+            self.make_anew(key);
+        } else {
+            self.fixtures.insert(key, FixtureState::Failed(error));
+        }
+    }
+
+    /// Begins what can begin; gives when the first vantage has waited long enough for more.
+    fn begin_rounds(&mut self) -> Option<Duration> {
+        let now = self.now;
+        let (unseen, mut gathered) = self.unseen();
+        let unheld = unheld(&self.checks, now);
+        for index in 0..self.checks.len() {
+            let due = match self.checks[index].stage {
+                Stage::Waiting => None,
+                Stage::Due(at) if at <= now => Some(at),
+                Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done => continue,
+            };
+            match self.readiness(&self.checks[index]) {
+                Readiness::NotYet => {}
+                Readiness::Never(fixture, error) => {
+                    let attempt = (Verdict::Inconclusive, Reason::Fixture { fixture, error });
+                    self.checks[index].attempts.push(attempt);
+                    self.finish(index);
+                }
+                Readiness::Ready => {
+                    let state = &self.checks[index];
+                    let patience = match state.check.point.node {
+                        None => self.durations.gather,
+                        Some(_) => self.durations.gather_per_node,
+                    };
+                    let until = match due {
+                        None => self.gathering.until(now, &state.check, &unseen, patience),
+                        Some(at) => Some(at + patience).filter(|end| {
+                            *end > now && state.good_rounds > 0 && is_among(&state.check, &unheld)
+                        }),
+                    };
+                    match until {
+                        Some(end) => gathered = Some(gathered.map_or(end, |at| at.min(end))),
+                        None => self.begin_round(index),
+                    }
+                }
+            }
+        }
+        gathered
+    }
+
+    /// From where more is to be observed as soon as fixtures are ready, or one place has seen what each
+    /// node is to see, and when the first of these waits no longer for that.
+    fn unseen(&mut self) -> (BTreeSet<VantageKey>, Option<Duration>) {
+        let mut unseen = Unseen::default();
+        for (index, state) in self.checks.iter().enumerate() {
+            match (&state.stage, state.good_rounds) {
+                (Stage::Waiting, _) => match self.readiness(state) {
+                    Readiness::NotYet => unseen.late.push(&state.check),
+                    Readiness::Ready => _ = unseen.ready.insert(index, &state.check),
+                    Readiness::Never(..) => {}
+                },
+                (Stage::Due(_) | Stage::Round(_), 0) => unseen.begun.push(&state.check),
+                (Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done, _) => {}
+            }
+        }
+        unseen.awaited(self.now, &mut self.gathering)
+    }
+
+    fn readiness(&self, state: &CheckState) -> Readiness {
+        let mut readiness = Readiness::Ready;
+        for (key, need) in &state.rests_on {
+            match (self.fixtures.get(key), need) {
+                (Some(FixtureState::Ready), _) => {}
+                (Some(FixtureState::Failed(error)), Need::Settled)
+                    if error.kind == ErrorKind::FixtureFailed => {}
+                (Some(FixtureState::Failed(error)), Need::Ready | Need::Settled) => {
+                    return Readiness::Never(key.clone(), error.clone());
+                }
+                (Some(FixtureState::Unapplied | FixtureState::Applied) | None, _) => {
+                    readiness = Readiness::NotYet;
+                }
+            }
+        }
+        readiness
+    }
+
+    fn begin_round(&mut self, index: usize) {
+        self.checks[index].begin_round(self.now);
+        self.queue_assertions(index, 0);
+    }
+
+    /// Has the assertions of a check made, from that one on.
+    fn queue_assertions(&mut self, index: usize, first: usize) {
+        let assertions = self.checks[index].check.assertions.iter().enumerate();
+        for (assertion, planned) in assertions.skip(first) {
+            let ix = AssertionIx {
+                check: index,
+                assertion,
+            };
+            match &planned.from {
+                Some(from) => {
+                    self.exec_session_queue
+                        .entry(from.clone())
+                        .or_default()
+                        .insert(ix);
+                }
+                None => {
+                    self.ask_queue.insert(ix);
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self) {
+        while self.asking.len() < self.limits.api_in_flight
+            && let Some(assertion) = self.ask_queue.pop_first()
+        {
+            self.asking.insert(assertion);
+            self.commands.push(Command::Observe(assertion));
+        }
+    }
+
+    fn exec_session(&mut self) {
+        for (from, queue) in &mut self.exec_session_queue {
+            if self.in_exec_session.len() >= self.limits.exec_sessions_in_flight {
+                break;
+            }
+            if queue.is_empty() || self.in_exec_session.contains(from) {
+                continue;
+            }
+            let mut assertions = Vec::new();
+            while assertions.len() < self.limits.assertions_per_exec_session
+                && let Some(assertion) = queue.pop_first()
+            {
+                assertions.push(assertion);
+            }
+            self.in_exec_session.insert(from.clone());
+            self.commands
+                .push(Command::ExecSession(from.clone(), assertions));
+        }
+    }
+
+    fn take(&mut self, ix: AssertionIx, outcome: AssertionOutcome) {
+        let Some(state) = self.checks.get_mut(ix.check) else {
+            return;
+        };
+        let Stage::Round(assertions) = &mut state.stage else {
+            return;
+        };
+        if let Some(place) = assertions.get_mut(ix.assertion) {
+            *place = Some(outcome);
+        }
+        let brought: Option<Vec<_>> = assertions.iter().cloned().collect();
+        if let Some(brought) = brought {
+            self.judge_round(ix.check, brought);
+        }
+    }
+}

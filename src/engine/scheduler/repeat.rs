@@ -1,0 +1,34 @@
+//! How often everything is observed.
+
+use std::time::Duration;
+
+/// How often everything is observed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Repeat {
+    Times(u32),
+    /// As often as it can begin within this time from the start.
+    For(Duration),
+}
+
+impl Repeat {
+    /// Whether another repetition begins after this one, from 1, so long after the start.
+    pub(crate) fn goes_on_after(self, repetition: u32, now: Duration) -> bool {
+        match self {
+            Self::Times(times) => repetition < times,
+            Self::For(time) => now < time,
+        }
+    }
+
+    /// How long a pod may live that is to outlive all of it, so far as its end is known, by `slack`.
+    pub(crate) fn outlived_by(self, slack: Duration) -> Duration {
+        match self {
+            Self::Times(_) => slack,
+            Self::For(time) => time.saturating_add(slack),
+        }
+    }
+
+    /// Whether this repetition is known to be the last.
+    pub(crate) fn ends_with(self, repetition: u32) -> bool {
+        matches!(self, Self::Times(times) if repetition >= times)
+    }
+}

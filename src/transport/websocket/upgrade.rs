@@ -1,0 +1,145 @@
+//! From a request for an exec to a standing WebSocket (RFC 6455).
+//!
+//! kube's own `Client::connect` reads a refusal's body without bound, so the upgrade is made here.
+
+use http::header::{
+    CONNECTION, HeaderMap, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use kube::client::{Body, Client};
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::{client::generate_key, derive_accept_key};
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::transport::attempt::{connection, read_body, retry_after};
+use crate::transport::error_text::error_text;
+
+/// The most of a refusal that is read.
+const REFUSAL_LIMIT: usize = 64 << 10;
+
+/// A standing WebSocket.
+pub(crate) type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+
+/// The subprotocols spoken; kubernetes `remotecommand` constants.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Protocol {
+    /// An exit status comes as a Status.
+    V4,
+    /// Like v4, and standard input can be ended.
+    V5,
+}
+
+impl Protocol {
+    const BOTH: &'static str = "v5.channel.k8s.io, v4.channel.k8s.io";
+
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "v4.channel.k8s.io" => Some(Self::V4),
+            "v5.channel.k8s.io" => Some(Self::V5),
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no WebSocket.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpgradeError {
+    /// The server answered otherwise.
+    #[error("status {status}: {text}")]
+    Refused {
+        status: u16,
+        /// When to come back.
+        after: Option<Duration>,
+        /// The answer's message, or its begin.
+        text: String,
+    },
+    /// No answer, or none that is a WebSocket.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Asks for a WebSocket at `path`.
+pub(crate) async fn connect(
+    client: &Client,
+    path: &str,
+    limit: Duration,
+) -> Result<(Socket, Protocol), UpgradeError> {
+    let connecting = async {
+        let key = generate_key();
+        let request = Request::get(path)
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, &key)
+            .header(SEC_WEBSOCKET_PROTOCOL, Protocol::BOTH)
+            .body(Body::empty())
+            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
+        let response = client
+            .send(request)
+            .await
+            .map_err(|error| UpgradeError::Failed(error_text(&connection(error, limit))))?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(refusal(response).await);
+        }
+        let protocol = verify(response.headers(), &key)?;
+        let upgraded = hyper::upgrade::on(response)
+            .await
+            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
+        let io = TokioIo::new(upgraded);
+        Ok((
+            WebSocketStream::from_raw_socket(io, Role::Client, None).await,
+            protocol,
+        ))
+    };
+    let late = |_| {
+        Err(UpgradeError::Failed(format!(
+            "no WebSocket within {limit:?}"
+        )))
+    };
+    timeout(limit, connecting).await.unwrap_or_else(late)
+}
+
+async fn refusal(response: Response<Body>) -> UpgradeError {
+    let status = response.status().as_u16();
+    let after = retry_after(response.headers());
+    let text = match read_body(response.into_body(), REFUSAL_LIMIT).await {
+        Ok(bytes) => {
+            let message = serde_json::from_slice::<serde_json::Value>(&bytes)
+                .ok()
+                .and_then(|status| status["message"].as_str().map(str::to_owned));
+            message.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned())
+        }
+        Err(error) => error_text(&error),
+    };
+    UpgradeError::Refused {
+        status,
+        after,
+        text: winconform_core::text::printable(&text),
+    }
+}
+
+fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, UpgradeError> {
+    let is = |name, value: &str| {
+        headers
+            .get(name)
+            .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+    };
+    let accepted = headers
+        .get(SEC_WEBSOCKET_ACCEPT)
+        .is_some_and(|accept| accept.as_bytes() == derive_accept_key(key.as_bytes()).as_bytes());
+    let protocol = headers
+        .get(SEC_WEBSOCKET_PROTOCOL)
+        .and_then(|p| p.to_str().ok());
+    match protocol.and_then(Protocol::parse) {
+        Some(protocol) if is(UPGRADE, "websocket") && is(CONNECTION, "upgrade") && accepted => {
+            Ok(protocol)
+        }
+        _ => Err(UpgradeError::Failed(
+            "what answered is no exec of Kubernetes".to_owned(),
+        )),
+    }
+}
