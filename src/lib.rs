@@ -29,7 +29,7 @@
 //! | what a comparison comes to | `core/src/verdict/judge.rs` |
 //! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
-//! | what runs when | `src/engine/scheduler/dispatcher.rs`, a pure step function |
+//! | what runs when | `src/engine/scheduler/dispatcher/`, a pure step function |
 //! | which nodes of a pool are each observed from | `Pool::ring`, and by themselves `Pool::together`, in `core/src/facts/cluster.rs`; `suites/net/ring.yaml`, `each-linux-node.yaml` and `each-windows-node.yaml`; a case with `node: each` |
 //! | what is observed over the second family of addresses | `core/src/facts/family.rs`, `src/engine/fixtures/second_family.rs`; a case with `family: all` |
 //! | what is on record before anything is observed | `src/engine/record/record_plan.rs` |
@@ -46,7 +46,7 @@
 //! | what of a run took how long | `src/engine/record/spans.rs`, `core/src/record/span.rs`, `core/src/record/critical_path.rs` |
 //! | what registries are asked | `src/engine/image_platforms.rs`, `src/transport/registry.rs`, `core/src/plan/image_platform.rs` |
 //! | a report | `core/src/report/`, one file each |
-//! | a run without any cluster | `src/cli/simulated/demo.rs`, `src/cli/simulated/demo/`; its time, chance and connections: `src/transport/env.rs` |
+//! | a run without any cluster | `src/cli/simulated/demo/`; its time, chance and connections: `src/transport/env.rs` |
 //! | the API server of such a run | `sim/src/server/` |
 //! | what holds at every event of a run | `tests/virtual/` |
 //! | how simulated Windows behaves | `sim/src/network/mod.rs`, `sim/src/program/` |

@@ -99,7 +99,7 @@ fn how_many_windows_nodes_are_observed_from_themselves_is_said_where_it_is_not_a
         let of = ["--topology", "hybrid", "--nodes", nodes];
         let said = said(&demo(&[&of[..], &select].concat()), 0);
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("looked from linux "), "{said}");
+        assert!(words.contains("observed from linux "), "{said}");
         words
     };
     let (all, some) = (words("4"), words("8"));

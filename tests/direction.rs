@@ -43,7 +43,6 @@ const BANS: [(&str, &str, &[&str], &str); 4] = [
         &[
             "src/cli/args/simulated.rs",
             "src/cli/error.rs",
-            "src/cli/simulated/demo.rs",
             "src/cli/simulated/demo/",
             "src/cli/simulated/simulate.rs",
             // What `simulate --topology FILE` reads
@@ -251,9 +250,9 @@ fn a_planted_violation_is_found_with_its_line() {
         found.map(begin).collect::<Vec<_>>()
     };
     let source = "//! crate::plan\nuse crate::claims::Id;\nuse crate::plan::Plan;\n";
-    let used = "core/src/method/network/http.rs:3: `method` uses `plan`; the order is claims → method → plan, a `use` for each";
+    let used = "core/src/method/http.rs:3: `method` uses `plan`; the order is claims → method → plan, a `use` for each";
     assert_eq!(
-        found("core/src/", "core/src/method/network/http.rs", source),
+        found("core/src/", "core/src/method/http.rs", source),
         [used]
     );
     for source in [
@@ -261,19 +260,19 @@ fn a_planted_violation_is_found_with_its_line() {
         "use super::super::super::plan;\n",
     ] {
         assert_eq!(
-            found("core/src/", "core/src/method/network/http.rs", source).len(),
+            found("core/src/", "core/src/method/http.rs", source).len(),
             1
         );
     }
     let source = "fn f() {\n    super::super::plan::f();\n    std::time::Instant::now();\n    io::stdin().lines();\n}\n";
     assert_eq!(
-        found("core/src/", "core/src/method/network/http.rs", source).len(),
+        found("core/src/", "core/src/method/http.rs", source).len(),
         3
     );
     let source = "use kube::Client;\n#[cfg(test)]\nmod tests {\n    use crate::plan::Plan;\n}\n";
     assert_eq!(
-        found("src/", "src/way/run.rs", source),
-        ["src/way/run.rs:1: uses `kube`"]
+        found("src/", "src/engine/run.rs", source),
+        ["src/engine/run.rs:1: uses `kube`"]
     );
     let long = "fn f() {}\n".repeat(LONGEST + 1);
     assert_eq!(

@@ -30,7 +30,7 @@ const WITHOUT: [&str; 3] = [
 /// Moments of a run, by a part of the progress line that tells of them.
 const MOMENTS: [&str; 4] = [
     "planned",
-    "stands             namespaces",
+    "ready              namespaces",
     "linux-pod-prober",
     LAST,
 ];
@@ -527,7 +527,7 @@ async fn kept(world: &World) -> Outcome {
         binary(world, &[&arguments[..], &checks].concat())
     };
     let told = ends(run("on-failure"), 0).await?;
-    if !told.contains("everything was looked at 2 times") {
+    if !told.contains("everything was observed 2 times") {
         return Err(format!("it was not repeated:\n{told}"));
     }
     unchanged(&before, &everything(world).await)?;

@@ -45,7 +45,7 @@ const WHOLE_RUN: (&[&str], Account) = (
         file: "whole-run.yaml",
         can: "collect all facts of a cluster and check all there is to check",
         makes: Some(
-            "the samples and the pods it looks from, which it execs into; on each pool of Windows some of \
+            "the samples and the pods it observes from, which it execs into; on each pool of Windows some of \
              them are HostProcess pods, which are SYSTEM on their nodes; of what failed it reads the logs",
         ),
     },

@@ -18,8 +18,8 @@ use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::method::{
-    ApiReply, ApiRequest, Bound, ErrorKind, FixtureKey, FixtureName, ObservationError,
-    ReadyFixture, ReadyFixtures, Reply, Request, Verb,
+    ApiReply, ApiRequest, Bound, ErrorKind, FixtureKey, FixtureName, ReadyFixture, ReadyFixtures,
+    Reply, Request, Verb,
 };
 use winconform_core::plan::{Check, Disposition, PlannedAssertion, Selection, plan};
 use winconform_core::record::read;
@@ -60,7 +60,7 @@ fn recorded_servers_are_judged_as_they_were() {
         for check in plan(&suites::of_areas(&["reject"]), &facts, &Config::default()).checks {
             let outcome = match &check.disposition {
                 Disposition::Skip(reason) => format!("skip: {reason}"),
-                Disposition::Inconclusive(error) => format!("broken: {error}"),
+                Disposition::Inconclusive(error) => format!("inconclusive: {error}"),
                 Disposition::Observe => match replayed(&check, &answers) {
                     Verdict::Pass => "pass".to_owned(),
                     other => {

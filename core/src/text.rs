@@ -31,7 +31,7 @@ pub fn bound(text: &mut String, limit: usize) -> bool {
     true
 }
 
-/// Characters that change how the rest of a line assertions: C0, C1, bidirectional controls
+/// Characters that change how the rest of a line looks: C0, C1, bidirectional controls
 /// (Unicode UAX #9), zero-width characters and non-characters.
 pub fn is_hostile(character: char) -> bool {
     character.is_control()

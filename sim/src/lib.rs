@@ -22,17 +22,17 @@
 //!
 //! Everything listens on loopback only. Time passes through `base/clock.rs` alone.
 
-mod base;
+pub(crate) mod base;
 mod fault;
 pub mod interference;
 mod names;
 mod network;
-mod nodes;
+pub(crate) mod nodes;
 mod pods;
 mod program;
 pub mod server;
 mod topology;
-mod wire;
+pub(crate) mod wire;
 mod world;
 
 pub use fault::{

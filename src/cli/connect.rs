@@ -5,7 +5,8 @@ use winconform_core::config::Config;
 use super::args::{ClusterArgs, ProtectedArgs};
 use super::error::CliError;
 use super::screen::Screen;
-use crate::cluster::{Cluster, ConnectOptions, connect, guard};
+use crate::cluster::connect;
+use crate::cluster::{Cluster, ConnectOptions, guard};
 
 /// What is said of a server that nothing vouches for.
 const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-skip-tls-verify`): \
@@ -13,7 +14,7 @@ const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-sk
 
 /// Connects with the limits of a configuration, and warns where nothing shows that the right server
 /// answers.
-pub(super) async fn connected(
+pub(crate) async fn connected(
     args: &ClusterArgs,
     config: &Config,
     screen: &Screen,
@@ -32,7 +33,7 @@ pub(super) async fn connected(
 
 /// The same for a command that makes something: a protected cluster is refused, and that nobody could
 /// tell is said.
-pub(super) async fn connected_to_change(
+pub(crate) async fn connected_to_change(
     (cluster, protected): (&ClusterArgs, &ProtectedArgs),
     config: &Config,
     screen: &Screen,

@@ -16,7 +16,7 @@ use crate::engine::{JournalError, RunError, SurveyError};
 
 /// Everything a command can end with beside an outcome.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CliError {
+pub(crate) enum CliError {
     #[error("{0}")]
     Suites(Diagnostics),
     #[error("{0}")]
@@ -74,7 +74,7 @@ pub(super) enum CliError {
 }
 
 impl CliError {
-    pub(super) fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             // Nodes that may be left behind are no mistake of who called
             #[cfg(feature = "demo")]
@@ -114,7 +114,7 @@ impl CliError {
     }
 
     /// The error with its causes, each once, fit for a terminal.
-    pub(super) fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let own = self.to_string();
         // Made line by line of printable parts already
         match self {
@@ -159,7 +159,6 @@ fn lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use winconform_core::method::ObservationError;
 
     #[test]
     fn what_is_not_allowed_could_not_be_told_wherever_it_is_met() {
@@ -172,7 +171,7 @@ mod tests {
             let name = "winconform".to_owned();
             CliError::Run(RunError::Lease { name, source })
         };
-        let clean = |kind| CliError::Clean(CleanError::Unlistable(kind.error("no")));
+        let clean = |kind: ErrorKind| CliError::Clean(CleanError::Unlistable(kind.error("no")));
         let (name, holder) = ("winconform".to_owned(), "other".to_owned());
         let held = LeaseError::Held { name, holder };
         for (error, code) in [

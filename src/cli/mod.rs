@@ -2,7 +2,7 @@
 //! knows exit codes.
 
 mod args;
-mod commands;
+pub(crate) mod commands;
 mod connect;
 mod error;
 mod out;
@@ -10,7 +10,8 @@ mod progress;
 mod screen;
 mod settings;
 mod shell;
-mod simulated;
+#[cfg(feature = "demo")]
+pub(crate) mod simulated;
 mod suites;
 
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ pub fn main() -> ExitCode {
     };
     let runtime = match &cli.command {
         #[cfg(feature = "demo")]
-        Command::Demo(args) => demo::runtime(args),
+        Command::Demo(args) => simulated::demo::runtime(args),
         _ => tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build(),
@@ -76,20 +77,20 @@ pub fn main() -> ExitCode {
 
 async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
     match command {
-        Command::Run(args) => run::run(args, screen).await,
-        Command::Plan(args) => plan::run(args, screen).await,
-        Command::Facts(args) => facts::run(args, screen).await,
-        Command::Images(args) => images::run(args, screen).await,
-        Command::Prepull(args) => Box::pin(prepull::run(args, screen)).await,
-        Command::Preflight(args) => preflight::run(args, screen).await,
-        Command::List(args) => list::run(&args, screen),
-        Command::Explain(args) => explain::run(&args, screen),
-        Command::Cleanup(args) => cleanup::run(args, screen).await,
-        Command::Report(args) => report::run(&args, screen),
-        Command::Config(command) => config::run(command, screen),
+        Command::Run(args) => commands::run::run(args, screen).await,
+        Command::Plan(args) => commands::plan::run(args, screen).await,
+        Command::Facts(args) => commands::facts::run(args, screen).await,
+        Command::Images(args) => commands::images::run(args, screen).await,
+        Command::Prepull(args) => Box::pin(commands::prepull::run(args, screen)).await,
+        Command::Preflight(args) => commands::preflight::run(args, screen).await,
+        Command::List(args) => commands::list::run(&args, screen),
+        Command::Explain(args) => commands::explain::run(&args, screen),
+        Command::Cleanup(args) => commands::cleanup::run(args, screen).await,
+        Command::Report(args) => commands::report::run(&args, screen),
+        Command::Config(command) => commands::config::run(command, screen),
         #[cfg(feature = "demo")]
-        Command::Demo(args) => Box::pin(demo::run(args, screen)).await,
+        Command::Demo(args) => Box::pin(simulated::demo::run(args, screen)).await,
         #[cfg(feature = "demo")]
-        Command::Simulate(args) => simulate::run(args, screen).await,
+        Command::Simulate(args) => simulated::simulate::run(args, screen).await,
     }
 }

@@ -13,7 +13,7 @@ use super::error::CliError;
 const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
 
 /// Makes the folder and tells whether files can be made in it, before anything is begun.
-pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
+pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refused = |why: &str| {
         let shown = folder.display();
         CliError::Usage(format!("cannot write into `--out {shown}`: {why}"))
@@ -44,21 +44,21 @@ pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
 }
 
 /// The reports of an earlier run: whoever picks them up must never take them for this run's.
-pub(super) fn reports(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn reports(folder: &Path) -> Vec<PathBuf> {
     REPORTS.map(|name| folder.join(name)).into()
 }
 
 /// What became of the reports of an earlier run.
-pub(super) struct Withdrawn {
+pub(crate) struct Withdrawn {
     /// Whether there were any that are removed.
-    pub(super) removed: bool,
+    pub(crate) removed: bool,
     /// Those that could not be, and why.
-    pub(super) left: Vec<(PathBuf, std::io::Error)>,
+    pub(crate) left: Vec<(PathBuf, std::io::Error)>,
 }
 
 /// Removes the reports of an earlier run, whose record stays, from the folder of a run that came to
 /// nothing.
-pub(super) fn withdraw(folder: &Path) -> Withdrawn {
+pub(crate) fn withdraw(folder: &Path) -> Withdrawn {
     let mut withdrawn = Withdrawn {
         removed: false,
         left: Vec::new(),
@@ -79,13 +79,13 @@ fn is_absent(error: &std::io::Error) -> bool {
 }
 
 /// Whether a record is in the folder.
-pub(super) fn holds(folder: &Path, record: &Path) -> bool {
+pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
     let there = folder.join("record.jsonl").canonicalize();
     there.is_ok_and(|there| record.canonicalize().is_ok_and(|record| record == there))
 }
 
 /// Writes every report that is a file.
-pub(super) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
+pub(crate) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
     write_whole(
         &folder.join("junit.xml"),
         &junit::render(view).map_err(CliError::Report)?,

@@ -16,14 +16,14 @@ const KEPT: usize = 1000;
 /// How long the end of a run waits for the terminal to take the last of them.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(super) struct Progress {
+pub(crate) struct Progress {
     lines: SyncSender<String>,
     written: Receiver<()>,
 }
 
 impl Progress {
     /// Starts the thread that writes.
-    pub(super) fn start(screen: Screen) -> Self {
+    pub(crate) fn start(screen: Screen) -> Self {
         let (lines, to_write) = sync_channel::<String>(KEPT);
         let (done, written) = sync_channel(1);
         std::thread::spawn(move || {
@@ -39,7 +39,7 @@ impl Progress {
     }
 
     /// What tells of each line of the record.
-    pub(super) fn listener(&self) -> Listener {
+    pub(crate) fn listener(&self) -> Listener {
         let lines = self.lines.clone();
         let told = RefCell::new(report::Progress::default());
         Box::new(move |line: &Line| {
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// Lets the terminal take the last lines, unless it takes none.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         // The empty line ends the thread: the record may hold its listener for longer
         let _ = self.lines.try_send(String::new());
         let _ = self.written.recv_timeout(PATIENCE);

@@ -17,14 +17,14 @@ static LOST: OnceLock<String> = OnceLock::new();
 /// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
 /// is in the exit code.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Screen {
+pub(crate) struct Screen {
     /// Whether standard output takes colours.
     colour: Colour,
     width: usize,
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // https://no-color.org
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let able = std::env::var_os("TERM").is_none_or(|value| value != "dumb");
@@ -45,7 +45,7 @@ impl Screen {
     }
 
     /// The report of a run; for people as wide and as coloured as standard output takes it.
-    pub(super) fn report(&self, view: &RunView, format: ReportFormat) -> Result<(), CliError> {
+    pub(crate) fn report(&self, view: &RunView, format: ReportFormat) -> Result<(), CliError> {
         let text = match format {
             ReportFormat::Text => render(view, self.width, self.colour),
             ReportFormat::Json => json::render(view),
@@ -56,7 +56,7 @@ impl Screen {
     }
 
     /// How many columns a report takes.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
@@ -65,7 +65,7 @@ impl Screen {
         clippy::unused_self,
         reason = "only whoever was given the screen prints"
     )]
-    pub(super) fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         let mut out = std::io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -76,7 +76,7 @@ impl Screen {
     }
 
     /// The exit code of a command that ends with this one: what it said may be lost.
-    pub(super) fn ends(&self, code: u8) -> u8 {
+    pub(crate) fn ends(&self, code: u8) -> u8 {
         match LOST.get() {
             None => code,
             Some(why) => {
@@ -91,7 +91,7 @@ impl Screen {
         clippy::unused_self,
         reason = "only whoever was given the screen prints"
     )]
-    pub(super) fn complain(&self, text: &str) {
+    pub(crate) fn complain(&self, text: &str) {
         let mut err = std::io::stderr().lock();
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }

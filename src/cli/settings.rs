@@ -15,21 +15,21 @@ use super::suites;
 const LARGEST: u64 = 1 << 20;
 
 /// What a user set.
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// The config file, or what holds without one.
-    pub(super) config: Config,
-    pub(super) selection: Selection,
+    pub(crate) config: Config,
+    pub(crate) selection: Selection,
 }
 
 /// Reads the suites, and what is set and selected of them.
-pub(super) fn of(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
+pub(crate) fn of(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = load(args.config.as_deref(), &args.select, &suites)?;
     Ok((suites, settings))
 }
 
 /// Reads the config file and the arguments; all their problems are told together.
-pub(super) fn load(
+pub(crate) fn load(
     config: Option<&Path>,
     select: &SelectArgs,
     suites: &Suites,
@@ -61,7 +61,7 @@ pub(super) fn load(
     Ok(Settings { config, selection })
 }
 
-pub(super) fn selected(
+pub(crate) fn selected(
     args: &SelectArgs,
     suites: &Suites,
     found: &mut Vec<Diagnostic>,
@@ -75,12 +75,12 @@ pub(super) fn selected(
 }
 
 /// The text of a file that is no more than a file of settings may be.
-pub(super) fn read(path: &Path) -> Result<String, CliError> {
+pub(crate) fn read(path: &Path) -> Result<String, CliError> {
     read_bounded(path, "configuration", LARGEST)
 }
 
 /// The text of a file that has no more bytes than one of its kind may have.
-pub(super) fn read_bounded(path: &Path, what: &str, most: u64) -> Result<String, CliError> {
+pub(crate) fn read_bounded(path: &Path, what: &str, most: u64) -> Result<String, CliError> {
     let refuse = |source| CliError::Read {
         path: path.to_owned(),
         source,

@@ -4,7 +4,7 @@ use winconform_core::text::printable;
 
 use super::args::ClusterArgs;
 
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let word = printable(word);
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -13,13 +13,13 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// What removes whatever a run may have left in the cluster that it was told to observe.
+/// What removes whatever a run may have left in the cluster that it was told to check.
 #[derive(Debug)]
-pub(super) struct Cleanup(String);
+pub(crate) struct Cleanup(String);
 
 impl Cleanup {
     /// In that cluster: without its kubeconfig the command would look for the run in another.
-    pub(super) fn of(cluster: &ClusterArgs) -> Self {
+    pub(crate) fn of(cluster: &ClusterArgs) -> Self {
         let mut options = String::new();
         let kubeconfig = cluster.kubeconfig.as_ref();
         let kubeconfig = kubeconfig.map(|path| path.display().to_string());
@@ -33,7 +33,7 @@ impl Cleanup {
     }
 
     /// The command for a run.
-    pub(super) fn command(&self, run: &str) -> String {
+    pub(crate) fn command(&self, run: &str) -> String {
         format!("winconform cleanup --run {}{}", quoted(run), self.0)
     }
 }

@@ -15,7 +15,7 @@ static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 const LARGEST: u64 = 4 << 20;
 
 /// Reads the suites of a folder, or the built-in ones.
-pub(super) fn load(folder: Option<&Path>) -> Result<Suites, CliError> {
+pub(crate) fn load(folder: Option<&Path>) -> Result<Suites, CliError> {
     let files = match folder {
         None => built_in(&BUILT_IN),
         Some(folder) => {

@@ -2,7 +2,7 @@
 //!
 //! Out of scope: which objects a run needs, and what their state means for a check.
 
-mod connection;
+pub(crate) mod connection;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -24,5 +24,6 @@ pub use objects::clean::{CleanError, Left, ObjectRef, Removed, remove_run};
 pub use objects::cleanup::{Cleaning, CleanupError, cleanup, remains};
 pub use objects::wait::{Condition, poll, poll_until, wait_until};
 pub use objects::watch::{Objects, Watched, wait_for_objects, watch_pods};
+pub use objects::{labels, pods};
 pub use orphaned_lease::{delete_lease, missed};
 pub use review::review;

@@ -71,7 +71,7 @@ async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool> {
 }
 
 /// The list that a reply is.
-pub(super) fn listed(reply: ApiReply) -> Result<Json> {
+pub(crate) fn listed(reply: ApiReply) -> Result<Json> {
     let kind = reply.body["kind"].as_str().unwrap_or_default();
     let (error, why) = match reply.status {
         200 if kind.ends_with("List") => return Ok(reply.body),

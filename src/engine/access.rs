@@ -47,7 +47,7 @@ fn of_all(images: &Images) -> Result<Uses, ManifestError> {
 }
 
 /// What pulling images beforehand takes.
-pub(super) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestError> {
+pub(crate) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestError> {
     let all = of_fixture(FixtureName::Namespaces)?.into_iter();
     let all = all.chain(of_run()).map(|need| need.access);
     let made = [AccessVerb::Create, AccessVerb::Patch, AccessVerb::Delete];

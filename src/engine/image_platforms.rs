@@ -29,7 +29,7 @@ pub async fn image_platforms(
 /// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
 /// they do not tell stays unsaid, and no verdict depends on any of it. With a profile that has nothing
 /// outside the cluster observed, none is asked.
-pub(super) async fn note_unoffered(
+pub(crate) async fn note_unoffered(
     env: Env,
     journal: Journal,
     profile: Profile,

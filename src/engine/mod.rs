@@ -1,20 +1,20 @@
 //! The engine: one dispatcher that decides, one executor that performs, and the life of a run.
 //!
 //! `run` → facts, plan, Lease → `executor` ⇄ `dispatcher` → tear-down. Fixtures are brought up by
-//! `fixtures` from `manifest`s and observed after by `made`, exec sessions made by `vantage`, and everything
-//! is put on record by `journal` as it happens. Out of scope: what a reply means and what a verdict
+//! `fixtures`, what was applied is watched over by `integrity`, exec sessions are made by `executor`, and
+//! everything is put on record by `record` as it happens. Out of scope: what a reply means and what a verdict
 //! is (core).
 
 mod access;
-mod executor;
-mod fixtures;
+pub(crate) mod executor;
+pub(crate) mod fixtures;
 mod image_platforms;
-mod integrity;
+pub(crate) mod integrity;
 mod preflight;
 mod prepull;
-mod record;
+pub(crate) mod record;
 mod run;
-mod scheduler;
+pub(crate) mod scheduler;
 mod stop;
 
 pub use access::uses;

@@ -20,9 +20,10 @@ use winconform_core::record::TornDown;
 use super::access;
 use super::run::{self, Life, RunError, RunOptions, said};
 use super::stop::{lost, signalled};
+use crate::cluster::apply;
 use crate::cluster::objects::pods::{PodWait, pulled};
 use crate::cluster::{
-    Cluster, Condition, LeaseHeld, Objects, apply, review, wait_for_objects, watch_pods,
+    Cluster, Condition, LeaseHeld, Objects, review, wait_for_objects, watch_pods,
 };
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::manifest;

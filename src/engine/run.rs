@@ -103,7 +103,7 @@ pub enum RunError {
 
 impl RunError {
     /// Whether its Lease may have come to be, and be ours, though it could not be taken.
-    pub(super) fn may_leave_a_lease(&self) -> bool {
+    pub(crate) fn may_leave_a_lease(&self) -> bool {
         matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::ObservationError { .. }))
     }
 }
@@ -167,14 +167,14 @@ pub async fn run(
 
 /// A run under way.
 #[derive(Clone, Copy)]
-pub(super) struct Life<'r> {
-    pub(super) cluster: &'r Cluster,
-    pub(super) options: &'r RunOptions,
-    pub(super) journal: &'r Journal,
+pub(crate) struct Life<'r> {
+    pub(crate) cluster: &'r Cluster,
+    pub(crate) options: &'r RunOptions,
+    pub(crate) journal: &'r Journal,
 }
 
 /// What a panic says.
-pub(super) fn said(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic").to_owned()
@@ -326,7 +326,7 @@ fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) ->
 }
 
 /// What bringing up fixtures needs, of a cluster with these pools and nodes.
-pub(super) fn fixtures(
+pub(crate) fn fixtures(
     life: Life<'_>,
     pools: BTreeMap<PoolName, Pool>,
     nodes: Arc<Vec<NodeFact>>,
@@ -409,7 +409,7 @@ async fn take_lease(life: Life<'_>) -> Result<LeaseHeld, RunError> {
     acquired(life.cluster, life.options).await
 }
 
-pub(super) async fn acquired(
+pub(crate) async fn acquired(
     cluster: &Cluster,
     options: &RunOptions,
 ) -> Result<LeaseHeld, RunError> {

@@ -12,7 +12,7 @@ use crate::engine::executor::perform::Stop;
 use crate::engine::record::journal::Journal;
 
 /// Says why the run should end early, as soon as there is a reason; never returns.
-pub(super) async fn watch_reasons(
+pub(crate) async fn watch_reasons(
     journal: &Journal,
     mut signals: watch::Receiver<u32>,
     lease: Option<watch::Receiver<Option<String>>>,
@@ -38,7 +38,7 @@ pub(super) async fn watch_reasons(
 
 /// Returns when the user has signalled so often. It holds nothing then that would keep a further signal
 /// from being counted.
-pub(super) async fn signalled(signals: &mut watch::Receiver<u32>, times: u32) {
+pub(crate) async fn signalled(signals: &mut watch::Receiver<u32>, times: u32) {
     // A closed channel never signals again
     if signals.wait_for(|count| *count >= times).await.is_err() {
         std::future::pending::<()>().await;
@@ -46,7 +46,7 @@ pub(super) async fn signalled(signals: &mut watch::Receiver<u32>, times: u32) {
 }
 
 /// Returns when a Lease is lost, with the words for that; never without one.
-pub(super) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> String {
+pub(crate) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> String {
     let Some(mut lease) = lease else {
         return std::future::pending().await;
     };
@@ -58,7 +58,7 @@ pub(super) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> Stri
 }
 
 /// Returns when a time has come; never without one.
-pub(super) async fn passed(at: Option<Instant>) {
+pub(crate) async fn passed(at: Option<Instant>) {
     match at {
         Some(at) => {
             let never = std::future::pending::<()>();

@@ -31,12 +31,12 @@ use super::staleness::Fresh;
 #[derive(Clone)]
 pub struct Api {
     env: Env,
-    pub(super) client: Client,
-    pub(super) durations: Arc<Durations>,
-    pub(super) limits: Arc<Limits>,
-    pub(super) counts: Arc<Counts>,
-    pub(super) execs: Arc<Counts>,
-    pub(super) clock: Arc<ServerClock>,
+    pub(crate) client: Client,
+    pub(crate) durations: Arc<Durations>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) execs: Arc<Counts>,
+    pub(crate) clock: Arc<ServerClock>,
     fresh: Arc<Fresh>,
     outage: Arc<Outage>,
     /// Whether it renews the Lease that all others depend on.
@@ -159,7 +159,7 @@ impl Api {
 
     /// Waits while the server as a whole is away, at most until `outage` after `since`; whether it was at
     /// all, and nothing where it is not back.
-    pub(super) async fn outlasted(&self, since: Instant) -> Option<bool> {
+    pub(crate) async fn outlasted(&self, since: Instant) -> Option<bool> {
         let request = ApiRequest::get("/version");
         let mut pace = Pace::new(self.durations.transport_pause);
         let mut was_away = false;
@@ -190,12 +190,12 @@ impl Api {
 
     /// Whether a credential that is refused may be accepted again: not for long, by one request nor by all
     /// together.
-    pub(super) fn may_be_accepted(&self, since: Instant) -> bool {
+    pub(crate) fn may_be_accepted(&self, since: Instant) -> bool {
         self.outage.refused().max(since.elapsed()) < self.durations.refused
     }
 
     /// Waits while the run's Lease may have expired, at most for `outage`.
-    pub(super) async fn may_write(&self, name: &str) -> Result<()> {
+    pub(crate) async fn may_write(&self, name: &str) -> Result<()> {
         if self.outage.may_write(self.durations.outage).await {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl Api {
     }
 
     /// The pause after a failure: as the server asks, but never more than an answer may take.
-    pub(super) fn pause_after(&self, asked: Option<Duration>, pace: &mut Pace) -> Duration {
+    pub(crate) fn pause_after(&self, asked: Option<Duration>, pace: &mut Pace) -> Duration {
         let own = pace.step();
         match asked {
             Some(asked) => asked.clamp(own, self.durations.api_answer.max(own)),
@@ -334,7 +334,7 @@ mod tests {
     enum Answer {
         Status(u16, &'static str),
         After(u16, &'static str),
-        Inconclusive,
+        Broken,
         Silence,
         SilentBody,
         /// This one until then, and a pod from then on.
@@ -342,7 +342,7 @@ mod tests {
         /// A pod, so late.
         Late(Duration),
     }
-    use Answer::{After, Inconclusive, Late, Silence, SilentBody, Status, Until};
+    use Answer::{After, Broken, Late, Silence, SilentBody, Status, Until};
 
     /// An API before which the fake server gives these answers, the last one for ever.
     fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<String>>>) {
@@ -384,7 +384,7 @@ mod tests {
                 .status(status)
                 .header("Retry-After", seconds)
                 .body(full("{}")),
-            Inconclusive => return Err(std::io::ErrorKind::ConnectionReset.into()),
+            Broken => return Err(std::io::ErrorKind::ConnectionReset.into()),
             Silence | Until(..) => std::future::pending().await,
             Late(late) => {
                 pause(late).await;
@@ -426,7 +426,7 @@ mod tests {
         let html = Status(502, "<html>bad gateway</html>");
         let cut = Status(200, r#"{"kind":"#);
         let status = Status(500, r#"{"message":"etcd"}"#);
-        let (sent, counted, _) = get(&[status, html, cut, Inconclusive, OK]).await;
+        let (sent, counted, _) = get(&[status, html, cut, Broken, OK]).await;
         assert_eq!(sent.expect("a reply").body, json!({"kind": "Pod"}));
         assert_eq!(counted, counts(&[("get pods", 1), ("resent get pods", 4)]));
         let (_, counted, _) = get(&[OK]).await;
@@ -452,12 +452,12 @@ mod tests {
             (After(429, "1"), throttled, "get pods: status 429"),
             (etcd, away, "status 500: etcd"),
             (Status(502, "<html>"), away, "status 502: <html>"),
-            (Inconclusive, away, "connection reset"),
+            (Broken, away, "connection reset"),
             (Silence, away, "no answer within"),
             (SilentBody, away, "within"),
         ] {
             let (sent, _, took) = get(&[answer]).await;
-            let error = sent.expect_err("trouble");
+            let error = sent.expect_err("an error");
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.detail.contains(words), "{error}");
             // Whether the whole server is away is found out, and waited for, where nothing answers
@@ -490,7 +490,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_is_away_for_two_minutes_is_waited_for() {
         for lasts in [20, 60, 90, 120].map(Duration::from_secs) {
-            for meanwhile in [Silence, Inconclusive, Status(502, "<html>"), SilentBody] {
+            for meanwhile in [Silence, Broken, Status(502, "<html>"), SilentBody] {
                 let away = Until(Instant::now() + lasts, Box::new(meanwhile));
                 let (sent, _, took) = get(&[away]).await;
                 assert!(sent.is_ok(), "{lasts:?}: {sent:?}");
@@ -520,7 +520,7 @@ mod tests {
         let (api, _) = api(&[refused]);
         let begun = Instant::now();
         for _ in 0..3 {
-            let error = api.send(&request(Verb::Get)).await.expect_err("trouble");
+            let error = api.send(&request(Verb::Get)).await.expect_err("an error");
             assert_eq!(error.kind, ErrorKind::Unauthenticated);
             assert!(error.detail.contains("401: Unauthorized"), "{error}");
         }
@@ -532,14 +532,14 @@ mod tests {
     async fn a_policy_that_refuses_with_401_is_trouble_at_once() {
         let denied = r#"{"message":"ValidatingAdmissionPolicy 'p' denied request: no"}"#;
         let (sent, counted, _) = get(&[Status(401, denied)]).await;
-        let error = sent.expect_err("trouble");
+        let error = sent.expect_err("an error");
         assert_eq!(error.kind, ErrorKind::Unauthenticated);
         assert_eq!(counted, counts(&[("get pods", 1)]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_creation_sent_twice_shows_its_conflict() {
-        let (api, _) = api(&[Inconclusive, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
+        let (api, _) = api(&[Broken, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
         let sent = api.send(&request(Verb::Create)).await;
         assert_eq!(sent.expect("a reply").status, 409);
     }
@@ -560,7 +560,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn text_is_an_answer_only_where_it_was_asked_for() {
         let metrics = Status(200, "# HELP x\nx 1\n");
-        let (api, _) = api(&[Inconclusive, metrics]);
+        let (api, _) = api(&[Broken, metrics]);
         let reply = api.text("/metrics").await.expect("a reply");
         assert_eq!((reply.status, reply.body), (200, json!("# HELP x\nx 1\n")));
         let sent = counts(&[("get metrics", 1), ("resent get metrics", 1)]);

@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     Stalled(Duration),
     /// The answer began and broke.
     #[error("the answer broke off: {0}")]
-    Inconclusive(String),
+    Broken(String),
     /// The answer is larger than what is kept.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
@@ -63,7 +63,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// How long the server asks to stay away.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NoReply { after, .. } => *after,
             _ => None,
@@ -71,23 +71,21 @@ impl Failure {
     }
 
     /// Whether sending the same again may bring an answer.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         !matches!(self, Self::Invalid(_) | Self::TooLarge(_))
     }
 
     /// Whether it may be that the whole server is away: nothing has answered, or something in its stead.
-    pub(super) fn is_away(&self) -> bool {
+    pub(crate) fn is_away(&self) -> bool {
         match self {
-            Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Inconclusive(_) => {
-                true
-            }
+            Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
             Self::NoReply { status, .. } => matches!(status, 502..=504),
             Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } => false,
         }
     }
 
     /// The error it is once patience ended; `what` names the request.
-    pub(super) fn error(&self, what: &str) -> ObservationError {
+    pub(crate) fn error(&self, what: &str) -> ObservationError {
         let kind = match self {
             Self::TooLarge(_) => ErrorKind::OutputTruncated,
             Self::NoReply { status: 429, .. } => ErrorKind::Throttled,
@@ -105,7 +103,7 @@ pub(crate) enum Form {
     Text,
 }
 
-pub(super) async fn send_once(
+pub(crate) async fn send_once(
     api: &Api,
     request: &ApiRequest,
     form: Form,
@@ -175,16 +173,16 @@ fn is_for_good(status: &Json) -> bool {
     })
 }
 
-pub(super) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
+pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
         Err(error) if error.is::<LengthLimitError>() => Err(Failure::TooLarge(limit)),
-        Err(error) => Err(Failure::Inconclusive(error_text(error.as_ref()))),
+        Err(error) => Err(Failure::Broken(error_text(error.as_ref()))),
     }
 }
 
 /// A failed sending; kube's stack has a time-out of its own for the head.
-pub(super) fn connection(error: kube::Error, answer: Duration) -> Failure {
+pub(crate) fn connection(error: kube::Error, answer: Duration) -> Failure {
     if causes(&error).any(<dyn std::error::Error>::is::<tokio::time::error::Elapsed>) {
         return Failure::NoAnswer(answer);
     }
@@ -192,7 +190,7 @@ pub(super) fn connection(error: kube::Error, answer: Duration) -> Failure {
 }
 
 /// `Retry-After` in seconds; the API server never sends a date.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let after = headers.get(RETRY_AFTER)?.to_str().ok()?;
     Some(Duration::from_secs(after.trim().parse().ok()?))
 }

@@ -10,7 +10,7 @@ use super::locked::locked;
 
 /// What the answers so far tell of the server's clock.
 #[derive(Debug, Default)]
-pub(super) struct ServerClock {
+pub(crate) struct ServerClock {
     best: Mutex<Option<Estimate>>,
 }
 
@@ -23,7 +23,7 @@ struct Estimate {
 
 impl ServerClock {
     /// Takes the head of an answer to what was sent at `sent` and answered at `answered`.
-    pub(super) fn note(&self, headers: &HeaderMap, sent: Timestamp, answered: Timestamp) {
+    pub(crate) fn note(&self, headers: &HeaderMap, sent: Timestamp, answered: Timestamp) {
         let date = headers.get(DATE).and_then(|value| value.to_str().ok());
         let Some(date) = date.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok())
         else {
@@ -44,7 +44,7 @@ impl ServerClock {
 
     /// How far the server's clock is ahead of ours, within about half a second and half a round
     /// trip; `None` when no answer had a date.
-    pub(super) fn ahead(&self) -> Option<SignedDuration> {
+    pub(crate) fn ahead(&self) -> Option<SignedDuration> {
         let best = locked(&self.best);
         best.map(|best| best.ahead)
     }

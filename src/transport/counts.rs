@@ -7,23 +7,23 @@ use super::locked::locked;
 
 /// Requests by what they were, and how many of them were sent again.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     by_name: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Counts {
     /// Counts a request's first sending.
-    pub(super) fn sent(&self, name: &str) {
+    pub(crate) fn sent(&self, name: &str) {
         self.add(name.to_owned());
     }
 
     /// Counts a request's sending again.
-    pub(super) fn resent(&self, name: &str) {
+    pub(crate) fn resent(&self, name: &str) {
         self.add(format!("resent {name}"));
     }
 
     /// All counts, sorted by name.
-    pub(super) fn snapshot(&self) -> Vec<(String, u64)> {
+    pub(crate) fn snapshot(&self) -> Vec<(String, u64)> {
         locked(&self.by_name).clone().into_iter().collect()
     }
 

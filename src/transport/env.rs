@@ -59,7 +59,7 @@ impl Env {
     }
 
     /// Whether there is no network but the simulated one.
-    pub(super) fn is_simulated(&self) -> bool {
+    pub(crate) fn is_simulated(&self) -> bool {
         self.simulated.is_some()
     }
 
@@ -81,7 +81,7 @@ impl Env {
     }
 
     /// Connects to a name or address, which may be in brackets as in a URL.
-    pub(super) async fn connect(&self, host: &str, port: u16) -> io::Result<Box<dyn Stream>> {
+    pub(crate) async fn connect(&self, host: &str, port: u16) -> io::Result<Box<dyn Stream>> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         match self.simulated.as_deref() {
             Some(Simulated { dial, .. }) => dial(host, port).await,

@@ -1,7 +1,7 @@
 //! The only I/O of looking: requests to the API server, programs run through it, and HTTP from where
 //! this runs.
 //!
-//! Each takes a request of `winconform_core::way` and gives a reply or error. What fails on the
+//! Each takes a request of `winconform_core::method` and gives a reply or error. What fails on the
 //! way is sent again here, bounded and counted, and never shows in a verdict. Out of scope: what a
 //! reply means, and whether an assertion that was answered is repeated.
 
@@ -18,7 +18,7 @@ mod pace;
 mod path;
 mod registry;
 mod staleness;
-mod websocket;
+pub(crate) mod websocket;
 
 pub use api::Api;
 #[cfg(feature = "demo")]

@@ -22,7 +22,7 @@ pub(crate) enum Hold {
 
 /// The state that clones of an API share.
 #[derive(Debug, Default)]
-pub(super) struct Outage {
+pub(crate) struct Outage {
     refused: Mutex<Option<Instant>>,
     /// When a request last met one.
     met: Mutex<Option<Instant>>,
@@ -31,33 +31,33 @@ pub(super) struct Outage {
 
 impl Outage {
     /// Takes note that the server refuses the credential; for how long it has by now.
-    pub(super) fn refused(&self) -> Duration {
+    pub(crate) fn refused(&self) -> Duration {
         let since = *locked(&self.refused).get_or_insert_with(Instant::now);
         since.elapsed()
     }
 
     /// Takes note that the server accepts the credential.
-    pub(super) fn accepted(&self) {
+    pub(crate) fn accepted(&self) {
         *locked(&self.refused) = None;
     }
 
     /// Takes note that the server does not answer.
-    pub(super) fn met(&self) {
+    pub(crate) fn met(&self) {
         *locked(&self.met) = Some(Instant::now());
     }
 
     /// When that was so last.
-    pub(super) fn last_met(&self) -> Option<Instant> {
+    pub(crate) fn last_met(&self) -> Option<Instant> {
         *locked(&self.met)
     }
 
     /// Takes note of how the run holds its Lease.
-    pub(super) fn hold(&self, hold: Hold) {
+    pub(crate) fn hold(&self, hold: Hold) {
         self.hold.send_replace(hold);
     }
 
     /// Waits while the run's Lease may have expired, at most so long; whether the run may write.
-    pub(super) async fn may_write(&self, patience: Duration) -> bool {
+    pub(crate) async fn may_write(&self, patience: Duration) -> bool {
         let limit = Instant::now() + patience;
         let mut hold = self.hold.subscribe();
         loop {

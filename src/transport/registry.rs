@@ -263,7 +263,7 @@ fn shown(uri: &Uri) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};
 

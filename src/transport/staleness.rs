@@ -21,7 +21,7 @@ const PUT_BACK: Duration = Duration::from_secs(30);
 /// What each list said, by its path. The versions of one kind can be compared (KEP-5504), and a list that
 /// names none is read at the newest.
 #[derive(Debug, Default)]
-pub(super) struct Fresh {
+pub(crate) struct Fresh {
     told: Mutex<HashMap<String, Told>>,
 }
 
@@ -36,13 +36,13 @@ struct Told {
 
 impl Fresh {
     /// What a list that is asked for from now on has to have reached.
-    pub(super) fn floor(&self, path: &str) -> u64 {
+    pub(crate) fn floor(&self, path: &str) -> u64 {
         locked(&self.told).get(path).map_or(0, |told| told.newest)
     }
 
     /// Takes note of a list; that it is older than `floor` is a failure, unless that has lasted and
     /// it goes on from there.
-    pub(super) fn check(&self, path: &str, floor: u64, body: &Json) -> Result<(), Failure> {
+    pub(crate) fn check(&self, path: &str, floor: u64, body: &Json) -> Result<(), Failure> {
         // A page that another leads to is of the first one's version
         let first = !path.contains("continue=");
         let list = first && body["kind"].as_str().is_some_and(|it| it.ends_with("List"));

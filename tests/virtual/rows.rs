@@ -185,7 +185,7 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
         }
     }
     let idle = idle.into_iter().map(|at| &patterns[at]);
-    for pattern in idle.filter(|pattern| products::is_looked_at(view, row, pattern)) {
+    for pattern in idle.filter(|pattern| products::is_observed(view, row, pattern)) {
         wrong.push(format!("{pattern} is no check"));
     }
     match wrong.as_slice() {

@@ -60,7 +60,7 @@ pub(crate) fn is_about(view: &RunView, row: &Row, healthy: &RunView) -> Result<(
         checks.any(|check| pattern.covers(check.planned.id.as_str()))
     };
     let idle: Vec<_> = idle
-        .filter(|pattern| is_looked_at(view, row, pattern) || !is_in(healthy, pattern))
+        .filter(|pattern| is_observed(view, row, pattern) || !is_in(healthy, pattern))
         .map(|pattern| format!("nothing is {pattern}"))
         .collect();
     match idle.as_slice() {
@@ -70,7 +70,7 @@ pub(crate) fn is_about(view: &RunView, row: &Row, healthy: &RunView) -> Result<(
 }
 
 /// Whether a run has the checks that a pattern may be about: those of the row's areas, and of what else it had.
-pub(crate) fn is_looked_at(view: &RunView, row: &Row, pattern: &Pattern) -> bool {
+pub(crate) fn is_observed(view: &RunView, row: &Row, pattern: &Pattern) -> bool {
     let pattern = pattern.to_string();
     let area = pattern.split('.').next().unwrap_or_default();
     let mut checks = view.checks.values();

@@ -3,7 +3,7 @@
 /// Bounds on what runs at once and on what is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// API requests of assertions under way at once.
+    /// API requests under way at once.
     pub api_in_flight: usize,
     /// Places that are observed from at once.
     pub exec_sessions_in_flight: usize,

@@ -135,7 +135,7 @@ pub(super) struct WrittenDurations {
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenLimits {
-    /// API requests of assertions under way at once. From 1 to 256; 16 unless set.
+    /// API requests under way at once. From 1 to 256; 16 unless set.
     pub(super) api_in_flight: Option<u32>,
     /// Attempts of a check that is not as documented; up to four while none confirms a failure. From 1 to 10; 2 unless set.
     pub(super) attempts: Option<u32>,

@@ -99,7 +99,7 @@ impl Pool {
     }
 
     /// Its usable nodes that are each observed from: all, or in a pool of more than `most` nodes those of
-    /// so many places, evenly spread, which are the same every night. One alone has none to observe.
+    /// so many places, evenly spread, which are the same every night. One alone has no other to observe.
     pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {
         let all = self.in_order().len();
         let places = all.min(most);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Facts, LoadBalancerFact, WorkloadsFact};
 
-/// Facts of these values by their names; one that is `{unknown: {because}}` is not known.
+/// Facts of these values by their names; one that is `{unknown: {reason}}` is not known.
 pub(crate) fn facts(values: &Map<String, Json>) -> Facts {
     let usual = json!({
         "cni": {"product": "", "mode": null, "vxlan": null, "signs": []},

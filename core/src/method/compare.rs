@@ -32,7 +32,7 @@ impl Comparison {
 
 /// How one target of many compares.
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Each {
+pub(crate) enum Each {
     Met,
     NotMet,
     Unexpected,
@@ -42,7 +42,7 @@ impl Each {
     /// All targets together, of which there is at least one: of none nothing was seen. It holds when all do. A capability is refuted by any that fails; a
     /// limitation is only by all that answer: some that do and some that do not are another way to
     /// fail.
-    pub(super) fn together(
+    pub(crate) fn together(
         all: &[Self],
         is_limitation: bool,
         difference: Difference,

@@ -87,7 +87,6 @@ impl ErrorKind {
         matches!(self, Self::Forbidden | Self::Unauthenticated)
     }
 
-    /// The kind's word.
     /// An error of this kind, with bounded detail.
     pub fn error(self, detail: impl Into<String>) -> ObservationError {
         let mut detail = detail.into();
@@ -95,6 +94,7 @@ impl ErrorKind {
         ObservationError { kind: self, detail }
     }
 
+    /// The kind's word.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -117,6 +117,7 @@ impl fmt::Display for ObservationError {
         write!(f, "{}: {}", self.kind.as_str(), self.detail)
     }
 }
+
 impl From<NotOn> for ObservationError {
     fn from(not_on: NotOn) -> Self {
         ErrorKind::ToolMissing.error(not_on.to_string())

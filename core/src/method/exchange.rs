@@ -32,7 +32,7 @@ pub enum Request {
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
     Api(ApiReply),
-    /// Of HTTP GETs, in their order; in records before schema 3 of one.
+    /// Of HTTP GETs, in their order; or of one.
     Get(#[serde(deserialize_with = "one_or_many")] Vec<HttpReply>),
     Ping(Vec<PingReply>),
     /// The facts; never written with an assertion, since they are in the record once.
@@ -43,7 +43,7 @@ pub enum Reply {
 impl Reply {
     /// The items of a list of the API server; anything but a list is an error, `otherwise` where it is
     /// no answer of the API server at all.
-    pub(super) fn items(&self, otherwise: &str) -> Result<&[Json]> {
+    pub(crate) fn items(&self, otherwise: &str) -> Result<&[Json]> {
         let Self::Api(reply) = self else {
             return Err(ErrorKind::UnrecognisedOutput.error(otherwise));
         };
@@ -218,7 +218,7 @@ pub struct ExecReply {
 
 impl ExecReply {
     /// That its output is not what was asked for; both streams are said.
-    pub(super) fn unrecognised(&self, why: &str) -> ObservationError {
+    pub(crate) fn unrecognised(&self, why: &str) -> ObservationError {
         let detail = format!(
             "{why}; output `{}`, errors `{}`",
             printable(&self.stdout),

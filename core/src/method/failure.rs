@@ -1,4 +1,4 @@
-//! How a connection or a start fails, and how a known limitation's failure assertions.
+//! How a connection or a start fails, and how a known limitation fails.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -61,7 +61,7 @@ impl StartFailure {
     }
 
     /// What it says of the image.
-    pub(super) fn cause(self) -> &'static str {
+    pub(crate) fn cause(self) -> &'static str {
         match self {
             Self::WrongPlatform => "its image has no variant for this node",
             Self::WrongBuild => "its image is of a build that this node does not run",
@@ -94,7 +94,7 @@ impl StartFailure {
     }
 }
 
-/// How a known limitation's failure assertions.
+/// How a known limitation fails.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signature {

@@ -112,7 +112,7 @@ impl FixtureName {
     }
 
     /// Whether it is a prober in a Windows pod.
-    pub(super) fn is_pod_prober(self) -> bool {
+    pub(crate) fn is_pod_prober(self) -> bool {
         matches!(self, Self::WindowsPodProber | Self::Ring)
     }
 

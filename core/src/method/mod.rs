@@ -1,7 +1,7 @@
 //! Test methods: what to ask, how to read what came back, how it compares.
 //!
-//! One file per way, sans I/O: [`Way::request`] says what a transport should do, [`Way::read`]
-//! makes an observation of the reply or says why it cannot, [`Way::compare`] holds it against the
+//! One file per method, sans I/O: [`Method::request`] says what a transport should do, [`Method::read`]
+//! makes an observation of the reply or says why it cannot, [`Method::compare`] holds it against the
 //! expectation or says what of it nobody could tell. Nothing here decides pass or fail.
 
 mod api;
@@ -11,7 +11,7 @@ mod exchange;
 pub mod fact;
 mod failure;
 mod fixture;
-pub mod network;
+mod network;
 mod place;
 mod vantage;
 
@@ -47,6 +47,7 @@ pub use network::http::{
 pub use network::ping::{Ping, PingQuery};
 pub use network::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget};
 pub use network::udp::{Udp, UdpQuery};
+pub use network::{curl, ping};
 pub use place::{Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Served};
 pub use vantage::{SourceKind, VantageKey};
 

@@ -12,7 +12,7 @@ use super::vantage::VantageKey;
 use crate::config::Outside;
 use crate::facts::{Facts, IpFamily, NodeFact, NodeOrdinal, Pool, PoolName, WindowsBuild};
 
-/// A fixture that stands. Records before schema 3 hold the Service's address alone.
+/// A fixture that is ready.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ReadyFixture {
@@ -249,7 +249,7 @@ impl ReadyFixtures {
 /// Why nobody is asked of a fixture whose only pod is the one that observes.
 pub(crate) fn assertions_alone(of: FixtureName) -> String {
     let of = of.as_str();
-    format!("it looks from the only pod of {of}, which does not look at itself")
+    format!("it observes from the only pod of {of}, which does not observe itself")
 }
 
 /// Where an assertion is bound to: what stands, and the check's pool.
@@ -323,7 +323,7 @@ impl<'a> Bound<'a> {
             && lacks(here)
         {
             let ReadyPod { name, node, .. } = here;
-            let lack = format!("pod {name} on {node}, which looks, has no {family} address");
+            let lack = format!("pod {name} on {node}, which observes, has no {family} address");
             return match self.from {
                 Some(from) if !from.kind.is_pod() => told(lack, &[]),
                 _ => told(lack, std::slice::from_ref(here)),
@@ -353,10 +353,10 @@ impl<'a> Bound<'a> {
         let nowhere = |detail: &str| ErrorKind::FixtureFailed.error(detail);
         let from = self
             .from
-            .ok_or_else(|| nowhere("the look is from nowhere"))?;
+            .ok_or_else(|| nowhere("the assertion has no vantage point"))?;
         let prober = from
             .prober()
-            .ok_or_else(|| nowhere("the look is from no pod"))?;
+            .ok_or_else(|| nowhere("the vantage point has no pod"))?;
         self.standing(&prober)
     }
 
@@ -380,6 +380,6 @@ impl<'a> Bound<'a> {
         self.ready
             .fixtures
             .get(key)
-            .ok_or_else(|| ErrorKind::FixtureFailed.error(format!("{key} does not stand")))
+            .ok_or_else(|| ErrorKind::FixtureFailed.error(format!("{key} is not ready")))
     }
 }

@@ -191,7 +191,9 @@ fn the_pod_that_looks_asks_itself_nothing() {
         let seen = bound(|at| Http::read(&query, at, &Reply::Get(Vec::new())));
         assert_eq!(
             seen.expect("read").absent.as_deref(),
-            Some("it looks from the only pod of windows-pod-prober, which does not look at itself")
+            Some(
+                "it observes from the only pod of windows-pod-prober, which does not observe itself"
+            )
         );
         // One that has another pod beside it
         let mut ready = standing();
@@ -285,7 +287,7 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
     let neighbour = alone(pod("web-1", "win-a", "10.0.1.1"));
     assert_eq!(
         neighbour,
-        "it looks from node win-a, and the pods of win-webserver are on win-a"
+        "it observes from node win-a, and the pods of win-webserver are on win-a"
     );
     let itself = alone(pod("prober", "win-a", "10.0.1.9"));
     assert_ne!(itself, neighbour);
@@ -303,7 +305,7 @@ fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_questio
     bound_in(&ready, None, |at| {
         assert_eq!(Http::request(&query, at), Ok(Request::Get(Vec::new())));
         let absent = Http::read(&query, at, &none).expect("read").absent;
-        let told = "it looks from node win-a, and the pods of win-webserver are on win-b";
+        let told = "it observes from node win-a, and the pods of win-webserver are on win-b";
         assert_eq!(absent.as_deref(), Some(told));
     });
 }
@@ -797,7 +799,7 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
     let cases: [(With<'_>, &str); 3] = [
         (
             &here,
-            "pod prober on win-a, which looks, has no IPv6 address, though pod web-1 on win-a has",
+            "pod prober on win-a, which observes, has no IPv6 address, though pod web-1 on win-a has",
         ),
         (
             &there,
@@ -805,7 +807,7 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
         ),
         (
             &nowhere,
-            "pod prober on win-a, which looks, has no IPv6 address, though win-a has fd00:1::/64 for \
+            "pod prober on win-a, which observes, has no IPv6 address, though win-a has fd00:1::/64 for \
              its pods (unless its network is an overlay, which gives Windows pods one family)",
         ),
     ];
@@ -834,7 +836,7 @@ fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
         let from = Some(&node);
         Bound { from, ..*at }.without_family(None)
     };
-    let lack = "pod node-prober on win-idle, which looks, has no IPv6 address";
+    let lack = "pod node-prober on win-idle, which observes, has no IPv6 address";
     let lack = Ok(Some(lack.to_owned()));
     assert_eq!(bound_in_second(with, from_node), lack);
     let at_node = |at: &Bound<'_>| at.without_family(Some(FixtureName::WindowsNodeProber));
@@ -878,7 +880,7 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
     let with = |ready: &mut ReadyFixtures| {
         without_second(ready, FixtureName::WinWebserver, "win-b");
     };
-    let error = bound_in_second(with, |at| Http::request(&query, at)).expect_err("trouble");
+    let error = bound_in_second(with, |at| Http::request(&query, at)).expect_err("an error");
     assert_eq!(
         error.detail,
         "win-webserver has no IPv6 address for pod web-2 on win-b, as for others"
@@ -945,7 +947,7 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
     web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
     let query = http(FixtureName::WinWebserver, Target::NodePorts);
     let asked = bound_in(&ready, None, |at| Http::request(&query, at));
-    let detail = asked.expect_err("trouble").detail;
+    let detail = asked.expect_err("an error").detail;
     assert!(
         detail.contains("no node with an address of its family, IPv6"),
         "{detail}"

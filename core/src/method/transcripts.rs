@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::StartFailure;
 use super::exchange::PingReply;
-use super::{StartFailure, curl, http, ping};
 use crate::method::network::reach::ReachAnswer;
+use crate::method::network::{curl, http, ping};
 
 /// What of a text is read here.
 #[derive(Debug, Deserialize)]

@@ -180,7 +180,7 @@ pub enum Purpose {
     /// To know a fact, as it is spelled in the JSON of [`Facts`](crate::facts::Facts): the checks
     /// that read it cannot be told.
     Fact(&'static str),
-    /// To assertion: the check cannot be told.
+    /// To observe: the check cannot be told.
     Observe,
     /// To bring up a fixture: the checks that need it cannot be told.
     Fixture(FixtureName),
@@ -243,7 +243,7 @@ impl Uses {
                         purpose: Purpose::Observe,
                     }),
             );
-            for (fixture, _) in assertion.rests_on() {
+            for (fixture, _) in assertion.depends_on() {
                 // Every other stands in those
                 for name in [fixture.name, FixtureName::Namespaces] {
                     needs.extend(self.fixtures.get(&name).into_iter().flatten().cloned());
@@ -331,7 +331,7 @@ fn everything(own: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         addresses: vec![address],
     }];
     for assertion in &check.assertions {
-        for (key, _) in assertion.rests_on() {
+        for (key, _) in assertion.depends_on() {
             ready.fixtures.insert(key, stands.clone());
         }
     }

@@ -211,7 +211,7 @@ impl Surroundings<'_> {
             case.over.across,
             needs.any(|(name, _)| name.is_on_each_node()),
         ) {
-            (Across::Nodes, _) => "which its prober looks from",
+            (Across::Nodes, _) => "which its prober observes from",
             (Across::Pool | Across::Pools, true) => "which its samples stand on",
             (Across::Pool | Across::Pools, false) => return None,
         };
@@ -428,7 +428,7 @@ mod tests {
 
     fn said(disposition: &Disposition) -> String {
         match disposition {
-            Disposition::Observe => "it is looked at".to_owned(),
+            Disposition::Observe => "it is observed".to_owned(),
             Disposition::Skip(reason) => format!("skip: {reason}"),
             Disposition::Inconclusive(error) => format!("inconclusive: {error}"),
         }
@@ -496,7 +496,7 @@ mod tests {
         assert_eq!(of_nodes(3), Ok(3));
         let most = Config::default().limits.nodes_observed_from;
         assert_eq!(of_nodes(most + 4).map(usize::from), Ok(most));
-        let alone = of_nodes(1).expect_err("nothing to look at");
+        let alone = of_nodes(1).expect_err("nothing to observe");
         assert!(
             alone.contains("one usable node, which its samples stand on"),
             "{alone}"
@@ -615,7 +615,7 @@ mod tests {
     fn a_limitation_expects_its_signature_and_its_control_the_answer() {
         let check = of_claim(&usual(), "net.node-to-service-ip").remove(0);
         assert_eq!(check.scope, Scope::Within);
-        let (own, controls) = check.assertions.split_first().expect("it has a look");
+        let (own, controls) = check.assertions.split_first().expect("it has an assertion");
         assert!(expects_failure(own) && !controls.is_empty());
         assert!(!controls.iter().any(expects_failure));
         assert!(controls.iter().any(|control| control.from != own.from));
@@ -746,7 +746,7 @@ mod tests {
                     continue;
                 };
                 let Test::Admission(assertion) = &own.test else {
-                    panic!("an admission look")
+                    panic!("an admission assertion")
                 };
                 assert_eq!(
                     assertion.expectation == Dropped,
@@ -781,7 +781,7 @@ mod tests {
             let found = checks.iter().find(|check| check.id.as_str() == id);
             let assertions = &found.expect("the check").assertions;
             let Test::Admission(assertion) = &assertions[0].test else {
-                panic!("an admission look")
+                panic!("an admission assertion")
             };
             assert_eq!(assertion.query.path(), path);
             let body = assertion.query.body().expect("a body");

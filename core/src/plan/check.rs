@@ -140,7 +140,7 @@ impl fmt::Display for Point {
 /// One assertion of a check: its own or a control's.
 #[derive(Clone, Debug)]
 pub struct PlannedAssertion {
-    /// `assertion`, or the control's name.
+    /// `test`, or the control's name.
     pub name: String,
     /// What the control says where it does not hold.
     pub role: Role,
@@ -161,7 +161,7 @@ impl PlannedAssertion {
 
     /// The fixtures it depends on: what it needs, and the prober it observes from, which has to stand, beside the
     /// one in a pod where that is a Windows node itself.
-    pub fn rests_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
+    pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let beside = prober.as_ref().and_then(|prober| match prober.name {
             FixtureName::WindowsNodeProber => {
@@ -186,7 +186,7 @@ pub struct Check {
     pub claim_type: ClaimType,
     /// What is observed, in words.
     pub title: String,
-    /// What to observe when it fails.
+    /// What to look at when it fails.
     pub hint: String,
     pub point: Point,
     /// The build of the point's pool.
@@ -236,7 +236,7 @@ impl Plan {
     /// The fixtures its assertions need, the vantage points' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
         let assertions = self.checks.iter().flat_map(|check| &check.assertions);
-        let all = assertions.flat_map(PlannedAssertion::rests_on);
+        let all = assertions.flat_map(PlannedAssertion::depends_on);
         all.map(|(key, _)| key).collect()
     }
 }

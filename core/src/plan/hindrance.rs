@@ -21,7 +21,7 @@ impl Surroundings<'_> {
             return Some(SkipReason::NotAsked { reason });
         }
         assertion
-            .rests_on()
+            .depends_on()
             .filter_map(|(key, _)| Some((key.name, key.pool?)))
             .find_map(|(fixture, name)| {
                 let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
@@ -140,7 +140,7 @@ impl Surroundings<'_> {
         }
         let target = assertion.test.traits().outside?;
         if !self.config.profile.rules().way_out {
-            return Some("with this profile nothing outside the cluster is looked at");
+            return Some("with this profile nothing outside the cluster is observed");
         }
         let none = target.set(outside).is_empty();
         none.then_some("the configuration names nothing outside the cluster (`outside`)")

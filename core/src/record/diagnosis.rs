@@ -1,4 +1,4 @@
-//! What was to be seen of something that failed, as it is recorded: bounded, and without what observes
+//! What was to be seen of something that failed, as it is recorded: bounded, and without what looks
 //! like a secret. It explains a verdict and never makes one.
 
 use serde::{Deserialize, Serialize};

@@ -15,8 +15,8 @@ use crate::method::{Comparison, FixtureKey, ObservationError, ReadyFixture, Repl
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
 use crate::verdict::{Conclusion, Role, Verdict};
 
-/// The version of the record's schema; a reader takes its own and older ones.
-pub const SCHEMA: u32 = 4;
+/// The version of the record's schema, which is all that a reader takes.
+pub const SCHEMA: u32 = 1;
 
 /// What a run was interrupted by when its user wanted that.
 pub const SIGNAL: &str = "a signal";
@@ -49,7 +49,7 @@ pub enum Event {
     Unoffered(Unoffered),
     /// An object is about to be created: written before, so that a killed run leaves word of it.
     Intent(ObjectName),
-    /// A fixture is ready or does not.
+    /// A fixture is ready or is not.
     Fixture {
         /// Which.
         key: FixtureKey,
@@ -159,7 +159,7 @@ pub struct PlannedCheck {
     pub claim_type: ClaimType,
     /// What is observed, in words.
     pub title: String,
-    /// What to observe when it fails.
+    /// What to look at when it fails.
     pub hint: String,
     /// Its point.
     pub point: Point,
@@ -183,9 +183,9 @@ pub struct ObjectName {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FixtureOutcome {
-    /// It stands.
+    /// It is ready.
     Ready(Box<ReadyFixture>),
-    /// It does not.
+    /// It is not.
     Failed(ObservationError),
 }
 
@@ -197,7 +197,7 @@ pub struct Attempted {
     pub check: CheckId,
     /// From 1.
     pub number: u32,
-    /// How many rounds of looking it took.
+    /// How many rounds it took.
     pub rounds: u32,
     /// What this attempt alone came to.
     pub verdict: Verdict,
@@ -213,7 +213,7 @@ pub struct Attempted {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AssertionRecord {
-    /// `assertion`, or the control's name.
+    /// `test`, or the control's name.
     pub name: String,
     /// What the control says where it does not hold.
     #[serde(default, skip_serializing_if = "Role::is_same_path")]

@@ -44,9 +44,9 @@ pub enum RecordError {
     /// The first line does not start a run.
     #[error("the first line does not start a run")]
     NoStart,
-    /// A newer tool wrote it.
-    #[error("its schema is {found}, this winconform reads up to {SCHEMA}: use a newer one")]
-    Newer {
+    /// Another version of the tool wrote it.
+    #[error("its schema is {found}, and this winconform reads {SCHEMA}: use the one that wrote it")]
+    OtherSchema {
         /// The schema found.
         found: u32,
     },
@@ -162,8 +162,8 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
         }
         match (&mut view, line.event) {
             (None, Event::RunStarted(started)) => {
-                if started.schema > SCHEMA {
-                    return Err(RecordError::Newer {
+                if started.schema != SCHEMA {
+                    return Err(RecordError::OtherSchema {
                         found: started.schema,
                     });
                 }

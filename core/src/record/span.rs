@@ -51,7 +51,7 @@ pub enum Activity {
     Fixture(FixtureKey),
     /// One API request.
     Ask,
-    /// Many observes from one place in one session.
+    /// Many assertions from one place in one session.
     Sweep(VantageKey),
     /// Tear-down: it waits for everything else.
     TearDown,
@@ -63,8 +63,8 @@ impl fmt::Display for Activity {
             Self::Plan => f.write_str("plan"),
             Self::Lease => f.write_str("Lease"),
             Self::Fixture(key) => key.fmt(f),
-            Self::Ask => f.write_str("look at the API server"),
-            Self::Sweep(from) => write!(f, "sweep from {from}"),
+            Self::Ask => f.write_str("API request"),
+            Self::Sweep(from) => write!(f, "exec session from {from}"),
             Self::TearDown => f.write_str("tear-down"),
         }
     }

@@ -147,11 +147,11 @@ fn wanted<'s>(suites: &'s Suites, selection: &Selection) -> Vec<&'s Claim> {
         .collect()
 }
 
-pub(super) fn words<'w>(words: impl Iterator<Item = &'w str>) -> String {
+pub(crate) fn words<'w>(words: impl Iterator<Item = &'w str>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn is_implemented(suites: &Suites, claim: &Claim) -> bool {
+pub(crate) fn is_implemented(suites: &Suites, claim: &Claim) -> bool {
     suites.cases_of(&claim.id).next().is_some()
 }
 

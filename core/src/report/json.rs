@@ -26,7 +26,7 @@ pub const SCHEMA: u32 = 1;
 const KEPT: usize = 16 << 10;
 
 /// What the process ends with, and what that means.
-pub(super) fn ending(view: &RunView) -> (u8, &'static str) {
+pub(crate) fn ending(view: &RunView) -> (u8, &'static str) {
     match (view.process, exit(view)) {
         (Some(1), _) => (1, "internal error"),
         (code, exit) => (code.unwrap_or(exit.code()), exit.as_str()),
@@ -80,7 +80,7 @@ pub fn render(view: &RunView) -> String {
 }
 
 /// A value as indented JSON with every hostile character escaped, ending in a newline.
-pub(super) fn pretty<T: Serialize>(value: &T) -> String {
+pub(crate) fn pretty<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_string_pretty(value).expect("structs with text keys serialise");
     let mut text = String::with_capacity(json.len() + 1);
     for character in json.chars() {

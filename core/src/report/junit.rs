@@ -82,7 +82,7 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ),
         ("winconform.server", &server(view.facts.as_ref())),
         ("winconform.pools", &pools),
-        ("winconform.looked-from", &observed_from(view).join(", ")),
+        ("winconform.observed-from", &observed_from(view).join(", ")),
         ("winconform.profile", view.started.profile.as_str()),
         ("winconform.selection", &view.started.selection.join(" ")),
         ("winconform.resumed", resumed),

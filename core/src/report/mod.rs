@@ -12,9 +12,10 @@ pub mod json;
 pub mod junit;
 pub mod plan;
 pub mod preflight;
-pub mod text;
+mod text;
 mod xml;
 
 pub use findings::finding::Finding;
 pub use text::ending::nothing_selected;
 pub use text::progress::Progress;
+pub use text::terminal;

@@ -41,7 +41,7 @@ pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usiz
 }
 
 /// The values of a point by the names of their axes.
-pub(super) fn point(point: &Point) -> BTreeMap<&'static str, Cow<'_, str>> {
+pub(crate) fn point(point: &Point) -> BTreeMap<&'static str, Cow<'_, str>> {
     let values = point.values();
     values.map(|(axis, value)| (axis.as_str(), value)).collect()
 }

@@ -12,7 +12,7 @@ use crate::text::is_hostile;
 const LONGEST: usize = 16 << 10;
 
 /// The text with line ends kept and every other control character spelled out, bounded.
-pub(super) fn clean(raw: &str) -> String {
+pub(crate) fn clean(raw: &str) -> String {
     spell(raw, |character, text| match character {
         '\n' => text.push('\n'),
         other => text.extend(other.escape_unicode()),
@@ -20,7 +20,7 @@ pub(super) fn clean(raw: &str) -> String {
 }
 
 /// The same on one line, for attributes, in which readers take line ends for spaces.
-pub(super) fn clean_line(raw: &str) -> String {
+pub(crate) fn clean_line(raw: &str) -> String {
     spell(raw, |character, text| match character {
         '\n' => text.push('⏎'),
         '\r' => {}

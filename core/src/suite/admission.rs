@@ -8,8 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::document::{Decoder, Node, Value};
 use crate::facts::{Facts, Os};
 use crate::method::{
-    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, ErrorKind, ObservationError,
-    Workload,
+    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, ErrorKind, Workload,
 };
 use crate::verdict::{Disposition, SkipReason};
 
@@ -110,7 +109,7 @@ impl Expected {
                     (Then::Skip(reason), None) => Err(Disposition::Skip(SkipReason::Version {
                         reason: reason.clone(),
                     })),
-                    // What is only presumed is no reason to not to observe
+                    // What is only presumed is no reason not to observe
                     (Then::Skip(reason), Some(presumed)) => {
                         let detail = format!("{reason}, if {presumed}");
                         Err(Disposition::Inconclusive(

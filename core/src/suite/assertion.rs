@@ -14,7 +14,7 @@ use crate::method::{
 /// Reads one test: `way: {ask: …, expect: …}`.
 pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
     let entry = decoder.tagged(node, "test", &Test::NAMES)?;
-    let mut fields = decoder.fields(&entry.node, "a look")?;
+    let mut fields = decoder.fields(&entry.node, "an assertion")?;
     let query = fields.required(decoder, "ask");
     let expectation = fields.required(decoder, "expect");
     fields.finish(decoder);
@@ -55,7 +55,7 @@ fn read_fixture(
     node: &Node,
     observed: &[FixtureName],
 ) -> Option<FixtureName> {
-    decoder.member(node, "fixture for this look", observed)
+    decoder.member(node, "fixture for this assertion", observed)
 }
 
 fn read_http_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpQuery> {

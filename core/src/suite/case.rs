@@ -27,7 +27,7 @@ pub struct Case {
     pub exceptions: Vec<Exception>,
     /// Looks that must hold beside it.
     pub controls: Vec<Control>,
-    /// What to observe when it fails.
+    /// What to look at when it fails.
     pub hint: String,
 }
 
@@ -128,7 +128,7 @@ fn check_axes(
     };
     match (test.traits().needs_source, over.sources.is_empty()) {
         (true, true) => refuse(
-            "this test looks from somewhere, but the case has no source",
+            "this test observes from somewhere, but the case has no source",
             "add `source: [linux-pod, windows-pod]` to `over`",
         ),
         (false, false) => refuse(
@@ -216,8 +216,8 @@ fn check_nodes(over: &Over, needs_ring: bool, refuse: &mut impl FnMut(&str, &str
     let in_ring = |source: &SourceKind| on_windows.contains(source);
     if needs_ring && !over.sources.iter().all(in_ring) {
         refuse(
-            "the ring is of pods on Windows nodes: each looks at the next, a node itself at its own",
-            "look from `windows-pod` or `windows-node`",
+            "the ring is of pods on Windows nodes: each observes the next, a node itself at its own",
+            "observe from `windows-pod` or `windows-node`",
         );
     }
 }
@@ -244,7 +244,7 @@ fn check_families<'c>(
         *source == SourceKind::Outside || !test.traits().has_families
     };
     if assertions.iter().any(of_one) || !test.traits().has_families {
-        let message = "what is looked at here is not there in each family of addresses";
+        let message = "what is observed here is not there in each family of addresses";
         let hint = "remove `family` from `over`".to_owned();
         return decoder.report(node, message, Some(hint));
     }
@@ -262,7 +262,7 @@ fn check_families<'c>(
             "the Service of `{}` has no addresses of a second family",
             fixture.as_str()
         );
-        let hint = format!("remove `family` from `over`, or look at a Service of these: {served}");
+        let hint = format!("remove `family` from `over`, or observe a Service of these: {served}");
         decoder.report(node, message, Some(hint));
     }
 }
@@ -274,7 +274,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
         if control.name == OWN_ASSERTION || !names.insert(&control.name) {
             let (message, hint) = match control.name.as_str() {
                 OWN_ASSERTION => (
-                    format!("`{OWN_ASSERTION}` is the name of the case's own look"),
+                    format!("`{OWN_ASSERTION}` is the name of the case's own assertion"),
                     None,
                 ),
                 name => (
@@ -301,7 +301,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
             }
             (true, None) if over.sources.is_empty() => {
                 let hint = "give it a `source`".to_owned();
-                let message = "this control looks from somewhere, but has no source";
+                let message = "this control observes from somewhere, but has no source";
                 decoder.report(node, message, Some(hint));
             }
             (true, Some(source)) if control.test.is_none() && over.sources.contains(&source) => {
@@ -315,7 +315,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
 /// Failures as expected and refusals prove something only beside what works.
 fn check_controlled(decoder: &mut Decoder<'_>, node: &Node, kind: ClaimType) {
     let hint = match kind {
-        ClaimType::Limitation => "the same look from where it should work",
+        ClaimType::Limitation => "the same assertion from where it should work",
         ClaimType::Rejection => "the same object without the field, and the field without `os`",
         ClaimType::Capability
         | ClaimType::Requirement
@@ -347,7 +347,7 @@ fn check_ledger(
                     "how a connection fails is seen by tests of the ways `http`, `ping` and `udp`"
                 }
                 Signature::NotStarted(_) => {
-                    "that a pod does not start is seen by tests of the way `placement` that expect \
+                    "that a pod does not start is seen by tests of the method `placement` that expect \
                      `starts`"
                 }
             },
@@ -361,7 +361,7 @@ fn check_ledger(
     decoder.report(node, message, Some(hint.to_owned()));
 }
 
-/// The name of a case's own look in the record.
+/// The name of a case's own assertion in the record.
 const OWN_ASSERTION: &str = "test";
 
 /// A name is part of ids that people type.

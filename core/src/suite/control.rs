@@ -63,7 +63,7 @@ pub(super) fn check_role(
         (Role::SamePath, _) => return,
         (Role::OtherOs, true) if is_of_any_system(own, test) => return,
         (Role::OtherOs, false) => (
-            "a control of the role `other-os` looks from Linux or outside, at Linux or outside",
+            "a control of the role `other-os` observes from Linux or outside, Linux or outside",
             "give it `source: linux-pod`, and a `test` of `linux-server` or of what is outside",
         ),
         (Role::OtherOs, true) => (

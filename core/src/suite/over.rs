@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::admission::read_values;
 use crate::document::{Decoder, Fields, Node, Value};
 use crate::facts::{Facts, Known, PoolName, WindowsBuild};
-use crate::method::{ContainerKind, ErrorKind, ObservationError, SourceKind, Workload};
+use crate::method::{ContainerKind, ErrorKind, SourceKind, Workload};
 use crate::verdict::{Disposition, SkipReason};
 
 /// The axes of a case.
@@ -69,7 +69,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     if let (Some(node), Some(sources)) = (node, &sources)
         && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
-        let message = "each node is looked from by what is on it";
+        let message = "each node is observed from by what is on it";
         let hint = "write `source: [windows-pod]`; windows-node, linux-pod and linux-node may stand there, too";
         decoder.report(node, message, Some(hint.to_owned()));
     }
@@ -123,13 +123,13 @@ fn read_across(
     let (written, axis, known, across, message) = match (to, node) {
         (None, None) => return Some(Across::Pool),
         (Some(_), Some(node)) => {
-            let message = "each node looks at its own pool: `to` and `node` do not go together";
+            let message = "each node observes its own pool: `to` and `node` do not go together";
             decoder.report(node, message, Some("remove one of them".to_owned()));
             return None;
         }
         (Some(to), None) => {
-            let message = "`to` is the pool that is looked at from another one";
-            let axis = "axis of pools that are looked at";
+            let message = "`to` is the pool that is observed from another one";
+            let axis = "axis of pools that are observed";
             (to, axis, ALL_POOLS, Across::Pools, message)
         }
         (None, Some(node)) => {

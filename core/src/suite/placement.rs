@@ -1,4 +1,4 @@
-//! Observes where pods are put, from YAML.
+//! Assertions about where pods are put, from YAML.
 
 use crate::document::{Decoder, Node};
 use crate::method::{

@@ -166,7 +166,7 @@ impl Repeated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::{ErrorKind, ObservationError};
+    use crate::method::ErrorKind;
     use std::collections::BTreeSet;
 
     fn folded(all: impl IntoIterator<Item = Conclusion>) -> Repeated {
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn what_was_seen_before_its_ground_changed_counts_for_nothing() {
         use Verdict::{Fail, Inconclusive, Pass};
-        let reason = |kind| Reason::ObservationError(kind.error("a node was booted"));
+        let reason = |kind: ErrorKind| Reason::ObservationError(kind.error("a node was booted"));
         let (changed, cut) = (ErrorKind::FixtureChanged, ErrorKind::ExecTransport);
         for (attempts, verdict) in [
             ([(Fail, cut), (Inconclusive, changed)], Inconclusive),

@@ -1,4 +1,4 @@
-//! The ledger of known limitations: where each holds, how its failure assertions, and why.
+//! The ledger of known limitations: where each holds, how it fails, and why.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, ClaimType};
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, parse};
 use crate::facts::{CniMode, Facts, Known, WindowsBuild, read_build};
-use crate::method::{ErrorKind, FailureClass, ObservationError, Signature, StartFailure};
+use crate::method::{ErrorKind, FailureClass, Signature, StartFailure};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
@@ -34,7 +34,7 @@ pub struct LedgerEntry {
     pub network: Option<ScopedNetwork>,
     /// What becomes of the claim elsewhere.
     pub outside: Outside,
-    /// How its failure assertions.
+    /// How it fails.
     pub signature: Signature,
     pub reason: String,
     pub source: String,
@@ -262,13 +262,13 @@ fn read_claim(
         ),
         (None, _) if is_limited_by_case(kind) => (
             node,
-            format!("claim `{id}` is of kind {kind}, not limitation"),
-            "name the one `case` that is limited, remove the entry, or change the claim's kind",
+            format!("claim `{id}` is of type {kind}, not limitation"),
+            "name the one `case` that is limited, remove the entry, or change the claim's type",
         ),
         _ => (
             node,
-            format!("claim `{id}` is of kind {kind}, not limitation"),
-            "remove the entry, or change the claim's kind",
+            format!("claim `{id}` is of type {kind}, not limitation"),
+            "remove the entry, or change the claim's type",
         ),
     };
     decoder.report(at, message, Some(hint.to_owned()));
@@ -378,9 +378,9 @@ mod tests {
         let near = Some("did you mean `net.no-ping`?".to_owned());
         assert_eq!(hints("net.no-pinhh"), [near]);
         let other = "name the one `case` that is limited, remove the entry, or change the claim's \
-                     kind";
+                     type";
         assert_eq!(hints("net.no-pinh"), [Some(other.to_owned())]);
-        let advice = "remove the entry, or change the claim's kind";
+        let advice = "remove the entry, or change the claim's type";
         assert_eq!(hints("net.advice"), [Some(advice.to_owned())]);
         let none = Some("claims stand in claims.yaml first".to_owned());
         assert_eq!(hints("storage.unheard-of"), [none]);
@@ -393,7 +393,7 @@ mod tests {
         let near = Some("did you mean `net.no-pinh`?".to_owned());
         assert_eq!(hints("net.no-pingh/a"), [near]);
         assert_eq!(hints("net.no-ping/a"), [Some("remove `case`".to_owned())]);
-        let other = Some("remove the entry, or change the claim's kind".to_owned());
+        let other = Some("remove the entry, or change the claim's type".to_owned());
         assert_eq!(hints("net.advice/a"), [other]);
         let (ledger, hints) = read(&["net.no-ping", "net.no-pinh/a", "net.no-pinh/b"]);
         assert_eq!(hints, []);

@@ -13,7 +13,7 @@ pub enum Weight {
     Nothing,
 }
 
-/// What a conclusion weighs under a profile. Error of our own weighs nothing, whatever the
+/// What a conclusion weighs under a profile. An error of our own weighs nothing, whatever the
 /// profile: it is counted apart.
 pub fn weigh(conclusion: &Conclusion, profile: Profile) -> Weight {
     let counted = |what| profile.rules().counts.contains(&what);
@@ -35,7 +35,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::method::{ErrorKind, ObservationError};
+    use crate::method::ErrorKind;
     use crate::verdict::Reason;
 
     fn row(profile: Profile, flaky: bool) -> Vec<Weight> {

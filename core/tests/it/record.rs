@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use winconform_core::claims::ClaimType;
 use winconform_core::facts::{Facts, Known, Os};
-use winconform_core::method::{
-    ErrorKind, HttpReply, ObservationError, ReadyFixture, Reply, Served,
-};
+use winconform_core::method::{ErrorKind, HttpReply, ReadyFixture, Reply, Served};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
     CheckView, Event, Exit, Line, RecordError, ResumeError, SCHEMA, Started, Tally, TornDown, exit,
@@ -230,7 +228,10 @@ fn what_is_no_record_is_refused() {
         }));
         recorder.text().to_owned()
     };
-    assert_eq!(read(&newer), Err(RecordError::Newer { found: SCHEMA + 1 }));
+    assert_eq!(
+        read(&newer),
+        Err(RecordError::OtherSchema { found: SCHEMA + 1 })
+    );
     assert_eq!(read(""), Err(RecordError::Empty));
     assert_eq!(read("half a line"), Err(RecordError::Empty));
     assert_eq!(read("\0\n"), Err(RecordError::Empty));
@@ -287,7 +288,7 @@ fn what_cannot_have_happened_is_refused() {
     }
 }
 
-/// What a record before schema 3 holds of an HTTP assertion and of a fixture.
+/// A record may hold one reply to an HTTP assertion, and a fixture without pods.
 #[test]
 fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     let reply = json!({"get": {"answered": {"status": 200, "body": "b"}}});

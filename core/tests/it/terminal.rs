@@ -47,13 +47,13 @@ fn of_nodes_that_are_each_observed_from_it_tells_which_and_how_many() {
     let view = runs::recorded("from-each-node").view();
     let text = rendered(&view, 100);
     let lines: Vec<_> = text.lines().map(str::trim).collect();
-    let told = "looked from windows-2022 1 of 3 nodes (win-0)";
+    let told = "observed    from windows-2022 1 of 3 nodes (win-0)";
     assert!(lines.contains(&told), "{text}");
     assert!(lines.contains(&"from node   win-0"), "{text}");
     let json = winconform_core::report::json::render(&view);
     assert!(json.contains(r#""node-name": "win-0""#), "{json}");
     let junit = winconform_core::report::junit::render(&view).expect("a report");
-    let property = r#"name="winconform.looked-from" value="windows-2022 1 of 3 nodes (win-0)""#;
+    let property = r#"name="winconform.observed-from" value="windows-2022 1 of 3 nodes (win-0)""#;
     assert!(junit.contains(property), "{junit}");
 }
 
@@ -180,8 +180,8 @@ fn progress_tells_what_matters_on_one_line() {
 
 #[test]
 fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
-    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
-    let told = |name, kind| {
+    use winconform_core::method::{ErrorKind, FixtureName};
+    let told = |name, kind: ErrorKind| {
         let mut recorder = runs::Recorder::started();
         recorder
             .push(runs::unoffered())
@@ -226,7 +226,7 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
 
 #[test]
 fn fixtures_blamed_in_a_circle_are_still_told() {
-    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
+    use winconform_core::method::{ErrorKind, FixtureName};
     let needs = |name| {
         let detail = format!("{} does not stand", runs::fixture(name));
         ErrorKind::FixtureFailed.error(detail)

@@ -2,7 +2,7 @@
 
 use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::{Profile, Waiver};
-use winconform_core::method::{ErrorKind, ObservationError};
+use winconform_core::method::ErrorKind;
 use winconform_core::record::{Event, Exit, RunView, SIGNAL, Started, Tally, exit, read};
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{json, junit};
@@ -16,7 +16,7 @@ fn run(profile: Profile, waivers: Vec<Waiver>, checks: &[(&str, Conclusion)]) ->
     recorder.push(Event::RunStarted(Started {
         profile,
         config: Some("c0".repeat(32)),
-        selection: vec!["area=net".to_owned(), "!kind=evidence".to_owned()],
+        selection: vec!["area=net".to_owned(), "!type=informational".to_owned()],
         waivers,
         ..runs::started()
     }));

@@ -1,9 +1,9 @@
 //! Chance, time, locks and small readers.
 
-pub(super) mod chance;
-pub(super) mod clock;
-pub(super) mod fields;
-pub(super) mod lock;
-pub(super) mod log;
-pub(super) mod nearest;
-pub(super) mod query;
+pub(crate) mod chance;
+pub(crate) mod clock;
+pub(crate) mod fields;
+pub(crate) mod lock;
+pub(crate) mod log;
+pub(crate) mod nearest;
+pub(crate) mod query;

@@ -8,29 +8,29 @@ use crate::base::query::Query;
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// As RBAC names it.
-    pub(super) verb: &'static str,
+    pub(crate) verb: &'static str,
     /// With its subresource, such as `pods/exec`; the first segment of a path that is no resource,
     /// such as `/healthz`.
-    pub(super) resource: String,
+    pub(crate) resource: String,
     /// Of what is asked for, empty for the core group and for a path that is no resource.
-    pub(super) group: String,
-    pub(super) namespace: Option<String>,
-    pub(super) name: Option<String>,
+    pub(crate) group: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
     /// Whether nothing is to be stored.
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Whether a 410 can be the answer, and in which form.
-    pub(super) expiry: Expiry,
+    pub(crate) expiry: Expiry,
     /// Whether the connection is to leave HTTP.
-    pub(super) upgrades: bool,
+    pub(crate) upgrades: bool,
     /// Whether it does so for an exec.
-    pub(super) is_exec: bool,
+    pub(crate) is_exec: bool,
 }
 
 /// How a server says that a version is too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expiry {
+pub(crate) enum Expiry {
     Watch,
     List,
     ContinuedList,
@@ -38,7 +38,7 @@ pub(super) enum Expiry {
 }
 
 impl Asked {
-    pub(super) fn read(head: &Parts) -> Self {
+    pub(crate) fn read(head: &Parts) -> Self {
         let path = head.uri.path().split('/');
         let segments: Vec<&str> = path.filter(|segment| !segment.is_empty()).collect();
         // What is no resource (`/healthz`, `/openapi/v3`) has only a first segment

@@ -12,17 +12,17 @@ use crate::interference::kinds::trouble::Trouble;
 
 /// The seed, and the number of requests so far.
 #[derive(Debug)]
-pub(super) struct Chance {
+pub(crate) struct Chance {
     seed: u64,
     requests: AtomicU64,
 }
 
 /// A harness fault that hits a request, and in which of its two forms.
-pub(super) type Hit = (Trouble, Form);
+pub(crate) type Hit = (Trouble, Form);
 
 /// Which form a trouble of two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Reset before the server saw it, cut before output, a Status in a 429, a slow answer in
     /// pieces, a watch that says nothing.
     Early,
@@ -32,7 +32,7 @@ pub(super) enum Form {
 }
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
             requests: AtomicU64::new(0),
@@ -40,7 +40,7 @@ impl Chance {
     }
 
     /// Draws for the next request; every fault draws, so that one does not shift another.
-    pub(super) fn draw(&self, faults: &[Fault], asked: &Asked) -> Option<Hit> {
+    pub(crate) fn draw(&self, faults: &[Fault], asked: &Asked) -> Option<Hit> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(self.requests.fetch_add(1, Ordering::Relaxed));
         let mut first = None;

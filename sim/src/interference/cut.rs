@@ -11,7 +11,7 @@ use kube::client::Body;
 use tokio_util::sync::CancellationToken;
 
 /// The first half of the first part of a body, and then a reset connection.
-pub(super) fn truncated(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
+pub(crate) fn truncated(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     let first = BodyStream::new(body).take(1).map(|frame| {
         let data = frame?.into_data().unwrap_or_default();
         Ok(Frame::data(data.slice(..data.len() / 2)))
@@ -21,13 +21,13 @@ pub(super) fn truncated(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
 }
 
 /// The first part of a body, or nothing, and then silence for ever.
-pub(super) fn silent(body: Body, parts: usize) -> UnsyncBoxBody<Bytes, kube::Error> {
+pub(crate) fn silent(body: Body, parts: usize) -> UnsyncBoxBody<Bytes, kube::Error> {
     let said = BodyStream::new(body).take(parts);
     StreamBody::new(said.chain(stream::pending())).boxed_unsync()
 }
 
 /// A body that ends with a reset connection if its server goes away.
-pub(super) fn living(
+pub(crate) fn living(
     body: UnsyncBoxBody<Bytes, kube::Error>,
     life: CancellationToken,
 ) -> UnsyncBoxBody<Bytes, kube::Error> {

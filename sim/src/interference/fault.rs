@@ -57,7 +57,7 @@ pub struct Resources(String);
 
 impl Resources {
     /// Whether a resource, written `pods` or `pods/exec`, is meant.
-    pub(super) fn hold(&self, resource: &str) -> bool {
+    pub(crate) fn hold(&self, resource: &str) -> bool {
         match self.0.as_str() {
             "*" => !resource.starts_with('/'),
             only => only == resource,

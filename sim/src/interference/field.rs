@@ -71,7 +71,7 @@ impl FromStr for FieldPath {
 impl FieldPath {
     /// Removes the field wherever the path leads; whether it was anywhere. Objects that it leaves
     /// empty go as well: `os: {}` is not the same as no `os`.
-    pub(super) fn take(&self, object: &mut Value) -> bool {
+    pub(crate) fn take(&self, object: &mut Value) -> bool {
         let mut any = false;
         for steps in self.expanded() {
             any |= take(&steps, object);
@@ -80,7 +80,7 @@ impl FieldPath {
     }
 
     /// Gives an object the field as another has it.
-    pub(super) fn restore(&self, object: &mut Value, whole: &Value) {
+    pub(crate) fn restore(&self, object: &mut Value, whole: &Value) {
         for steps in self.expanded() {
             restore(&steps, object, whole);
         }
@@ -88,7 +88,7 @@ impl FieldPath {
 
     /// Sets the field wherever the path leads, making the objects on the way; whether it led
     /// anywhere.
-    pub(super) fn set(&self, object: &mut Value, value: &Value) -> bool {
+    pub(crate) fn set(&self, object: &mut Value, value: &Value) -> bool {
         let mut any = false;
         for steps in self.expanded() {
             any |= set(&steps, object, value);
@@ -99,7 +99,7 @@ impl FieldPath {
     /// Whether an error at a place that a server names, such as `spec.containers[0].image`, is
     /// one of this field: at it, below it, or at the object that holds it. Of the whole `spec`, it
     /// is if the message speaks of the field.
-    pub(super) fn concerns(&self, place: &str, message: &str) -> bool {
+    pub(crate) fn concerns(&self, place: &str, message: &str) -> bool {
         let Ok(Self(place)) = place.parse::<Self>() else {
             return false;
         };
@@ -122,7 +122,7 @@ impl FieldPath {
 
     /// Whether the path leads into a list of the pod, so that it never makes a field of the pod
     /// itself.
-    pub(super) fn is_inside_a_list(&self) -> bool {
+    pub(crate) fn is_inside_a_list(&self) -> bool {
         self.expanded()
             .iter()
             .all(|steps| matches!(steps.get(2), Some(Step::Each | Step::Index(_))))

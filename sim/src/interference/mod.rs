@@ -8,15 +8,15 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `fault.rs`, `trouble.rs`, `field.rs` | what can be wrong, as data, and how it is written |
+//! | `fault.rs`, `kinds/trouble.rs`, `field.rs` | what can be wrong, as data, and how it is written |
 //! | `asked.rs` | what a request asks for: verb, resource, watch, session |
 //! | `chance.rs` | which request is hit: a pure function of seed and order |
 //! | `standing.rs` | the faults that hold, how many requests have come, and a server's life |
-//! | `answer.rs` | troubled answers as servers give them |
-//! | `refusal.rs` | RBAC, tokens, webhooks and policies that refuse |
-//! | `admission.rs`, `sent.rs` | pods that are accepted, or sent with a field more |
-//! | `aggregated.rs`, `cut.rs`, `hostile.rs`, `slow.rs` | what is done to an answer on its way back |
-//! | `stale.rs`, `deleted.rs` | lists as they were, objects that go at once |
+//! | `kinds/answer.rs` | troubled answers as servers give them |
+//! | `kinds/refusal.rs` | RBAC, tokens, webhooks and policies that refuse |
+//! | `kinds/admission.rs`, `sent.rs` | pods that are accepted, or sent with a field more |
+//! | `kinds/aggregated.rs`, `cut.rs`, `kinds/hostile.rs`, `kinds/slow.rs` | what is done to an answer on its way back |
+//! | `kinds/stale.rs`, `kinds/deleted.rs` | lists as they were, objects that go at once |
 //! | `serve.rs` | from a request to its answer |
 //! | `session.rs` | exec sessions that are cut or lose their exit status |
 //!
@@ -27,7 +27,7 @@ mod chance;
 mod cut;
 mod fault;
 mod field;
-mod kinds;
+pub(crate) mod kinds;
 mod sent;
 mod serve;
 mod session;

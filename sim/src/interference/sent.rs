@@ -10,13 +10,13 @@ use kube::client::Body;
 
 use super::asked::Asked;
 use super::fault::Fault;
-use super::{answer, refusal};
 use crate::interference::kinds::admission::{Next, Review};
+use crate::interference::kinds::{answer, refusal};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Sends a request as the faults of admission have it.
-pub(super) async fn sent(
+pub(crate) async fn sent(
     client: &Client,
     asked: &Asked,
     faults: &[Fault],

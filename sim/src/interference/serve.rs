@@ -21,17 +21,18 @@ use super::chance::{Chance, Form, Hit};
 use super::fault::Fault;
 use super::session::ExecTrouble;
 use super::standing::{Standing, Uptime};
-use super::{aggregated, answer, cut, deleted, hostile, refusal, sent, session, slow};
+use super::{cut, sent, session};
 use crate::base::lock::locked;
 use crate::interference::kinds::stale::Lists;
 use crate::interference::kinds::trouble::Trouble;
+use crate::interference::kinds::{aggregated, answer, deleted, hostile, refusal, slow};
 
 /// An answer as the client has it.
-pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 /// What all requests share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     chance: Chance,
     standing: Mutex<Arc<Standing>>,
     /// A server's, as its requests see it: when it goes, all of them go, and later ones are of a new life.
@@ -41,7 +42,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(faults: Vec<Fault>, seed: u64) -> Self {
+    pub(crate) fn new(faults: Vec<Fault>, seed: u64) -> Self {
         Self {
             chance: Chance::new(seed),
             standing: Mutex::new(Arc::new(Standing::new(faults))),
@@ -51,11 +52,11 @@ impl Shared {
         }
     }
 
-    pub(super) fn set(&self, faults: Vec<Fault>) {
+    pub(crate) fn set(&self, faults: Vec<Fault>) {
         *locked(&self.standing) = Arc::new(Standing::new(faults));
     }
 
-    pub(super) fn hits(&self) -> u64 {
+    pub(crate) fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
@@ -80,7 +81,7 @@ struct Way<'a> {
 }
 
 /// Answers a request, unless the server goes away meanwhile.
-pub(super) async fn answer(
+pub(crate) async fn answer(
     shared: &Shared,
     client: &Client,
     request: Request<Body>,
@@ -295,6 +296,6 @@ fn is_json(response: &Response<Body>) -> bool {
 }
 
 /// What a client meets whose connection is reset.
-pub(super) fn reset() -> BoxError {
+pub(crate) fn reset() -> BoxError {
     io::Error::from(io::ErrorKind::ConnectionReset).into()
 }

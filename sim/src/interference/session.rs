@@ -40,7 +40,7 @@ const NORMAL_CLOSE: [u8; 4] = [0x88, 2, 0x03, 0xe8];
 
 /// What goes wrong in an exec session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ExecTrouble {
+pub(crate) enum ExecTrouble {
     CutBeforeOutput,
     CutAfterOutput,
     LoseExit,
@@ -48,7 +48,7 @@ pub(super) enum ExecTrouble {
 
 /// The answer to a request for a session with a stream of our own in the place of the server's, to
 /// which that server has agreed. Only hyper makes such streams: by an exchange of HTTP, in memory.
-pub(super) async fn replaced(
+pub(crate) async fn replaced(
     life: CancellationToken,
     trouble: Option<ExecTrouble>,
     head: Parts,

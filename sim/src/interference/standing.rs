@@ -13,14 +13,14 @@ const STARTING: u64 = 3;
 
 /// The faults since they were last set.
 #[derive(Debug)]
-pub(super) struct Standing {
-    pub(super) faults: Arc<[Fault]>,
+pub(crate) struct Standing {
+    pub(crate) faults: Arc<[Fault]>,
     requests: AtomicU64,
 }
 
 /// What a server that restarts does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Uptime {
+pub(crate) enum Uptime {
     /// It serves it.
     Up,
     /// It goes away with all its connections.
@@ -32,7 +32,7 @@ pub(super) enum Uptime {
 }
 
 impl Standing {
-    pub(super) fn new(faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(faults: Vec<Fault>) -> Self {
         Self {
             faults: faults.into(),
             requests: AtomicU64::new(0),
@@ -40,7 +40,7 @@ impl Standing {
     }
 
     /// Counts a request: which it is, from 1, and whether there is a server to serve it.
-    pub(super) fn request(&self) -> (u64, Uptime) {
+    pub(crate) fn request(&self) -> (u64, Uptime) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.faults.iter().filter_map(|fault| match fault {
             Fault::ServerRestarts(after) => number.checked_sub(after.saturating_add(1)),

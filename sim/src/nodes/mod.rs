@@ -1,14 +1,14 @@
 //! Nodes that join a cluster, and what they hold.
 
-pub(super) mod cluster;
-pub(super) mod dns;
-pub(super) mod families;
-pub(super) mod files;
-pub(super) mod given;
-pub(super) mod image;
-pub(super) mod join;
-pub(super) mod kubelet;
-pub(super) mod node;
-pub(super) mod placing;
-pub(super) mod play;
-pub(super) mod traces;
+pub(crate) mod cluster;
+pub(crate) mod dns;
+pub(crate) mod families;
+pub(crate) mod files;
+pub(crate) mod given;
+pub(crate) mod image;
+pub(crate) mod join;
+pub(crate) mod kubelet;
+pub(crate) mod node;
+pub(crate) mod placing;
+pub(crate) mod play;
+pub(crate) mod traces;

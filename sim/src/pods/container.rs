@@ -8,14 +8,16 @@ use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::time::Instant;
 
-use super::{command, env, events, probe, pull, start, volumes};
 use crate::base::log::{Log, Stream};
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::nodes::image::{Family, Image};
 use crate::pods::course::run::PodRun;
 use crate::pods::course::stop::Stop;
+use crate::pods::course::{probe, pull, start};
 use crate::pods::reporting::book::{ContainerBook, Role, State};
+use crate::pods::reporting::events;
+use crate::pods::spec::{command, env, volumes};
 use crate::program::{self, Place, Started};
 use crate::topology::Os;
 
@@ -56,7 +58,7 @@ enum End {
 
 impl Slot<'_> {
     /// Changes the container's book.
-    pub(super) fn book(self, change: impl FnOnce(&mut ContainerBook)) {
+    pub(crate) fn book(self, change: impl FnOnce(&mut ContainerBook)) {
         let mut book = self.run.book();
         if let Some(container) = book.of(self.role).get_mut(self.index) {
             change(container);
@@ -64,18 +66,18 @@ impl Slot<'_> {
     }
 
     /// Changes the container's book and has it reported.
-    pub(super) fn note(self, change: impl FnOnce(&mut ContainerBook)) {
+    pub(crate) fn note(self, change: impl FnOnce(&mut ContainerBook)) {
         self.book(change);
         self.run.told_of_change();
     }
 
     /// Tells something ordinary of the container.
-    pub(super) fn tell(self, reason: &str, message: String) {
+    pub(crate) fn tell(self, reason: &str, message: String) {
         self.event("Normal", reason, message);
     }
 
     /// Tells trouble of the container.
-    pub(super) fn warn(self, reason: &str, message: String) {
+    pub(crate) fn warn(self, reason: &str, message: String) {
         self.event("Warning", reason, message);
     }
 
@@ -84,16 +86,16 @@ impl Slot<'_> {
         events::tell(self.cluster, self.run, of, kind, reason, message);
     }
 
-    pub(super) fn waits(self, reason: &str, message: Option<String>) {
+    pub(crate) fn waits(self, reason: &str, message: Option<String>) {
         self.note(|container| container.state = State::waiting(reason, message));
     }
 
     /// Writes to the log of this run.
-    pub(super) fn print(self, stream: Stream, bytes: &[u8]) {
+    pub(crate) fn print(self, stream: Stream, bytes: &[u8]) {
         self.log().print(stream, bytes);
     }
 
-    pub(super) fn log(self) -> Arc<Log> {
+    pub(crate) fn log(self) -> Arc<Log> {
         let mut book = self.run.book();
         let own = book.of(self.role).get(self.index);
         own.map_or_else(
@@ -102,7 +104,7 @@ impl Slot<'_> {
         )
     }
 
-    pub(super) fn os(self) -> Os {
+    pub(crate) fn os(self) -> Os {
         self.run.node.pool.os()
     }
 

@@ -6,14 +6,14 @@ use super::container::Slot;
 use crate::world::Page;
 
 /// Ports that a program holds open, until it is dropped.
-pub(super) struct Listening<'a> {
+pub(crate) struct Listening<'a> {
     slot: Slot<'a>,
     ports: Vec<u16>,
     udp: Vec<u16>,
 }
 
 impl<'a> Listening<'a> {
-    pub(super) fn begin(
+    pub(crate) fn begin(
         slot: Slot<'a>,
         listening: BTreeMap<u16, Page>,
         udp: BTreeMap<u16, Page>,

@@ -3,11 +3,11 @@
 
 pub(crate) mod admit;
 pub(crate) mod container;
-mod course;
+pub(crate) mod course;
 mod listening;
 mod program;
 mod reach;
-mod reporting;
-mod spec;
+pub(crate) mod reporting;
+pub(crate) mod spec;
 #[cfg(test)]
 mod tests;

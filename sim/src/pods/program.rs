@@ -8,7 +8,7 @@ use crate::program::Started;
 
 impl Slot<'_> {
     /// Lets the program run to its end, if it has one.
-    pub(super) async fn run_program(self, started: Started) -> u32 {
+    pub(crate) async fn run_program(self, started: Started) -> u32 {
         let clock = self.cluster.clock;
         let log = self.log();
         let print = |stream, bytes: &[u8]| log.print(stream, bytes);

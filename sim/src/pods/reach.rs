@@ -14,7 +14,7 @@ use crate::program::web::serve::{self, Exchange};
 use crate::world::Page;
 
 /// Asks by HTTP, as the node does.
-pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction, limit: Duration) -> Result<Answer, Lost> {
+pub(crate) fn get(slot: Slot<'_>, get: &HTTPGetAction, limit: Duration) -> Result<Answer, Lost> {
     let to = target(slot, get.host.as_deref(), &get.port)?;
     let path = get.path.as_deref().unwrap_or("/");
     let path = match path.starts_with('/') {
@@ -52,7 +52,7 @@ pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction, limit: Duration) -> Resul
 }
 
 /// Opens a TCP connection.
-pub(super) fn open(slot: Slot<'_>, socket: &TCPSocketAction, limit: Duration) -> Result<(), Lost> {
+pub(crate) fn open(slot: Slot<'_>, socket: &TCPSocketAction, limit: Duration) -> Result<(), Lost> {
     let to = target(slot, socket.host.as_deref(), &socket.port)?;
     match page(slot, to) {
         Some(Ok(_)) => Ok(()),

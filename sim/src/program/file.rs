@@ -81,7 +81,7 @@ fn complains(program: &str, file: &str, error: FileError) -> Ran {
 }
 
 /// `cat FILE`, or what is read.
-pub(super) fn read(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn read(call: &Call<'_>) -> Option<Started> {
     match call.args {
         [] => Some(Started::Ended(Ran::prints(call.input))),
         [file] => Some(with(call, plain(file)?, Ran::prints, |error| match error {
@@ -94,7 +94,7 @@ pub(super) fn read(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `rm -f FILE`.
-pub(super) fn delete(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn delete(call: &Call<'_>) -> Option<Started> {
     let ["-f", file] = call.words()? else {
         return None;
     };
@@ -111,7 +111,7 @@ pub(super) fn delete(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `test -e FILE`.
-pub(super) fn exists(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn exists(call: &Call<'_>) -> Option<Started> {
     let ["-e", file] = call.words()? else {
         return None;
     };
@@ -128,7 +128,7 @@ fn is_there(call: &Call<'_>, file: &str) -> Started {
 }
 
 /// `sha256sum FILE` and `certutil -hashfile FILE SHA256`.
-pub(super) fn hash(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn hash(call: &Call<'_>) -> Option<Started> {
     let hex = |bytes: Vec<u8>| {
         let digest = digest(&SHA256, &bytes);
         let pairs = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
@@ -168,7 +168,7 @@ pub(super) fn hash(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `stat -c '%a %u %g' FILE` and `icacls FILE`: files have no modes here, and all are the same.
-pub(super) fn access(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn access(call: &Call<'_>) -> Option<Started> {
     if call.place().os == Os::Linux {
         let ["-c", "%a %u %g", file] = call.words()? else {
             return None;
@@ -207,7 +207,7 @@ pub(super) fn access(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `fsutil file createnew FILE BYTES` and `fsutil volume diskfree PATH`.
-pub(super) fn space(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn space(call: &Call<'_>) -> Option<Started> {
     let place = call.place();
     if let Some(["file", "createnew", file, bytes]) = call.words() {
         let size: usize = bytes.parse().ok().filter(|bytes| *bytes <= 64 << 20)?;
@@ -232,7 +232,7 @@ pub(super) fn space(call: &Call<'_>) -> Option<Started> {
 }
 
 /// Writes a line, as a shell's `echo` does into a file.
-pub(super) fn write(place: &Place, file: &str, text: &str) -> Ran {
+pub(crate) fn write(place: &Place, file: &str, text: &str) -> Ran {
     let Some(file) = plain(file) else {
         return Refusal::instead_of(&format!("echo > {file}"));
     };
@@ -255,7 +255,7 @@ pub(super) fn write(place: &Place, file: &str, text: &str) -> Ran {
 }
 
 /// What `cmd` itself does with one file.
-pub(super) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
+pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     let place = call.place();
     if place.os == Os::Linux {
         return None;

@@ -1,28 +1,28 @@
 //! The command lines that containers know: one row for each program of each system.
 
 use super::seat::Seat;
-use super::{
-    Place, Ran, Refusal, Started, agnhost, curl, file, ipconfig, ping, powershell, shell, system,
-};
+use super::{Place, Ran, Refusal, Started, curl, file, ping, shell};
 use crate::nodes::image::Family;
+use crate::program::kubernetes::agnhost;
+use crate::program::windows::{ipconfig, powershell, system};
 use crate::topology::Os::{self, Linux, Windows};
 use crate::topology::{Build, Pool};
 
 /// A command line with what it reads and where it runs.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
-    pub(super) seat: &'a Seat<'a>,
-    pub(super) args: &'a [String],
-    pub(super) input: &'a [u8],
+pub(crate) struct Call<'a> {
+    pub(crate) seat: &'a Seat<'a>,
+    pub(crate) args: &'a [String],
+    pub(crate) input: &'a [u8],
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn place(&self) -> &'a Place {
+    pub(crate) fn place(&self) -> &'a Place {
         self.seat.place
     }
 
     /// The arguments, as many as there are to be.
-    pub(super) fn words<const N: usize>(&self) -> Option<[&'a str; N]> {
+    pub(crate) fn words<const N: usize>(&self) -> Option<[&'a str; N]> {
         let args: &[String; N] = self.args.try_into().ok()?;
         Some(args.each_ref().map(String::as_str))
     }
@@ -212,7 +212,7 @@ fn name(os: Os, file: &str) -> String {
 }
 
 /// Runs a command line, if it is one of the table.
-pub(super) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
+pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };

@@ -10,7 +10,7 @@ use crate::program::web::net::{Link, Net, Peer};
 use crate::topology::Os;
 
 /// An address as it stands before a port.
-pub(super) fn host(address: IpAddr) -> String {
+pub(crate) fn host(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),
@@ -29,15 +29,15 @@ pub(crate) fn refused(os: Os, at: &str) -> String {
 }
 
 /// Why a connection does not come about.
-pub(super) struct Undialled {
-    pub(super) link: Link,
+pub(crate) struct Undialled {
+    pub(crate) link: Link,
     /// Go's words.
-    pub(super) words: String,
-    pub(super) took: Duration,
+    pub(crate) words: String,
+    pub(crate) took: Duration,
 }
 
 /// `net.Dial`, as long as the system tries.
-pub(super) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
+pub(crate) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
     let (os, at) = (net.os(), to.to_string());
     let link = net.open(to.ip(), to.port());
     let no_route = match os {
@@ -71,7 +71,7 @@ pub(super) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
 }
 
 /// A connection that the other end cut.
-pub(super) fn reset(os: Os, source: IpAddr, at: &str) -> String {
+pub(crate) fn reset(os: Os, source: IpAddr, at: &str) -> String {
     let why = match os {
         Os::Linux => "read: connection reset by peer",
         Os::Windows => "wsarecv: An existing connection was forcibly closed by the remote host.",
@@ -80,7 +80,7 @@ pub(super) fn reset(os: Os, source: IpAddr, at: &str) -> String {
 }
 
 /// A datagram that nobody listens for.
-pub(super) fn datagram_refused(os: Os) -> &'static str {
+pub(crate) fn datagram_refused(os: Os) -> &'static str {
     match os {
         Os::Linux => "read: connection refused",
         // WSAECONNRESET is what Windows makes of the ICMP message

@@ -12,7 +12,7 @@ mod differential;
 mod file;
 mod forms;
 mod go;
-mod kubernetes;
+pub(crate) mod kubernetes;
 mod ping;
 mod ran;
 mod seat;
@@ -20,8 +20,8 @@ mod shell;
 #[cfg(test)]
 mod transcripts;
 mod turns;
-mod web;
-mod windows;
+pub(crate) mod web;
+pub(crate) mod windows;
 
 pub(crate) use ran::{Piece, Ran};
 pub(crate) use turns::Turns;

@@ -17,16 +17,16 @@ pub(crate) struct Ran {
     /// Time it was asked to sleep, which passes as it does on the wall.
     pub(crate) slept: Duration,
     /// How much was printed before the end, in the order of time.
-    pub(super) marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// How much a program had printed at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) stdout: usize,
-    pub(super) stderr: usize,
-    pub(super) took: Duration,
-    pub(super) slept: Duration,
+pub(crate) struct Mark {
+    pub(crate) stdout: usize,
+    pub(crate) stderr: usize,
+    pub(crate) took: Duration,
+    pub(crate) slept: Duration,
 }
 
 /// What a program prints at once.
@@ -41,21 +41,21 @@ pub(crate) struct Piece {
 }
 
 impl Ran {
-    pub(super) fn code(code: u32) -> Self {
+    pub(crate) fn code(code: u32) -> Self {
         Self {
             code,
             ..Self::default()
         }
     }
 
-    pub(super) fn prints(text: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn prints(text: impl Into<Vec<u8>>) -> Self {
         Self {
             stdout: text.into(),
             ..Self::default()
         }
     }
 
-    pub(super) fn complains(text: impl Into<String>, code: u32) -> Self {
+    pub(crate) fn complains(text: impl Into<String>, code: u32) -> Self {
         Self {
             stderr: text.into().into_bytes(),
             code,
@@ -69,7 +69,7 @@ impl Ran {
     }
 
     /// A pause that passes as it does on the wall.
-    pub(super) fn sleeps(slept: Duration) -> Self {
+    pub(crate) fn sleeps(slept: Duration) -> Self {
         Self {
             slept,
             ..Self::default()
@@ -77,7 +77,7 @@ impl Ran {
     }
 
     /// This one, then that one: outputs and times add up, the last exit code counts.
-    pub(super) fn then(mut self, next: Self) -> Self {
+    pub(crate) fn then(mut self, next: Self) -> Self {
         self.mark();
         for mark in &next.marks {
             self.marks.push(Mark {
@@ -96,7 +96,7 @@ impl Ran {
     }
 
     /// Prints, before the time that passes from now on.
-    pub(super) fn say(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) {
         self.stdout.extend_from_slice(bytes.as_ref());
         self.mark();
     }
@@ -157,14 +157,14 @@ impl Ran {
 
 impl Started {
     /// Runs until it is ended.
-    pub(super) fn stays() -> Self {
+    pub(crate) fn stays() -> Self {
         Self::Stays {
             prints: String::new(),
         }
     }
 
     /// This, after something else was printed; what stays forgets when.
-    pub(super) fn after(self, before: Ran) -> Self {
+    pub(crate) fn after(self, before: Ran) -> Self {
         match self {
             Self::Ended(ran) => Self::Ended(before.then(ran)),
             Self::Stays { prints } => Self::Stays {

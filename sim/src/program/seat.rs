@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::ping::Language;
-use super::{Place, View, netexec};
+use super::{Place, View};
 use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
+use crate::program::kubernetes::netexec;
 use crate::program::web::http::Answer;
 use crate::program::web::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use crate::program::web::serve::Exchange;

@@ -14,7 +14,7 @@ use super::{NOT_SIMULATED, Place, Ran, Refusal, Started, file};
 use crate::topology::Os;
 
 /// `sh -c SCRIPT`.
-pub(super) fn linux(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn linux(call: &Call<'_>) -> Option<Started> {
     let ["-c", script] = call.words()? else {
         return None;
     };
@@ -22,7 +22,7 @@ pub(super) fn linux(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `cmd /c SCRIPT`, be it one word or several.
-pub(super) fn windows(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn windows(call: &Call<'_>) -> Option<Started> {
     let (flag, script) = call.args.split_first()?;
     let is_that = flag.eq_ignore_ascii_case("/c") && !script.is_empty();
     is_that.then(|| run(call, &script.join(" ")))?
@@ -38,7 +38,7 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
 
 /// What a shell says of a program that is not there (busybox 1.37, `shell/ash.c`, `shellexec`; Microsoft,
 /// "'x' is not recognized as an internal or external command").
-pub(super) fn not_found(os: Os, file: &str) -> Ran {
+pub(crate) fn not_found(os: Os, file: &str) -> Ran {
     match os {
         Os::Linux => Ran::complains(format!("sh: {file}: not found\n"), 127),
         Os::Windows => Ran::complains(
@@ -168,7 +168,7 @@ fn variables(place: &Place) -> Vec<(String, String)> {
 }
 
 /// A text with its `%NAME%`s; `cmd` leaves those that are not there as they are.
-pub(super) fn expanded(place: &Place, text: &str) -> String {
+pub(crate) fn expanded(place: &Place, text: &str) -> String {
     let mut text = text.to_owned();
     for (name, value) in variables(place) {
         text = text.replace(&format!("%{name}%"), &value);
@@ -238,7 +238,7 @@ fn exit(os: Os, code: &str) -> Option<u32> {
     u32::try_from(code & mask).ok()
 }
 
-pub(super) fn seconds(text: &str) -> Option<Duration> {
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }
 

@@ -9,7 +9,7 @@ use crate::server::storage::change::Part;
 
 /// What is to be done with objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(crate) enum Verb {
     Get,
     List,
     Watch,
@@ -21,24 +21,24 @@ pub(super) enum Verb {
 
 /// A request for objects.
 #[derive(Debug)]
-pub(super) struct Ask {
-    pub(super) verb: Verb,
-    pub(super) kind: &'static Kind,
+pub(crate) struct Ask {
+    pub(crate) verb: Verb,
+    pub(crate) kind: &'static Kind,
     /// Empty for all of them, and for kinds that have none.
-    pub(super) namespace: String,
+    pub(crate) namespace: String,
     /// Empty for a collection.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Empty for the object itself.
-    pub(super) subresource: String,
-    pub(super) query: Query,
+    pub(crate) subresource: String,
+    pub(crate) query: Query,
 }
 
 impl Ask {
-    pub(super) fn dry_run(&self) -> bool {
+    pub(crate) fn dry_run(&self) -> bool {
         self.query.first("dryRun") == Some("All")
     }
 
-    pub(super) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> Part {
         match self.subresource == "status" {
             true => Part::Status,
             false => Part::Main,
@@ -47,7 +47,7 @@ impl Ask {
 }
 
 /// Reads a request's line; nothing where it is of no object: discovery, versions, health, reviews.
-pub(super) fn read(
+pub(crate) fn read(
     method: &Method,
     path: &str,
     query: Option<&str>,

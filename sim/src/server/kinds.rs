@@ -15,23 +15,23 @@ use crate::server::checks::shape;
 
 /// A kind of object.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(crate) struct Kind {
     /// Empty for the core group.
-    pub(super) group: &'static str,
-    pub(super) version: &'static str,
-    pub(super) name: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) name: &'static str,
     /// Tells kinds apart: no two groups that are served share one.
-    pub(super) plural: &'static str,
+    pub(crate) plural: &'static str,
     /// Empty where there is none.
-    pub(super) short: &'static str,
-    pub(super) namespaced: bool,
-    pub(super) subresources: &'static [&'static str],
+    pub(crate) short: &'static str,
+    pub(crate) namespaced: bool,
+    pub(crate) subresources: &'static [&'static str],
     /// Whether it is of the category `all`, which `kubectl get all` shows.
-    pub(super) in_all: bool,
+    pub(crate) in_all: bool,
     /// Reads a value as the kind's type.
-    pub(super) read: fn(&Value) -> Result<(), serde_json::Error>,
+    pub(crate) read: fn(&Value) -> Result<(), serde_json::Error>,
     /// The same, and writes it again: without what the type does not have.
-    pub(super) rewrite: fn(&Value) -> Result<Value, serde_json::Error>,
+    pub(crate) rewrite: fn(&Value) -> Result<Value, serde_json::Error>,
 }
 
 /// Where the objects of a kind are.
@@ -73,12 +73,12 @@ impl Kind {
     }
 
     /// Whether `status` is written apart from the rest, and `generation` counts the rest.
-    pub(super) fn has_status(&self) -> bool {
+    pub(crate) fn has_status(&self) -> bool {
         self.subresources.contains(&"status")
     }
 
     /// `v1`, `apps/v1`.
-    pub(super) fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         match self.group {
             "" => self.version.to_owned(),
             group => format!("{group}/{}", self.version),
@@ -86,12 +86,12 @@ impl Kind {
     }
 
     /// As error messages name it: `pods`, `deployments.apps`.
-    pub(super) fn resource(&self) -> String {
+    pub(crate) fn resource(&self) -> String {
         of_group(self.plural, self.group)
     }
 
     /// Where the objects of a namespace are, or all of a kind that has none.
-    pub(super) fn path(&self, namespace: &str) -> String {
+    pub(crate) fn path(&self, namespace: &str) -> String {
         let (root, plural) = (root(self.group, self.version), self.plural);
         match self.namespaced {
             true => format!("/{root}/namespaces/{namespace}/{plural}"),
@@ -100,14 +100,14 @@ impl Kind {
     }
 
     /// The one of this plural in this group, in the version that is served.
-    pub(super) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Self> {
+    pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Self> {
         KINDS
             .iter()
             .find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
     /// The one that an object is of, or a reference.
-    pub(super) fn of(object: &Value) -> Option<&'static Self> {
+    pub(crate) fn of(object: &Value) -> Option<&'static Self> {
         let is_it = |kind: &&Self| {
             object["kind"] == kind.name && object["apiVersion"] == kind.api_version()
         };
@@ -115,14 +115,14 @@ impl Kind {
     }
 
     /// The one of this plural.
-    pub(super) fn named(plural: &str) -> &'static Self {
+    pub(crate) fn named(plural: &str) -> &'static Self {
         let found = KINDS.iter().find(|kind| kind.plural == plural);
         found.expect("controllers name kinds of the table")
     }
 }
 
 /// Where all of a group and version is: `api/v1`, `apis/apps/v1`.
-pub(super) fn root(group: &str, version: &str) -> String {
+pub(crate) fn root(group: &str, version: &str) -> String {
     match group {
         "" => format!("api/{version}"),
         group => format!("apis/{group}/{version}"),
@@ -141,7 +141,7 @@ const POD: &[&str] = &[
     "exec",
 ];
 
-pub(super) const KINDS: &[Kind] = &[
+pub(crate) const KINDS: &[Kind] = &[
     kind::<core::v1::ConfigMap>("cm", NONE),
     kind::<core::v1::Event>("ev", NONE),
     kind::<core::v1::LimitRange>("limits", NONE),
@@ -187,7 +187,7 @@ pub(super) const KINDS: &[Kind] = &[
 
 /// The groups of a real server of which nothing is served here (kubernetes 1.37.0,
 /// `pkg/controlplane/instance.go`): what is asked of them is not implemented, of others not found.
-pub(super) const UNSERVED: &[&str] = &[
+pub(crate) const UNSERVED: &[&str] = &[
     "authentication.k8s.io",
     "certificates.k8s.io",
     "events.k8s.io",

@@ -25,13 +25,13 @@ use crate::wire::loopback::{Loopback, client};
 use crate::world::Key;
 
 /// The clients of all kubelets, by their addresses.
-pub(super) struct Kubelets {
-    pub(super) loopback: Loopback,
+pub(crate) struct Kubelets {
+    pub(crate) loopback: Loopback,
     clients: Mutex<BTreeMap<String, Client>>,
 }
 
 impl Kubelets {
-    pub(super) fn on(loopback: Loopback) -> Self {
+    pub(crate) fn on(loopback: Loopback) -> Self {
         Self {
             loopback,
             clients: Mutex::default(),
@@ -82,7 +82,7 @@ const OF_LOGS: [&str; 5] = [
     "limitBytes",
 ];
 
-pub(super) async fn answer(
+pub(crate) async fn answer(
     shared: &Arc<Shared>,
     ask: &Ask,
     mut request: Request<impl Sent>,

@@ -94,7 +94,7 @@ pub enum ServerError {
 
 /// A running API server; dropping it ends it as well, but only [`Server::stop`] waits for the end.
 pub struct Server {
-    pub(super) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     tls: TlsAcceptor,
     _stop_on_drop: DropGuard,
 }

@@ -30,15 +30,15 @@
 //! indexed, suspended or end by time, cron jobs, claims of volumes, and any storage beyond memory.
 
 mod ask;
-mod checks;
+pub(crate) mod checks;
 mod controllers;
 mod kinds;
-mod kubectl;
+pub(crate) mod kubectl;
 mod kubelet;
 mod listen;
 mod objects;
 mod serve;
-mod storage;
+pub(crate) mod storage;
 #[cfg(test)]
 mod tests;
 

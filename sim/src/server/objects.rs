@@ -10,9 +10,10 @@ use super::ask::{Ask, Verb};
 use super::controllers;
 use super::kinds::Kind;
 use super::serve::{Answer, Shared, accepts, json, media_type, told};
-use super::{shape, table};
 use crate::base::fields::Fields;
 use crate::server::checks::refusal::{Cause, Refusal, details};
+use crate::server::checks::shape;
+use crate::server::kubectl::table;
 use crate::server::storage::change::Part;
 use crate::server::storage::create::bare;
 use crate::server::storage::delete::{Deleted, Deletion};
@@ -22,7 +23,7 @@ use crate::server::storage::state::State;
 use crate::server::storage::store::Object;
 use crate::world::Key;
 
-pub(super) fn answer(
+pub(crate) fn answer(
     shared: &Shared,
     ask: &Ask,
     head: &Parts,
@@ -147,7 +148,7 @@ fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refu
 }
 
 /// An object of which nothing but its metadata is told.
-pub(super) fn metadata_of(value: &Value) -> Value {
+pub(crate) fn metadata_of(value: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]})
 }
 

@@ -17,35 +17,37 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Verb};
-use super::{controllers, discovery, kubelet, objects, watch};
+use super::{controllers, kubelet, objects};
 use crate::base::clock;
 use crate::base::lock::locked;
 use crate::server::checks::refusal::Refusal;
+use crate::server::kubectl::discovery;
 use crate::server::storage::state::State;
+use crate::server::storage::watch;
 use crate::wire::loopback::Loopback;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
-pub(super) type Answer = Response<Body>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub(crate) type Answer = Response<Body>;
 
 /// The largest body (apiserver, `MaxRequestBodyBytes`).
 const LARGEST: usize = 3 * 1024 * 1024;
 
 /// What all connections share.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     state: Mutex<State>,
     /// Something is due at another moment than before.
     due: Notify,
-    pub(super) kubelets: kubelet::Kubelets,
+    pub(crate) kubelets: kubelet::Kubelets,
     /// What was asked for that is not served.
     unserved: Mutex<BTreeSet<String>>,
-    pub(super) stop: CancellationToken,
-    pub(super) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
 }
 
 impl Shared {
-    pub(super) fn new(state: State, loopback: Loopback, stop: CancellationToken) -> Self {
+    pub(crate) fn new(state: State, loopback: Loopback, stop: CancellationToken) -> Self {
         Self {
             state: Mutex::new(state),
             due: Notify::new(),
@@ -57,16 +59,16 @@ impl Shared {
     }
 
     /// The state to look at. Whoever changes it takes [`Shared::step`].
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
 
-    pub(super) fn unserved(&self) -> BTreeSet<String> {
+    pub(crate) fn unserved(&self) -> BTreeSet<String> {
         locked(&self.unserved).clone()
     }
 
     /// Changes the state, and has the controllers do what follows from it.
-    pub(super) fn step<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn step<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let before = state.due.first().cloned();
         let done = change(&mut state);
@@ -80,7 +82,7 @@ impl Shared {
     }
 
     /// Does what is due when it is, until the server ends.
-    pub(super) async fn keep_time(&self) {
+    pub(crate) async fn keep_time(&self) {
         loop {
             let next = self.step(State::take_due);
             let due = async {
@@ -99,7 +101,7 @@ impl Shared {
     }
 
     /// Runs a task until it or the server ends.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             tokio::select! {
@@ -112,7 +114,7 @@ impl Shared {
 }
 
 /// A body as it comes in: by a connection, or as a client in this process has it.
-pub(super) trait Sent:
+pub(crate) trait Sent:
     HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static
 {
 }
@@ -120,7 +122,7 @@ pub(super) trait Sent:
 impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static> Sent for B {}
 
 /// Answers a request.
-pub(super) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) -> Answer {
+pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) -> Answer {
     let line = format!("{} {}", request.method(), request.uri().path());
     let refusal = match found(shared, request).await {
         Ok(answer) => return answer,
@@ -168,7 +170,7 @@ async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
 }
 
 /// Refuses a body in a form that is not read here, such as protobuf.
-pub(super) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
+pub(crate) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let media = media_type(head);
     let known = media.is_empty() || media.ends_with("json") || media.ends_with("yaml");
     match known || body.is_empty() {
@@ -178,7 +180,7 @@ pub(super) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
 }
 
 /// The form of a body, without its parameters.
-pub(super) fn media_type(head: &Parts) -> &str {
+pub(crate) fn media_type(head: &Parts) -> &str {
     let media = header(head, &CONTENT_TYPE);
     media.split(';').next().unwrap_or_default().trim()
 }
@@ -190,32 +192,32 @@ fn header<'h>(head: &'h Parts, name: &HeaderName) -> &'h str {
 }
 
 /// Reads JSON, which is all that is sent here, also where YAML may be.
-pub(super) fn json(body: &Bytes) -> Result<Value, Refusal> {
+pub(crate) fn json(body: &Bytes) -> Result<Value, Refusal> {
     serde_json::from_slice(body)
         .map_err(|error| Refusal::bad(format_args!("the body of the request is no JSON: {error}")))
 }
 
 /// Whether a client takes a form of an answer, such as `Table`.
-pub(super) fn accepts(head: &Parts, form: &str) -> bool {
+pub(crate) fn accepts(head: &Parts, form: &str) -> bool {
     let first = header(head, &ACCEPT).split(',').next();
     let wanted = format!("as={form}");
     first.is_some_and(|first| first.split(';').any(|part| part.trim() == wanted))
 }
 
-pub(super) fn refused(refusal: &Refusal) -> Answer {
+pub(crate) fn refused(refusal: &Refusal) -> Answer {
     let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     told(code, refusal.status().to_string())
 }
 
-pub(super) fn told(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn told(code: StatusCode, body: impl Into<Bytes>) -> Answer {
     text(code, "application/json", body)
 }
 
-pub(super) fn text(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn text(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
     answered(code, kind, Full::from(body.into()).boxed_unsync())
 }
 
-pub(super) fn answered(code: StatusCode, kind: &'static str, body: Body) -> Answer {
+pub(crate) fn answered(code: StatusCode, kind: &'static str, body: Body) -> Answer {
     let mut response = Response::new(body);
     *response.status_mut() = code;
     let kind = HeaderValue::from_static(kind);

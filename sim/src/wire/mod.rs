@@ -1,5 +1,5 @@
 //! What listens, in memory or on loopback.
 
-pub(super) mod listen;
-pub(super) mod loopback;
-pub(super) mod proxy;
+pub(crate) mod listen;
+pub(crate) mod loopback;
+pub(crate) mod proxy;

@@ -11,14 +11,14 @@ use winconform_core::text::is_dns_label;
 mod simulated;
 
 #[cfg(feature = "demo")]
-pub(super) use simulated::{DemoArgs, Pace, SimulateArgs};
+pub(crate) use simulated::{DemoArgs, Pace, SimulateArgs};
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
 #[derive(Debug, Parser)]
 #[command(name = "winconform", version, max_term_width = 100, after_help = EXIT_CODES)]
-pub(super) struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(crate) command: Command,
 }
 
 const EXIT_CODES: &str = "\
@@ -34,7 +34,7 @@ The nodes pull a few images and no others, whose programs are a closed set: docs
 lists both.";
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(crate) enum Command {
     /// Check the cluster, remove everything again, and report
     Run(RunArgs),
     /// Show what a run would check on this cluster, and what it would skip and why
@@ -70,58 +70,58 @@ pub(super) enum Command {
 
 /// Which cluster.
 #[derive(Args, Debug)]
-pub(super) struct ClusterArgs {
+pub(crate) struct ClusterArgs {
     /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
     #[arg(long, value_name = "FILE")]
-    pub(super) kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// Its context; needed when it has several
     #[arg(long, value_name = "NAME")]
-    pub(super) context: Option<String>,
+    pub(crate) context: Option<String>,
 }
 
 /// Which protected cluster is meant nevertheless.
 #[derive(Args, Debug)]
-pub(super) struct ProtectedArgs {
+pub(crate) struct ProtectedArgs {
     /// Go on though the cluster of this context is protected, by `protected` in the config file or by
     /// the annotation winconform/protected of its namespace kube-system
     #[arg(long, value_name = "CONTEXT")]
-    pub(super) allow_protected: Option<String>,
+    pub(crate) allow_protected: Option<String>,
 }
 
 /// Which suites.
 #[derive(Args, Debug)]
-pub(super) struct SuitesArgs {
+pub(crate) struct SuitesArgs {
     /// A folder of suites in place of the built-in ones
     #[arg(long, value_name = "DIR")]
-    pub(super) suites: Option<PathBuf>,
+    pub(crate) suites: Option<PathBuf>,
 }
 
 /// What is checked.
 #[derive(Args, Debug)]
-pub(super) struct SelectArgs {
+pub(crate) struct SelectArgs {
     /// Only these checks; may be repeated: an id or pattern (`net.*[pool=windows-2022*`), area=net,
     /// type=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out.
     /// In the place of `select` in the config file
     #[arg(long, value_name = "EXPR")]
-    pub(super) select: Vec<String>,
+    pub(crate) select: Vec<String>,
 }
 
 /// Which checks, of which cluster.
 #[derive(Args, Debug)]
-pub(super) struct OnClusterArgs {
+pub(crate) struct OnClusterArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
-    pub(super) suites: SuitesArgs,
+    pub(crate) suites: SuitesArgs,
     /// A config file (see `winconform config example`)
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(crate) select: SelectArgs,
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Print a config file with every setting at what holds without it, each explained
     Example,
     /// Print the JSON Schema of config files
@@ -131,16 +131,16 @@ pub(super) enum ConfigCommand {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ConfigCheckArgs {
+pub(crate) struct ConfigCheckArgs {
     /// The config file
     #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(super) suites: SuitesArgs,
+    pub(crate) suites: SuitesArgs,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(super) enum ReportFormat {
+pub(crate) enum ReportFormat {
     /// For people
     Text,
     /// As in report.json
@@ -150,41 +150,41 @@ pub(super) enum ReportFormat {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct RunArgs {
+pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(super) on: OnClusterArgs,
+    pub(crate) on: OnClusterArgs,
     #[command(flatten)]
-    pub(super) protected: ProtectedArgs,
+    pub(crate) protected: ProtectedArgs,
     /// Begin nothing more after this long, such as 20m or 1h 30m: tear down and report
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline)]
-    pub(super) deadline: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
     /// The form of the report on standard output
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: ReportFormat,
+    pub(crate) format: ReportFormat,
     /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Run apart from runs without or with another id, which would otherwise be refused
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
-    pub(super) id: Option<String>,
+    pub(crate) id: Option<String>,
     /// Observe everything so many times, in the same workloads: of what is told of a check the worst
     /// counts, and what differs is flaky
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(super) repeat: u32,
+    pub(crate) repeat: u32,
     /// Observe everything again and again for this long, such as 8h; the deadline ends it, too
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
-    pub(super) soak: Option<Duration>,
-    /// Go on with the record of an earlier run: what it told of the cluster is not observed again.
+    pub(crate) soak: Option<Duration>,
+    /// Go on with the record of an earlier run: what it told of the cluster is not checked again.
     /// The cluster, the suites and the config file must be the same
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
-    pub(super) resume: Option<PathBuf>,
-    /// Leave what the run created in the cluster, to observe it; `winconform cleanup` removes it
+    pub(crate) resume: Option<PathBuf>,
+    /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it
     #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
-    pub(super) keep: KeepWhen,
+    pub(crate) keep: KeepWhen,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum KeepWhen {
+pub(crate) enum KeepWhen {
     /// Remove it, always
     Never,
     /// Leave it unless everything is conformant or the run was interrupted
@@ -195,24 +195,24 @@ pub(super) enum KeepWhen {
 
 /// What is shown of a cluster, and how.
 #[derive(Args, Debug)]
-pub(super) struct ShownArgs {
+pub(crate) struct ShownArgs {
     #[command(flatten)]
-    pub(super) on: OnClusterArgs,
+    pub(crate) on: OnClusterArgs,
     /// The form on standard output
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: Format,
+    pub(crate) format: Format,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct PrepullArgs {
+pub(crate) struct PrepullArgs {
     #[command(flatten)]
-    pub(super) on: OnClusterArgs,
+    pub(crate) on: OnClusterArgs,
     #[command(flatten)]
-    pub(super) protected: ProtectedArgs,
+    pub(crate) protected: ProtectedArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// For people
     Text,
     /// For programs
@@ -220,53 +220,53 @@ pub(super) enum Format {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct FactsArgs {
+pub(crate) struct FactsArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
+    pub(crate) cluster: ClusterArgs,
     /// The form of the facts
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: Format,
+    pub(crate) format: Format,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ListArgs {
+pub(crate) struct ListArgs {
     #[command(flatten)]
-    pub(super) suites: SuitesArgs,
+    pub(crate) suites: SuitesArgs,
     #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(crate) select: SelectArgs,
     /// The form of the list
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: Format,
+    pub(crate) format: Format,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     #[command(flatten)]
-    pub(super) suites: SuitesArgs,
+    pub(crate) suites: SuitesArgs,
     /// The claim's id, such as net.service-ip-from-pod, or that of a case or a check of it
-    pub(super) claim: String,
+    pub(crate) claim: String,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct CleanupArgs {
+pub(crate) struct CleanupArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
+    pub(crate) cluster: ClusterArgs,
     /// Only what this run left; all runs' otherwise
     #[arg(long, value_name = "ID")]
-    pub(super) run: Option<String>,
+    pub(crate) run: Option<String>,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// The record of a run
     #[arg(value_name = "RECORD")]
-    pub(super) record: PathBuf,
+    pub(crate) record: PathBuf,
     /// The form of the report on standard output
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: ReportFormat,
+    pub(crate) format: ReportFormat,
     /// Write junit.xml and report.json into this folder, too
     #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
 }
 
 fn parse_deadline(text: &str) -> Result<Duration, String> {

@@ -8,7 +8,8 @@ use crate::cli::args::CleanupArgs;
 use crate::cli::connect::connected;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
-use crate::cluster::{Cleaning, CleanupError, cleanup};
+use crate::cluster::cleanup;
+use crate::cluster::{Cleaning, CleanupError};
 
 pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
     let cluster = connected(&args.cluster, &Config::default(), screen).await?;

@@ -1,13 +1,13 @@
 //! One file per command.
 
-pub(super) mod cleanup;
-pub(super) mod config;
-pub(super) mod explain;
-pub(super) mod facts;
-pub(super) mod images;
-pub(super) mod list;
-pub(super) mod plan;
-pub(super) mod preflight;
-pub(super) mod prepull;
-pub(super) mod report;
-pub(super) mod run;
+pub(crate) mod cleanup;
+pub(crate) mod config;
+pub(crate) mod explain;
+pub(crate) mod facts;
+pub(crate) mod images;
+pub(crate) mod list;
+pub(crate) mod plan;
+pub(crate) mod preflight;
+pub(crate) mod prepull;
+pub(crate) mod report;
+pub(crate) mod run;

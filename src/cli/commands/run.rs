@@ -9,12 +9,13 @@ use winconform_core::record::{Exit, RunView, read};
 use winconform_core::text::{counted, printable};
 
 use crate::cli::args::{KeepWhen, ReportFormat, RunArgs};
+use crate::cli::commands::report;
 use crate::cli::connect::connected_to_change;
 use crate::cli::error::CliError;
 use crate::cli::progress::Progress;
 use crate::cli::screen::Screen;
 use crate::cli::shell::Cleanup;
-use crate::cli::{out, report, settings};
+use crate::cli::{out, settings};
 use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 

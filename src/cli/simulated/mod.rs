@@ -1,10 +1,6 @@
 //! The commands that simulate a cluster.
 
-#[cfg(feature = "demo")]
-pub(super) mod demo;
-#[cfg(feature = "demo")]
-pub(super) mod simulate;
-#[cfg(feature = "demo")]
-pub(super) mod topology;
-#[cfg(feature = "demo")]
-pub(super) mod warnings;
+pub(crate) mod demo;
+pub(crate) mod simulate;
+pub(crate) mod topology;
+pub(crate) mod warnings;

@@ -256,10 +256,9 @@ fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
         Failure::NoReply { .. } | Failure::TooLarge(_) | Failure::Invalid(_) => {
             ConnectError::NotKubernetes { server, why }
         }
-        Failure::NoAnswer(_)
-        | Failure::Stalled(_)
-        | Failure::Stale { .. }
-        | Failure::Inconclusive(_) => ConnectError::Unreachable { server, why },
+        Failure::NoAnswer(_) | Failure::Stalled(_) | Failure::Stale { .. } | Failure::Broken(_) => {
+            ConnectError::Unreachable { server, why }
+        }
     };
     (error, true)
 }

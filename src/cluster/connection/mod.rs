@@ -1,8 +1,8 @@
 //! How the cluster is reached: kubeconfig, credentials, proxy, client.
 
-pub(super) mod client;
-pub(super) mod connect;
-pub(super) mod credential;
-pub(super) mod kubeconfig;
-pub(super) mod kubeconfig_names;
-pub(super) mod proxy;
+pub(crate) mod client;
+pub(crate) mod connect;
+pub(crate) mod credential;
+pub(crate) mod kubeconfig;
+pub(crate) mod kubeconfig_names;
+pub(crate) mod proxy;

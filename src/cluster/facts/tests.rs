@@ -54,7 +54,7 @@ fn unknown(facts: &Facts) -> BTreeMap<String, String> {
     let facts = serde_json::to_value(facts).expect("is JSON");
     let all = facts.as_object().expect("an object").iter();
     let unknown = all.filter_map(|(name, fact)| {
-        let reason = fact["unknown"]["because"].as_str()?;
+        let reason = fact["unknown"]["reason"].as_str()?;
         Some((name.clone(), reason.to_owned()))
     });
     unknown.collect()

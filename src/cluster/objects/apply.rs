@@ -114,7 +114,7 @@ mod tests {
         );
         let fake = Fake::default();
         fake.script("PATCH", 503, json!({}));
-        let error = apply(&fake.api(), &pod()).await.expect_err("trouble");
+        let error = apply(&fake.api(), &pod()).await.expect_err("an error");
         assert!(matches!(error, ApplyError::ObservationError { .. }));
     }
 

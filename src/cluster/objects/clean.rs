@@ -121,7 +121,7 @@ pub(crate) struct Removal<'a> {
     begun: Instant,
     budget: Duration,
     /// Everything ever seen, and how it stood last; `None` once gone.
-    found: BTreeMap<ObjectRef, Option<ReadyFixtures>>,
+    found: BTreeMap<ObjectRef, Option<ListedObject>>,
     /// Since when no Deployment of ours stands.
     uncontrolled: Arc<Mutex<Option<Instant>>>,
     refused: BTreeMap<ObjectRef, String>,
@@ -130,7 +130,7 @@ pub(crate) struct Removal<'a> {
 
 /// An object that was listed.
 #[derive(Clone, Debug)]
-pub(crate) struct ReadyFixtures {
+pub(crate) struct ListedObject {
     uid: String,
     pub(crate) run: String,
     /// Whether a controller made it, and would make another in its place.
@@ -197,15 +197,15 @@ impl<'a> Removal<'a> {
         asked: &mut BTreeMap<String, Deleting>,
     ) -> Condition<()> {
         match self.list(kind).await {
-            Ok(ready) => {
+            Ok(state) => {
                 self.unlisted.remove(kind);
                 let before = self
                     .found
                     .iter_mut()
                     .filter(|(object, _)| object.kind == kind);
-                before.for_each(|(_, ready)| *ready = None);
+                before.for_each(|(_, state)| *state = None);
                 self.found
-                    .extend(ready.into_iter().map(|(o, s)| (o, Some(s))));
+                    .extend(state.into_iter().map(|(o, s)| (o, Some(s))));
             }
             Err(error) => {
                 self.unlisted.insert(kind, error);
@@ -221,14 +221,14 @@ impl<'a> Removal<'a> {
         let by_themselves = have_stayed || elapsed >= self.budget / 4;
         let mut wanted = Vec::new();
         let mut left = 0;
-        for (object, ready) in &self.found {
-            let Some(ready) = ready.as_ref().filter(|_| object.kind == kind) else {
+        for (object, state) in &self.found {
+            let Some(state) = state.as_ref().filter(|_| object.kind == kind) else {
                 continue;
             };
             left += 1;
-            let so_far = asked.get(&ready.uid).copied().unwrap_or(ready.deleting);
-            if so_far < want && (by_themselves || !ready.controlled) {
-                wanted.push((object.clone(), ready.uid.clone()));
+            let so_far = asked.get(&state.uid).copied().unwrap_or(state.deleting);
+            if so_far < want && (by_themselves || !state.controlled) {
+                wanted.push((object.clone(), state.uid.clone()));
             }
         }
         let this = &*self;
@@ -268,7 +268,7 @@ impl<'a> Removal<'a> {
         let mut since = self.uncontrolled.lock().await;
         if *kind == DEPLOYMENTS {
             let mut of_kind = self.found.iter().filter(|(object, _)| object.kind == kind);
-            *since = match of_kind.any(|(_, ready)| ready.is_some()) {
+            *since = match of_kind.any(|(_, state)| state.is_some()) {
                 true => None,
                 false => since.or_else(|| Some(Instant::now())),
             };
@@ -276,7 +276,7 @@ impl<'a> Removal<'a> {
         *since
     }
 
-    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, ReadyFixtures)>> {
+    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, ListedObject)>> {
         let mut objects = self.labelled(kind).await?;
         if self.run.is_none() {
             // Whose object was listed had its Lease before, and has it now if it lives
@@ -291,7 +291,7 @@ impl<'a> Removal<'a> {
     pub(crate) async fn labelled(
         &self,
         kind: &'static Kind,
-    ) -> Result<Vec<(ObjectRef, ReadyFixtures)>> {
+    ) -> Result<Vec<(ObjectRef, ListedObject)>> {
         let base = format!("{}&limit={PAGE}", kind.list_path(&self.selector));
         let mut objects = Vec::new();
         let mut path = base.clone();
@@ -313,7 +313,7 @@ impl<'a> Removal<'a> {
     }
 
     /// An item of a list. What lacks our labels is not ours, whatever the selector let through.
-    fn read(&self, kind: &'static Kind, item: &Json) -> Option<(ObjectRef, ReadyFixtures)> {
+    fn read(&self, kind: &'static Kind, item: &Json) -> Option<(ObjectRef, ListedObject)> {
         let metadata = &item["metadata"];
         let label = |name: &str| metadata["labels"][name].as_str();
         let ours = label(labels::MANAGED_BY) == Some(labels::WINCONFORM)
@@ -346,7 +346,7 @@ impl<'a> Removal<'a> {
             why = format!("{why}, held by {}", finalizers.join(", "));
         }
         let owners = metadata["ownerReferences"].as_array();
-        let ready = ReadyFixtures {
+        let state = ListedObject {
             uid: metadata["uid"].as_str()?.to_owned(),
             run: label(labels::RUN).unwrap_or_default().to_owned(),
             controlled: owners
@@ -354,7 +354,7 @@ impl<'a> Removal<'a> {
             deleting,
             why,
         };
-        Some((object, ready))
+        Some((object, state))
     }
 
     async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
@@ -395,11 +395,11 @@ impl<'a> Removal<'a> {
             return Err(CleanError::Unlistable(error));
         }
         let mut removed = Removed::default();
-        for (object, ready) in self.found {
-            match ready {
+        for (object, state) in self.found {
+            match state {
                 None => removed.removed.push(object),
-                Some(ready) => {
-                    let why = self.refused.remove(&object).unwrap_or(ready.why);
+                Some(state) => {
+                    let why = self.refused.remove(&object).unwrap_or(state.why);
                     removed.left.push(Left { object, why });
                 }
             }

@@ -11,7 +11,7 @@ use super::observer::Observer;
 use super::vantage::Vantages;
 use crate::engine::scheduler::command::AssertionOutcome;
 
-/// Looks, all in one session.
+/// Makes these assertions, all in one session.
 pub(crate) async fn exec_session(
     vantages: &Vantages,
     from: &VantageKey,
@@ -87,12 +87,14 @@ pub(crate) async fn exec_session(
     outcomes
 }
 
-/// What of a session's results is of one assertion.
+/// What of a session's replies is of one assertion.
 fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>> {
     match replies {
         Ok(replies) => {
             let own = replies.get(place).map(<[_]>::to_vec);
-            own.ok_or_else(|| ErrorKind::UnrecognisedOutput.error("the sweep has no result for it"))
+            own.ok_or_else(|| {
+                ErrorKind::UnrecognisedOutput.error("the exec session has no result for it")
+            })
         }
         // What asks nothing is told without an answer
         Err(_) if place.is_empty() => Ok(Vec::new()),
@@ -102,5 +104,5 @@ fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>
 
 /// An assertion that reached the wrong transport: the plan and the way disagree.
 pub(crate) fn misdirected() -> ObservationError {
-    ErrorKind::UnrecognisedOutput.error("the look was given to the wrong transport")
+    ErrorKind::UnrecognisedOutput.error("the assertion was given to the wrong transport")
 }

@@ -1,8 +1,8 @@
 //! What performs the scheduler's commands, and observes.
 
-pub(super) mod exec_session;
-pub(super) mod facts;
-pub(super) mod observer;
-pub(super) mod perform;
-pub(super) mod shared;
-pub(super) mod vantage;
+pub(crate) mod exec_session;
+pub(crate) mod facts;
+pub(crate) mod observer;
+pub(crate) mod perform;
+pub(crate) mod shared;
+pub(crate) mod vantage;

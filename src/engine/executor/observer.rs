@@ -154,7 +154,7 @@ impl Observer {
                 return outcome;
             }
             if self.family.is_some() {
-                let second = made.footing_of_second(api, since).await;
+                let second = made.health_of_second(api, since).await;
                 // Not told, which would have all of the first family observed anew
                 if let Some(error) = second.changed {
                     outcome.taken = Err(error);

@@ -277,7 +277,7 @@ impl Executor {
                 if let Some(made) = self.made.get(&key) {
                     made.bind(self.ready.namespace_of(key.name), &fixture.pods);
                 }
-                // Looks under way keep what stood when they began
+                // Assertions under way keep what was ready when they began
                 let ready = Arc::make_mut(&mut self.ready);
                 ready.fixtures.insert(key.clone(), fixture.clone());
                 let recorded = FixtureOutcome::Ready(Box::new(fixture));
@@ -310,7 +310,7 @@ impl Executor {
         let state = self.dispatcher.state(ix.check)?;
         let check = &state.check;
         let assertion = check.assertions.get(ix.assertion)?;
-        let rests = assertion.rests_on().filter_map(|(key, need)| {
+        let rests = assertion.depends_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
             Some(Dependency { key, need, made })
         });

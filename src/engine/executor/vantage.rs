@@ -30,7 +30,7 @@ pub(crate) struct Vantages {
     answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
 }
 
-/// What each target of a exec session answered.
+/// What each target of an exec session answered.
 pub(crate) type SessionReplies = (Vec<Result<HttpReply>>, Vec<PingReply>);
 
 /// Where the execs of one exec session go to, and what they are begun with.
@@ -327,7 +327,7 @@ mod tests {
     #[tokio::test]
     async fn trouble_with_a_curl_is_no_reason_to_try_another() {
         let (asked, brought) = tried(Err(ErrorKind::ExecTransport)).await;
-        let error = brought.expect_err("trouble");
+        let error = brought.expect_err("an error");
         assert_eq!((asked, error.kind), (2, ErrorKind::ExecTransport));
     }
 

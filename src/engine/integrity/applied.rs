@@ -1,4 +1,4 @@
-//! What was made of a fixture, and whether it is still there as it was made.
+//! What was applied of a fixture, and whether it is still there as it was applied.
 //!
 //! Others may delete what is ours at any time. What an assertion tells counts only while what it rests
 //! on stands, so it is asked after the assertion; assertions that end together share the answer.
@@ -19,8 +19,9 @@ use winconform_core::method::{
 use winconform_core::text::printable;
 
 use crate::cluster::objects::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
+use crate::cluster::objects::labels;
 use crate::cluster::objects::pods::readiness;
-use crate::cluster::{Condition, Watched, labels, poll_until, wait_for_objects};
+use crate::cluster::{Condition, Watched, poll_until, wait_for_objects};
 use crate::engine::fixtures::readiness::{addresses, is_of_second, restarts};
 use crate::transport::{Api, pause};
 
@@ -35,7 +36,7 @@ pub(crate) struct AppliedObjects {
     second: Option<Box<Self>>,
     /// The pods that its controllers made and assertions are bound to, once it is ready.
     pods: OnceLock<Box<Self>>,
-    /// When the last observe them began, and what it saw.
+    /// When the last request for them began, and what it saw.
     last: Mutex<Option<(Instant, Health)>>,
     told: AtomicBool,
 }
@@ -49,7 +50,7 @@ struct Object {
     at: String,
     uid: Json,
     wanted: Wanted,
-    /// A pod that observes are bound to, as it stood.
+    /// A pod that assertions are bound to, as it was when it became ready.
     stood: OnceLock<ReadyPod>,
 }
 
@@ -60,7 +61,7 @@ enum Wanted {
     PodsReady(u64),
 }
 
-/// How the objects of a fixture stand.
+/// The health of a fixture's objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
     /// One was deleted, replaced, ended for good or moved, which is never undone.
@@ -124,7 +125,7 @@ impl AppliedObjects {
     }
 
     /// How its Services in the second family stand, at `since` or later.
-    pub(crate) async fn footing_of_second(&self, api: &Api, since: Instant) -> Health {
+    pub(crate) async fn health_of_second(&self, api: &Api, since: Instant) -> Health {
         match &self.second {
             Some(second) => Box::pin(second.health(api, since)).await,
             None => Health::default(),
@@ -463,7 +464,7 @@ mod tests {
         fake.put(SERVICE, service);
         let (made, api) = (made(&fake), fake.api());
         fake.remove(SERVICE);
-        let second = made.footing_of_second(&api, Instant::now()).await;
+        let second = made.health_of_second(&api, Instant::now()).await;
         let said = "Service a/s was deleted by somebody else during the run";
         assert_eq!(detail(second.changed), said);
         let first = made.health(&api, Instant::now()).await;

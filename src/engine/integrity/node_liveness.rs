@@ -142,7 +142,7 @@ impl NodeLiveness {
         away.is_some_and(|away| away + api.durations().converge < since)
     }
 
-    /// Whether a node has given a sign of life after `since`, by one more observe most.
+    /// Whether a node has given a sign of life after `since`, by one more request at most.
     async fn ask(&self, api: &Api, since: Instant, name: &str) -> Condition<()> {
         let asked = Instant::now();
         let node = self.node(name);

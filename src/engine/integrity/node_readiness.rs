@@ -1,7 +1,7 @@
 //! Whether the nodes that an assertion was aimed at are still Ready, asked only of assertions that failed.
 //!
 //! A node that dies takes its node ports and its kubelet with it, and no rule of the network
-//! speaks of that. Looks that end together share the answer.
+//! speaks of that. Assertions that end together share the answer.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ impl NodeReadiness {
                 Some(Err(said)) => format!("is no longer Ready: {said}"),
                 None => "is gone".to_owned(),
             };
-            let detail = format!("Node {}, at which it looks, {how}", printable(&node.name));
+            let detail = format!("Node {}, which it observes, {how}", printable(&node.name));
             Some(ErrorKind::FixtureChanged.error(detail))
         })
     }
@@ -158,14 +158,14 @@ mod tests {
         let error = now.amiss(&api, since, &get(7), &nodes()).await;
         let error = error.expect("it is not Ready");
         assert_eq!(error.kind, ErrorKind::FixtureChanged);
-        let said = "Node win-a, at which it looks, is no longer Ready: NodeStatusUnknown \
+        let said = "Node win-a, which it observes, is no longer Ready: NodeStatusUnknown \
                     (Kubelet stopped posting)";
         assert_eq!(error.detail, said);
         fake.remove(NODE);
         let later = since + api.durations().observe_again;
         let error = now.amiss(&api, later, &get(7), &nodes()).await;
         let detail = error.map(|error| error.detail).unwrap_or_default();
-        assert_eq!(detail, "Node win-a, at which it looks, is gone");
+        assert_eq!(detail, "Node win-a, which it observes, is gone");
     }
 
     #[tokio::test(start_paused = true)]

@@ -47,7 +47,10 @@ pub(crate) struct Dependencies(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 impl Dependencies {
     pub(crate) fn of(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
-            let own = check.assertions.iter().flat_map(PlannedAssertion::rests_on);
+            let own = check
+                .assertions
+                .iter()
+                .flat_map(PlannedAssertion::depends_on);
             (check.id.clone(), own.map(|(key, _)| key).collect())
         });
         Self(checks.collect())
@@ -341,7 +344,7 @@ mod tests {
     use serde_json::json;
     use tokio::time::Instant;
     use winconform_core::facts::PoolName;
-    use winconform_core::method::{ErrorKind, ObservationError};
+    use winconform_core::method::ErrorKind;
 
     const POD: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux";
     const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";

@@ -315,7 +315,7 @@ pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use winconform_core::method::{ErrorKind, FixtureName, ObservationError};
+    use winconform_core::method::{ErrorKind, FixtureName};
     use winconform_core::record::{FixtureOutcome, SCHEMA, read};
 
     #[test]

@@ -1,8 +1,8 @@
 //! What goes on record as it happens.
 
-pub(super) mod diagnose;
-pub(super) mod evidence;
-pub(super) mod journal;
-pub(super) mod record_plan;
-pub(super) mod resume;
-pub(super) mod spans;
+pub(crate) mod diagnose;
+pub(crate) mod evidence;
+pub(crate) mod journal;
+pub(crate) mod record_plan;
+pub(crate) mod resume;
+pub(crate) mod spans;

@@ -163,7 +163,10 @@ impl Spans {
         }
         let pause_ms = millis(pause);
         let before = rounds.before.iter().map(|id| After { id: *id, pause_ms });
-        let needs = check.assertions.iter().flat_map(PlannedAssertion::rests_on);
+        let needs = check
+            .assertions
+            .iter()
+            .flat_map(PlannedAssertion::depends_on);
         let needs = needs.filter_map(|(key, _)| self.fixtures.get(&key).copied());
         let mut after: Vec<_> = before.chain(needs.map(at_once)).collect();
         after.sort_unstable_by_key(|after| after.id);

@@ -29,7 +29,7 @@ impl CameApart {
     }
 
     /// The assertions that came apart in this attempt.
-    pub(crate) fn looks(&self) -> &[AssertionRecord] {
+    pub(crate) fn assertions(&self) -> &[AssertionRecord] {
         &self.assertions
     }
 

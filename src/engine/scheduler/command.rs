@@ -80,7 +80,7 @@ pub(crate) enum Input {
     Asked(AssertionIx, AssertionOutcome),
     /// What an assertion brought, now that the nodes were heard of on which it failed, or were not.
     Confirmed(AssertionIx, AssertionOutcome),
-    /// A exec session is done.
+    /// An exec session is done.
     SessionReplies(VantageKey, Vec<(AssertionIx, AssertionOutcome)>),
     /// The time asked for by [`Command::WakeAt`] has come.
     Woken,
@@ -92,9 +92,9 @@ pub(crate) enum Input {
 pub(crate) enum Command {
     /// Apply a fixture and tell when it is ready or why not.
     Apply(FixtureKey),
-    /// Observe the API server.
+    /// Send an API request for an assertion.
     Observe(AssertionIx),
-    /// Assertion from a vantage point, all in one session.
+    /// Observe from a vantage point, all in one session.
     ExecSession(VantageKey, Vec<AssertionIx>),
     /// Hear of the nodes on which an assertion failed: what fell silent has failed nobody.
     Confirm(AssertionIx, AssertionOutcome),

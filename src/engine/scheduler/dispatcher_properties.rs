@@ -759,7 +759,7 @@ fn everything_is_observed_again_as_often_as_asked_for() {
 #[test]
 fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
     // Three fixtures and the two rounds of four repetitions hold, then two attempts do not, the first
-    // of which observes twice
+    // of which makes two rounds
     let turns = [Turn::Met; 11].into_iter().chain([Turn::NotMet; 3]);
     let world = repeated(Repeat::Times(6), &[0], turns.collect(), &[0], None);
     let [conclusion] = world.conclusions.as_slice() else {
@@ -868,7 +868,7 @@ fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
     assert_eq!(swept_then, []);
     let commands = dispatcher.step(second * 10, Input::Woken);
     assert_eq!(swept(&commands)[1..], begins);
-    // While the one place still assertions
+    // While the one place still observes
     let mut dispatcher = late(vec![one.clone(), each.clone(), other.clone()]);
     let commands = dispatcher.step(second, Input::Woken);
     let [Command::WakeAt(at)] = commands.as_slice() else {

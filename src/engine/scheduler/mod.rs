@@ -1,10 +1,10 @@
 //! What is observed when: a pure reducer, and what it knows of each check.
 
-pub(super) mod batching;
-pub(super) mod came_apart;
-pub(super) mod command;
-pub(super) mod dispatcher;
+pub(crate) mod batching;
+pub(crate) mod came_apart;
+pub(crate) mod command;
+pub(crate) mod dispatcher;
 #[cfg(test)]
-pub(super) mod dispatcher_properties;
-pub(super) mod progress;
-pub(super) mod repeat;
+pub(crate) mod dispatcher_properties;
+pub(crate) mod progress;
+pub(crate) mod repeat;

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{
-    Difference, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, Traits,
-};
+use winconform_core::method::{Difference, ErrorKind, FixtureKey, FixtureName, Need, Traits};
 use winconform_core::plan::{Check, Disposition, PlannedAssertion};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
@@ -25,7 +23,7 @@ use super::command::AssertionOutcome;
 pub(crate) struct CheckState {
     pub(crate) check: Check,
     /// The fixtures that its assertions depend on, each once, in their order.
-    pub(crate) rests_on: Vec<(FixtureKey, Need)>,
+    pub(crate) depends_on: Vec<(FixtureKey, Need)>,
     pub(crate) stage: Stage,
     pub(crate) attempts: Vec<(Verdict, Reason)>,
     /// How many attempts the repetitions before had.
@@ -76,17 +74,21 @@ impl CheckState {
     pub(crate) fn new(check: Check) -> Self {
         // Whatever stands, stands in a namespace: without them nothing else is even applied
         let namespaces = (FixtureName::Namespaces.at(None), Need::Ready);
-        let mut rests_on = Vec::new();
-        for need in check.assertions.iter().flat_map(PlannedAssertion::rests_on) {
+        let mut depends_on = Vec::new();
+        for need in check
+            .assertions
+            .iter()
+            .flat_map(PlannedAssertion::depends_on)
+        {
             for need in [namespaces.clone(), need] {
-                if !rests_on.contains(&need) {
-                    rests_on.push(need);
+                if !depends_on.contains(&need) {
+                    depends_on.push(need);
                 }
             }
         }
         Self {
             check,
-            rests_on,
+            depends_on,
             stage: Stage::Waiting,
             attempts: Vec::new(),
             before: 0,
@@ -112,13 +114,13 @@ impl CheckState {
             .check
             .assertions
             .iter()
-            .flat_map(PlannedAssertion::rests_on);
+            .flat_map(PlannedAssertion::depends_on);
         all.any(|(key, _)| key == *fixture)
     }
 
     /// The fixture it observes whose backends come and go.
     pub(crate) fn churned(&self) -> Option<FixtureKey> {
-        let mut all = self.rests_on.iter().map(|(key, _)| key);
+        let mut all = self.depends_on.iter().map(|(key, _)| key);
         all.find(|key| key.name == FixtureName::Churn).cloned()
     }
 
@@ -176,7 +178,7 @@ impl CheckState {
     /// run's record would have no bounds.
     pub(crate) fn is_news(&self, verdict: Verdict) -> bool {
         let last = self.repetitions.last().map(|last| last.verdict);
-        last != Some(verdict) || !verdict.is_expected() || !self.apart.looks().is_empty()
+        last != Some(verdict) || !verdict.is_expected() || !self.apart.assertions().is_empty()
     }
 
     pub(crate) fn judge(&self, brought: &[AssertionOutcome]) -> (Verdict, Reason) {
@@ -186,7 +188,7 @@ impl CheckState {
             .collect();
         // A check to be observed has its own assertion; without it nothing is told
         let Some(own) = observed.first().copied() else {
-            let error = ErrorKind::FixtureFailed.error("the check has no look");
+            let error = ErrorKind::FixtureFailed.error("the check has no assertion");
             return (Verdict::Inconclusive, Reason::ObservationError(error));
         };
         let controls = self.check.controls(&observed);
@@ -433,7 +435,7 @@ impl CheckState {
             rounds: self.rounds,
             verdict,
             assertions: self.records(brought),
-            came_apart: self.apart.looks().to_vec(),
+            came_apart: self.apart.assertions().to_vec(),
         }
     }
 

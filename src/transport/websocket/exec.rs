@@ -61,7 +61,7 @@ impl Api {
             .await
     }
 
-    /// Runs a program in a container and reads its output. Looks change nothing, so one whose transport
+    /// Runs a program in a container and reads its output. Assertions change nothing, so one whose transport
     /// failed is begun again, and so is one whose output is not recognised, which may be lost on the way
     /// (kubernetes#124571): up to `exec_tries` times in all.
     pub async fn exec_read<T>(
@@ -459,7 +459,7 @@ mod tests {
         let v4 = Speaks("v4.channel.k8s.io", vec![message(3, SUCCESS)], End::Close);
         assert!(run(vec![v4.clone()], None).await.0.is_ok());
         let (reply, tried) = run(vec![v4], Some("url = x")).await;
-        assert_eq!(reply.expect_err("trouble").kind, ErrorKind::ExecTransport);
+        assert_eq!(reply.expect_err("an error").kind, ErrorKind::ExecTransport);
         assert_eq!(tried, 1);
     }
 
@@ -472,7 +472,7 @@ mod tests {
             (End::Silence, ErrorKind::ExecTransport),
         ] {
             let (reply, tried) = run(vec![Speaks(V5, output.clone(), end)], None).await;
-            assert_eq!(reply.expect_err("trouble").kind, kind);
+            assert_eq!(reply.expect_err("an error").kind, kind);
             assert_eq!(tried, Limits::default().exec_tries as usize);
         }
     }
@@ -514,7 +514,7 @@ mod tests {
             (Says("nonsense"), ExecTransport, 4),
         ] {
             let (reply, tried) = run(vec![said], None).await;
-            let error = reply.expect_err("trouble");
+            let error = reply.expect_err("an error");
             assert_eq!((error.kind, tried), (kind, tries), "{error}");
         }
         let body =
@@ -529,7 +529,7 @@ mod tests {
     async fn too_much_output_is_trouble_at_once() {
         let flood = Speaks(V5, vec![message(1, &"x".repeat(2000))], End::Silence);
         let (reply, tried) = run(vec![flood], None).await;
-        let kind = reply.expect_err("trouble").kind;
+        let kind = reply.expect_err("an error").kind;
         assert_eq!((kind, tried), (ErrorKind::OutputTruncated, 1));
     }
 
@@ -544,7 +544,7 @@ mod tests {
             (r#"{"message":"forbidden"}"#, true, false),
         ] {
             let (reply, _) = run(vec![says("403 Forbidden", said)], None).await;
-            let detail = reply.expect_err("trouble").detail;
+            let detail = reply.expect_err("an error").detail;
             let told = (
                 detail.contains("the account cannot"),
                 detail.contains("the kubelet refuses the API server"),

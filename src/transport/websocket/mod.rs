@@ -1,5 +1,5 @@
 //! An exec: one WebSocket session, from its handshake to its exit status.
 
-pub(super) mod exec;
-pub(super) mod session;
-pub(super) mod upgrade;
+pub(crate) mod exec;
+pub(crate) mod session;
+pub(crate) mod upgrade;

@@ -1,9 +1,9 @@
 //! Test methods that ask the API server.
 
-pub(super) mod admission;
-pub(super) mod denied;
-pub(super) mod disruption;
-pub(super) mod path;
-pub(super) mod placement;
-pub(super) mod preemption;
-pub(super) mod state;
+pub(crate) mod admission;
+pub(crate) mod denied;
+pub(crate) mod disruption;
+pub(crate) mod path;
+pub(crate) mod placement;
+pub(crate) mod preemption;
+pub(crate) mod state;

@@ -1,4 +1,4 @@
-//! The way `preemption`: whether the scheduler removes a pod of ours for one of ours that has a
+//! The test method `preemption`: whether the scheduler removes a pod of ours for one of ours that has a
 //! higher priority, by what it says itself in events.
 //!
 //! That the one is gone and the other in its place would prove nothing: somebody else may have
@@ -60,7 +60,7 @@ impl Method for Preemption {
     fn read(_: &PreemptionQuery, at: &Bound<'_>, reply: &Reply) -> Result<PreemptionObservation> {
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
-        let events = reply.items("no answer of the API server to a look at events")?;
+        let events = reply.items("no answer of the API server to a request for events")?;
         let said = |pod: &str, reason: &str| {
             let of = |event: &&Json| {
                 event["reason"] == reason

@@ -1,4 +1,4 @@
-//! The way `state`: what the API server says of objects.
+//! The test method `state`: what the API server says of objects.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -166,7 +166,7 @@ impl Method for State {
     }
 
     fn read(query: &StateQuery, at: &Bound<'_>, reply: &Reply) -> Result<StateObservation> {
-        let items = reply.items("an HTTP answer to a state look")?;
+        let items = reply.items("an HTTP answer to a state assertion")?;
         let fixture = match query {
             StateQuery::Pods(fixture) => fixture,
             StateQuery::Endpoints(_) => {
@@ -175,7 +175,7 @@ impl Method for State {
             }
             StateQuery::Balancer(fixture) => {
                 let service = items.first().ok_or_else(|| {
-                    let detail = format!("{} has no Service: nothing to look at", fixture.as_str());
+                    let detail = format!("{} has no Service: nothing to observe", fixture.as_str());
                     ErrorKind::NotApplied.error(detail)
                 })?;
                 return Ok(StateObservation::Balancer(Balancer::of(service)));
@@ -193,7 +193,7 @@ impl Method for State {
             return Err(disrupted(pod));
         }
         if pods.is_empty() {
-            let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
+            let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
             return Err(ErrorKind::NotApplied.error(detail));
         }
         // One that crashed says enough, however its siblings are

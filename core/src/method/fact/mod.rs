@@ -1,4 +1,4 @@
-//! The way `fact`: what the cluster says of itself, judged without observing anything more.
+//! The test method `fact`: what the cluster says of itself, judged without observing anything more.
 //!
 //! Facts are collected once at the start of a run; a second attempt asks for fresh ones. A fact
 //! that is unknown is an error: nothing is assumed of it.
@@ -41,7 +41,7 @@ impl Method for Fact {
 
     fn read(topic: &Topic, at: &Bound<'_>, reply: &Reply) -> Result<FactObservation> {
         let Reply::Facts(facts) = reply else {
-            let detail = "another answer than facts to a look at facts";
+            let detail = "another answer than facts to an assertion about facts";
             return Err(ErrorKind::UnrecognisedOutput.error(detail));
         };
         read::read(topic, at, facts)
@@ -64,7 +64,7 @@ impl Method for Fact {
                 return Ok(Comparison::NotApplicable(reason.clone()));
             }
             FactObservation::Subjects(subjects) if subjects.is_empty() => {
-                let reason = "nothing was there to look at".to_owned();
+                let reason = "nothing was there to observe".to_owned();
                 return Ok(Comparison::NotApplicable(reason));
             }
             FactObservation::Subjects(subjects) => subjects,

@@ -285,7 +285,7 @@ mod tests {
                 stderr: String::new(),
                 exit: ExitStatus::NotStarted(text.clone()),
             };
-            let error = split(&gets(1), &token(), &reply).expect_err("trouble");
+            let error = split(&gets(1), &token(), &reply).expect_err("an error");
             assert_eq!(error.kind, kind, "{text}");
         }
     }
@@ -308,7 +308,7 @@ mod tests {
             ("", "", 137, ErrorKind::UnrecognisedOutput),
         ] {
             let reply = reply(stdout, stderr, code);
-            let error = split(&gets(1), &token(), &reply).expect_err("trouble");
+            let error = split(&gets(1), &token(), &reply).expect_err("an error");
             assert_eq!(error.kind, kind, "{stdout} {stderr} {code}");
         }
     }

@@ -1,7 +1,7 @@
 //! Test methods that cross the network.
 
 pub mod curl;
-pub(super) mod http;
+pub(crate) mod http;
 pub mod ping;
-pub(super) mod reach;
-pub(super) mod udp;
+pub(crate) mod reach;
+pub(crate) mod udp;

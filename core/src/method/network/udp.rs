@@ -1,9 +1,9 @@
-//! The way `udp`: a datagram from a pod's own agnhost to that of another pod, which answers with
+//! The test method `udp`: a datagram from a pod's own agnhost to that of another pod, which answers with
 //! its name.
 //!
 //! `netexec` takes the request over HTTP (`/dial`) and sends the datagram, so that one session over
 //! HTTP serves it with all others (kubernetes, test/images/agnhost/netexec/netexec.go). It waits 5 s
-//! for an answer; `tries=1`, since the last try alone tells. Names are not used: a failed assertion-up
+//! for an answer; `tries=1`, since the last try alone tells. Names are not used: a failed look-up
 //! would be a status of its own.
 
 use serde::Deserialize;

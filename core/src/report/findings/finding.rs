@@ -26,7 +26,7 @@ pub struct Finding {
     pub seen: Option<String>,
     /// Why it could not be told or was not observed.
     pub cause: Option<String>,
-    /// What to observe next.
+    /// What to look at next.
     pub hint: String,
     /// What was seen or why nothing was, on one printable line; empty for a pass and for what has
     /// no verdict.
@@ -52,7 +52,7 @@ impl Finding {
     }
 
     pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
-        let reason = because_of(attempt);
+        let reason = reason_of(attempt);
         Self::make(planned, Some(attempt.verdict), reason.as_ref(), "")
     }
 
@@ -127,7 +127,7 @@ pub(crate) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
     times.join(", ")
 }
 
-/// What to observe next: what the case says of its own assertion, unless that is not what is amiss.
+/// What to look at next: what the case says of its own assertion, unless that is not what is amiss.
 fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason>) -> String {
     if verdict == Some(Verdict::LimitationLifted) {
         return "It works here, where documents say that it does not: `winconform explain` tells for \
@@ -136,7 +136,7 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
             .to_owned();
     }
     if reason.is_some_and(Reason::is_of_a_change) {
-        return "What the check rests on changed during the run, so nothing is proven: the cause names \
+        return "What the check depends on changed during the run, so nothing is proven: the cause names \
                 the object. Find out who deletes or replaces it (the audit log tells: a person, a \
                 controller that cleans up, preemption) or why its pods are no longer Ready, and run \
                 again."
@@ -151,7 +151,7 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
             "Nothing is proven while control `{name}` does not hold: see what was seen of it first."
         ),
         (Some(Reason::ControlError { name, .. }), _) => format!(
-            "Nothing is proven without control `{name}`: mend what kept it from being looked at, \
+            "Nothing is proven without control `{name}`: mend what kept it from being observed, \
              which the cause names."
         ),
         (Some(Reason::ObservationError(error)), _) if error.kind == ErrorKind::Interfered => {
@@ -168,18 +168,18 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
                 .to_owned()
         }
         (Some(Reason::ObservationError(error)), _) if is_of_exec(error.kind) => {
-            "Nothing was seen, so nothing is proven: the session in the pod that looks did not come \
+            "Nothing was seen, so nothing is proven: the session in the pod that observes did not come \
              through. See whether its node is Ready and `kubectl exec` into a pod there works, and run \
              again."
                 .to_owned()
         }
         (Some(Reason::ObservationError(_)), ClaimType::Rejection) => {
-            "The field was neither refused nor accepted: mend what kept it from being looked at, \
+            "The field was neither refused nor accepted: mend what kept it from being observed, \
              which the cause names."
                 .to_owned()
         }
         (Some(Reason::ObservationError(error)), _) if is_of_reading(error.kind) => {
-            "Nothing was seen, so nothing is proven: mend what kept it from being looked at or read, \
+            "Nothing was seen, so nothing is proven: mend what kept it from being observed or read, \
              which the cause names, and run again."
                 .to_owned()
         }
@@ -221,8 +221,8 @@ fn prefix(verdict: Option<Verdict>) -> &'static str {
         Some(Verdict::KnownLimitation) => "does not work, as documented",
         Some(Verdict::LimitationLifted) => "works, though documented not to",
         Some(Verdict::Warn) => "not as recommended",
-        Some(Verdict::Informational) => "recorded",
-        Some(Verdict::Skip) => "not looked at",
+        Some(Verdict::Informational) => "informational",
+        Some(Verdict::Skip) => "not observed",
         Some(Verdict::Inconclusive) => "could not be told",
     }
 }
@@ -275,10 +275,10 @@ fn sides(reason: Option<&Reason>) -> (Option<String>, Option<String>, Option<Str
         }
         Some(Reason::ObservationError(error)) => error.to_string(),
         Some(Reason::Fixture { fixture, error }) => {
-            format!("{fixture} does not stand: {error}")
+            format!("{fixture} is not ready: {error}")
         }
         Some(Reason::ControlError { name, error }) => {
-            format!("control `{name}` could not be looked at: {error}")
+            format!("control `{name}` could not be observed: {error}")
         }
         Some(Reason::Skipped(reason)) => reason.to_string(),
     };
@@ -286,7 +286,7 @@ fn sides(reason: Option<&Reason>) -> (Option<String>, Option<String>, Option<Str
 }
 
 /// What an attempt depends on, from its recorded assertions.
-fn because_of(attempt: &Attempted) -> Option<Reason> {
+fn reason_of(attempt: &Attempted) -> Option<Reason> {
     let mut assertions = attempt.assertions.iter().filter_map(|assertion| {
         let observed: Result<&Comparison, &ObservationError> =
             match (&assertion.comparison, &assertion.error) {

@@ -1,8 +1,8 @@
 //! What reports say of a check, whatever their format.
 
-pub(super) mod blame;
-pub(super) mod excerpt;
-pub(super) mod finding;
-pub(super) mod places;
-pub(super) mod suspects;
-pub(super) mod waivers;
+pub(crate) mod blame;
+pub(crate) mod excerpt;
+pub(crate) mod finding;
+pub(crate) mod places;
+pub(crate) mod suspects;
+pub(crate) mod waivers;

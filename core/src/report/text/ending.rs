@@ -102,8 +102,8 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         Some(torn) if !torn.errors.is_empty() => {
             let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();
             say(
-                "tear-down-trouble",
-                format!("tear-down met trouble: {}", errors.join("; ")),
+                "tear-down-errors",
+                format!("tear-down met errors: {}", errors.join("; ")),
             );
         }
         Some(_) => {}
@@ -141,7 +141,7 @@ pub(crate) fn asked_for(view: &RunView) -> Vec<String> {
     }
     if view.repetitions > 1 {
         told.push(format!(
-            "everything was looked at {} times; of what was told of a check the worst counts",
+            "everything was observed {} times; of what was told of a check the worst counts",
             view.repetitions
         ));
     }

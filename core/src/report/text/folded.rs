@@ -79,7 +79,7 @@ fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
 /// pools and sources has a finding of its own, since where it was seen is what matters.
 pub(crate) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
     let planned = &check.planned;
-    let rests_on = match check.reason() {
+    let depends_on = match check.reason() {
         _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
             planned.id.as_str().to_owned()
         }
@@ -88,7 +88,7 @@ pub(crate) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<S
         }
         _ => planned.title.clone(),
     };
-    (&planned.claim, check.verdict(), Some(rests_on))
+    (&planned.claim, check.verdict(), Some(depends_on))
 }
 
 /// The verdict and reason of a check that many may share, so that it is told once.

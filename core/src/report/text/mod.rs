@@ -1,9 +1,9 @@
 //! Reports for people.
 
-pub(super) mod ending;
-pub(super) mod folded;
-pub(super) mod layout;
-pub(super) mod progress;
-pub(super) mod style;
-pub(super) mod summary;
+pub(crate) mod ending;
+pub(crate) mod folded;
+pub(crate) mod layout;
+pub(crate) mod progress;
+pub(crate) mod style;
+pub(crate) mod summary;
 pub mod terminal;

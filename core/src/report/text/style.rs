@@ -2,7 +2,7 @@
 
 use crate::verdict::Verdict;
 
-/// How a piece of the page assertions.
+/// How a piece of the page looks.
 #[derive(Clone, Copy)]
 pub(crate) enum Style {
     Good,
@@ -15,7 +15,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// How a verdict assertions; none is in doubt.
+    /// How a verdict looks; none is in doubt.
     pub(crate) fn of(verdict: Option<Verdict>) -> Self {
         match verdict {
             Some(Verdict::Pass) => Self::Good,

@@ -134,7 +134,7 @@ impl Page {
         self.field(0, "pools", &pools.join(", "));
         let observed_from = observed_from(view);
         if !observed_from.is_empty() {
-            self.field(0, "looked from", &observed_from.join(", "));
+            self.field(0, "observed", &format!("from {}", observed_from.join(", ")));
         }
     }
 
@@ -377,7 +377,7 @@ impl Page {
                 self.line(&format!("tear-down: {removed} removed, nothing left"));
             }
             let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();
-            self.list(2, "trouble", &errors);
+            self.list(2, "errors", &errors);
         }
         if self.unpointed {
             self.line("no record was written: run again with --out DIR for one");

@@ -1,11 +1,11 @@
 //! What can interfere with a request, one file each.
 
-pub(super) mod admission;
-pub(super) mod aggregated;
-pub(super) mod answer;
-pub(super) mod deleted;
-pub(super) mod hostile;
-pub(super) mod refusal;
-pub(super) mod slow;
-pub(super) mod stale;
-pub(super) mod trouble;
+pub(crate) mod admission;
+pub(crate) mod aggregated;
+pub(crate) mod answer;
+pub(crate) mod deleted;
+pub(crate) mod hostile;
+pub(crate) mod refusal;
+pub(crate) mod slow;
+pub(crate) mod stale;
+pub(crate) mod trouble;

@@ -137,7 +137,7 @@ impl Joined {
         let claimed = halt.run_until_cancelled(claiming).await;
         claimed.ok_or(JoinError::Interrupted)??;
         // Nor are pods of such nodes ours to run
-        pods::watch::begin(&joined.cluster);
+        pods::reporting::watch::begin(&joined.cluster);
         if let Err(error) = Box::pin(joined.arrive(halt, &version)).await {
             // What was registered before the failure goes again; the failure is the news
             let Err(left) = Box::pin(joined.leave()).await else {

@@ -1,11 +1,11 @@
 //! What happens to a pod, from its image to its end.
 
-pub(super) mod evict;
-pub(super) mod hook;
-pub(super) mod life;
-pub(super) mod probe;
-pub(super) mod pull;
-pub(super) mod run;
-pub(super) mod sandbox;
-pub(super) mod start;
-pub(super) mod stop;
+pub(crate) mod evict;
+pub(crate) mod hook;
+pub(crate) mod life;
+pub(crate) mod probe;
+pub(crate) mod pull;
+pub(crate) mod run;
+pub(crate) mod sandbox;
+pub(crate) mod start;
+pub(crate) mod stop;

@@ -1,7 +1,7 @@
 //! What the API server is told of pods, and tells.
 
-pub(super) mod book;
-pub(super) mod events;
-pub(super) mod report;
-pub(super) mod status;
-pub(super) mod watch;
+pub(crate) mod book;
+pub(crate) mod events;
+pub(crate) mod report;
+pub(crate) mod status;
+pub(crate) mod watch;

@@ -1,7 +1,7 @@
 //! What a pod's spec says of its containers.
 
-pub(super) mod command;
-pub(super) mod env;
-pub(super) mod refer;
-pub(super) mod resources;
-pub(super) mod volumes;
+pub(crate) mod command;
+pub(crate) mod env;
+pub(crate) mod refer;
+pub(crate) mod resources;
+pub(crate) mod volumes;

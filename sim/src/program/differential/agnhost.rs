@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::sockets::{LOCAL, Scene};
+use crate::program::kubernetes::{connect, netexec};
 use crate::program::web::net::Server;
 use crate::program::web::serve::Exchange;
 use crate::program::windows::network_table::Table;
-use crate::program::{connect, netexec};
 use crate::topology::Os;
 use crate::world::Page;
 

@@ -1,6 +1,6 @@
 //! Programs of Kubernetes' images.
 
-pub(super) mod agnhost;
-pub(super) mod connect;
-pub(super) mod kubelet;
-pub(super) mod netexec;
+pub(crate) mod agnhost;
+pub(crate) mod connect;
+pub(crate) mod kubelet;
+pub(crate) mod netexec;

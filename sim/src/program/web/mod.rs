@@ -1,6 +1,6 @@
 //! HTTP as programs speak it, inside and outside of the cluster.
 
-pub(super) mod http;
-pub(super) mod net;
-pub(super) mod outside;
-pub(super) mod serve;
+pub(crate) mod http;
+pub(crate) mod net;
+pub(crate) mod outside;
+pub(crate) mod serve;

@@ -1,7 +1,7 @@
 //! Programs of Windows.
 
-pub(super) mod ipconfig;
+pub(crate) mod ipconfig;
 #[cfg(test)]
-pub(super) mod network_table;
-pub(super) mod powershell;
-pub(super) mod system;
+pub(crate) mod network_table;
+pub(crate) mod powershell;
+pub(crate) mod system;

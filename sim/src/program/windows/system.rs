@@ -180,9 +180,9 @@ pub(crate) fn service(call: &Call<'_>) -> Option<Started> {
         return None;
     };
     let told = match asked {
-        "qc" => include_str!("../sc/qc.txt"),
-        "queryex" => include_str!("../sc/queryex.txt"),
-        "qfailure" => include_str!("../sc/qfailure.txt"),
+        "qc" => include_str!("sc/qc.txt"),
+        "queryex" => include_str!("sc/queryex.txt"),
+        "qfailure" => include_str!("sc/qfailure.txt"),
         _ => return None,
     };
     if !call.place().host_process {

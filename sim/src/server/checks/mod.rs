@@ -1,10 +1,10 @@
 //! What an object must be and gets, who may ask, and how it is refused.
 
-pub(super) mod administrator;
-pub(super) mod admission;
-pub(super) mod admit;
-pub(super) mod defaults;
-pub(super) mod refusal;
-pub(super) mod services;
-pub(super) mod shape;
-pub(super) mod valid;
+pub(crate) mod administrator;
+pub(crate) mod admission;
+pub(crate) mod admit;
+pub(crate) mod defaults;
+pub(crate) mod refusal;
+pub(crate) mod services;
+pub(crate) mod shape;
+pub(crate) mod valid;

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::refusal::{Cause, Refusal};
 use crate::base::fields::Fields;
+use crate::nodes::{families, given};
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::world::Key;
-use crate::{families, given};
 
 /// As kubeadm gives it to the cluster's DNS: the tenth.
 const DNS: &str = "10.96.0.10";

@@ -1,4 +1,4 @@
 //! What kubectl wants to know, and shows.
 
-pub(super) mod discovery;
-pub(super) mod table;
+pub(crate) mod discovery;
+pub(crate) mod table;

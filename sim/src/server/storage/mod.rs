@@ -1,10 +1,10 @@
 //! The objects, their versions, and how they come, change and go.
 
-pub(super) mod change;
-pub(super) mod create;
-pub(super) mod delete;
-pub(super) mod patch;
-pub(super) mod selector;
-pub(super) mod state;
-pub(super) mod store;
-pub(super) mod watch;
+pub(crate) mod change;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod patch;
+pub(crate) mod selector;
+pub(crate) mod state;
+pub(crate) mod store;
+pub(crate) mod watch;

@@ -8,18 +8,19 @@ use winconform_core::suite::Suites;
 
 use crate::cli::args::DemoArgs;
 use crate::cli::error::CliError;
-use crate::cli::{settings, suites, topology};
+use crate::cli::simulated::topology;
+use crate::cli::{settings, suites};
 
 /// A demo that can be.
-pub(super) struct Given {
-    pub(super) topology: Topology,
-    pub(super) faults: FaultPlan,
-    pub(super) server: ServerOptions,
-    pub(super) suites: Suites,
-    pub(super) selection: Selection,
+pub(crate) struct Given {
+    pub(crate) topology: Topology,
+    pub(crate) faults: FaultPlan,
+    pub(crate) server: ServerOptions,
+    pub(crate) suites: Suites,
+    pub(crate) selection: Selection,
 }
 
-pub(super) fn read(args: &DemoArgs) -> Result<Given, CliError> {
+pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let mut found = Vec::new();
     let selection = settings::selected(&args.select, &suites, &mut found);

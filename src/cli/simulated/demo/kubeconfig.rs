@@ -22,7 +22,7 @@ const FOLDER_MODE: u32 = 0o700;
 const TRIES: usize = 5;
 
 /// The file that leads clients to the cluster, and goes with this.
-pub(super) struct Kubeconfig {
+pub(crate) struct Kubeconfig {
     path: PathBuf,
     /// Made for it.
     folder: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct Kubeconfig {
 
 impl Kubeconfig {
     /// Makes it, empty and for this user alone. One that is there already is not touched.
-    pub(super) fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
+    pub(crate) fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
         let Some(path) = path else {
             return Self::in_own_folder(&std::env::temp_dir());
         };
@@ -79,12 +79,12 @@ impl Kubeconfig {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Removes what those left that were killed, and says what that was. Whatever cannot be removed stays.
-    pub(super) fn remove_leftovers(&self) -> Vec<PathBuf> {
+    pub(crate) fn remove_leftovers(&self) -> Vec<PathBuf> {
         let Ok(own) = self.file.metadata() else {
             return Vec::new();
         };
@@ -95,7 +95,7 @@ impl Kubeconfig {
             .collect()
     }
 
-    pub(super) fn fill(&mut self, text: &str) -> Result<(), CliError> {
+    pub(crate) fn fill(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| CliError::Write {
             path: self.path.clone(),

@@ -13,10 +13,10 @@ use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
 use crate::cli::shell::quoted;
 use crate::cli::simulated::simulate::{Signals, on_signals};
-use crate::cli::warnings;
+use crate::cli::simulated::warnings;
 
 /// Serves until a signal comes; the second is not waited after.
-pub(super) async fn run(
+pub(crate) async fn run(
     port: u16,
     kubeconfig: Option<PathBuf>,
     given: Given,

@@ -335,7 +335,7 @@ impl Dispatcher {
 
     fn readiness(&self, state: &CheckState) -> Readiness {
         let mut readiness = Readiness::Ready;
-        for (key, need) in &state.rests_on {
+        for (key, need) in &state.depends_on {
             match (self.fixtures.get(key), need) {
                 (Some(FixtureState::Ready), _) => {}
                 (Some(FixtureState::Failed(error)), Need::Settled)

@@ -1,4 +1,4 @@
-//! The way `admission`: a server-side dry run of an object, in raw JSON with strict validation.
+//! The test method `admission`: a server-side dry run of an object, in raw JSON with strict validation.
 
 mod kept;
 mod object;
@@ -99,7 +99,7 @@ impl Method for Admission {
 
     fn read(query: &AdmissionQuery, _: &Bound<'_>, reply: &Reply) -> Result<AdmissionObservation> {
         let Reply::Api(reply) = reply else {
-            let detail = "an HTTP answer to an admission look";
+            let detail = "an HTTP answer to an admission assertion";
             return Err(ErrorKind::UnrecognisedOutput.error(detail));
         };
         let message = message(reply);

@@ -1,4 +1,4 @@
-//! The way `placement`: where the scheduler put a pod of ours, or why it did not, and whether it
+//! The test method `placement`: where the scheduler put a pod of ours, or why it did not, and whether it
 //! started there.
 //!
 //! A pod that waits is judged by the scheduler's own words alone, never by how long it waits; that no other
@@ -142,7 +142,7 @@ impl Method for Placement {
     }
 
     fn read(query: &PlacementQuery, at: &Bound<'_>, reply: &Reply) -> Result<PlacementObservation> {
-        let items = reply.items("no answer of the API server to a placement look")?;
+        let items = reply.items("no answer of the API server to a placement assertion")?;
         let pod = find(query.pod, at, items)?;
         let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
         if !pod["metadata"]["deletionTimestamp"].is_null() {
@@ -224,7 +224,7 @@ fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json
     };
     let found = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
     found.ok_or_else(|| {
-        let detail = format!("pod {name} is not there: nothing to look at");
+        let detail = format!("pod {name} is not there: nothing to observe");
         ErrorKind::NotApplied.error(detail)
     })
 }

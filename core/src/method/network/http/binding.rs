@@ -57,7 +57,7 @@ impl<'b, 'a> Binding<'b, 'a> {
                     let here = here.map_or("nowhere", |pod| &pod.node);
                     let nodes = nodes.join(", ");
                     format!(
-                        "it looks from node {here}, and the pods of {} are on {nodes}",
+                        "it observes from node {here}, and the pods of {} are on {nodes}",
                         self.of.as_str()
                     )
                 }

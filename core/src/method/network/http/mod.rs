@@ -1,4 +1,4 @@
-//! The way `http`: GETs from a vantage point to the targets that stand.
+//! The test method `http`: GETs from a vantage point to the targets that stand.
 //!
 //! It checks what answered, not only that something did: the body must carry a marker and tell
 //! which pod it is of. One assertion may have several targets; it holds when all do.
@@ -131,7 +131,7 @@ impl Method for Http {
         let unrecognised = |detail| ErrorKind::UnrecognisedOutput.error(detail);
         let Reply::Get(replies) = reply else {
             return Err(unrecognised(
-                "an answer of another kind to an HTTP look".to_owned(),
+                "an answer of another kind to an HTTP assertion".to_owned(),
             ));
         };
         let aims = query.target.aims(query.of, at)?;

@@ -39,7 +39,7 @@ pub enum Target {
     /// The same of the node that is observed from.
     OwnNodePort,
     /// Each pod's own address but that of the one that observes, for whom the pod sees: the one that
-    /// assertions.
+    /// observes.
     SourceSeenByPods,
     /// The kubelet's port of every node, or of a sample of many, which is no fixture's.
     Nodes,

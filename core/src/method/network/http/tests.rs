@@ -360,7 +360,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
         let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();
         assert_eq!(urls.is_empty(), aims.absent.is_some());
-        Ok::<_, ObservationError>(urls.concat())
+        Ok::<_, crate::method::ObservationError>(urls.concat())
     };
     let (within, outside) = (SourceKind::LinuxPod, SourceKind::Outside);
     let address = "http://192.0.2.7:80/";

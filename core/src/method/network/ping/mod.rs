@@ -1,4 +1,4 @@
-//! The way `ping`: one ICMP echo request to each target.
+//! The test method `ping`: one ICMP echo request to each target.
 //!
 //! What ping says is told by its exit code, and by the address with a time to live beside it: its
 //! words are in the system's language, and on Windows it also ends with 0 when a router says that
@@ -252,7 +252,7 @@ mod tests {
                 answered: false,
                 text,
             };
-            let error = read([10, 0, 0, 1].into(), &reply).expect_err("trouble");
+            let error = read([10, 0, 0, 1].into(), &reply).expect_err("an error");
             assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
         }
     }
