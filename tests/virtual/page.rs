@@ -38,7 +38,8 @@ fn printed() -> Result<String, String> {
     let mut text = String::from(
         "# What each fault turns\n\n\
          Printed from [the table of faults](../faults/README.md), which says what the columns mean. A check that no\n\
-         line names comes to what it comes to without a fault.\n",
+         line names comes to what it comes to without a fault. `winconform demo --list-faults` lists what `demo` can\n\
+         break; policies, objects and what answers otherwise are tried in tests alone.\n",
     );
     let mut topologies: Vec<_> = ROWS.iter().map(|row| row.topology.as_str()).collect();
     topologies.sort_unstable();

@@ -23,7 +23,7 @@ pub(crate) fn apart(run: &str, outside: Outside) -> RunOptions {
 }
 
 /// An assertion from outside that reaches the nodes by a proxy.
-#[allow(dead_code, reason = "not every binary looks from outside")]
+#[allow(dead_code, reason = "not every binary observes from outside")]
 pub(crate) fn through(proxy: &str) -> Outside {
     Outside {
         reaches_nodes: true,

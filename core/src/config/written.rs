@@ -33,7 +33,7 @@ pub(super) struct Written {
     /// Contexts or clusters, as the kubeconfig names them, on which nothing is made: a run is refused unless `--allow-protected` names its context.
     #[schemars(default)]
     pub(super) protected: Vec<String>,
-    /// What to check, as with `--select`, which takes the place of it: id patterns, `area=`, `kind=` or an axis such as `pool=`; a leading `!` takes out. All checks unless set.
+    /// What to check, as with `--select`, which takes the place of it: id patterns, `area=`, `type=` or an axis such as `pool=`; a leading `!` takes out. All checks unless set.
     #[schemars(default, with = "Vec<String>")]
     pub(super) select: Vec<Placed<String>>,
     /// Failures that are known and accepted for a time.

@@ -15,7 +15,7 @@ use crate::method::{FixtureName, Signature, SourceKind, Test};
 #[derive(Clone, Debug)]
 pub struct Case {
     pub claim: ClaimId,
-    /// What it is judged as: a limitation where the ledger names it, else of its claim's kind.
+    /// What it is judged as: a limitation where the ledger names it, else of its claim's type.
     pub claim_type: ClaimType,
     /// Tells the cases of one claim apart; only such claims' cases have it.
     pub name: Option<String>,

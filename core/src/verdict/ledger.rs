@@ -275,7 +275,7 @@ fn read_claim(
     None
 }
 
-/// Whether claims of a kind say that something works, as it may not in one of their cases.
+/// Whether claims of a type say that something works, as it may not in one of their cases.
 fn is_limited_by_case(kind: ClaimType) -> bool {
     match kind {
         ClaimType::Capability | ClaimType::Requirement => true,

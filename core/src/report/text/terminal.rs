@@ -265,11 +265,8 @@ impl Page {
         let mut apart = check.attempts.iter();
         if let Some(round) = apart.find_map(|one| apart_of(&check.planned, one)) {
             let seen = Finding::of_attempt(&check.planned, &round).reason;
-            self.field(
-                4,
-                "flaky",
-                &format!("a round held, a later one did not: {seen}"),
-            );
+            let words = format!("a round held, a later one did not: {seen}");
+            self.field(4, "unsteady", &words);
         }
         let repeated = check
             .conclusion

@@ -208,9 +208,9 @@ impl Method for Placement {
         match expectation {
             PlacementExpectation::Placed(ground) => placed(*ground, seen, difference(seen.place())),
             PlacementExpectation::Pending(by) => pending(*by, seen, difference(seen.place())),
-            PlacementExpectation::Starts => starts(seen, difference(seen.fate())),
+            PlacementExpectation::Starts => starts(seen, difference(seen.outcome_words())),
             PlacementExpectation::NotStarted(classes) => {
-                not_started(classes, seen, difference(seen.fate()))
+                not_started(classes, seen, difference(seen.outcome_words()))
             }
         }
     }
@@ -415,7 +415,7 @@ impl PlacementObservation {
     }
 
     /// What became of it there, in words, with the cause where it is known.
-    fn fate(&self) -> String {
+    fn outcome_words(&self) -> String {
         let start = match &self.start {
             Start::Started => "all containers started".to_owned(),
             Start::Unfit {
