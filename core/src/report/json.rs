@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::facts::Known;
+use crate::facts::{Facts, Known};
 use crate::method::FixtureKey;
 use crate::record::{CheckView, FixtureOutcome, RunView, Tally, critical_path, exit};
 use crate::report::findings::blame::Blame;
@@ -54,7 +54,7 @@ pub fn render(view: &RunView) -> String {
             Known::Fact { value, .. } => json!({"version": value}),
             Known::Unknown { reason } => json!({"unknown": reason}),
         }),
-        "pools": facts.map(|facts| facts.pools()).into_iter().flatten().map(|(name, pool)| json!({
+        "pools": facts.map(Facts::pools).into_iter().flatten().map(|(name, pool)| json!({
             "name": name,
             "build": pool.build.map(|build| build.to_string()),
             "nodes": pool.nodes.len(),

@@ -247,14 +247,15 @@ pub fn judge(
     controls: &[ControlOutcome<'_>],
     scope: &Scope,
 ) -> Verdict {
+    use ClaimType::{Advice, Capability, Informational, Limitation, Rejection, Requirement};
     use Comparison::{Met, NotApplicable, NotMet, Unexpected};
     let kind = match (kind, scope) {
-        (ClaimType::Limitation, Scope::AsCapability) => ClaimType::Capability,
+        (Limitation, Scope::AsCapability) => Capability,
         (kind, Scope::Within | Scope::AsCapability) => kind,
     };
     let works = match (kind, observed) {
-        (ClaimType::Limitation, Ok(NotMet(_))) => true,
-        (ClaimType::Limitation, _) => false,
+        (Limitation, Ok(NotMet(_))) => true,
+        (Limitation, _) => false,
         (_, observed) => observed.is_ok_and(Comparison::holds),
     };
     let fails_for_all = !works && controls.iter().any(|one| one.fails_there_too().is_some());
@@ -262,7 +263,7 @@ pub fn judge(
         (_, Ok(Met(_))) => false,
         (Role::SamePath, _) => true,
         // There is none, such as no second node: a limitation alone goes not without
-        (Role::OtherOs, Ok(NotApplicable(_))) => kind == ClaimType::Limitation && !works,
+        (Role::OtherOs, Ok(NotApplicable(_))) => kind == Limitation && !works,
         // What works is not doubted
         (Role::OtherOs, _) => !works,
     };
@@ -270,26 +271,15 @@ pub fn judge(
     match (kind, observed) {
         (_, Err(_)) => Verdict::Inconclusive,
         (_, Ok(NotApplicable(_))) => Verdict::Skip,
-        (ClaimType::Informational, Ok(Met(_) | NotMet(_) | Unexpected(_))) => {
-            Verdict::Informational
-        }
+        (Informational, Ok(Met(_) | NotMet(_) | Unexpected(_))) => Verdict::Informational,
         (_, Ok(Met(_) | NotMet(_) | Unexpected(_))) if fails_for_all => Verdict::Skip,
         (_, Ok(Met(_) | NotMet(_) | Unexpected(_))) if !is_proven => Verdict::Inconclusive,
-        (
-            ClaimType::Capability
-            | ClaimType::Requirement
-            | ClaimType::Rejection
-            | ClaimType::Advice,
-            Ok(Met(_)),
-        ) => Verdict::Pass,
-        (
-            ClaimType::Capability | ClaimType::Requirement | ClaimType::Rejection,
-            Ok(NotMet(_) | Unexpected(_)),
-        ) => Verdict::Fail,
-        (ClaimType::Limitation, Ok(Met(_))) => Verdict::KnownLimitation,
-        (ClaimType::Limitation, Ok(NotMet(_))) => Verdict::LimitationLifted,
-        (ClaimType::Limitation, Ok(Unexpected(_))) => Verdict::Fail,
-        (ClaimType::Advice, Ok(NotMet(_) | Unexpected(_))) => Verdict::Warn,
+        (Capability | Requirement | Rejection | Advice, Ok(Met(_))) => Verdict::Pass,
+        (Capability | Requirement | Rejection, Ok(NotMet(_) | Unexpected(_)))
+        | (Limitation, Ok(Unexpected(_))) => Verdict::Fail,
+        (Limitation, Ok(Met(_))) => Verdict::KnownLimitation,
+        (Limitation, Ok(NotMet(_))) => Verdict::LimitationLifted,
+        (Advice, Ok(NotMet(_) | Unexpected(_))) => Verdict::Warn,
     }
 }
 

@@ -254,28 +254,20 @@ impl World {
                 });
             }
             Command::Observe(assertion) => {
-                assert!(
-                    self.asking.insert(*assertion),
-                    "{assertion:?} is asked twice at once"
-                );
-                assert!(
-                    self.asking.len() <= self.limits.api_in_flight,
-                    "too much at once"
-                );
+                let is_new = self.asking.insert(*assertion);
+                assert!(is_new, "{assertion:?} is asked twice at once");
+                let most = self.limits.api_in_flight;
+                assert!(self.asking.len() <= most, "too much at once");
                 let turn = turn();
                 self.take_away(*assertion, turn);
                 self.pending.push(Input::Asked(*assertion, outcome(turn)));
             }
             Command::ExecSession(from, assertions) => {
                 self.exec_sessions += 1;
-                assert!(
-                    self.in_exec_session.insert(from.clone()),
-                    "{from} sweeps twice at once"
-                );
-                assert!(
-                    !assertions.is_empty()
-                        && assertions.len() <= self.limits.assertions_per_exec_session
-                );
+                let is_new = self.in_exec_session.insert(from.clone());
+                assert!(is_new, "{from} has two exec sessions at once");
+                let most = self.limits.assertions_per_exec_session;
+                assert!(!assertions.is_empty() && assertions.len() <= most);
                 let turns: Vec<_> = assertions
                     .iter()
                     .map(|assertion| (*assertion, turn()))

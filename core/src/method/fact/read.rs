@@ -324,12 +324,12 @@ fn control_plane(facts: &Facts) -> Result<FactObservation> {
             saw: Observed::Os(node.os),
         })
         .collect();
-    match subjects.is_empty() {
+    Ok(match subjects.is_empty() {
         true => not_applicable(
             "no node is labelled as one of the control plane, so its provider keeps it apart",
         ),
-        false => Ok(FactObservation::Subjects(subjects)),
-    }
+        false => FactObservation::Subjects(subjects),
+    })
 }
 
 fn usable_nodes(facts: &Facts) -> Result<FactObservation> {
@@ -352,7 +352,7 @@ fn usable_nodes(facts: &Facts) -> Result<FactObservation> {
 
 fn vxlan(facts: &Facts) -> Result<FactObservation> {
     let Some(cni) = needed("cni", &facts.cni)? else {
-        return not_applicable("no rule recognises the network plugin");
+        return Ok(not_applicable("no rule recognises the network plugin"));
     };
     match (cni.product.as_str(), &cni.vxlan, cni.unread.as_slice()) {
         ("flannel", Some(vxlan), _) => Ok(cluster(Observed::Vxlan {
@@ -361,10 +361,13 @@ fn vxlan(facts: &Facts) -> Result<FactObservation> {
         })),
         ("flannel", None, unread @ [_, ..]) => Err(self::unread("cni", &unread.join("; "))),
         ("flannel", None, []) if cni.mode == Some(CniMode::L2bridge) => {
-            not_applicable("Flannel without VXLAN")
+            Ok(not_applicable("Flannel without VXLAN"))
         }
         ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
-        (other, _, _) => not_applicable(&format!("the network plugin is {}", printable(other))),
+        (other, _, _) => {
+            let reason = format!("the network plugin is {}", printable(other));
+            Ok(not_applicable(&reason))
+        }
     }
 }
 
@@ -395,7 +398,7 @@ fn ip_families(facts: &Facts) -> Result<FactObservation> {
     let nodes = needed("nodes", &facts.nodes)?;
     let windows: Vec<_> = nodes.iter().filter(|node| node.os == Os::Windows).collect();
     if windows.is_empty() {
-        return not_applicable("the cluster has no Windows node");
+        return Ok(not_applicable("the cluster has no Windows node"));
     }
     let families = &needed("workloads", &facts.workloads)?.windows_families;
     let of_pods = families.iter().map(|(families, count)| Subject {
@@ -410,16 +413,16 @@ fn ip_families(facts: &Facts) -> Result<FactObservation> {
             saw: Observed::Families(families_of(&node.details.pod_cidrs)),
         }));
     }
-    match subjects.is_empty() {
+    Ok(match subjects.is_empty() {
         true => not_applicable(
             "no pod on a Windows node has an address, and no Windows node has podCIDRs",
         ),
-        false => Ok(FactObservation::Subjects(subjects)),
-    }
+        false => FactObservation::Subjects(subjects),
+    })
 }
 
-fn not_applicable(reason: &str) -> Result<FactObservation> {
-    Ok(FactObservation::NotApplicable(reason.to_owned()))
+fn not_applicable(reason: &str) -> FactObservation {
+    FactObservation::NotApplicable(reason.to_owned())
 }
 
 fn families_of(cidrs: &[String]) -> String {
@@ -438,7 +441,7 @@ fn lacking(
 ) -> Result<FactObservation> {
     let workloads = needed("workloads", &facts.workloads)?;
     if workloads.windows_pods == 0 {
-        return not_applicable("no pod runs on a Windows node");
+        return Ok(not_applicable("no pod runs on a Windows node"));
     }
     let (lacking, named) = of(workloads);
     Ok(cluster(Observed::Lacking {

@@ -144,7 +144,7 @@ impl Preflight {
                 Prospect::Run => run += 1,
                 Prospect::Forbidden => forbidden += 1,
                 Prospect::Inconclusive(why) => {
-                    others.entry(("inconclusive", why)).or_default().push(check)
+                    others.entry(("inconclusive", why)).or_default().push(check);
                 }
                 Prospect::Skipped(why) => others.entry(("skipped", why)).or_default().push(check),
             }
