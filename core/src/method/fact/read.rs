@@ -32,11 +32,8 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
         Topic::PodsWithoutOs => lacking(facts, |workloads| {
             (workloads.without_os_count, &workloads.without_os)
         }),
-        Topic::PodsWithoutRequests => lacking(facts, |workloads| {
-            (
-                workloads.without_requests_count,
-                &workloads.without_requests,
-            )
+        Topic::PodsWithoutRequests => lacking(facts, |own| {
+            (own.without_requests_count, &own.without_requests)
         }),
         Topic::Labels
         | Topic::Builds
@@ -318,12 +315,11 @@ fn is_of(image: &str, name: &str) -> bool {
 fn control_plane(facts: &Facts) -> Result<FactObservation> {
     let nodes = needed("nodes", &facts.nodes)?;
     let of_control_plane = nodes.iter().filter(|node| node.details.control_plane);
-    let subjects: Vec<_> = of_control_plane
-        .map(|node| Subject {
-            name: node.name.clone(),
-            saw: Observed::Os(node.os),
-        })
-        .collect();
+    let subjects = of_control_plane.map(|node| Subject {
+        name: node.name.clone(),
+        saw: Observed::Os(node.os),
+    });
+    let subjects: Vec<_> = subjects.collect();
     Ok(match subjects.is_empty() {
         true => not_applicable(
             "no node is labelled as one of the control plane, so its provider keeps it apart",
@@ -344,10 +340,8 @@ fn usable_nodes(facts: &Facts) -> Result<FactObservation> {
             },
         }
     };
-    Ok(FactObservation::Subjects(vec![
-        of(Os::Linux),
-        of(Os::Windows),
-    ]))
+    let subjects = vec![of(Os::Linux), of(Os::Windows)];
+    Ok(FactObservation::Subjects(subjects))
 }
 
 fn vxlan(facts: &Facts) -> Result<FactObservation> {
@@ -364,10 +358,10 @@ fn vxlan(facts: &Facts) -> Result<FactObservation> {
             Ok(not_applicable("Flannel without VXLAN"))
         }
         ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
-        (other, _, _) => {
-            let reason = format!("the network plugin is {}", printable(other));
-            Ok(not_applicable(&reason))
-        }
+        (other, ..) => Ok(not_applicable(&format!(
+            "the network plugin is {}",
+            printable(other)
+        ))),
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     }
     let pods = state.store.all("pods", &key.namespace);
     let has_address = |pod: &Value| !is_over(pod) && pod["status"]["podIP"].is_string();
-    let pods = pods.filter(|(_, pod)| selects(&service, pod) && has_address(pod));
+    let pods = pods.filter(|(_, pod)| has_address(pod) && selects(&service, pod));
     let pods: Vec<Object> = pods.map(|(_, pod)| Object::clone(pod)).collect();
     let ports = json!(ports(&service, &pods));
     for family in service["spec"]["ipFamilies"].items().map(Fields::text) {
