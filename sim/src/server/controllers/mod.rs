@@ -115,11 +115,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     } else if owners(object).any(|owner| !store.is_there(&key.namespace, owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
-    // A replica set hears of what it counts alone: of a thousand pods every look at all costs
-    let is_of_sets = change.plural == "pods" && !before.is_null() && !change.deleted;
-    let alike = is_of_sets && pods::counts(before) == pods::counts(object);
-    let heard = |owner: &&Value| !alike || owner["kind"] != "ReplicaSet";
-    for owner in owners(object).filter(heard) {
+    for owner in owners(object) {
         let named = Key::new(&key.namespace, owner["name"].text());
         work.extend(Kind::of(owner).and_then(|kind| Work::of(kind.plural, &named)));
     }

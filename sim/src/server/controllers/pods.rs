@@ -46,11 +46,6 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// What a replica set counts a pod by.
-pub(super) fn counts(pod: &Value) -> (bool, bool, &Value) {
-    (is_active(pod), is_ready(pod), &pod["metadata"]["labels"])
-}
-
 fn ready_since(pod: &Value) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
     ready["lastTransitionTime"].text().parse().ok()
