@@ -1,9 +1,9 @@
 //! # The architecture, on one page
 //!
 //! ```text
-//! suites/*.yaml ─┐                                         ┌─ transport::api  ─┐
+//! suites/*.yaml ─┐                                           ┌─ transport::api  ─┐
 //!                ├─ plan ─▶ engine ── commands ─▶ assertions ┤                   ├─▶ API server
-//! cluster::facts ┘           ▲  dispatcher                  └─ transport::exec ─┘
+//! cluster::facts ┘           ▲  dispatcher                    └─ transport::exec ─┘
 //!                            └── replies, time, signals ◀──────┘
 //!                               │
 //!                               ▼

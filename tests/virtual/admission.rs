@@ -1,4 +1,4 @@
-//! All rejections at a server that refuses whatever is asked, or that is in error: nothing passes or fails
+//! All rejections at a server that refuses whatever is asked, or that is in trouble: nothing passes or fails
 //! for it. And each dry run is sent once.
 
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ const RESOURCES: [&str; 11] = [
     "podtemplates",
 ];
 
-/// Error in which most can be told.
+/// Interference in which most can be told.
 const TROUBLE: [&str; 7] = [
     "too-many-requests=0.2",
     "server-restarts=200",

@@ -19,7 +19,7 @@ use crate::world::{
     Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
 };
 
-/// observed after its backends came and went.
+/// Observed after its backends came and went.
 const CHURN: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
 
 /// How long pods live at most here, and so many repetitions that they go on for longer.

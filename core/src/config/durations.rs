@@ -57,8 +57,8 @@ pub struct Durations {
     /// How long a pod may go without a sandbox: hcs took 3 min 46 s to start one that then ran
     /// (kubernetes#107561).
     pub sandbox: Duration,
-    /// How long a place to observe from waits, once it could observe something, for all that it will
-    /// observe to stand: each session costs more than its assertions.
+    /// How long a vantage point waits, once it could observe something, for all that it will observe
+    /// to be ready: each session costs more than its assertions.
     pub gather: Duration,
     /// The same of a place of which each node of a pool has one: their sessions are many.
     pub gather_per_node: Duration,
@@ -67,7 +67,7 @@ pub struct Durations {
     /// How long a load balancer may take to give a Service an address, and then to answer there:
     /// AWS' take minutes.
     pub balancer: Duration,
-    /// The pause between two looks for a node's sign of life.
+    /// The pause between two requests for a node's sign of life.
     pub sign_of_life: Duration,
     /// How long a pod of ours that is being deleted may still be there.
     pub leaving: Duration,

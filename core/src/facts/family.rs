@@ -157,7 +157,7 @@ impl Facts {
     /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
     /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack), and
     /// Calico has no IPv6 there in any mode (Calico, limitations of Calico for Windows). Elsewhere pods
-    /// without one are error, as far as they should have it.
+    /// without one are an error, as far as they should have it.
     pub fn without_family(&self, family: IpFamily) -> Option<String> {
         let cni = self.cni.value().and_then(Option::as_ref)?;
         let product = &cni.product;

@@ -66,7 +66,7 @@ pub trait Method {
     fn request(query: &Self::Query, at: &Bound<'_>) -> Result<Request>;
     /// The observation in a reply; unrecognised output is an error, never a default.
     fn read(query: &Self::Query, at: &Bound<'_>, reply: &Reply) -> Result<Self::Observation>;
-    /// The observation held against the expectation; error where it depends on something that
+    /// The observation held against the expectation; an error where it depends on something that
     /// was not told.
     fn compare(expectation: &Self::Expectation, seen: &Self::Observation) -> Result<Comparison>;
     /// What is put on record of an observation, once it was compared: bounded, whatever others said.
@@ -159,7 +159,7 @@ pub struct Traits {
     pub(crate) outside: Option<Target>,
     /// Whether what it observes has addresses of each of the cluster's families.
     pub(crate) has_families: bool,
-    /// Whether it goes to many requests of one target, once somebody has answered there.
+    /// Whether it sends many requests to one target, once somebody has answered there.
     pub asks_many: bool,
     /// Whether what holds of it stays so: there is no coming and going between two rounds.
     pub stays: bool,

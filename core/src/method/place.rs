@@ -301,7 +301,7 @@ impl<'a> Bound<'a> {
     }
 
     /// Why there is nothing to ask over the family that is observed: the pod that observes has no
-    /// address of it, or none of those that are observed has one. Error where they should have:
+    /// address of it, or none of those that are observed has one. An error where they should have:
     /// what is asked was not observed, and no claim is refuted by that.
     pub(crate) fn without_family(&self, of: Option<FixtureName>) -> Result<Option<String>> {
         let Some(family) = self.family else {

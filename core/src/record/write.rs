@@ -3,7 +3,7 @@
 use super::event::Line;
 
 /// The line with its newline. JSON escapes every control character but DEL and C1, which a
-/// terminal would still act on when a person observes the file.
+/// terminal would still act on when a person reads the file.
 pub fn to_line(line: &Line) -> serde_json::Result<String> {
     let json = serde_json::to_string(line)?;
     let mut text = String::with_capacity(json.len() + 1);

@@ -77,7 +77,7 @@ pub fn render(facts: &Facts, width: usize) -> String {
 }
 
 /// The facts as a JSON object by name, each a `fact` with `value` and `source` or `unknown` with
-/// `because`.
+/// `reason`.
 pub fn render_json(facts: &Facts) -> String {
     super::json::pretty(facts)
 }

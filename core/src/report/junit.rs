@@ -285,7 +285,7 @@ fn others(check: &CheckView) -> impl Iterator<Item = &Attempted> {
 }
 
 /// An attempt as a flaky or rerun element, where there is one for its verdict. An attempt that
-/// broke is our error: it makes no success flaky. The property tells of all.
+/// was inconclusive is an error of our own: it makes no success flaky. The property tells of all.
 fn rerun(
     view: &RunView,
     check: &CheckView,

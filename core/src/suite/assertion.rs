@@ -11,7 +11,7 @@ use crate::method::{
     ReachExpectation, StateExpectation, StateQuery, Target, Test, UdpQuery,
 };
 
-/// Reads one test: `way: {ask: …, expect: …}`.
+/// Reads one test: `method: {ask: …, expect: …}`.
 pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
     let entry = decoder.tagged(node, "test", &Test::NAMES)?;
     let mut fields = decoder.fields(&entry.node, "an assertion")?;

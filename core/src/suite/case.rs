@@ -25,7 +25,7 @@ pub struct Case {
     pub test: Test,
     /// Where something else is to be seen; the first that applies.
     pub exceptions: Vec<Exception>,
-    /// Looks that must hold beside it.
+    /// Assertions that must hold beside it.
     pub controls: Vec<Control>,
     /// What to look at when it fails.
     pub hint: String,

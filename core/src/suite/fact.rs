@@ -1,4 +1,4 @@
-//! Looks of the way `fact`, from YAML.
+//! Assertions about facts, from YAML.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::method::fact::{
     TaintRule, Topic,
 };
 
-/// Reads topic and expectation; both are observed, also when one is missing.
+/// Reads topic and expectation; both are read, also when one is missing.
 pub(super) fn read_fact(
     decoder: &mut Decoder<'_>,
     query: Option<&Node>,

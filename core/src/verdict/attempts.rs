@@ -29,8 +29,8 @@ pub fn is_news(verdict: Verdict) -> bool {
 /// The last that says something about the cluster decides, if it is as expected. What is news (a failure,
 /// a warning, a limitation that is lifted) decides once two attempts agree on it; until then nothing can be
 /// told, for the reason that kept the last attempt from telling. Attempts that disagree make a check
-/// flaky, and so do rounds within one that `came_apart` and held again; those that broke do not: they are
-/// our error. What was seen before an attempt found that what it depends on had changed may have come
+/// flaky, and so do rounds within one that `came_apart` and held again; those that were
+/// inconclusive do not: that is an error of our own. What was seen before an attempt found that what it depends on had changed may have come
 /// of that: it counts for nothing.
 pub fn conclude(attempts: &[(Verdict, Reason)], came_apart: bool) -> Option<Conclusion> {
     let changed = attempts

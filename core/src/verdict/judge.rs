@@ -1,4 +1,4 @@
-//! One round of looking judged: one exhaustive match.
+//! One round of assertions judged: one exhaustive match.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it says something about the cluster rather than about the looking.
+    /// Whether it says something about the cluster rather than about the observing.
     pub fn is_conclusive(self) -> bool {
         !matches!(self, Self::Skip | Self::Inconclusive)
     }
@@ -237,7 +237,7 @@ impl<'l> ControlOutcome<'l> {
 
 /// Judges one round of a check: its assertion and those of its controls.
 ///
-/// A control that does not hold, or could not be observed, leaves every kind but evidence
+/// A control that does not hold, or could not be observed, leaves every type but informational
 /// unknown: without it a dead Service would confirm "nodes cannot reach Services", and a policy
 /// that refuses everything would confirm every rejection. What fails for the other operating
 /// system as well is skipped.

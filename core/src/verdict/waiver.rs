@@ -1,6 +1,6 @@
 //! What a waiver does: it takes the weight off what speaks against a cluster, and nothing else.
 //!
-//! The verdict stays as it is. What weighs nothing, which is our own error, is never waived.
+//! The verdict stays as it is. What weighs nothing, an error of our own, is never waived.
 
 use jiff::civil::Date;
 

@@ -11,7 +11,7 @@
 //! | a node's address | `node.rs`: kubelet, `NodePort`, `hostPort`, the host's own ports |
 //! | anything, once its last hop is known | `path.rs`: what lies between, and who listens |
 //!
-//! `policy.rs` reads `NetworkPolicies`, `watch.rs` keeps the objects current. Names are in `names.rs`.
+//! `policy.rs` reads `NetworkPolicies`. Names are in `names/`.
 
 mod node;
 mod path;

@@ -167,11 +167,11 @@ pub(crate) struct RunArgs {
     /// Run apart from runs without or with another id, which would otherwise be refused
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(crate) id: Option<String>,
-    /// Observe everything so many times, in the same workloads: of what is told of a check the worst
-    /// counts, and what differs is flaky
+    /// Run every check so many times, in the same workloads: the worst result of a check counts, and
+    /// what differs is flaky
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) repeat: u32,
-    /// Observe everything again and again for this long, such as 8h; the deadline ends it, too
+    /// Run every check again and again for this long, such as 8h; the deadline ends it, too
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
     pub(crate) soak: Option<Duration>,
     /// Go on with the record of an earlier run: what it told of the cluster is not checked again.

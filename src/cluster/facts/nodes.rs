@@ -12,7 +12,7 @@ use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";
 
-/// Taints of nodes that are in error or about to go (kubernetes well-known taints; cluster
+/// Taints of nodes that are in trouble or about to go (kubernetes well-known taints; cluster
 /// autoscaler). `node.kubernetes.io/os` is not among them: GKE's Windows nodes have it for good.
 const UNUSABLE: [&str; 9] = [
     "node.kubernetes.io/not-ready",

@@ -1,4 +1,4 @@
-//! Server-side apply of one object, refusals told from error.
+//! Server-side apply of one object, refusals told from errors.
 
 use serde_json::Value as Json;
 use winconform_core::method::{ApiRequest, ObservationError, Verb};
@@ -7,7 +7,7 @@ use winconform_core::text::printable;
 use super::kinds::{Kind, Scope};
 use crate::transport::Api;
 
-/// Why an object is not ready.
+/// Why an object was not applied.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ApplyError {
     /// It is not of a kind in the table, or has no name.

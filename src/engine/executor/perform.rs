@@ -406,7 +406,7 @@ impl Executor {
         }
     }
 
-    /// Looks until the run ends, and tells what came of it; `broken` after a panic.
+    /// Runs an assertion until the run ends, and tells what came of it; `broken` after a panic.
     fn spawn(&self, assertion: impl Future<Output = Input> + Send + 'static, broken: Input) {
         let (cancel, sender) = (self.cancel.clone(), self.sender.clone());
         self.tracker.spawn(async move {

@@ -1,7 +1,7 @@
 //! What was applied of a fixture, and whether it is still there as it was applied.
 //!
-//! Others may delete what is ours at any time. What an assertion tells counts only while what it rests
-//! on stands, so it is asked after the assertion; assertions that end together share the answer.
+//! Others may delete what is ours at any time. What an assertion tells counts only while what it depends
+//! on is as it was, so it is asked after the assertion; assertions that end together share the answer.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -157,7 +157,7 @@ impl AppliedObjects {
         }));
     }
 
-    /// How the pods stand that observes are bound to, at `since` or later: who fails to answer may
+    /// The health of the pods that assertions are bound to, at `since` or later: who fails to answer may
     /// be gone, who answers is not.
     pub(crate) async fn health_of_pods(&self, api: &Api, since: Instant) -> Health {
         match self.pods.get() {

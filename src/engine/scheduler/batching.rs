@@ -1,5 +1,5 @@
-//! Vantages that wait for more to observe: one session serves many assertions, so that neither the first
-//! fixture that stands nor the first check that is to hold makes a session of its own, and no node asks for
+//! Vantage points that wait for more to observe: one session serves many assertions, so that neither the first
+//! fixture that is ready nor the first check that is to hold makes a session of its own, and no node asks for
 //! what one place of its kind has not seen yet.
 
 use std::collections::{BTreeMap, BTreeSet};

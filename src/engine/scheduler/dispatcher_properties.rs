@@ -486,7 +486,7 @@ proptest! {
         lasting in prop::collection::vec(any::<bool>(), 1..300),
         choices in prop::collection::vec(0_usize..97, 1..40),
     ) {
-        // Fixtures are ready (only `Lasting` fails them, as a pull would), every assertion is in error
+        // Fixtures are ready (only `Lasting` fails them, as a pull would), every assertion fails with an error
         let turns = lasting.iter().cycle().take(5_000);
         let turns = turns.map(|l| if *l { Turn::Lasting } else { Turn::ObservationError }).collect();
         let world = run(&forms, turns, &choices, None);

@@ -94,7 +94,7 @@ fn configuration(proxy: &mut KubeProxy, name: &str, written: &serde_json::Value)
     }
 }
 
-/// The value of a flag among arguments or within a script; empty when it is ready alone.
+/// The value of a flag among arguments or within a script; empty when it stands alone.
 fn flag(args: &str, name: &str) -> Option<String> {
     let (_, rest) = args.split_once(name)?;
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '`' | ';');

@@ -18,7 +18,7 @@ pub fn candidates(kind: SourceKind) -> &'static [Curl] {
     }
 }
 
-/// Whether the runtime or a shell says that there is no such program, rather than that exec is in error
+/// Whether the runtime or a shell says that there is no such program, rather than that exec is in trouble
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
 pub(crate) fn is_missing(text: &str) -> bool {
     [

@@ -131,7 +131,7 @@ fn held(file: File) -> io::Result<Option<File>> {
 }
 
 /// Removes a folder that was left, and says whether it did. Only one that is this user's and closed to
-/// everybody else is observed into: what it holds nobody else has put there.
+/// everybody else is looked into: what it holds nobody else has put there.
 fn remove_if_left(folder: &Path, user: u32) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     let number = name.and_then(|name| name.strip_prefix(FOLDERS));

@@ -51,7 +51,7 @@ impl Alterations {
     }
 
     /// Those that may be why validation let a field pass: whatever of what was sent is gone, but for
-    /// an image's name, and what was added where the documented rule assertions: `spec.os`, or `field`.
+    /// an image's name, and what was added where the documented rule looks: `spec.os`, or `field`.
     pub(super) fn deciding(&self, field: Option<&str>) -> Vec<&str> {
         let lost = self
             .lost

@@ -96,7 +96,7 @@ impl fmt::Display for AdmissionObservation {
     }
 }
 
-/// What is to be said of a field in an accepted object; error where something made another pod of
+/// What is to be said of a field in an accepted object; an error where something made another pod of
 /// what was sent, or another value of the field.
 pub(super) fn accepted(query: &AdmissionQuery, object: &Json) -> Result<AdmissionObservation> {
     let sent = query.body().unwrap_or_default();
