@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::facts::{Facts, Known};
+use crate::facts::Known;
 use crate::method::FixtureKey;
 use crate::record::{CheckView, FixtureOutcome, RunView, Tally, critical_path, exit};
 use crate::report::findings::blame::Blame;
@@ -38,7 +38,6 @@ pub fn render(view: &RunView) -> String {
     let (blame, tally) = (Blame::of(view), Tally::of(view));
     let (code, meaning) = ending(view);
     let places = pools(view);
-    let facts = view.facts.as_ref();
     let reservations = reservations(view).into_iter();
     let waivers = view.waivers().into_iter().map(|(waiver, state)| {
         let mut waiver = json!(waiver);
@@ -50,11 +49,11 @@ pub fn render(view: &RunView) -> String {
     let mut report = json!({
         "schema": SCHEMA,
         "run": run(view),
-        "server": facts.map(|facts| match &facts.server {
+        "server": view.facts.as_ref().map(|facts| match &facts.server {
             Known::Fact { value, .. } => json!({"version": value}),
             Known::Unknown { reason } => json!({"unknown": reason}),
         }),
-        "pools": facts.map(Facts::pools).into_iter().flatten().map(|(name, pool)| json!({
+        "pools": places.iter().map(|(name, pool)| json!({
             "name": name,
             "build": pool.build.map(|build| build.to_string()),
             "nodes": pool.nodes.len(),
@@ -140,7 +139,7 @@ fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
         "point": point(places, &planned.point),
         "verdict": word(finding.verdict),
         "flaky": check.is_flaky(),
-        "repeated": check.conclusion.as_ref().map(|conclusion| &conclusion.repeated),
+        "repeated": check.conclusion.iter().flat_map(|it| &it.repeated).collect::<BTreeMap<_, _>>(),
         "weight": view.weight(check).map(|weight| match weight {
             Weight::For => "for",
             Weight::Against => "against",

@@ -13,7 +13,13 @@ use crate::verdict::Verdict;
 
 /// Where a check is and observes from, in reports for programs.
 pub(crate) fn point(pools: &Pools, point: &plan::Point) -> Value {
-    let mut values = json!(crate::report::plan::point(point));
+    let mut values = json!({"pool": null, "source": null});
+    for (axis, value) in crate::report::plan::point(point) {
+        values[axis] = json!(value);
+    }
+    if let Some(node) = point.node {
+        values["node"] = json!(node);
+    }
     if let Some(name) = point.node_name(pools) {
         values["node-name"] = json!(name);
     }
