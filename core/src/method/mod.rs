@@ -167,8 +167,10 @@ pub struct Traits {
     pub(crate) facts: &'static [&'static str],
     /// The role of the image that the pods it asks for should run.
     pub(crate) image: Option<Image>,
-    /// Whether agnhost sends where it observes from, and serves where it observes.
-    pub(crate) agnhost: (bool, bool),
+    /// Whether agnhost sends for it where it observes from.
+    pub(crate) agnhost_sends: bool,
+    /// Whether agnhost serves what it observes.
+    pub(crate) agnhost_serves: bool,
 }
 
 /// The closed set of tests; the only registry of methods.
@@ -278,7 +280,10 @@ impl Test {
             Self::Ping(own) => failing(own, signature).map(Self::Ping),
             Self::Placement(own) => failing(own, signature).map(Self::Placement),
             Self::Udp(own) => failing(own, signature).map(Self::Udp),
-            _ => None,
+            Self::Admission(own) => failing(own, signature).map(Self::Admission),
+            Self::Fact(own) => failing(own, signature).map(Self::Fact),
+            Self::Preemption(own) => failing(own, signature).map(Self::Preemption),
+            Self::State(own) => failing(own, signature).map(Self::State),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
 use crate::facts::{Known, NodeFact, PoolName};
-use crate::method::{FixtureName, SourceKind};
+use crate::method::{FixtureName, SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
 
 /// So many nodes of a pool that cannot be used are named.
@@ -60,17 +60,15 @@ impl Surroundings<'_> {
 
     /// The pool in which agnhost would have to send or serve and is not to be had.
     fn lacks_agnhost(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
-        let (here, there) = assertion.test.traits().agnhost;
-        let from = assertion
-            .from
-            .as_ref()
-            .filter(|from| here && from.kind == SourceKind::WindowsPod);
+        let traits = assertion.test.traits();
+        let sends =
+            |from: &&VantageKey| traits.agnhost_sends && from.kind == SourceKind::WindowsPod;
+        let from = assertion.from.as_ref().filter(sends);
         let mut needs = assertion.needs.iter().map(|(key, _)| key);
         // Servers of agnhost's alone, whatever is asked of them
         let serves = |name: FixtureName| match name {
             FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
-            FixtureName::WindowsPodProber | FixtureName::Ring => there,
-            _ => false,
+            name => name.is_pod_prober() && traits.agnhost_serves,
         };
         let of = needs.find(|key| serves(key.name));
         let pools = from.and_then(|from| from.pool.as_ref()).into_iter();

@@ -105,7 +105,8 @@ impl Method for Udp {
             expects_no_answer: matches!(expectation, ReachExpectation::Fails(_)),
             has_families: true,
             // Its /dial sends the datagram
-            agnhost: (true, query.of.is_pod_prober()),
+            agnhost_sends: true,
+            agnhost_serves: query.of.is_pod_prober(),
             ..Traits::default()
         }
     }

@@ -190,10 +190,8 @@ impl Method for Http {
             outside: Some(target).filter(|target| target.is_outside()),
             has_families: target.has_families(),
             asks_many: target == Target::EveryPodBehindServiceIp,
-            agnhost: (
-                matches!(target, Target::Itself | Target::ItselfByService),
-                query.of.is_some_and(FixtureName::is_pod_prober),
-            ),
+            agnhost_sends: matches!(target, Target::Itself | Target::ItselfByService),
+            agnhost_serves: query.of.is_some_and(FixtureName::is_pod_prober),
             ..Traits::default()
         }
     }
