@@ -16,6 +16,7 @@ pub(super) use scheduler::bind;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -39,10 +40,18 @@ pub(crate) enum Work {
     Workload(usize, Key),
     /// The endpoints of a Service.
     Endpoints(Key),
-    /// The same of one that has many, a while after the first of some changes.
+    /// The endpoints of a Service, or the pods of a replica set, that are [`MANY`]: a while after the first of
+    /// some changes.
     ManyEndpoints(Key),
+    ManyPods(Key),
     Schedule,
 }
+
+/// From how many pods on changes of them are gathered, and for how long: each look is at all of them, so that
+/// each of many costs more than the one before. A real controller of slices gathers only when asked, and then
+/// those of all Services (kube-controller-manager, `--endpointslice-updates-batch-period`, 0 unless it is set).
+const MANY: i64 = 8;
+const BATCH: Duration = Duration::from_secs(1);
 
 /// Looks at an object that is there.
 type Controller = fn(&mut State, &Key, &Value);
@@ -96,6 +105,7 @@ pub(super) fn settle(state: &mut State) {
             }
             Work::Endpoints(key) => slices::look(state, &key),
             Work::ManyEndpoints(key) => slices::tell(state, &key),
+            Work::ManyPods(key) => replicaset::count_many(state, &key),
             Work::Schedule => scheduler::look(state),
         }
     }

@@ -3,35 +3,53 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_active, is_going, is_ready, rank};
-use super::{count, counted, made, told};
+use super::{BATCH, MANY, Work, count, counted, made, told};
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
+use crate::server::storage::store::{Object, Store};
 use crate::world::Key;
 
 const COMPONENT: &str = "replicaset-controller";
 
 pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
-    if !is_going(set) {
-        let mut active = made(&state.store, "pods", set);
-        active.retain(|(_, pod)| is_active(pod));
-        let more = counted(active.len()) - set["spec"]["replicas"].number();
+    let same = set["status"]["observedGeneration"] == set["metadata"]["generation"];
+    if same && set["status"]["replicas"].number() >= MANY {
+        return state.later_once(BATCH, Work::ManyPods(key.clone()));
+    }
+    keep(state, key, set);
+}
+
+pub(super) fn count_many(state: &mut State, key: &Key) {
+    if let Some(set) = state.store.get("replicasets", key).cloned() {
+        keep(state, key, &set);
+    }
+}
+
+/// Has as many pods as there are to be, and tells their counts.
+fn keep(state: &mut State, key: &Key, set: &Value) {
+    let mut pods = active(&state.store, set);
+    let more = counted(pods.len()) - set["spec"]["replicas"].number();
+    if more != 0 && !is_going(set) {
         pods::create_some(state, COMPONENT, set, -more);
-        if more > 0 {
-            active.sort_by_cached_key(|(_, pod)| rank(pod));
-        }
-        for (key, _) in active.iter().take(usize::try_from(more).unwrap_or(0)) {
+        pods.sort_by_cached_key(|(_, pod)| rank(pod));
+        for (key, _) in pods.iter().take(usize::try_from(more).unwrap_or(0)) {
             pods::delete(state, COMPONENT, set, key);
         }
+        pods = active(&state.store, set);
     }
-    let mut active = made(&state.store, "pods", set);
-    active.retain(|(_, pod)| is_active(pod));
     let labels = &set["spec"]["template"]["metadata"]["labels"];
-    let ready = count(&active, is_ready);
+    let ready = count(&pods, is_ready);
     let status = json!({
-        "replicas": active.len(),
-        "fullyLabeledReplicas": count(&active, |pod| pod["metadata"]["labels"].includes(labels)),
+        "replicas": pods.len(),
+        "fullyLabeledReplicas": count(&pods, |pod| pod["metadata"]["labels"].includes(labels)),
         "readyReplicas": ready, "availableReplicas": ready,
         "observedGeneration": set["metadata"]["generation"],
     });
     state.set_status("replicasets", key, told(status, &["replicas"]));
+}
+
+fn active(store: &Store, set: &Value) -> Vec<(Key, Object)> {
+    let mut pods = made(store, "pods", set);
+    pods.retain(|(_, pod)| is_active(pod));
+    pods
 }

@@ -2,12 +2,10 @@
 //! `staging/src/k8s.io/endpointslice/`), one slice per Service and family of addresses, which is enough for a thousand
 //! pods.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::pods::{is_going, is_over, is_ready};
-use super::{Work, made, owned_by};
+use super::{BATCH, MANY, Work, counted, made, owned_by};
 use crate::base::fields::Fields;
 use crate::nodes::families;
 use crate::server::kinds::Kind;
@@ -21,18 +19,11 @@ const MANAGER: (&str, &str) = (
     "endpointslice-controller.k8s.io",
 );
 
-/// From how many endpoints on changes are told together, and for how long they are gathered: a
-/// slice is told as a whole, so that each of many costs more than the one before. A real controller
-/// gathers only when asked, and then those of all Services (kube-controller-manager,
-/// `--endpointslice-updates-batch-period`, 0 unless it is set).
-const MANY: usize = 20;
-const BATCH: Duration = Duration::from_secs(1);
-
 pub(super) fn look(state: &mut State, key: &Key) {
     let Some(service) = state.store.get("services", key) else {
         return;
     };
-    if existing(state, service).all(|(_, slice)| slice["endpoints"].items().len() < MANY) {
+    if existing(state, service).all(|(_, slice)| counted(slice["endpoints"].items().len()) < MANY) {
         return tell(state, key);
     }
     state.later_once(BATCH, Work::ManyEndpoints(key.clone()));
@@ -49,13 +40,13 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.get("services", key).cloned() else {
         return;
     };
-    let has_selector = service["spec"]["selector"].fields().next().is_some();
+    let selector = &service["spec"]["selector"];
+    let has_selector = selector.fields().next().is_some();
     if !has_selector || service["spec"]["type"] == "ExternalName" || is_going(&service) {
         return;
     }
-    let pods = state.store.all("pods", &key.namespace);
-    let has_address = |pod: &Value| !is_over(pod) && pod["status"]["podIP"].is_string();
-    let pods = pods.filter(|(_, pod)| has_address(pod) && selects(&service, pod));
+    let pods = state.store.selected(&key.namespace, selector);
+    let pods = pods.filter(|(_, pod)| !is_over(pod) && pod["status"]["podIP"].is_string());
     let pods: Vec<Object> = pods.map(|(_, pod)| Object::clone(pod)).collect();
     let ports = json!(ports(&service, &pods));
     for family in service["spec"]["ipFamilies"].items().map(Fields::text) {

@@ -2,7 +2,7 @@
 //!
 //! An object is never changed in place: whoever has it, has it as it was.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use ordered_watch as watch;
@@ -18,6 +18,9 @@ const REMEMBERED: usize = 1_000;
 
 /// An object as it is at a version.
 pub(crate) type Object = Arc<Value>;
+
+/// Objects in lists of several, each list in its order.
+type Lists<T> = HashMap<String, BTreeMap<T, Object>>;
 
 /// A change of an object; without what was before it was created, without what is now deleted.
 #[derive(Clone, Debug)]
@@ -37,9 +40,11 @@ pub(crate) struct Store {
     version: u64,
     objects: BTreeMap<&'static str, BTreeMap<Key, Object>>,
     /// What is owned, by the owner's UID.
-    owned: HashMap<String, BTreeSet<(&'static str, Key)>>,
+    owned: Lists<(&'static str, Key)>,
     /// Pods by node; of none, those that no node has.
-    bound: HashMap<String, BTreeSet<Key>>,
+    bound: Lists<Key>,
+    /// Pods by namespace and each of their labels.
+    labelled: Lists<Key>,
     changes: BTreeMap<&'static str, VecDeque<Change>>,
     /// The last change of each kind that is remembered no more.
     forgotten: BTreeMap<&'static str, u64>,
@@ -100,7 +105,7 @@ impl Store {
         uid: &str,
     ) -> impl Iterator<Item = (&'static str, &Key, &Object)> {
         let owned = self.owned.get(uid).into_iter().flatten();
-        owned.filter_map(|(plural, key)| Some((*plural, key, self.get(plural, key)?)))
+        owned.map(|((plural, key), object)| (*plural, key, object))
     }
 
     /// The pods of a node; of none, those that no node has.
@@ -108,8 +113,19 @@ impl Store {
         &'a self,
         node: &str,
     ) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
-        let keys = self.bound.get(node).into_iter().flatten();
-        keys.filter_map(|key| Some((key, self.get("pods", key)?)))
+        self.bound.get(node).into_iter().flatten()
+    }
+
+    /// The pods that have all labels of a selector, in the order of their names; none for one that is empty.
+    pub(crate) fn selected<'a>(
+        &'a self,
+        namespace: &str,
+        selector: &'a Value,
+    ) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
+        let first = selector.fields().next();
+        let pods = first.and_then(|pair| self.labelled.get(&label(namespace, pair)));
+        let pods = pods.into_iter().flatten();
+        pods.filter(|(_, pod)| pod["metadata"]["labels"].includes(selector))
     }
 
     /// Puts an object where it is to be; gives it with its new version.
@@ -136,15 +152,18 @@ impl Store {
         Some(self.tell(kind, key, Some(before), Arc::new(value), true))
     }
 
-    /// Takes down whose an object is and which node has it, or that it is not any more.
-    fn note(&mut self, kind: &'static Kind, key: &Key, object: &Value, is: bool) {
+    /// Takes down whose an object is, which node has it and what selects it, or that it is not any more.
+    fn note(&mut self, kind: &'static Kind, key: &Key, object: &Object, is: bool) {
+        let of = |lists: &mut Lists<Key>, at: &str| enlist(lists, at, key.clone(), object, is);
         for owner in owners(object) {
-            let at = (kind.plural, key.clone());
-            enlist(&mut self.owned, owner["uid"].text(), at, is);
+            let own = (kind.plural, key.clone());
+            enlist(&mut self.owned, owner["uid"].text(), own, object, is);
         }
         if kind.plural == "pods" {
-            let node = object["spec"]["nodeName"].text();
-            enlist(&mut self.bound, node, key.clone(), is);
+            of(&mut self.bound, object["spec"]["nodeName"].text());
+            for pair in object["metadata"]["labels"].fields() {
+                of(&mut self.labelled, &label(&key.namespace, pair));
+            }
         }
     }
 
@@ -208,16 +227,20 @@ pub(crate) fn owners(value: &Value) -> impl Iterator<Item = &Value> {
     value["metadata"]["ownerReferences"].items()
 }
 
-/// Has something be at a name in a list of several, or not.
-fn enlist<T: Ord>(lists: &mut HashMap<String, BTreeSet<T>>, at: &str, what: T, is: bool) {
-    let list = lists.entry(at.to_owned()).or_default();
+fn label(namespace: &str, (name, value): (&String, &Value)) -> String {
+    format!("{namespace}/{name}={}", value.text())
+}
+
+/// Has an object be in a list of several, or not.
+fn enlist<T: Ord>(lists: &mut Lists<T>, list: &str, key: T, object: &Object, is: bool) {
+    let objects = lists.entry(list.to_owned()).or_default();
     if is {
-        list.insert(what);
+        objects.insert(key, Arc::clone(object));
         return;
     }
-    list.remove(&what);
-    if list.is_empty() {
-        lists.remove(at);
+    objects.remove(&key);
+    if objects.is_empty() {
+        lists.remove(list);
     }
 }
 

@@ -167,8 +167,27 @@ async fn many_endpoints_are_told_together() {
             .map(|change| change.object["endpoints"].items().len())
             .collect()
     };
-    let each: Vec<usize> = (0..=20).collect();
+    let each: Vec<usize> = (0..=8).collect();
     assert_eq!(told(), each);
     clock::elapse(Duration::from_secs(2)).await;
     assert_eq!(told(), [each, vec![60]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_pods_of_a_replica_set_are_counted_together() {
+    let scene = Scene::new();
+    scene.node("n", json!({})).await;
+    let path = "/apis/apps/v1/namespaces/default/replicasets";
+    let labels = json!({"app": "x"});
+    let spec = json!({"replicas": 9, "selector": {"matchLabels": labels}, "template": {
+        "metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "i:1"}]}}});
+    let set = json!({"metadata": {"name": "x"}, "spec": spec});
+    scene.create(path, set).await;
+    for pod in scene.pods("default").await {
+        scene.run(&pod).await;
+    }
+    let ready = async || scene.get(&format!("{path}/x")).await.1["status"]["readyReplicas"].clone();
+    assert_eq!(ready().await, Value::Null);
+    clock::elapse(Duration::from_secs(2)).await;
+    assert_eq!(ready().await, 9);
 }
