@@ -360,6 +360,8 @@ async fn without(
         lost += 1;
         // Without nodes there are no pools, and a check has no point
         let costed = costed || (now.is_none() && costed_claims.contains(claim(check)));
+        // A check that would be skipped loses nothing where the run ends before
+        let costed = costed || (now.is_none() && *verdict == Some(Verdict::Skip));
         let untold = matches!(now, None | Some(Verdict::Inconclusive | Verdict::Skip));
         ensure(costed && untold, || {
             format!("{check} came to {now:?}:\n{words}")

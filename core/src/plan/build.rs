@@ -288,7 +288,7 @@ impl Surroundings<'_> {
                 .and_then(|role| self.config.images.of(role, build)),
             build,
             scope,
-            reads: self.reads(case, &point),
+            reads: self.reads(case, &point, &disposition),
             point,
             disposition,
             assertions,
@@ -296,7 +296,12 @@ impl Surroundings<'_> {
     }
 
     /// The facts that decide where a case is observed and what of it is expected.
-    fn reads(&self, case: &Case, point: &Point) -> BTreeSet<&'static str> {
+    fn reads(
+        &self,
+        case: &Case,
+        point: &Point,
+        disposition: &Disposition,
+    ) -> BTreeSet<&'static str> {
         let nodes = (case.over.windows_pools || point.family.is_some()).then_some("nodes");
         let signs: &[_] = match (&self.second, point.family) {
             (SecondFamily::Unknown { .. }, Some(_)) => &["dns", "workloads"],
@@ -311,8 +316,12 @@ impl Surroundings<'_> {
         let balanced = needed
             .iter()
             .any(|(name, _)| *name == FixtureName::LoadBalancer);
+        // Where it is observed without them, what versions do by default is presumed
+        let gates = matches!(disposition, Disposition::Inconclusive(_))
+            && case.exceptions.iter().any(|one| one.without_gate.is_some());
         nodes
             .into_iter()
+            .chain(gates.then_some("gates"))
             .chain(scoped.then_some("server"))
             .chain(network.then_some("cni"))
             .chain(balanced.then_some("load-balancer"))
@@ -756,6 +765,23 @@ mod tests {
                 assert_eq!(matches!(assertion.expectation, Refused { .. }), !dropped);
                 assert_eq!(own.presumed.is_some(), presumed, "{version} {gate:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_by_a_gate_that_may_not_be_read_is_forbidden() {
+        let id = "reject.feature-gate/se-linux-change-policy-values";
+        let mut facts = gated("v1.36.4", None);
+        let why = "User \"a\" cannot get path \"/metrics\"";
+        facts.gates = Known::Unknown {
+            reason: format!("the server said 403: forbidden: {why}"),
+        };
+        for check in of_claim(&facts, id) {
+            let Disposition::Inconclusive(error) = &check.disposition else {
+                panic!("{:?}", check.disposition)
+            };
+            assert_eq!(error.kind, ErrorKind::Forbidden);
+            assert!(error.detail.ends_with(why) && check.reads.contains("gates"));
         }
     }
 

@@ -6,9 +6,9 @@ use semver::{Version, VersionReq};
 use serde_json::{Value as Json, json};
 
 use crate::document::{Decoder, Node, Value};
-use crate::facts::{Facts, Os};
+use crate::facts::{Facts, Known, Os};
 use crate::method::{
-    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, ErrorKind, Workload,
+    AdmissionExpectation, AdmissionQuery, Change, ContainerKind, Denied, ErrorKind, Workload,
 };
 use crate::verdict::{Disposition, SkipReason};
 
@@ -49,6 +49,16 @@ pub struct Expected {
     pub instead: Option<AdmissionExpectation>,
     /// What this depends on and the server did not say.
     pub presumed: Option<String>,
+}
+
+/// Why feature gates are not known: the kind of error, and words to add.
+fn unknown_gates(facts: &Facts) -> (ErrorKind, String) {
+    match &facts.gates {
+        Known::Unknown { reason } if Denied::quoted(reason).is_some() => {
+            (ErrorKind::Forbidden, format!(": {reason}"))
+        }
+        _ => (ErrorKind::FactUnknown, String::new()),
+    }
 }
 
 impl Expected {
@@ -111,10 +121,9 @@ impl Expected {
                     })),
                     // What is only presumed is no reason not to observe
                     (Then::Skip(reason), Some(presumed)) => {
-                        let detail = format!("{reason}, if {presumed}");
-                        Err(Disposition::Inconclusive(
-                            ErrorKind::FactUnknown.error(detail),
-                        ))
+                        let (kind, why) = unknown_gates(facts);
+                        let detail = format!("{reason}, if {presumed}{why}");
+                        Err(Disposition::Inconclusive(kind.error(detail)))
                     }
                     (Then::Expect(expectation), _) => Ok(Self {
                         instead: Some(expectation.clone()),
