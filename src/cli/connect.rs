@@ -5,8 +5,7 @@ use winconform_core::config::Config;
 use super::args::{ClusterArgs, ProtectedArgs};
 use super::error::CliError;
 use super::screen::Screen;
-use crate::cluster::connect;
-use crate::cluster::{Cluster, ConnectOptions, guard};
+use crate::cluster::{Cluster, ConnectOptions, connect, guard};
 
 /// What is said of a server that nothing vouches for.
 const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-skip-tls-verify`): \

@@ -11,8 +11,8 @@ use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
 
-use crate::cluster::{CleanError, ConnectError, Guarded, LeaseError};
-use crate::engine::{JournalError, RunError, SurveyError};
+use crate::cluster::{CleanError, CleanupError, ConnectError, Guarded};
+use crate::engine::{JournalError, RunError};
 
 /// Everything a command can end with beside an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +47,8 @@ pub(crate) enum CliError {
     Guarded(Guarded),
     #[error(transparent)]
     Run(RunError),
-    #[error("ask what is allowed")]
-    Survey(#[source] SurveyError),
-    #[error("clean up: another run is under way")]
-    CleanupHeld(#[source] LeaseError),
-    #[error("clean up")]
-    Clean(#[source] CleanError),
+    #[error(transparent)]
+    Cleanup(CleanupError),
     #[error("make the report")]
     Report(#[source] ReportError),
     #[cfg(feature = "demo")]
@@ -89,13 +85,13 @@ impl CliError {
             | Self::Read { .. }
             | Self::Record { .. }
             | Self::Run(RunError::Resume(_))
-            | Self::Clean(CleanError::NotARun { .. }) => 2,
+            | Self::Cleanup(CleanupError::Clean(CleanError::NotARun { .. })) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
             Self::Guarded(_) | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
-            Self::CleanupHeld(error) => error.exit_code(),
-            Self::Clean(CleanError::Unlistable(error)) => match error.kind {
+            Self::Cleanup(CleanupError::Held(error)) => error.exit_code(),
+            Self::Cleanup(CleanupError::Clean(CleanError::Unlistable(error))) => match error.kind {
                 ErrorKind::Forbidden => Exit::CouldNotTell.code(),
                 _ => 21,
             },
@@ -107,7 +103,6 @@ impl CliError {
                 | RunError::Panicked(_),
             )
             | Self::Write { .. }
-            | Self::Survey(_)
             | Self::Report(_)
             | Self::Signals(_) => 1,
         }
@@ -159,6 +154,7 @@ fn lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::LeaseError;
 
     #[test]
     fn what_is_not_allowed_could_not_be_told_wherever_it_is_met() {
@@ -171,13 +167,17 @@ mod tests {
             let name = "winconform".to_owned();
             CliError::Run(RunError::Lease { name, source })
         };
-        let clean = |kind: ErrorKind| CliError::Clean(CleanError::Unlistable(kind.error("no")));
+        let held_up = |error| CliError::Cleanup(CleanupError::Held(error));
+        let clean = |kind: ErrorKind| {
+            let error = CleanError::Unlistable(kind.error("no"));
+            CliError::Cleanup(CleanupError::Clean(error))
+        };
         let (name, holder) = ("winconform".to_owned(), "other".to_owned());
         let held = LeaseError::Held { name, holder };
         for (error, code) in [
             (run(refused(403)), 11),
-            (CliError::CleanupHeld(refused(403)), 11),
-            (CliError::CleanupHeld(held), 20),
+            (held_up(refused(403)), 11),
+            (held_up(held), 20),
             (clean(ErrorKind::Forbidden), 11),
             (run(refused(401)), 21),
             (clean(ErrorKind::Unauthenticated), 21),

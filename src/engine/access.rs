@@ -7,7 +7,7 @@ use winconform_core::config::Images;
 use winconform_core::method::{ApiRequest, FixtureName, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
-use super::preflight::SurveyError;
+use super::run::RunError;
 use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
 use crate::engine::fixtures::manifest::{self, ManifestError};
@@ -15,8 +15,8 @@ use crate::engine::integrity::node_liveness;
 use crate::engine::record::diagnose::SYSTEM;
 
 /// What runs with these images use.
-pub fn uses(images: &Images) -> Result<Uses, SurveyError> {
-    of_all(images).map_err(|error| SurveyError::Manifests(Box::new(error)))
+pub fn uses(images: &Images) -> Result<Uses, RunError> {
+    of_all(images).map_err(|error| RunError::Manifest(Box::new(error)))
 }
 
 fn of_all(images: &Images) -> Result<Uses, ManifestError> {

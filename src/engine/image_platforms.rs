@@ -11,20 +11,8 @@ use winconform_core::record::Event;
 use crate::engine::record::journal::Journal;
 use crate::transport::{Env, platforms};
 
-/// How long a registry may take to tell of one image; somebody waits at a terminal.
-const LIMIT: Duration = Duration::from_secs(10);
-/// The same beside a run, which waits for none of it.
+/// How long a registry may take to tell of one image beside a run, which waits for none of it.
 const BESIDE: Duration = Duration::from_secs(5);
-
-/// What registries say of each image in each pool that pulls it. As seen from here: nodes may have
-/// an image already, or another way to it.
-pub async fn image_platforms(
-    env: &Env,
-    pulls: &BTreeMap<PoolName, Pulls>,
-    pools: &BTreeMap<PoolName, Pool>,
-) -> BTreeMap<(PoolName, String), Offer> {
-    offers_within(env, LIMIT, pulls, pools).await
-}
 
 /// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
 /// they do not tell stays unsaid, and no verdict depends on any of it. With a profile that has nothing
@@ -40,7 +28,7 @@ pub(crate) async fn note_unoffered(
         return;
     }
     pulls.retain(|name, _| pools.get(name).is_some_and(|pool| pool.os == Os::Windows));
-    let offers = offers_within(&env, BESIDE, &pulls, &pools).await;
+    let offers = image_platforms(&env, BESIDE, &pulls, &pools).await;
     for (name, pulled) in &pulls {
         for (image, fixtures) in &pulled.images {
             let offer = offers.get(&(name.clone(), image.clone()));
@@ -55,7 +43,9 @@ pub(crate) async fn note_unoffered(
     }
 }
 
-async fn offers_within(
+/// What registries say of each image in each pool that pulls it, `limit` for one of them. As seen from
+/// here: nodes may have an image already, or another way to it.
+pub async fn image_platforms(
     env: &Env,
     limit: Duration,
     pulls: &BTreeMap<PoolName, Pulls>,

@@ -20,7 +20,7 @@ mod stop;
 pub use access::uses;
 pub use fixtures::tear_down::Keep;
 pub use image_platforms::image_platforms;
-pub use preflight::{SurveyError, survey};
+pub use preflight::survey;
 pub use prepull::{EndedBy, Prepulled, Pull, Tell, prepull};
 pub use record::journal::{Journal, JournalError, Listener};
 pub use run::{Finished, RunError, RunOptions, plan_of, run};

@@ -3,25 +3,13 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::Config;
-use winconform_core::document::Diagnostics;
 use winconform_core::plan::Selection;
 use winconform_core::report::preflight::Preflight;
 use winconform_core::suite::Suites;
 
 use super::access::uses;
-use super::run::plan_of;
+use super::run::{RunError, plan_of};
 use crate::cluster::{Cluster, review};
-
-/// Why nothing could be found out.
-#[derive(Debug, thiserror::Error)]
-pub enum SurveyError {
-    /// A fault of ours.
-    #[error("read the manifests built in")]
-    Manifests(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The selection names what this cluster does not have.
-    #[error("{0}")]
-    Selection(Diagnostics),
-}
 
 /// Collects facts, plans, and has the server review every access that a run would need. Nothing
 /// but reads and reviews is sent.
@@ -30,10 +18,10 @@ pub async fn survey(
     suites: &Suites,
     config: &Config,
     selection: &Selection,
-) -> Result<Preflight, SurveyError> {
+) -> Result<Preflight, RunError> {
     let uses = uses(&config.images)?;
     let planned = plan_of(cluster, suites, config, selection).await;
-    let (facts, selected) = planned.map_err(SurveyError::Selection)?;
+    let (facts, selected) = planned.map_err(RunError::Selection)?;
     let plan = selected.plan;
     let needs = uses.of_plan(&plan);
     let accesses: BTreeSet<_> = needs.into_iter().map(|need| need.access).collect();

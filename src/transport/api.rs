@@ -46,13 +46,12 @@ pub struct Api {
 impl Api {
     /// The API server that `client` speaks to. The client's own retry must be off.
     pub fn new(env: Env, client: Client, durations: Durations, limits: Limits) -> Self {
-        let counts = Arc::new(Counts::default());
         Self {
             env,
             client,
             durations: Arc::new(durations),
             limits: Arc::new(limits),
-            counts,
+            counts: Arc::default(),
             execs: Arc::default(),
             clock: Arc::default(),
             fresh: Arc::default(),

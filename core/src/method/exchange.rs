@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::error::{ErrorKind, ObservationError, Result};
@@ -32,8 +31,8 @@ pub enum Request {
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
     Api(ApiReply),
-    /// Of HTTP GETs, in their order; or of one.
-    Get(#[serde(deserialize_with = "one_or_many")] Vec<HttpReply>),
+    /// Of HTTP GETs, in their order.
+    Get(Vec<HttpReply>),
     Ping(Vec<PingReply>),
     /// The facts; never written with an assertion, since they are in the record once.
     #[serde(skip)]
@@ -93,16 +92,6 @@ impl Reply {
             }
         })
     }
-}
-
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HttpReply>, D::Error> {
-    let one_or_many = Json::deserialize(deserializer)?;
-    let many = match one_or_many {
-        Json::Array(many) => many,
-        one => vec![one],
-    };
-    let read = |reply| serde_json::from_value(reply).map_err(D::Error::custom);
-    many.into_iter().map(read).collect()
 }
 
 /// What is done with an object.

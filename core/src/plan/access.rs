@@ -330,10 +330,8 @@ fn everything(own: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         kubelet: Some(80),
         addresses: vec![address],
     }];
-    for assertion in &check.assertions {
-        for (key, _) in assertion.depends_on() {
-            ready.fixtures.insert(key, stands.clone());
-        }
+    for (key, _) in check.depends_on() {
+        ready.fixtures.insert(key, stands.clone());
     }
     ready
 }

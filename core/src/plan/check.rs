@@ -204,6 +204,12 @@ pub struct Check {
 }
 
 impl Check {
+    /// The fixtures that its assertions depend on; what several of them do comes as often.
+    pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
+        let assertions = self.assertions.iter();
+        assertions.flat_map(PlannedAssertion::depends_on)
+    }
+
     /// Its controls, of what each assertion gave, its own first.
     pub fn controls<'l>(&'l self, observed: &[Evaluation<'l>]) -> Vec<ControlOutcome<'l>> {
         let controls = self.assertions.iter().zip(observed).skip(1);
@@ -235,8 +241,7 @@ impl Plan {
 
     /// The fixtures its assertions need, the vantage points' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
-        let assertions = self.checks.iter().flat_map(|check| &check.assertions);
-        let all = assertions.flat_map(PlannedAssertion::depends_on);
+        let all = self.checks.iter().flat_map(Check::depends_on);
         all.map(|(key, _)| key).collect()
     }
 }

@@ -123,7 +123,6 @@ pub struct Started {
     #[serde(default)]
     pub profile: Profile,
     /// SHA-256 of the config file, when there was one.
-    #[serde(default)]
     pub config: Option<String>,
     /// What was selected, as written; empty for everything.
     #[serde(default)]

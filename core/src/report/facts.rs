@@ -76,12 +76,6 @@ pub fn render(facts: &Facts, width: usize) -> String {
     out.text
 }
 
-/// The facts as a JSON object by name, each a `fact` with `value` and `source` or `unknown` with
-/// `reason`.
-pub fn render_json(facts: &Facts) -> String {
-    super::json::pretty(facts)
-}
-
 struct Out {
     text: String,
     width: usize,

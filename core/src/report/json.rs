@@ -79,7 +79,7 @@ pub fn render(view: &RunView) -> String {
 }
 
 /// A value as indented JSON with every hostile character escaped, ending in a newline.
-pub(crate) fn pretty<T: Serialize>(value: &T) -> String {
+pub fn pretty<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_string_pretty(value).expect("structs with text keys serialise");
     let mut text = String::with_capacity(json.len() + 1);
     for character in json.chars() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use winconform_core::claims::ClaimType;
 use winconform_core::facts::{Facts, Known, Os};
-use winconform_core::method::{ErrorKind, HttpReply, ReadyFixture, Reply, Served};
+use winconform_core::method::{ErrorKind, ReadyFixture, Served};
 use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
     CheckView, Event, Exit, Line, RecordError, ResumeError, SCHEMA, Started, Tally, TornDown, exit,
@@ -288,16 +288,9 @@ fn what_cannot_have_happened_is_refused() {
     }
 }
 
-/// A record may hold one reply to an HTTP assertion, and a fixture without pods.
+/// A record may hold a fixture without pods.
 #[test]
-fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
-    let reply = json!({"get": {"answered": {"status": 200, "body": "b"}}});
-    let reply: Reply = serde_json::from_value(reply).expect("as it was written");
-    let body = "b".to_owned();
-    assert_eq!(
-        reply,
-        Reply::Get(vec![HttpReply::Answered { status: 200, body }])
-    );
+fn records_of_fixtures_without_pods_are_read() {
     let fixture = json!({"service": ["10.96.0.1", 80]});
     let fixture: ReadyFixture = serde_json::from_value(fixture).expect("as it was written");
     assert!(fixture.service.is_some() && fixture.pods.is_empty());

@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::kind::{CATALOGUE, FaultInfo, FaultKind, Parameter};
 use super::place::{self, Place};
 use crate::base::nearest::{meant, nearest};
+use crate::topology::Pool;
 
 /// One thing that is wrong in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +95,7 @@ impl FromStr for ProductFault {
                 "is one of nodes, not of a namespace: `{name}=windows-2022`"
             ));
         }
-        if info.parameter.is_of_windows() && first.is_linux() {
+        if info.parameter.is_of_windows() && first == Place::Pool(Pool::Linux) {
             return wrong(format!("is one of Windows nodes: `{name}=windows-2022`"));
         }
         Ok(Self {

@@ -40,11 +40,6 @@ impl Place {
             of_nodes => of_nodes.has_node(node, pool),
         }
     }
-
-    /// Whether all its nodes are Linux nodes, as far as the word tells.
-    pub(super) fn is_linux(&self) -> bool {
-        *self == Self::Pool(Pool::Linux)
-    }
 }
 
 impl fmt::Display for Place {

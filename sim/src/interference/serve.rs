@@ -60,10 +60,6 @@ impl Shared {
         self.hits.load(Ordering::Relaxed)
     }
 
-    fn standing(&self) -> Arc<Standing> {
-        Arc::clone(&locked(&self.standing))
-    }
-
     fn hit(&self) {
         self.hits.fetch_add(1, Ordering::Relaxed);
     }
@@ -88,28 +84,21 @@ pub(crate) async fn answer(
 ) -> Result<Answer, BoxError> {
     let (head, body) = request.into_parts();
     let asked = Asked::read(&head);
-    let standing = shared.standing();
+    let standing = Arc::clone(&locked(&shared.standing));
     let (number, uptime) = standing.request();
     let hit = shared.chance.draw(&standing.faults, &asked);
+    if hit.is_some() || uptime != Uptime::Up {
+        shared.hit();
+    }
     let life = match uptime {
         Uptime::Up => locked(&shared.life).child_token(),
-        Uptime::Starting => {
-            shared.hit();
-            return Ok(answer::starting().map(BodyExt::boxed_unsync));
-        }
+        Uptime::Starting => return Ok(answer::starting().map(BodyExt::boxed_unsync)),
         Uptime::Goes => {
-            shared.hit();
             std::mem::take(&mut *locked(&shared.life)).cancel();
             return Err(reset());
         }
-        Uptime::Away => {
-            shared.hit();
-            return Err(reset());
-        }
+        Uptime::Away => return Err(reset()),
     };
-    if hit.is_some() {
-        shared.hit();
-    }
     let way = Way {
         shared,
         client,

@@ -106,16 +106,13 @@ impl<'a> Flow<'a> {
 
     fn to_outside(self, outside: &Outside, port: u16) -> Outcome {
         let protocol = self.request.protocol;
-        let Some((_, node)) = self.node else {
+        let Some((here, node)) = self.node else {
             return Outcome::TimedOut;
         };
         if let Some(lost) = self.between(None, None, (outside.address, port)) {
             return lost;
         }
-        if self
-            .node
-            .is_some_and(|(name, _)| self.world.suffers(FaultKind::OutboundCut, name))
-        {
+        if self.world.suffers(FaultKind::OutboundCut, here) {
             return Outcome::TimedOut;
         }
         if protocol == Protocol::Icmp {
@@ -124,9 +121,7 @@ impl<'a> Flow<'a> {
             let limited = node.pool.os() == Os::Windows
                 && self.pod.is_some()
                 && node.network.mode != NetworkMode::Transparent
-                && !self.node.is_some_and(|(name, _)| {
-                    self.world.suffers(FaultKind::OutboundPingAnswers, name)
-                });
+                && !self.world.suffers(FaultKind::OutboundPingAnswers, here);
             if limited {
                 return Outcome::TimedOut;
             }
@@ -150,8 +145,14 @@ impl<'a> Flow<'a> {
 
     /// Whether something captive takes what leaves the cluster.
     fn is_captive(&self) -> bool {
-        let captive = |(name, _): There<'_>| self.world.suffers(FaultKind::CaptiveProxy, name);
-        self.request.protocol == Protocol::Tcp && self.node.is_some_and(captive)
+        let here = [self.node, None];
+        self.request.protocol == Protocol::Tcp && self.suffers(FaultKind::CaptiveProxy, here)
+    }
+
+    /// Whether a kind of fault holds on either of two nodes.
+    fn suffers(&self, kind: FaultKind, ends: [Option<There<'_>>; 2]) -> bool {
+        let mut ends = ends.into_iter().flatten();
+        ends.any(|(name, _)| self.world.suffers(kind, name))
     }
 
     /// Pods leave the cluster with their node's address.
@@ -176,16 +177,11 @@ impl<'a> Flow<'a> {
         if remote && (unbuilt(here) || unbuilt(there)) {
             return Some(Outcome::TimedOut);
         }
-        let gone = |at: Option<There<'_>>| {
-            at.is_some_and(|(name, _)| world.suffers(FaultKind::NodeVanishes, name))
-        };
-        if gone(here) || gone(there) {
+        if self.suffers(FaultKind::NodeVanishes, [here, there]) {
             return Some(Outcome::TimedOut);
         }
-        let unrouted = |at: Option<There<'_>>| {
-            at.is_some_and(|(name, _)| world.suffers(FaultKind::Ipv6Dropped, name))
-        };
-        if remote && to.0.is_ipv6() && (unrouted(here) || unrouted(there)) {
+        let over_ipv6 = remote && to.0.is_ipv6();
+        if over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there]) {
             return Some(Outcome::TimedOut);
         }
         if let Some((name, node)) = here {
@@ -219,7 +215,7 @@ impl<'a> Flow<'a> {
     /// to the node that forwards it, or on to where it is answered.
     pub(super) fn passed(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
         let start = match self.forwarded {
-            true => self.started_on(),
+            true => Self::ends(self.world, self.request).and_then(|(_, node)| node),
             false => self.node,
         };
         let carries = [(start, self.node, false), (self.node, there, true)]
@@ -233,12 +229,6 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The node of the request's own beginning.
-    fn started_on(&self) -> Option<There<'a>> {
-        let name = self.request.from.node(self.world)?;
-        Some((name, self.world.nodes.get(name)?))
-    }
-
     /// The largest payload that a hop carries; `None` where there is no hole. Pods' packets, the last
     /// hop's, are tunnelled between overlay nodes.
     fn carries(
@@ -247,11 +237,8 @@ impl<'a> Flow<'a> {
         there: Option<There<'_>>,
         last: bool,
     ) -> Option<usize> {
-        let hole = |at: Option<There<'_>>| {
-            at.is_some_and(|(name, _)| self.world.suffers(FaultKind::MtuBlackHole, name))
-        };
         let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
-        if !remote || !(hole(here) || hole(there)) {
+        if !remote || !self.suffers(FaultKind::MtuBlackHole, [here, there]) {
             return None;
         }
         let overlay = here.is_some_and(|(_, node)| node.network.mode == NetworkMode::Overlay);

@@ -123,8 +123,7 @@ impl<'a> Flow<'a> {
         if self.is_unproxied(name) {
             return Outcome::TimedOut;
         }
-        let os = node.pool.os();
-        let winkernel = os == Os::Windows;
+        let winkernel = node.pool.os() == Os::Windows;
         if winkernel {
             // windows-networking.md: "Local NodePort access from the node itself fails (works for
             // other nodes or external clients)"

@@ -65,6 +65,12 @@ impl Slot<'_> {
         }
     }
 
+    /// What the container's book says.
+    pub(crate) fn read<T>(self, read: impl FnOnce(&ContainerBook) -> T) -> Option<T> {
+        let mut book = self.run.book();
+        book.of(self.role).get(self.index).map(read)
+    }
+
     /// Changes the container's book and has it reported.
     pub(crate) fn note(self, change: impl FnOnce(&mut ContainerBook)) {
         self.book(change);
@@ -90,18 +96,10 @@ impl Slot<'_> {
         self.note(|container| container.state = State::waiting(reason, message));
     }
 
-    /// Writes to the log of this run.
-    pub(crate) fn print(self, stream: Stream, bytes: &[u8]) {
-        self.log().print(stream, bytes);
-    }
-
+    /// The log of this run.
     pub(crate) fn log(self) -> Arc<Log> {
-        let mut book = self.run.book();
-        let own = book.of(self.role).get(self.index);
-        own.map_or_else(
-            || Log::new(self.run.node.wall),
-            |container| Arc::clone(&container.log),
-        )
+        let log = self.read(|container| Arc::clone(&container.log));
+        log.unwrap_or_else(|| Log::new(self.run.node.wall))
     }
 
     pub(crate) fn os(self) -> Os {
@@ -234,8 +232,7 @@ impl Slot<'_> {
             cluster, run, spec, ..
         } = self;
         let name = &spec.name;
-        let mut restarts = 0;
-        self.book(|container| restarts = container.restarts);
+        let restarts = self.read(|container| container.restarts).unwrap_or(0);
         let boots = run.node.power.borrow().boots;
         let hex = cluster.chance.hex(
             &format!("container {} {name} {restarts} {boots}", run.uid),
@@ -323,11 +320,9 @@ impl Slot<'_> {
             cluster, run, spec, ..
         } = self;
         let name = &spec.name;
-        let dies = image.is_servercore()
-            && image.family == Family::Servercore
-            && run
-                .node
-                .suffers(FaultKind::ServercoreCrashes, &cluster.faults.current());
+        let faults = cluster.faults.current();
+        let dies = image.family == Family::Servercore
+            && run.node.suffers(FaultKind::ServercoreCrashes, &faults);
         if dies {
             cluster.clock.pass(A_MOMENT).await;
             return (DLL_INIT_FAILED, End::Itself);
@@ -395,7 +390,8 @@ pub(crate) fn signed(code: u32) -> i32 {
     code.cast_signed()
 }
 
-fn start_time(os: Os) -> Duration {
+/// What a sandbox or a container takes to start.
+pub(crate) fn start_time(os: Os) -> Duration {
     match os {
         Os::Linux => Duration::from_millis(300),
         Os::Windows => Duration::from_secs(2),

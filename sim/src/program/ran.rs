@@ -102,7 +102,7 @@ impl Ran {
     }
 
     /// How much it has printed by now.
-    fn here(&self) -> Mark {
+    pub(super) fn here(&self) -> Mark {
         Mark {
             stdout: self.stdout.len(),
             stderr: self.stderr.len(),

@@ -8,8 +8,7 @@ use crate::cli::args::CleanupArgs;
 use crate::cli::connect::connected;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
-use crate::cluster::cleanup;
-use crate::cluster::{Cleaning, CleanupError};
+use crate::cluster::{Cleaning, cleanup};
 
 pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
     let cluster = connected(&args.cluster, &Config::default(), screen).await?;
@@ -23,10 +22,7 @@ pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
         }
     };
     let removed = cleanup(&cluster.api, args.run.as_deref(), &holder, told).await;
-    let removed = removed.map_err(|error| match error {
-        CleanupError::Held(error) => CliError::CleanupHeld(error),
-        CleanupError::Clean(error) => CliError::Clean(error),
-    })?;
+    let removed = removed.map_err(CliError::Cleanup)?;
     for object in &removed.removed {
         screen.say(&format!("removed {object}\n"));
     }

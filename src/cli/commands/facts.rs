@@ -1,7 +1,7 @@
 //! `winconform facts`.
 
 use winconform_core::config::Config;
-use winconform_core::report::facts;
+use winconform_core::report::{facts, json};
 
 use crate::cli::args::{FactsArgs, Format};
 use crate::cli::connect::connected;
@@ -14,7 +14,7 @@ pub(crate) async fn run(args: FactsArgs, screen: &Screen) -> Result<u8, CliError
     let found = collect(&cluster.api).await;
     match args.format {
         Format::Text => screen.say(&facts::render(&found, screen.width())),
-        Format::Json => screen.say(&facts::render_json(&found)),
+        Format::Json => screen.say(&json::pretty(&found)),
     }
     Ok(0)
 }

@@ -1,5 +1,7 @@
 //! `winconform images`.
 
+use std::time::Duration;
+
 use winconform_core::plan::pulls;
 use winconform_core::report::images;
 
@@ -10,6 +12,9 @@ use crate::cli::screen::Screen;
 use crate::cli::settings;
 use crate::engine::{image_platforms, plan_of};
 
+/// How long a registry may take to tell of one image; somebody waits at a terminal.
+const LIMIT: Duration = Duration::from_secs(10);
+
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
@@ -18,7 +23,7 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
         .await
         .map_err(CliError::Absent)?;
     let pulled = pulls(&selected.plan, &facts, table);
-    let offers = image_platforms(cluster.api.env(), &pulled, &facts.pools()).await;
+    let offers = image_platforms(cluster.api.env(), LIMIT, &pulled, &facts.pools()).await;
     match args.format {
         Format::Text => screen.say(&images::text(&pulled, &offers)),
         Format::Json => screen.say(&images::json(&pulled, &offers)),

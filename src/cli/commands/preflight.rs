@@ -5,17 +5,14 @@ use crate::cli::connect::connected;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
-use crate::engine::{SurveyError, survey};
+use crate::engine::survey;
 
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let report = survey(&cluster, &suites, &settings.config, &settings.selection)
         .await
-        .map_err(|error| match error {
-            SurveyError::Selection(found) => CliError::Absent(found),
-            error @ SurveyError::Manifests(_) => CliError::Survey(error),
-        })?;
+        .map_err(CliError::Run)?;
     match args.format {
         Format::Text => screen.say(&report.text(screen.width())),
         Format::Json => screen.say(&report.json()),

@@ -14,6 +14,7 @@ use winconform_core::text::is_dns_label;
 
 use crate::cli::error::CliError;
 use crate::cli::settings::read;
+use crate::cluster::labels::is_value;
 
 const POOLS: [&str; 4] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -283,7 +284,7 @@ fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<String, Strin
 /// The value of a label or taint, which may be empty.
 fn read_value(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<String> {
     if let Value::Text(text) = &node.value
-        && (text.is_empty() || is_name(text))
+        && (text.is_empty() || is_value(text))
     {
         return Some(text.clone());
     }
@@ -383,19 +384,11 @@ const KEY_HINT: &str =
     "a name of at most 63 letters, digits and -_. , if need be after a domain and /";
 const VALUE_HINT: &str = "at most 63 letters, digits and -_. , letter or digit at either end";
 
-fn is_name(text: &str) -> bool {
-    let ends = |c: char| c.is_ascii_alphanumeric();
-    (1..=63).contains(&text.len())
-        && text.chars().all(|c| ends(c) || "-_.".contains(c))
-        && text.starts_with(ends)
-        && text.ends_with(ends)
-}
-
 fn is_key(text: &str) -> bool {
     let domain = |text: &str| text.len() <= 253 && text.split('.').all(is_dns_label);
     match text.split_once('/') {
-        Some((before, name)) => domain(before) && is_name(name),
-        None => is_name(text),
+        Some((before, name)) => domain(before) && is_value(name),
+        None => is_value(text),
     }
 }
 

@@ -14,7 +14,6 @@ mod workloads;
 
 use std::collections::BTreeSet;
 
-use serde_json::Value as Json;
 use winconform_core::facts::products::{Rules, Signs, kube_proxy};
 use winconform_core::facts::{Facts, GmsaFact, Known, LoadBalancerFact, Os};
 
@@ -22,16 +21,7 @@ use crate::transport::Api;
 use read::{Unread, known};
 
 pub use access::READ;
-
-/// All objects of a list folded into one value; otherwise why they were not read.
-pub(crate) async fn fold<T: Default>(
-    api: &Api,
-    path: &str,
-    add: impl FnMut(&mut T, &Json),
-) -> Result<T, String> {
-    let folded = read::fold(api, path, "", add).await;
-    folded.map_err(|unread| unread.reason)
-}
+pub(crate) use read::fold;
 
 /// Asks for all facts at once.
 pub async fn collect(api: &Api) -> Facts {

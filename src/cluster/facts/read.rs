@@ -17,11 +17,11 @@ const LISTS: usize = 3;
 
 /// Why a path was not read: the path, and what was said.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Unread {
+pub(crate) struct Unread {
     /// Whether the answer was 404.
     pub(super) absent: bool,
     /// The path with the status or the error.
-    pub(super) reason: String,
+    pub(crate) reason: String,
 }
 
 impl Unread {
@@ -86,7 +86,7 @@ pub(super) async fn text(api: &Api, path: &str) -> Result<String, Unread> {
 
 /// All objects of a list folded into one value, a page at a time: no page is kept. Begins again
 /// with a new value when the list's continuation expired.
-pub(super) async fn fold<T: Default>(
+pub(crate) async fn fold<T: Default>(
     api: &Api,
     path: &str,
     query: &str,

@@ -62,17 +62,13 @@ pub(super) async fn groups(api: &Api) -> Result<BTreeSet<String>, Unread> {
 
 /// Whether `metrics.k8s.io` is registered, and available.
 pub(super) async fn metrics_api(api: &Api) -> Result<bool, Unread> {
-    let Some(service) = find(api, METRICS_API).await? else {
-        return Ok(false);
-    };
+    let service = find(api, METRICS_API).await?.unwrap_or_default();
     let mut conditions = items(&service["status"]["conditions"]);
     Ok(conditions.any(|c| c["type"] == "Available" && c["status"] == "True"))
 }
 
 pub(super) async fn gmsa_served(api: &Api) -> Result<bool, Unread> {
-    let Some(body) = find(api, GMSA).await? else {
-        return Ok(false);
-    };
+    let body = find(api, GMSA).await?.unwrap_or_default();
     Ok(items(&body["resources"]).any(|resource| resource["kind"] == "GMSACredentialSpec"))
 }
 

@@ -24,11 +24,11 @@ pub enum Cleaning {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CleanupError {
     /// A run lives, or whether one does could not be seen.
-    #[error(transparent)]
-    Held(LeaseError),
+    #[error("clean up: another run is under way")]
+    Held(#[source] LeaseError),
     /// Nothing could be removed.
-    #[error(transparent)]
-    Clean(CleanError),
+    #[error("clean up")]
+    Clean(#[source] CleanError),
 }
 
 /// Removes everything of one run, or of all; `holder` is what whoever is refused meanwhile is told.

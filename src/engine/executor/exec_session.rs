@@ -33,11 +33,8 @@ pub(crate) async fn exec_session(
                 pings.extend(own);
                 pinged.push((from..pings.len(), observer));
             }
-            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
-                let outcome = observer.outcome(Err(misdirected()));
-                outcomes.push((observer, outcome));
-            }
-            Err(error) => {
+            other => {
+                let error = other.err().unwrap_or_else(misdirected);
                 let outcome = observer.outcome(Err(error));
                 outcomes.push((observer, outcome));
             }

@@ -209,8 +209,8 @@ impl Executor {
                 self.ask(ix);
             }
             Command::ExecSession(from, assertions) => {
-                let checks = assertions.iter();
-                let checks = checks.filter_map(|ix| Some((*ix, self.dispatcher.check(ix.check)?)));
+                let check = |ix: AssertionIx| Some((ix, &self.dispatcher.state(ix.check)?.check));
+                let checks = assertions.iter().copied().filter_map(check);
                 self.spans.exec_sessions(&from, checks);
                 self.exec_session(from, &assertions);
             }
@@ -224,8 +224,8 @@ impl Executor {
             Command::WakeAt(at) => self.wake = Some(self.began + at),
             Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
             Command::Conclude(index, conclusion) => {
-                if let Some(check) = self.dispatcher.check(index) {
-                    let check = check.id.clone();
+                if let Some(state) = self.dispatcher.state(index) {
+                    let check = state.check.id.clone();
                     self.note(Event::Verdict { check, conclusion });
                 }
             }
@@ -308,7 +308,7 @@ impl Executor {
 
     fn observer(&self, ix: AssertionIx) -> Option<Observer> {
         let state = self.dispatcher.state(ix.check)?;
-        let check = &state.check;
+        let (check, limits) = (&state.check, self.api.limits());
         let assertion = check.assertions.get(ix.assertion)?;
         let rests = assertion.depends_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
@@ -326,14 +326,14 @@ impl Executor {
             build: check.build,
             image: check.image.clone(),
             family: check.point.family,
-            once: self.dispatcher.asks_once(ix.check),
+            once: state.asks_once(limits),
             anew: state.controls_again,
-            settles: ix.assertion != 0 || self.dispatcher.may_settle(ix.check),
+            settles: ix.assertion != 0 || state.may_settle(limits),
             ready: Arc::clone(&self.ready),
             rests: rests.collect(),
             nodes: self.nodes.clone(),
             heard: self.heard.clone(),
-            recorded: self.api.limits().recorded_reply,
+            recorded: limits.recorded_reply,
         })
     }
 

@@ -85,9 +85,9 @@ async fn ask(api: &Api) -> Told {
         let name = node["metadata"]["name"].as_str();
         told.extend(name.map(|name| (name.to_owned(), readiness(node))));
     };
-    let told = fold(api, "/api/v1/nodes", read).await;
-    told.map(Arc::new).map_err(|reason| {
-        let detail = format!("whether its nodes are still Ready: {reason}");
+    let told = fold(api, "/api/v1/nodes", "", read).await;
+    told.map(Arc::new).map_err(|unread| {
+        let detail = format!("whether its nodes are still Ready: {}", unread.reason);
         ErrorKind::ApiUnavailable.error(detail)
     })
 }

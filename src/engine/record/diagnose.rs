@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use winconform_core::command::Command;
 use winconform_core::facts::Os;
 use winconform_core::method::{ApiRequest, FixtureKey, FixtureName, SourceKind, VantageKey};
-use winconform_core::plan::{CheckId, Plan, PlannedAssertion};
+use winconform_core::plan::{CheckId, Plan};
 use winconform_core::record::{
     Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
 };
@@ -47,11 +47,8 @@ pub(crate) struct Dependencies(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 impl Dependencies {
     pub(crate) fn of(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
-            let own = check
-                .assertions
-                .iter()
-                .flat_map(PlannedAssertion::depends_on);
-            (check.id.clone(), own.map(|(key, _)| key).collect())
+            let own = check.depends_on().map(|(key, _)| key);
+            (check.id.clone(), own.collect())
         });
         Self(checks.collect())
     }

@@ -125,7 +125,7 @@ impl Journal {
     pub fn write(&self, event: Event) -> Result<(), JournalError> {
         let inexpressible = |error| JournalError::Express(Arc::new(error));
         let event = redacted(event).map_err(inexpressible)?;
-        let mut inner = self.lock();
+        let mut inner = locked(&self.inner);
         let line = Line {
             seq: inner.seq,
             at: inner.env.now(),
@@ -153,14 +153,13 @@ impl Journal {
 
     /// How long ago the first event was written.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.lock()
-            .began
-            .map_or(Duration::ZERO, |began| began.elapsed())
+        let began = locked(&self.inner).began;
+        began.map_or(Duration::ZERO, |began| began.elapsed())
     }
 
     /// Takes the place of an earlier run's record and reports: this run has been let in.
     pub fn publish(&self) -> Result<(), JournalError> {
-        let mut inner = self.lock();
+        let mut inner = locked(&self.inner);
         let inner = &mut *inner;
         let superseded = std::mem::take(&mut inner.superseded);
         if inner.file.is_none() {
@@ -198,23 +197,19 @@ impl Journal {
 
     /// The record so far.
     pub fn text(&self) -> String {
-        self.lock().text.clone()
+        locked(&self.inner).text.clone()
     }
 
     /// Why the file is not whole, if it is not.
     pub fn failure(&self) -> Option<JournalError> {
-        self.lock().failure.clone()
+        locked(&self.inner).failure.clone()
     }
 
     /// Waits until the file takes no more.
     pub async fn failed(&self) {
-        let mut failed = self.lock().failed.subscribe();
+        let mut failed = locked(&self.inner).failed.subscribe();
         // The sender lives as long as `self`
         let _ = failed.wait_for(|failed| *failed).await;
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        locked(&self.inner)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected};
-use winconform_core::record::{Event, PlannedCheck, RunView, SCHEMA, Started};
+use winconform_core::record::{Event, PlannedCheck, SCHEMA, Started};
 use winconform_core::suite::Suites;
 
-use super::journal::{Journal, JournalError};
 use super::resume::go_on;
 use crate::cluster::Cluster;
 use crate::engine::run::{Life, RunError, RunOptions};
@@ -27,7 +26,8 @@ pub(crate) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) 
     }
 }
 
-/// Puts the plan on record; of a run that is gone on with, what is left of it.
+/// Puts on record what the cluster says of itself and what is to be checked; gives the plan, or what
+/// is left of it of a run that is gone on with.
 pub(crate) fn noted(
     life: Life<'_>,
     suites: &Suites,
@@ -41,27 +41,17 @@ pub(crate) fn noted(
             .and_then(|()| earlier.is_kept_by(&selected, facts))
             .map_err(RunError::Resume)?;
     }
-    note_plan(journal, facts.clone(), selected, options.resume.as_deref())
-        .map_err(RunError::Journal)
-}
-
-/// Puts on record what the cluster says of itself and what is to be checked.
-fn note_plan(
-    journal: &Journal,
-    facts: Facts,
-    selected: Selected,
-    earlier: Option<&RunView>,
-) -> Result<Plan, JournalError> {
     let Selected {
         mut plan, left_out, ..
     } = selected;
-    journal.write(Event::Facts(Box::new(facts)))?;
+    let note = |event| journal.write(event).map_err(RunError::Journal);
+    note(Event::Facts(Box::new(facts.clone())))?;
     if !left_out.is_empty() {
-        journal.write(Event::LeftOut(left_out))?;
+        note(Event::LeftOut(left_out))?;
     }
-    journal.write(Event::Plan(plan.checks.iter().map(planned).collect()))?;
-    if let Some(earlier) = earlier {
-        go_on(journal, earlier, &mut plan)?;
+    note(Event::Plan(plan.checks.iter().map(planned).collect()))?;
+    if let Some(earlier) = &options.resume {
+        go_on(journal, earlier, &mut plan).map_err(RunError::Journal)?;
     }
     Ok(plan)
 }

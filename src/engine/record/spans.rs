@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use winconform_core::method::{FixtureKey, FixtureName, VantageKey};
-use winconform_core::plan::{Check, PlannedAssertion};
+use winconform_core::plan::Check;
 use winconform_core::record::{Activity, After, Event, Span};
 
 use super::journal::Journal;
@@ -163,10 +163,7 @@ impl Spans {
         }
         let pause_ms = millis(pause);
         let before = rounds.before.iter().map(|id| After { id: *id, pause_ms });
-        let needs = check
-            .assertions
-            .iter()
-            .flat_map(PlannedAssertion::depends_on);
+        let needs = check.depends_on();
         let needs = needs.filter_map(|(key, _)| self.fixtures.get(&key).copied());
         let mut after: Vec<_> = before.chain(needs.map(at_once)).collect();
         after.sort_unstable_by_key(|after| after.id);
@@ -229,6 +226,8 @@ mod tests {
     use winconform_core::verdict::{Role, Scope};
 
     use super::super::journal::tests::of_run;
+    use winconform_core::plan::PlannedAssertion;
+
     use super::*;
     use crate::cluster::fake::Fake;
 

@@ -274,9 +274,11 @@ impl World {
                     .collect();
                 for (assertion, turn) in &turns {
                     self.take_away(*assertion, *turn);
-                    let once = self.dispatcher.asks_once(assertion.check);
+                    let state = self.dispatcher.state(assertion.check);
+                    let state = state.expect("it is planned");
+                    let once = state.asks_once(&self.limits);
                     self.once.insert(assertion.check, once);
-                    let settles = self.dispatcher.may_settle(assertion.check);
+                    let settles = state.may_settle(&self.limits);
                     self.settles.insert(assertion.check, settles);
                 }
                 let outcomes = turns
@@ -346,10 +348,8 @@ impl World {
 
     /// What an assertion depends on is gone and told to be, once for each time it was applied.
     fn take_away(&mut self, assertion: AssertionIx, turn: Turn) {
-        let check = self
-            .dispatcher
-            .check(assertion.check)
-            .expect("it is planned");
+        let state = self.dispatcher.state(assertion.check);
+        let check = &state.expect("it is planned").check;
         let needs = &check.assertions[assertion.assertion].needs;
         if let (Turn::Changed, Some((key, _))) = (turn, needs.first())
             && key.name != FixtureName::Namespaces
@@ -471,7 +471,7 @@ proptest! {
         prop_assert_eq!(world.verdicts.len(), forms.len());
         prop_assert!(world.repetitions <= times);
         for (index, verdict) in world.verdicts.iter().filter(|_| times == 1) {
-            let id = &world.dispatcher.check(*index).expect("it is planned").id;
+            let id = &world.dispatcher.state(*index).expect("it is planned").check.id;
             let attempts = world.attempts.get(id).map_or(&[][..], Vec::as_slice);
             prop_assert!(attempts.len() <= 4, "{:?}", attempts);
             let agree = attempts.iter().filter(|one| *one == verdict).count();
@@ -691,7 +691,8 @@ fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
     let found = |seed: u64| {
         let mut state = seed << 32;
         let (conclusions, _) = played(vec![balanced()], 1, |dispatcher, _, now| {
-            let once = dispatcher.asks_once(0);
+            let check = dispatcher.state(0).expect("it is planned");
+            let once = check.asks_once(&Limits::default());
             let requests = 0..if once { 1 } else { AT_LEAST };
             let lost = requests
                 .filter(|_| chance(&mut state).is_multiple_of(5))

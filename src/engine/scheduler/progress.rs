@@ -5,7 +5,7 @@ use std::time::Duration;
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{Difference, ErrorKind, FixtureKey, FixtureName, Need, Traits};
-use winconform_core::plan::{Check, Disposition, PlannedAssertion};
+use winconform_core::plan::{Check, Disposition};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
     Reason, Repeated, SkipReason, Verdict, conclude, is_news, judge, reason_for,
@@ -75,11 +75,7 @@ impl CheckState {
         // Whatever stands, stands in a namespace: without them nothing else is even applied
         let namespaces = (FixtureName::Namespaces.at(None), Need::Ready);
         let mut depends_on = Vec::new();
-        for need in check
-            .assertions
-            .iter()
-            .flat_map(PlannedAssertion::depends_on)
-        {
+        for need in check.depends_on() {
             for need in [namespaces.clone(), need] {
                 if !depends_on.contains(&need) {
                     depends_on.push(need);
@@ -110,12 +106,7 @@ impl CheckState {
     }
 
     pub(crate) fn needs(&self, fixture: &FixtureKey) -> bool {
-        let mut all = self
-            .check
-            .assertions
-            .iter()
-            .flat_map(PlannedAssertion::depends_on);
-        all.any(|(key, _)| key == *fixture)
+        self.check.depends_on().any(|(key, _)| key == *fixture)
     }
 
     /// The fixture it observes whose backends come and go.

@@ -88,13 +88,11 @@ impl fmt::Display for StateExpectation {
 pub struct ObservedPod {
     pub name: String,
     pub node: Option<String>,
-    #[serde(default)]
     pub address: Option<String>,
     /// How often its containers were started again.
     #[serde(default)]
     pub restarts: u64,
     /// The reason given for the end of one of which its node knew no more, as after a reboot.
-    #[serde(default)]
     pub lost: Option<String>,
     /// Whether its condition Ready is True.
     pub ready: bool,

@@ -169,15 +169,12 @@ impl Cluster {
         loop {
             // Apart: it is large, and under way for a small part of the time of who waits for it
             match self.in_turn(Box::pin(request())).await {
-                Err(kube::Error::Api(status)) if is_final(status.code) => {
-                    return Err(kube::Error::Api(status));
-                }
-                Err(error) => {
+                Err(error) if !is_final(&error) => {
                     tracing::debug!(what, %error, "request is repeated");
                     clock::elapse(pause).await;
                     pause = (pause * 2).min(Duration::from_secs(5));
                 }
-                Ok(answer) => return Ok(answer),
+                answered => return answered,
             }
         }
     }
@@ -397,8 +394,9 @@ const UNDER_WAY: usize = 48;
 /// for them (`tools/record/event.go`).
 const EVENTS_UNDER_WAY: usize = 16;
 
-fn is_final(code: u16) -> bool {
-    (400..500).contains(&code) && !matches!(code, 408 | 429)
+fn is_final(error: &kube::Error) -> bool {
+    let refuses = |code: u16| (400..500).contains(&code) && !matches!(code, 408 | 429);
+    matches!(error, kube::Error::Api(status) if refuses(status.code))
 }
 
 #[cfg(test)]

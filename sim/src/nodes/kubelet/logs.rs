@@ -12,7 +12,6 @@ use futures::stream;
 use http::{Response, StatusCode};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use jiff::fmt::temporal::DateTimePrinter;
 
 use super::server::{Body, boxed, text};
 use crate::base::log::{Line, Log, Reader};
@@ -103,11 +102,7 @@ impl Options {
             return line.bytes.clone();
         }
         // RFC3339NanoFixed
-        let mut written = String::new();
-        let printer = DateTimePrinter::new().precision(Some(9));
-        let _ = printer.print_timestamp(&line.at, &mut written);
-        let mut written = written.into_bytes();
-        written.push(b' ');
+        let mut written = format!("{:.9} ", line.at).into_bytes();
         written.extend_from_slice(&line.bytes);
         written.into()
     }

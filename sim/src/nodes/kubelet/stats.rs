@@ -8,7 +8,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::fmt::temporal::DateTimePrinter;
 use k8s_openapi::api::core::v1::Container;
 use serde_json::{Value, json};
 
@@ -210,8 +209,5 @@ fn disk(at: &str, os: Os, used: u64) -> Value {
 
 /// metav1.Time, which the times of samples are too: whole seconds.
 fn seconds(at: Timestamp) -> String {
-    let mut text = String::new();
-    let printer = DateTimePrinter::new().precision(Some(0));
-    let _ = printer.print_timestamp(&at, &mut text);
-    text
+    format!("{at:.0}")
 }

@@ -83,11 +83,7 @@ impl Slot<'_> {
 
     /// Runs a program in the container.
     pub(crate) async fn exec(self, command: &[String]) -> Execed {
-        let place = {
-            let mut book = self.run.book();
-            let own = book.of(self.role).get(self.index);
-            own.and_then(|container| container.place.clone())
-        };
+        let place = self.read(|container| container.place.clone()).flatten();
         let refused = |refusal: &Refusal| {
             let words = self
                 .run

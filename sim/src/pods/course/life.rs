@@ -358,14 +358,11 @@ async fn deadline(run: &PodRun) {
 async fn delete(cluster: &Cluster, run: &PodRun) {
     cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let params = DeleteParams {
-        grace_period_seconds: Some(0),
-        preconditions: Some(Preconditions {
-            uid: Some(run.uid.clone()),
-            resource_version: None,
-        }),
-        ..DeleteParams::default()
+    let own = Preconditions {
+        uid: Some(run.uid.clone()),
+        resource_version: None,
     };
+    let params = DeleteParams::default().grace_period(0).preconditions(own);
     if let Err(error) = cluster
         .insist("pod deletion", || pods.delete(&run.key.name, &params))
         .await

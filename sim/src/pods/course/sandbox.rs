@@ -10,6 +10,7 @@ use super::run::PodRun;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::nodes::cluster::settle::settle;
+use crate::pods::container::start_time;
 use crate::pods::reporting::events;
 use crate::topology::{NodeSpec, Os};
 use crate::world;
@@ -20,7 +21,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// Gives the pod a sandbox and its address, trying until it has them.
 pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
     loop {
-        cluster.clock.pass(time(run)).await;
+        cluster.clock.pass(start_time(run.node.pool.os())).await;
         let why = match refusal(cluster, run, boots).await {
             Some(why) => why,
             None => match address(cluster, run) {
@@ -31,13 +32,6 @@ pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) 
         let text = told(&why);
         events::warning(cluster, run, "FailedCreatePodSandBox", text);
         cluster.clock.pass(AGAIN).await;
-    }
-}
-
-fn time(run: &PodRun) -> Duration {
-    match run.node.pool.os() {
-        Os::Linux => Duration::from_millis(300),
-        Os::Windows => Duration::from_secs(2),
     }
 }
 

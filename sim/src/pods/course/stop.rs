@@ -156,9 +156,8 @@ impl Slot<'_> {
 
     /// What agnhost's pause says of the signal, in its log and for the kubelet.
     fn last_prints(self, text: &str) {
-        self.print(Stream::Out, text.as_bytes());
-        let mut place = None;
-        self.book(|container| place.clone_from(&container.place));
+        self.log().print(Stream::Out, text.as_bytes());
+        let place = self.read(|container| container.place.clone()).flatten();
         if let Some(place) = place.filter(|_| !text.is_empty()) {
             let variable = place.env.get("TERMINATION_MESSAGE_PATH");
             let path = variable.map_or("/dev/termination-log", String::as_str);

@@ -61,16 +61,11 @@ struct Streams {
 impl Streams {
     /// Time goes on until so long after the beginning.
     fn until(&mut self, took: Duration) {
-        let Ran { stdout, stderr, .. } = &self.ran;
-        let (stdout, stderr) = (stdout.len() / BLOCK * BLOCK, stderr.len());
+        let here = self.ran.here();
+        let stdout = here.stdout / BLOCK * BLOCK;
         let before = self.ran.marks.last();
-        if before.map_or((0, 0), |mark| (mark.stdout, mark.stderr)) != (stdout, stderr) {
-            self.ran.marks.push(Mark {
-                stdout,
-                stderr,
-                took: self.ran.took,
-                slept: Duration::ZERO,
-            });
+        if before.map_or((0, 0), |mark| (mark.stdout, mark.stderr)) != (stdout, here.stderr) {
+            self.ran.marks.push(Mark { stdout, ..here });
         }
         self.ran.took = took;
     }

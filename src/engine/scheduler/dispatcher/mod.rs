@@ -13,7 +13,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
     ErrorKind, FixtureKey, FixtureName, Need, ObservationError, VantageKey,
 };
-use winconform_core::plan::{Check, Plan};
+use winconform_core::plan::Plan;
 use winconform_core::verdict::{Reason, Verdict};
 
 use super::batching::{Batching, Unseen, is_among, unheld};
@@ -71,18 +71,14 @@ enum Readiness {
 
 impl Dispatcher {
     pub(crate) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
-        let fixtures = plan
-            .fixtures()
-            .into_iter()
-            .map(|key| (key, FixtureState::Unapplied));
-        let mut fixtures: BTreeMap<_, _> = fixtures.collect();
+        let mut fixtures = plan.fixtures();
         if !fixtures.is_empty() {
-            let namespaces = FixtureName::Namespaces.at(None);
-            fixtures.insert(namespaces, FixtureState::Unapplied);
+            fixtures.insert(FixtureName::Namespaces.at(None));
         }
+        let unapplied = |key| (key, FixtureState::Unapplied);
         Self {
             checks: plan.checks.into_iter().map(CheckState::new).collect(),
-            fixtures,
+            fixtures: fixtures.into_iter().map(unapplied).collect(),
             again: BTreeSet::new(),
             asking: BTreeSet::new(),
             ask_queue: BTreeSet::new(),
@@ -99,26 +95,9 @@ impl Dispatcher {
         }
     }
 
-    /// The check at a place of the plan.
-    pub(crate) fn check(&self, index: usize) -> Option<&Check> {
-        self.checks.get(index).map(|state| &state.check)
-    }
-
     /// How far the check at a place of the plan is.
     pub(crate) fn state(&self, index: usize) -> Option<&CheckState> {
         self.checks.get(index)
-    }
-
-    /// Whether the round that is under way asks once whatever takes many requests.
-    pub(crate) fn asks_once(&self, index: usize) -> bool {
-        let check = self.checks.get(index);
-        check.is_some_and(|check| check.asks_once(&self.limits))
-    }
-
-    /// Whether its attempt may end with the round that is under way, if its own assertion holds.
-    pub(crate) fn may_settle(&self, index: usize) -> bool {
-        let check = self.checks.get(index);
-        check.is_none_or(|check| check.may_settle(&self.limits))
     }
 
     /// Takes what has happened at `now` since the start and gives what to do.
