@@ -312,10 +312,8 @@ impl Surroundings<'_> {
         let network = !case.over.networks.is_empty()
             || point.family.is_some()
             || entry.is_some_and(|entry| entry.network.is_some());
-        let needed = case.test.needs();
-        let balanced = needed
-            .iter()
-            .any(|(name, _)| *name == FixtureName::LoadBalancer);
+        let mut needed = case.test.needs().into_iter();
+        let balanced = needed.any(|(name, _)| name == FixtureName::LoadBalancer);
         // Where it is observed without them, what versions do by default is presumed
         let gates = matches!(disposition, Disposition::Inconclusive(_))
             && case.exceptions.iter().any(|one| one.without_gate.is_some());

@@ -46,10 +46,6 @@ impl FaultSet {
         self.faults.iter()
     }
 
-    pub(super) fn insert(&mut self, fault: ProductFault) -> bool {
-        self.faults.insert(fault)
-    }
-
     fn of(&self, kind: FaultKind) -> impl Iterator<Item = &ProductFault> {
         self.faults.iter().filter(move |fault| fault.kind == kind)
     }
@@ -78,7 +74,8 @@ impl FaultSwitch {
 
     /// Breaks something.
     pub fn set(&self, fault: ProductFault) {
-        self.faults.send_if_modified(|faults| faults.insert(fault));
+        self.faults
+            .send_if_modified(|faults| faults.faults.insert(fault));
     }
 
     /// Mends it again.

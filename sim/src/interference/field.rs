@@ -72,11 +72,8 @@ impl FieldPath {
     /// Removes the field wherever the path leads; whether it was anywhere. Objects that it leaves
     /// empty go as well: `os: {}` is not the same as no `os`.
     pub(crate) fn take(&self, object: &mut Value) -> bool {
-        let mut any = false;
-        for steps in self.expanded() {
-            any |= take(&steps, object);
-        }
-        any
+        let all = self.expanded().into_iter();
+        all.fold(false, |any, steps| any | take(&steps, object))
     }
 
     /// Gives an object the field as another has it.
@@ -89,11 +86,8 @@ impl FieldPath {
     /// Sets the field wherever the path leads, making the objects on the way; whether it led
     /// anywhere.
     pub(crate) fn set(&self, object: &mut Value, value: &Value) -> bool {
-        let mut any = false;
-        for steps in self.expanded() {
-            any |= set(&steps, object, value);
-        }
-        any
+        let all = self.expanded().into_iter();
+        all.fold(false, |any, steps| any | set(&steps, object, value))
     }
 
     /// Whether an error at a place that a server names, such as `spec.containers[0].image`, is

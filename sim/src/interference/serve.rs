@@ -22,6 +22,7 @@ use super::fault::Fault;
 use super::session::ExecTrouble;
 use super::standing::{Standing, Uptime};
 use super::{cut, sent, session};
+use crate::base::clock;
 use crate::base::lock::locked;
 use crate::interference::kinds::stale::Lists;
 use crate::interference::kinds::trouble::Trouble;
@@ -154,7 +155,7 @@ impl Way<'_> {
             }
             hit => {
                 if hit == Some((Trouble::Slow, Form::Late)) {
-                    slow::late().await;
+                    clock::elapse(slow::LATE).await;
                 }
                 response.map(BodyExt::boxed_unsync)
             }

@@ -171,44 +171,28 @@ impl<'a> Flow<'a> {
         pod: Option<(&Key, &Pod)>,
         to: (IpAddr, u16),
     ) -> Option<Outcome> {
-        let world = self.world;
-        let here = self.node;
+        let (world, here) = (self.world, self.node);
         let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
-        if remote && (unbuilt(here) || unbuilt(there)) {
-            return Some(Outcome::TimedOut);
-        }
-        if self.suffers(FaultKind::NodeVanishes, [here, there]) {
-            return Some(Outcome::TimedOut);
-        }
         let over_ipv6 = remote && to.0.is_ipv6();
-        if over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there]) {
-            return Some(Outcome::TimedOut);
-        }
-        if let Some((name, node)) = here {
+        let from = |(name, node): There<'_>| {
             let Request { protocol, port, .. } = *self.request;
             let dropped = protocol == Protocol::Udp && port != 53;
             let pings = protocol == Protocol::Icmp;
-            if dropped && world.suffers(FaultKind::UdpDropped, name)
-                || pings && world.suffers(FaultKind::PingDropped, name)
-            {
-                return Some(Outcome::TimedOut);
-            }
-            if let Some((other, far)) = there
-                && world.cut((name, node), (other, far))
-            {
-                return Some(Outcome::TimedOut);
-            }
             // windows-networking.md, Flannel VXLAN: "Node-to-pod communication is only possible for
             // local pods"
             let host = self.is_host() && node.pool.os() == Os::Windows;
-            if remote && pod.is_some() && host && node.network.mode == NetworkMode::Overlay {
-                return Some(Outcome::TimedOut);
-            }
-        }
-        if !policy::allows(self, there, pod, to.1) {
-            return Some(Outcome::TimedOut);
-        }
-        None
+            let overlay = node.network.mode == NetworkMode::Overlay;
+            dropped && world.suffers(FaultKind::UdpDropped, name)
+                || pings && world.suffers(FaultKind::PingDropped, name)
+                || there.is_some_and(|there| world.cut((name, node), there))
+                || remote && pod.is_some() && host && overlay
+        };
+        let lost = remote && (unbuilt(here) || unbuilt(there))
+            || self.suffers(FaultKind::NodeVanishes, [here, there])
+            || over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there])
+            || here.is_some_and(from)
+            || !policy::allows(self, there, pod, to.1);
+        lost.then_some(Outcome::TimedOut)
     }
 
     /// The outcome, unless what is said is too large for a path that loses large packets: on the way

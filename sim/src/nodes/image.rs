@@ -199,16 +199,21 @@ pub(crate) fn malformed(reference: &str) -> Option<String> {
 fn normalise(reference: &str) -> String {
     let first = reference.split('/').next().unwrap_or_default();
     let named = first.contains(['.', ':']) || first == "localhost";
-    let mut full = match (reference.contains('/'), named) {
+    let full = match (reference.contains('/'), named) {
         (true, true) => reference.to_owned(),
         (true, false) => format!("docker.io/{reference}"),
         (false, _) => format!("docker.io/library/{reference}"),
     };
-    let last = full.rsplit('/').next().unwrap_or_default();
-    if !last.contains([':', '@']) {
-        full.push_str(":latest");
+    with_tag(&full)
+}
+
+/// A reference with a tag or digest (kubelet, `applyDefaultImageTag`).
+pub(crate) fn with_tag(reference: &str) -> String {
+    let last = reference.rsplit('/').next().unwrap_or_default();
+    match last.contains([':', '@']) {
+        true => reference.to_owned(),
+        false => format!("{reference}:latest"),
     }
-    full
 }
 
 fn family(full: &str) -> Option<Family> {

@@ -7,6 +7,7 @@ use ring::digest::{SHA256, digest};
 use super::forms::Call;
 use super::{Place, Ran, Refusal, Started, shell};
 use crate::nodes::files::FileError;
+use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
 
 /// A path as the container's files have it.
@@ -236,11 +237,7 @@ pub(crate) fn write(place: &Place, file: &str, text: &str) -> Ran {
     let Some(file) = plain(file) else {
         return Refusal::instead_of(&format!("echo > {file}"));
     };
-    let end = match place.os {
-        Os::Linux => "\n",
-        Os::Windows => "\r\n",
-    };
-    let line = format!("{text}{end}");
+    let line = format!("{text}{}", end_of_line(place.os));
     match place.files.write(&path(place, file), line.as_bytes()) {
         Ok(()) => Ran::default(),
         Err(error) => {

@@ -19,13 +19,16 @@ pub(crate) fn host(address: IpAddr) -> String {
 
 /// A refused connection. On Windows the system's text ends with a full stop.
 pub(crate) fn refused(os: Os, at: &str) -> String {
-    let why = match os {
+    format!("dial tcp {at}: {}", refusal(os))
+}
+
+fn refusal(os: Os) -> &'static str {
+    match os {
         Os::Linux => "connect: connection refused",
         Os::Windows => {
             "connectex: No connection could be made because the target machine actively refused it."
         }
-    };
-    format!("dial tcp {at}: {why}")
+    }
 }
 
 /// Why a connection does not come about.
@@ -40,33 +43,22 @@ pub(crate) struct Undialled {
 pub(crate) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
     let (os, at) = (net.os(), to.to_string());
     let link = net.open(to.ip(), to.port());
-    let no_route = match os {
-        Os::Linux => "connect: no route to host",
-        Os::Windows => "connectex: A socket operation was attempted to an unreachable network.",
-    };
-    let (words, took) = match (&link, os) {
+    let millis = Duration::from_millis;
+    let (why, took) = match (&link, os) {
         (Link::Open(peer), _) => return Ok(peer.clone()),
         // Windows repeats the SYN after a reset (curl issue 14144)
-        (Link::Refused, Os::Windows) => (refused(os, &at), Duration::from_millis(2040)),
-        (Link::Refused, Os::Linux) => (refused(os, &at), Duration::from_millis(1)),
+        (Link::Refused, Os::Windows) => (refusal(os), millis(2040)),
+        (Link::Refused, Os::Linux) => (refusal(os), millis(1)),
         // Linux says after three tries that nobody answers ARP
-        (Link::NoRoute, Os::Linux) => (
-            format!("dial tcp {at}: {no_route}"),
-            Duration::from_millis(3070),
-        ),
-        (Link::Unreachable, Os::Linux) => (
-            format!("dial tcp {at}: connect: network is unreachable"),
-            Duration::from_millis(1),
-        ),
+        (Link::NoRoute, Os::Linux) => ("connect: no route to host", millis(3070)),
+        (Link::Unreachable, Os::Linux) => ("connect: network is unreachable", millis(1)),
         (Link::NoRoute | Link::Unreachable, Os::Windows) => (
-            format!("dial tcp {at}: {no_route}"),
-            Duration::from_millis(1),
+            "connectex: A socket operation was attempted to an unreachable network.",
+            millis(1),
         ),
-        (Link::TimedOut, _) => (
-            format!("dial tcp {at}: i/o timeout"),
-            super::system_limit(os),
-        ),
+        (Link::TimedOut, _) => ("i/o timeout", super::system_limit(os)),
     };
+    let words = format!("dial tcp {at}: {why}");
     Err(Undialled { link, words, took })
 }
 

@@ -11,7 +11,6 @@ use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
 use crate::program::kubernetes::netexec;
 use crate::program::web::http::Answer;
 use crate::program::web::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
-use crate::program::web::serve::Exchange;
 use crate::topology::Os;
 use crate::world::{Key, Node, Page, Pod};
 use jiff::Timestamp;
@@ -40,10 +39,7 @@ impl Seat<'_> {
 
     /// The place of the program behind a server.
     fn of(&self, server: &Server) -> Place {
-        let origin = server
-            .origin
-            .clone()
-            .unwrap_or_else(|| self.place.origin.clone());
+        let origin = server.origin.clone();
         let world = self.view.world;
         let node = origin.node(world).and_then(|name| world.nodes.get(name));
         let os = node.map_or(Os::Linux, |node| node.pool.os());
@@ -56,24 +52,32 @@ impl Seat<'_> {
         }
     }
 
+    /// The program's own address.
+    fn address(&self) -> IpAddr {
+        let world = self.view.world;
+        let own = match &self.place.origin {
+            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(Pod::first_address),
+            Origin::Node(name) => world.nodes.get(name).map(Node::first_address),
+            Origin::Outside => Some(world.network.client.into()),
+        };
+        own.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
+    }
+
     fn server(&self, key: &Key, page: Page, to: IpAddr) -> Server {
         let pod = self.view.world.pods.get(key);
         // A pod of its node's network calls itself as the node does
-        let hostname = match pod {
-            Some(pod) if pod.host_network => pod.node.clone(),
-            Some(pod) => pod.told.own_name.as_ref().unwrap_or(&key.name).clone(),
-            None => key.name.clone(),
+        let (origin, hostname) = match pod {
+            Some(pod) if pod.host_network => (Origin::HostPod(key.clone()), &pod.node),
+            _ => {
+                let own = pod.and_then(|pod| pod.told.own_name.as_ref());
+                (Origin::Pod(key.clone()), own.unwrap_or(&key.name))
+            }
         };
-        let host = pod.is_some_and(|pod| pod.host_network);
         Server {
             page,
-            hostname,
+            hostname: hostname.clone(),
             address: pod.and_then(|pod: &Pod| pod.like(to)).unwrap_or(to),
-            origin: Some(if host {
-                Origin::HostPod(key.clone())
-            } else {
-                Origin::Pod(key.clone())
-            }),
+            origin,
         }
     }
 }
@@ -134,18 +138,12 @@ impl Net for Seat<'_> {
             Outcome::Refused => Datagram::Refused,
             Outcome::Answered {
                 backend: Backend::Pod { pod, page },
-                source,
+                ..
             } => {
                 let server = self.server(&pod, page, address);
-                let exchange = Exchange {
-                    hostname: &server.hostname,
-                    address: server.address,
-                    source,
-                };
+                let text = netexec::datagram(payload, &server.hostname);
                 // Nothing is a datagram too, and then a lost one for who waits
-                let Some(text) =
-                    netexec::datagram(payload, exchange).filter(|text| !text.is_empty())
-                else {
+                let Some(text) = text.filter(|text| !text.is_empty()) else {
                     return Datagram::Lost;
                 };
                 // Whether the answer arrives depends on its size
@@ -208,16 +206,6 @@ impl Net for Seat<'_> {
             Outcome::Stalled => None,
             _ => Some(answer),
         }
-    }
-
-    fn address(&self) -> IpAddr {
-        let world = self.view.world;
-        let own = match &self.place.origin {
-            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(Pod::first_address),
-            Origin::Node(name) => world.nodes.get(name).map(Node::first_address),
-            Origin::Outside => Some(world.network.client.into()),
-        };
-        own.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
     }
 
     fn source(&self, to: IpAddr) -> IpAddr {

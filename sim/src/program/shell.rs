@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::forms::{self, Call};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Started, file};
+use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
 
 /// `sh -c SCRIPT`.
@@ -72,10 +73,7 @@ fn session(call: &Call<'_>, script: &str) -> Option<Ran> {
             return Some(one);
         }
         let said = if one.code == 0 { good } else { bad };
-        let line = match call.place().os {
-            Os::Linux => format!("{said}\n"),
-            Os::Windows => format!("{said}\r\n"),
-        };
+        let line = format!("{said}{}", end_of_line(call.place().os));
         ran = ran.then(one).then(Ran::prints(line));
     }
     Some(ran)
@@ -215,7 +213,7 @@ fn echo(os: Os, text: &str) -> Option<Ran> {
         Some(text) => (text, true),
         None => (text, false),
     };
-    let line = plain(text)?.to_owned() + if os == Os::Linux { "\n" } else { "\r\n" };
+    let line = plain(text)?.to_owned() + end_of_line(os);
     Some(match is_error {
         true => Ran::complains(line, 0),
         false => Ran::prints(line),

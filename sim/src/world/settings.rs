@@ -18,8 +18,6 @@ pub(crate) struct Outside {
 pub(crate) struct Network {
     /// The cluster's DNS domain.
     pub(crate) domain: String,
-    /// The largest packet between nodes, in bytes.
-    pub(crate) mtu: usize,
     pub(crate) outside: Vec<Outside>,
     /// Where the outside client comes from.
     pub(crate) client: Ipv4Addr,
@@ -41,7 +39,6 @@ impl Default for Network {
         };
         Self {
             domain: "cluster.local".to_owned(),
-            mtu: 1500,
             outside: vec![
                 outside(&["dns.google"], [8, 8, 8, 8], &[53, 443], &[53]),
                 outside(&["one.one.one.one"], [1, 1, 1, 1], &[53, 80, 443], &[53]),

@@ -12,18 +12,13 @@ use kube::client::Body;
 use crate::base::clock;
 
 /// How late an answer is: longer than any healthy one takes, shorter than any client's patience.
-const LATE: Duration = Duration::from_millis(250);
+pub(crate) const LATE: Duration = Duration::from_millis(250);
 
 /// What lies between two pieces.
 const BETWEEN: Duration = Duration::from_millis(20);
 
 /// How many pieces a part of an answer becomes, at most.
 const PIECES: usize = 12;
-
-/// Lets the time pass by which an answer is late.
-pub(crate) async fn late() {
-    clock::elapse(LATE).await;
-}
 
 /// A body in small pieces with pauses between them; what the pieces make up stays the same.
 pub(crate) fn trickle(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {

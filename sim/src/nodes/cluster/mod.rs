@@ -285,15 +285,10 @@ impl NodeState {
         let mut last = locked(&self.readiness);
         let current = match *last {
             Some(last) if last.ready == ready => last,
-            Some(last) => Readiness {
+            before => Readiness {
                 ready,
                 since: now,
-                ..last
-            },
-            None => Readiness {
-                ready,
-                since: now,
-                first: now,
+                first: before.map_or(now, |before| before.first),
             },
         };
         *last = Some(current);

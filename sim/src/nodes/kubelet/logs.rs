@@ -10,10 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream;
 use http::{Response, StatusCode};
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
-use super::server::{Body, boxed, text};
+use super::server::{Body, text};
 use crate::base::log::{Line, Log, Reader};
 use crate::base::query::Query;
 use crate::fault::FaultKind;
@@ -74,7 +74,7 @@ pub(super) fn answer(
     match log {
         Ok(log) => {
             let frames = frames(&log, options, Lost::of(run, cluster));
-            Response::new(boxed(StreamBody::new(frames)))
+            Response::new(StreamBody::new(frames).boxed_unsync())
         }
         Err(words) => text(StatusCode::BAD_REQUEST, &words),
     }
@@ -112,17 +112,15 @@ impl Options {
 fn log(container: &ContainerBook, pod: &str, previous: bool) -> Result<Arc<Log>, String> {
     let name = &container.name;
     if previous {
-        let before = container.last_log.as_ref();
         // Between two runs the one that has ended is the previous one
         let between = match &container.state {
             State::Waiting(_) => container.last.is_some(),
             State::Finished(finished) => container.last.as_ref() == Some(finished),
             State::Running(_) => false,
         };
-        let before = if between {
-            Some(&container.log)
-        } else {
-            before
+        let before = match between {
+            true => Some(&container.log),
+            false => container.last_log.as_ref(),
         };
         return before.map(Arc::clone).ok_or_else(|| {
             format!("previous terminated container \"{name}\" in pod \"{pod}\" not found")

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::Full;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -143,14 +143,8 @@ fn find(cluster: &Cluster, node: &NodeState, namespace: &str, pod: &str) -> Opti
 /// The body of an answer: whole, or as it grows.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-pub(super) fn boxed(
-    body: impl hyper::body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
-) -> Body {
-    UnsyncBoxBody::new(body)
-}
-
 pub(super) fn text(status: StatusCode, words: &str) -> Response<Body> {
-    let mut response = Response::new(boxed(Full::from(words.to_owned())));
+    let mut response = Response::new(Full::<Bytes>::from(words.to_owned()).boxed_unsync());
     *response.status_mut() = status;
     response
 }

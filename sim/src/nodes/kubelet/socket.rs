@@ -12,7 +12,6 @@ use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -24,7 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use super::exec::Session;
-use super::server::{Body, boxed, text};
+use super::server::{Body, text};
 use crate::base::clock;
 use crate::base::query::Query;
 use crate::nodes::cluster::Cluster;
@@ -131,8 +130,7 @@ pub(super) fn answer(
             Err(error) => tracing::debug!(%error, "session is not upgraded"),
         }
     });
-    let mut response = Response::new(boxed(Full::default()));
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));

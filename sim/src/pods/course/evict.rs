@@ -30,10 +30,7 @@ pub(crate) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
         return std::future::pending().await;
     }
     let mut faults = cluster.faults.changes();
-    let presses = |faults: &FaultSet| {
-        let node = &run.node;
-        node.suffers(FaultKind::MemoryPressure, faults)
-    };
+    let presses = |faults: &FaultSet| run.node.suffers(FaultKind::MemoryPressure, faults);
     loop {
         // The sender lives in the cluster
         drop(faults.wait_for(presses).await);

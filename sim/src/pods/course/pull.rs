@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::fault::FaultKind;
-use crate::nodes::image::{self, Demand, Image, PullFailure};
+use crate::nodes::image::{self, Demand, Image, PullFailure, with_tag};
 use crate::pods::container::Slot;
 
 /// kubelet, `MaxImageBackOff`.
@@ -147,15 +147,6 @@ enum Trouble {
     /// The kubelet's own: an event, a reason, and the words of both.
     Own(&'static str, &'static str, String),
     Pull(PullFailure),
-}
-
-/// kubelet, `applyDefaultImageTag`.
-fn with_tag(reference: &str) -> String {
-    let last = reference.rsplit('/').next().unwrap_or_default();
-    match last.contains([':', '@']) {
-        true => reference.to_owned(),
-        false => format!("{reference}:latest"),
-    }
 }
 
 /// A duration as Go writes one that is cut to milliseconds.

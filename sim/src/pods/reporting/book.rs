@@ -278,7 +278,6 @@ impl Book {
         }
         let (mut initializing, mut waiting, mut running) = (false, false, false);
         let (mut restarting_sidecar, mut stopped, mut for_good, mut succeeded) = (false, 0, 0, 0);
-        let waits = |state: &State| matches!(state, State::Waiting(_));
         for container in &self.init {
             let ended = container.last_end();
             let sidecar = container.role == Role::Sidecar;
@@ -288,7 +287,7 @@ impl Book {
                     running = true;
                 }
                 (State::Running(_), _) => initializing = true,
-                (state, None) if waits(state) && sidecar => {
+                (State::Waiting(_), None) if sidecar => {
                     restarting_sidecar = true;
                     waiting = true;
                 }

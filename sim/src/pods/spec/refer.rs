@@ -155,10 +155,7 @@ pub(crate) fn resource(
         let name = named.unwrap_or_default();
         format!("container {name} not found")
     })?;
-    let unsupported = || {
-        let text = format!("unsupported container resource : {}", selector.resource);
-        text
-    };
+    let unsupported = || format!("unsupported container resource : {}", selector.resource);
     let (list, name) = selector.resource.split_once('.').ok_or_else(unsupported)?;
     let resources = container.resources.clone().unwrap_or_default();
     let (amounts, limit) = match list {

@@ -175,10 +175,8 @@ async fn changed(seen: &mut Seen) {
 
 /// One volume, or the words of the event that tells why not.
 async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
-    let failed = |missing: String| {
-        let (name, why) = (&spec.name, missing);
-        format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
-    };
+    let name = &spec.name;
+    let failed = |why: String| format!("MountVolume.SetUp failed for volume \"{name}\" : {why}");
     let named = spec.persistent_volume_claim.as_ref();
     let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
     // A claim of the pod's own is called after both (KEP-1698)

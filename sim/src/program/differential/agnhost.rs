@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::sockets::{LOCAL, Scene};
+use crate::network::Origin;
 use crate::program::kubernetes::{connect, netexec};
 use crate::program::web::net::Server;
-use crate::program::web::serve::Exchange;
 use crate::program::windows::network_table::Table;
 use crate::topology::Os;
 use crate::world::Page;
@@ -214,7 +214,7 @@ fn netexec_and_its_page_answer_the_same() {
         page: Page::Netexec,
         hostname: hostname.clone(),
         address: LOCAL,
-        origin: None,
+        origin: Origin::Outside,
     };
     let paths = paths(&scene, &real);
     let mut differ = Vec::new();
@@ -229,12 +229,7 @@ fn netexec_and_its_page_answer_the_same() {
         }
     }
     for payload in ["hostname", " HostName\n", "nonsense", ""] {
-        let exchange = Exchange {
-            hostname: &hostname,
-            address: LOCAL,
-            source: LOCAL,
-        };
-        let simulated = netexec::datagram(payload, exchange).map(|text| without_ports(&text));
+        let simulated = netexec::datagram(payload, &hostname).map(|text| without_ports(&text));
         let real = real.send(payload).map(|text| without_ports(&text));
         if real != simulated {
             differ.push(format!(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::network::Origin;
 use crate::program::web::net::{Link, Server, Speaks};
 use crate::program::windows::network_table::Table;
 use crate::topology::Os;
@@ -64,7 +65,7 @@ impl Scene {
                 page,
                 hostname: table.hostname.clone(),
                 address: LOCAL,
-                origin: None,
+                origin: Origin::Outside,
             };
             let table = Arc::clone(&table);
             each(listener, move |stream| converse(&stream, &server, &table));

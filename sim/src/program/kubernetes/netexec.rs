@@ -30,9 +30,9 @@ pub(crate) fn answer(path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answe
 }
 
 /// Answers a datagram; nothing to what is no command.
-pub(crate) fn datagram(payload: &str, exchange: Exchange<'_>) -> Option<String> {
+pub(crate) fn datagram(payload: &str, hostname: &str) -> Option<String> {
     let text = payload.trim().to_lowercase();
-    (text == "hostname").then(|| exchange.hostname.to_owned())
+    (text == "hostname").then(|| hostname.to_owned())
 }
 
 /// `/dial` of one datagram to an address. Its help says 417 for a failed try; its source gives 200.

@@ -26,12 +26,8 @@ pub(crate) trait Net {
     fn echo(&self, address: IpAddr, bytes: usize) -> Echo;
     /// GETs a path over an open connection that is not cut; `None` where nothing comes back.
     fn ask(&self, peer: &Peer, path: &str) -> Option<Answer>;
-    /// The program's own address.
-    fn address(&self) -> IpAddr;
     /// The program's own address towards another.
-    fn source(&self, to: IpAddr) -> IpAddr {
-        if to.is_loopback() { to } else { self.address() }
-    }
+    fn source(&self, to: IpAddr) -> IpAddr;
     /// The time of day.
     fn now(&self) -> Timestamp;
     /// The system that the program runs on.
@@ -85,7 +81,7 @@ pub(crate) struct Server {
     pub(crate) page: Page,
     pub(crate) hostname: String,
     pub(crate) address: IpAddr,
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Origin,
 }
 
 /// What became of a datagram.

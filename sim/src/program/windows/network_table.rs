@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::names::{Query, Settings};
+use crate::network::Origin;
 use crate::program::kubernetes::netexec;
 use crate::program::web::http::Answer;
 use crate::program::web::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
-use crate::program::web::serve::Exchange;
 use crate::topology::Os;
 use crate::world::Page;
 use jiff::Timestamp;
@@ -74,7 +74,7 @@ impl Table {
             page,
             hostname: self.hostname.clone(),
             address,
-            origin: None,
+            origin: Origin::Outside,
         };
         self.peer(address, port, Speaks::Page(Box::new(server)))
     }
@@ -100,12 +100,8 @@ impl Net for Table {
 
     fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram {
         if self.netexec_udp == Some((address, port)) {
-            let exchange = Exchange {
-                hostname: &self.hostname,
-                address,
-                source: self.own,
-            };
-            return netexec::datagram(payload, exchange).map_or(Datagram::Lost, Datagram::Answered);
+            let answer = netexec::datagram(payload, &self.hostname);
+            return answer.map_or(Datagram::Lost, Datagram::Answered);
         }
         self.datagrams
             .get(&(address, port))
@@ -124,8 +120,8 @@ impl Net for Table {
         }
     }
 
-    fn address(&self) -> IpAddr {
-        self.own
+    fn source(&self, to: IpAddr) -> IpAddr {
+        if to.is_loopback() { to } else { self.own }
     }
 
     fn now(&self) -> Timestamp {

@@ -38,7 +38,8 @@ pub(crate) fn hostname(call: &Call<'_>) -> Option<Started> {
     Some(prints(format!("{hostname}{}", end_of_line(*os))))
 }
 
-fn end_of_line(os: Os) -> &'static str {
+/// With what the programs of a system end a line.
+pub(crate) fn end_of_line(os: Os) -> &'static str {
     match os {
         Os::Linux => "\n",
         Os::Windows => "\r\n",
