@@ -286,12 +286,11 @@ impl Book {
                     restarting_sidecar |= !container.past_startup;
                     running = true;
                 }
-                (State::Running(_), _) => initializing = true,
                 (State::Waiting(_), None) if sidecar => {
                     restarting_sidecar = true;
                     waiting = true;
                 }
-                (_, None) => initializing = true,
+                (State::Running(_), _) | (_, None) => initializing = true,
                 (_, Some(_)) if sidecar => {}
                 (_, Some(end)) if end.exit_code != 0 && container.over => return "Failed",
                 (_, Some(_)) => {}
