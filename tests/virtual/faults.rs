@@ -11,16 +11,17 @@ use winconform_core::plan::Selection;
 use winconform_core::record::{Event, Line, RunView};
 use winconform_core::verdict::Verdict;
 
-use crate::harness::{BROKEN_WORLD, HARNESS, Told, seeds, seeds_of_a_broken_world, tally};
+use crate::harness::{BROKEN_WORLD, Told, seeds, seeds_of_a_broken_world};
 use crate::policy::mutating;
 use crate::products::{self, of_the_way};
 use crate::table;
+use crate::troubles::{TROUBLES, tally};
 use crate::world::{
     Outcome, World, of_all_or, ran, selection, trial, undisturbed, within, within_of,
 };
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let harness = HARNESS.into_iter().flat_map(|fault| {
+    let harness = TROUBLES.iter().flat_map(|fault| {
         [
             trial(format!("harness::{fault}"), move || {
                 harness(fault, seeds(), &[])

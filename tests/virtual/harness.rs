@@ -2,30 +2,10 @@
 
 #![expect(clippy::print_stdout, reason = "trials tell what they found")]
 
-use std::collections::BTreeMap;
-
 use winconform_core::record::RunView;
-use winconform_core::verdict::Verdict;
 
-use crate::products::{described, expected, verdicts};
-use crate::table::{Row, asked};
-
-/// Harness faults, each at a fifth of all requests it can hit.
-pub(crate) const HARNESS: [&str; 13] = [
-    "too-many-requests=0.2",
-    "internal-error=0.2",
-    "html-502=0.2",
-    "gone=0.2",
-    "hang=0.2",
-    "reset=0.2",
-    "cut-exec=0.2",
-    "lose-exit-frame=0.2",
-    "slow=0.2",
-    "truncate-body=0.2",
-    "stale-list=0.2",
-    "silent-watch=0.2",
-    "delete-created=0.2",
-];
+use crate::products::described;
+use crate::table::asked;
 
 /// Faults under which nothing on these checks may pass, whatever the harness meets.
 pub(crate) const BROKEN_WORLD: [&str; 3] = [
@@ -108,32 +88,4 @@ impl Told {
             _ => Ok(()),
         }
     }
-}
-
-/// How many checks came to what they should while these things are broken, and how many to nothing
-/// that tells; those that came to something else are wrong.
-pub(crate) fn tally(view: &RunView, broken: &[&Row]) -> Result<(usize, usize), String> {
-    tally_of(view, &expected(view, broken))
-}
-
-/// The same where it is known what every check should come to.
-pub(crate) fn tally_of(
-    view: &RunView,
-    expected: &BTreeMap<&str, Verdict>,
-) -> Result<(usize, usize), String> {
-    let (mut told, mut untold) = (0, 0);
-    for (check, seen) in verdicts(view) {
-        if seen == expected.get(check).copied() {
-            told += 1;
-        } else if matches!(seen, None | Some(Verdict::Inconclusive | Verdict::Skip)) {
-            // Skipped: the Lease could not be renewed in time, which ends a run early;
-            // nothing at all: it could not be had
-            untold += 1;
-        } else {
-            let wanted = expected.get(check);
-            let what = described(view);
-            return Err(format!("{check}: {seen:?}, not {wanted:?}\n{what}"));
-        }
-    }
-    Ok((told, untold))
 }

@@ -2,7 +2,7 @@
 //!
 //! Each trial has its own cluster, or one after another: an API server and two nodes, simulated. What
 //! is to hold whenever something happens is tried at every event of a run: a few checks that have
-//! every kind of stage. `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 8 if it
+//! every kind of stage. `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 20 if it
 //! is not set; when it is set to more than 1, all checks are observed everywhere.
 
 #[path = "../world/asking.rs"]
@@ -17,6 +17,8 @@ mod scheduling;
 mod suites;
 #[path = "../world/table.rs"]
 mod table;
+#[path = "../world/troubles.rs"]
+mod troubles;
 
 mod admission;
 mod clusters;

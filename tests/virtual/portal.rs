@@ -18,8 +18,8 @@ use winconform_core::text::is_hostile;
 use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
-use crate::harness::tally;
 use crate::table;
+use crate::troubles::tally;
 use crate::world::{Outcome, Ran, World, selection, trial, undisturbed, within, within_of};
 
 /// Where it is.

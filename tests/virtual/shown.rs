@@ -8,6 +8,7 @@ use hybrid_sim::ProductFault;
 use hybrid_sim::interference::Fault;
 use libtest_mimic::Trial;
 use winconform_core::claims::{ClaimType, Pattern};
+use winconform_core::plan::{CheckId, Point};
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
@@ -105,6 +106,9 @@ fn every_fault() -> Outcome {
         }
     }
     let claims = &SUITES.claims;
+    let forms = include_str!("../../core/src/command/forms.txt").lines();
+    let forms = forms.filter_map(|line| line.split(' ').next());
+    let commands: BTreeSet<_> = forms.filter(|name| *name != "#").collect();
     for (feature, claim) in &awaited {
         if !claims.iter().any(|known| known.id.as_str() == claim) {
             wrong.push(format!("{feature} waits for {claim}, which is no claim"));
@@ -113,11 +117,35 @@ fn every_fault() -> Outcome {
             wrong.push(format!("{feature} waits for {claim}, which has a case"));
         }
         let is_there = Path::new(env!("CARGO_MANIFEST_DIR")).join(feature).exists();
-        if !is_there && !known.contains(feature.as_str()) {
-            wrong.push(format!("{feature} is no fault and no file"));
+        if !is_there && !known.contains(feature.as_str()) && !commands.contains(feature.as_str()) {
+            wrong.push(format!("{feature} is no fault, no file and no command"));
+        }
+    }
+    let sent = sent();
+    for command in commands {
+        if sent.contains(&format!("Command::{command}")) == awaited.contains_key(command) {
+            wrong.push(format!("{command} is sent, or waits for a claim"));
         }
     }
     none(&wrong)
+}
+
+/// The tool's code without its tests.
+fn sent() -> String {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let file = std::fs::read_to_string(&path).expect("text");
+                text += file.split("#[cfg(test)]").next().unwrap_or_default();
+            }
+        }
+    }
+    text
 }
 
 /// Each case comes, under some fault, to what shows that its checks can fail: turning untold or skipped does
@@ -133,8 +161,16 @@ fn every_case() -> Outcome {
             let case = id.split('[').next().unwrap_or(id).to_owned();
             let turned = row.turns.of(id).is_some_and(|it| fails(kind, *it));
             let mut may_be = row.by_chance.of(id).into_iter().flatten();
-            if row.fault == NONE {
-                usual.entry(case.clone()).or_default().insert(turned);
+            let verdict = check.conclusion.as_ref().map(|it| it.verdict);
+            let verdict = row.turns.of(id).copied().or(verdict);
+            if row.cause.is_none() {
+                if !matches!(verdict, None | Some(Verdict::Inconclusive | Verdict::Skip)) {
+                    let fails = verdict.is_some_and(|it| fails(kind, it));
+                    usual.entry(case.clone()).or_default().insert(fails);
+                }
+                if tells(row, id, kind) {
+                    shown.insert(case.clone());
+                }
             } else if turned && may_be.all(|it| fails(kind, *it)) || tells(row, id, kind) {
                 shown.insert(case.clone());
             }
@@ -143,15 +179,24 @@ fn every_case() -> Outcome {
     }
     // What a row alone has checks of, such as of a pool that is nowhere else
     let rows = EACH.iter().filter(|row| row.fault != NONE);
-    for (pattern, verdict) in rows.flat_map(|row| row.turns.iter()) {
-        let pattern = pattern.to_string();
-        let case = pattern.split('[').next().unwrap_or_default();
-        if all.get(case).is_some_and(|kind| fails(*kind, *verdict)) {
-            shown.insert(case.to_owned());
+    for row in rows {
+        for (pattern, verdict) in row.turns.iter() {
+            let pattern = pattern.to_string();
+            let same = |of: &Pattern| of.to_string() == pattern;
+            let mut may_be = row.by_chance.iter().filter(|(of, _)| same(of));
+            let case = pattern.split('[').next().unwrap_or_default();
+            let fails = |verdict| all.get(case).is_some_and(|kind| fails(*kind, verdict));
+            if fails(*verdict) && may_be.all(|(_, all)| all.iter().all(|it| fails(*it))) {
+                shown.insert(case.to_owned());
+            }
         }
     }
     let differ = usual.into_iter().filter(|(_, turned)| turned.len() == 2);
     shown.extend(differ.map(|(case, _)| case));
+    for case in &SUITES.cases {
+        let id = CheckId::new(&case.claim, case.name.as_deref(), &Point::default());
+        all.entry(id.to_string()).or_insert(case.claim_type);
+    }
     let wrong = all.keys().filter(|case| !shown.contains(*case));
     let wrong = wrong.map(|case| format!("{case} is shown to fail by no row"));
     none(&wrong.collect::<Vec<_>>())

@@ -5,15 +5,21 @@ use std::path::Path;
 use winconform_core::suite::{SuiteFile, Suites};
 
 /// The suites with the cases of these areas alone.
+#[allow(dead_code, reason = "not every binary looks at some areas alone")]
 pub(crate) fn of_areas(areas: &[&str]) -> Suites {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
-    let mut files = Vec::new();
-    read(&root, &root, &mut files);
-    let mut suites = Suites::read(files).expect("the suites are valid");
+    let mut suites = whole();
     suites
         .cases
         .retain(|case| areas.contains(&case.claim.area()));
     suites
+}
+
+/// All of the suites.
+pub(crate) fn whole() -> Suites {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
+    let mut files = Vec::new();
+    read(&root, &root, &mut files);
+    Suites::read(files).expect("the suites are valid")
 }
 
 /// Claims about what runs or lies on the nodes at that moment, which runs side by side change.
@@ -22,12 +28,6 @@ const OF_THE_MOMENT: [&str; 3] = [
     "env.requests-set",
     "env.workloads-declare-os",
 ];
-
-/// All of the suites.
-#[allow(dead_code, reason = "not every binary looks at everything")]
-pub(crate) fn whole() -> Suites {
-    of_areas(&["env", "net", "reject", "sample", "sched"])
-}
 
 /// The suites without what depends on the moment, and with one rejection for all, which have
 /// their own tests.

@@ -81,7 +81,12 @@ pub enum FaultError {
 }
 
 impl Fault {
-    /// The names of all but those that are trouble alone.
+    /// The names of those that are trouble alone.
+    pub fn troubles() -> &'static [&'static str] {
+        Trouble::VARIANTS
+    }
+
+    /// The names of all others.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS[1..].iter().copied()
     }

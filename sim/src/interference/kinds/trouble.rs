@@ -1,7 +1,7 @@
 //! The harness faults: trouble between a client and its API server.
 
 /// Trouble between a client and its API server; written in small letters with hyphens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Trouble {
     /// 429 with `Retry-After: 1`, with a Status or with the plain text of API Priority and Fairness.
