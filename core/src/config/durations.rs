@@ -71,7 +71,7 @@ pub struct Durations {
     pub sign_of_life: Duration,
     /// How long a pod of ours that is being deleted may still be there.
     pub leaving: Duration,
-    /// The pause between two assertions of one check; one at where pods are put is made again after
+    /// The pause between two assertions of one check; one about where pods are placed is made again after
     /// `stays_ready`.
     pub observe_again: Duration,
     /// All of observing what failed, before tear-down.

@@ -26,8 +26,8 @@ pub enum ErrorKind {
     UnrecognisedOutput,
     /// The program is not there.
     ToolMissing,
-    /// The machine that observes from outside could not, or its proxy does not answer; or the cluster's DNS is
-    /// dead for who would tell of the world outside.
+    /// Nothing can be observed there: the machine outside has no network, its proxy does not answer, or the
+    /// cluster's DNS does not tell a pod of names outside.
     NoView,
     ImagePull,
     /// The image is of a build the node cannot run.

@@ -168,7 +168,7 @@ pub enum HttpReply {
         /// curl's message after the code.
         text: String,
     },
-    /// None, to the machine that observes itself.
+    /// None: the machine that observed could not reach the server.
     Unreached {
         class: FailureClass,
         /// In its system's words.

@@ -223,8 +223,8 @@ impl Surroundings<'_> {
         (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
     }
 
-    /// Of the nodes that are each observed from, the one that a node observes: a pod at that on the next, from
-    /// the last at that on the first, and a Windows node itself at its own.
+    /// Where each node observes: which node it observes. The pod of a node asks the pod of the next, that of the
+    /// last the first; a Windows node itself asks its own pod.
     fn observed(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
         let own = point.node?;
         if source == Some(SourceKind::WindowsNode) {

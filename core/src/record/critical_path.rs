@@ -48,8 +48,8 @@ fn longest(spans: &[Span]) -> Option<CriticalPath<'_>> {
             Activity::Plan
             | Activity::Lease
             | Activity::Fixture(_)
-            | Activity::Ask
-            | Activity::Sweep(_) => named.max(),
+            | Activity::Request
+            | Activity::ExecSession(_) => named.max(),
         };
         let (begins, before) = latest.map_or((0, None), |(end, id)| (end, Some(id)));
         over.insert(*id, (begins.saturating_add(span.took_ms), before));
@@ -98,9 +98,9 @@ mod tests {
     fn the_longest_chain_counts_and_not_the_longest_span() {
         let spans = [
             span(0, Activity::Plan, 10, &[]),
-            span(1, Activity::Ask, 50, &[(0, 0)]),
-            span(2, Activity::Ask, 30, &[(0, 0)]),
-            span(3, Activity::Ask, 30, &[(2, 0)]),
+            span(1, Activity::Request, 50, &[(0, 0)]),
+            span(2, Activity::Request, 30, &[(0, 0)]),
+            span(3, Activity::Request, 30, &[(2, 0)]),
         ];
         assert_eq!(found(&spans), (70, vec![0, 2, 3]));
     }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn what_runs_side_by_side_counts_once() {
         let spans = [
-            span(0, Activity::Ask, 40, &[]),
-            span(1, Activity::Ask, 41, &[]),
-            span(2, Activity::Ask, 5, &[(0, 0), (1, 0)]),
+            span(0, Activity::Request, 40, &[]),
+            span(1, Activity::Request, 41, &[]),
+            span(2, Activity::Request, 5, &[(0, 0), (1, 0)]),
         ];
         assert_eq!(found(&spans), (46, vec![1, 2]));
     }
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn pauses_count_where_they_were_due() {
         let spans = [
-            span(0, Activity::Ask, 10, &[]),
-            span(1, Activity::Ask, 30, &[]),
-            span(2, Activity::Ask, 1, &[(0, 25), (1, 0)]),
+            span(0, Activity::Request, 10, &[]),
+            span(1, Activity::Request, 30, &[]),
+            span(2, Activity::Request, 1, &[(0, 25), (1, 0)]),
         ];
         assert_eq!(found(&spans), (36, vec![0, 2]));
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn spans_are_written_as_they_end_and_taken_as_they_began() {
         let spans = [
-            span(1, Activity::Ask, 5, &[(0, 0)]),
+            span(1, Activity::Request, 5, &[(0, 0)]),
             span(0, Activity::Plan, 10, &[]),
         ];
         assert_eq!(found(&spans), (15, vec![0, 1]));
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn tear_down_waits_for_what_nothing_else_waited_for() {
         let spans = [
-            span(0, Activity::Ask, 10, &[]),
-            span(1, Activity::Ask, 20, &[]),
+            span(0, Activity::Request, 10, &[]),
+            span(1, Activity::Request, 20, &[]),
             span(2, Activity::TearDown, 7, &[]),
         ];
         assert_eq!(found(&spans), (27, vec![1, 2]));
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn what_waits_on_something_unheard_of_or_later_is_not_delayed_by_it() {
         let spans = [
-            span(0, Activity::Ask, 10, &[(1, 5), (9, 5), (0, 3)]),
-            span(1, Activity::Ask, 4, &[(0, 0)]),
+            span(0, Activity::Request, 10, &[(1, 5), (9, 5), (0, 3)]),
+            span(1, Activity::Request, 4, &[(0, 0)]),
         ];
         assert_eq!(found(&spans), (14, vec![0, 1]));
     }
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn times_beyond_all_bounds_stay_at_the_bound() {
         let spans = [
-            span(0, Activity::Ask, u64::MAX, &[]),
-            span(1, Activity::Ask, u64::MAX, &[(0, u64::MAX)]),
+            span(0, Activity::Request, u64::MAX, &[]),
+            span(1, Activity::Request, u64::MAX, &[(0, u64::MAX)]),
         ];
         assert_eq!(found(&spans).0, u64::MAX);
     }

@@ -50,9 +50,9 @@ pub enum Activity {
     /// A fixture, from its applying to its standing or failing.
     Fixture(FixtureKey),
     /// One API request.
-    Ask,
+    Request,
     /// Many assertions from one place in one session.
-    Sweep(VantageKey),
+    ExecSession(VantageKey),
     /// Tear-down: it waits for everything else.
     TearDown,
 }
@@ -63,8 +63,8 @@ impl fmt::Display for Activity {
             Self::Plan => f.write_str("plan"),
             Self::Lease => f.write_str("Lease"),
             Self::Fixture(key) => key.fmt(f),
-            Self::Ask => f.write_str("API request"),
-            Self::Sweep(from) => write!(f, "exec session from {from}"),
+            Self::Request => f.write_str("API request"),
+            Self::ExecSession(from) => write!(f, "exec session from {from}"),
             Self::TearDown => f.write_str("tear-down"),
         }
     }

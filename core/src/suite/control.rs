@@ -15,7 +15,7 @@ pub struct Control {
     pub name: String,
     /// Where it observes from, when not from where the case does.
     pub source: Option<SourceKind>,
-    /// What it observes, when not at what the case does.
+    /// What it observes, when not what the case does.
     pub test: Option<Test>,
     /// What it leaves out of what the case sends.
     pub without: Option<Without>,

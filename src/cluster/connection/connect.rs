@@ -370,7 +370,7 @@ mod tests {
         assert!(matches!(plain, Err(Failure::NoAnswer(_))), "{plain:?}");
     }
 
-    /// Servers that answer or refuse otherwise are met by the tool itself, in `tests/bad_input`.
+    /// Servers that answer or refuse otherwise are met by the tool itself, in `tests/it/bad_input`.
     #[tokio::test(start_paused = true)]
     async fn what_ends_before_an_answer_has_its_words() {
         type Fails = fn() -> Option<rustls::Error>;

@@ -406,13 +406,13 @@ impl Executor {
         }
     }
 
-    /// Runs an assertion until the run ends, and tells what came of it; `broken` after a panic.
-    fn spawn(&self, assertion: impl Future<Output = Input> + Send + 'static, broken: Input) {
+    /// Runs an assertion until the run ends, and tells what came of it; `panicked` after a panic.
+    fn spawn(&self, assertion: impl Future<Output = Input> + Send + 'static, panicked: Input) {
         let (cancel, sender) = (self.cancel.clone(), self.sender.clone());
         self.tracker.spawn(async move {
             let assertion = AssertUnwindSafe(assertion).catch_unwind();
             if let Some(observed) = cancel.run_until_cancelled(assertion).await {
-                let _ = sender.send(Message::Input(observed.unwrap_or(broken)));
+                let _ = sender.send(Message::Input(observed.unwrap_or(panicked)));
             }
         });
     }

@@ -103,7 +103,7 @@ impl Spans {
     pub(crate) fn asks(&mut self, assertion: AssertionIx, check: &Check, pause: Duration) {
         let mut after = self.due(assertion, check, pause);
         after.extend(self.made_room.take().map(at_once));
-        let begun = self.begin(Activity::Ask, Instant::now(), &after);
+        let begun = self.begin(Activity::Request, Instant::now(), &after);
         self.in_span(assertion, begun.id);
         self.asking.insert(assertion, begun);
     }
@@ -132,7 +132,7 @@ impl Spans {
             swept.push(assertion);
         }
         let after: Vec<_> = after.into_values().collect();
-        let begun = self.begin(Activity::Sweep(from.clone()), Instant::now(), &after);
+        let begun = self.begin(Activity::ExecSession(from.clone()), Instant::now(), &after);
         for assertion in swept {
             self.in_span(assertion, begun.id);
         }
