@@ -19,7 +19,7 @@ faults FAULT='table::':
 demo *ARGS:
     cargo run --release -- demo {{ARGS}}
 
-# A command with a real control plane of its own, such as `just cluster cargo test --test life`
+# A command with a real control plane of its own, such as `just cluster cargo test --test real life::`
 cluster +COMMAND:
     ci/with-control-plane {{COMMAND}}
 

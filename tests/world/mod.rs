@@ -27,7 +27,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    async fn join(kubeconfig: PathBuf, prefix: &str) -> Self {
+    async fn join(kubeconfig: PathBuf) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let direct = connect(
             &options(&kubeconfig),
@@ -44,7 +44,7 @@ impl World {
             faults: FaultPlan::default(),
             seed: 1,
             speed: SPEED,
-            prefix: prefix.to_owned(),
+            prefix: "real-".to_owned(),
             loopback: Loopback::default(),
         };
         let joined = join(direct.api.client().clone(), options)
@@ -54,7 +54,7 @@ impl World {
     }
 }
 
-/// The trials of one test binary, and the world they share.
+/// The trials, and the world they share.
 pub(crate) struct Trials {
     arguments: Arguments,
     runtime: Arc<Runtime>,
@@ -64,14 +64,13 @@ pub(crate) struct Trials {
 
 impl Trials {
     /// Joins the nodes when a control plane is given.
-    pub(crate) fn new(prefix: &str) -> Self {
+    pub(crate) fn new() -> Self {
         let mut arguments = Arguments::from_args();
         // They share the simulated nodes
         arguments.test_threads = Some(1);
         let runtime = Arc::new(Runtime::new().expect("a runtime starts"));
         let given = std::env::var_os(VARIABLE).filter(|_| !arguments.list);
-        let world =
-            given.map(|path| Arc::new(runtime.block_on(World::join(PathBuf::from(path), prefix))));
+        let world = given.map(|path| Arc::new(runtime.block_on(World::join(PathBuf::from(path)))));
         Self {
             arguments,
             runtime,
@@ -120,7 +119,6 @@ pub(crate) fn options(kubeconfig: &Path) -> ConnectOptions {
 }
 
 /// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
-#[allow(dead_code, reason = "not every binary makes whole runs")]
 pub(crate) fn durations() -> Durations {
     let seconds = Duration::from_secs;
     Durations {

@@ -10,12 +10,13 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{ApiRequest, Verb};
 
 use crate::scheduling::{OS_SELECTS, POLICIES};
+use crate::world::options;
 
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
 /// Sets these policies and takes the others away, and waits until the server does so.
 pub(crate) async fn set(kubeconfig: &Path, wanted: &[&str]) {
-    let (options, limits) = (super::options(kubeconfig), Limits::default());
+    let (options, limits) = (options(kubeconfig), Limits::default());
     let cluster = connect(&options, Durations::default(), limits).await;
     let api = cluster.expect("the control plane answers").api;
     for name in POLICIES {

@@ -22,7 +22,7 @@ pub(crate) fn apart(run: &str, outside: Outside) -> RunOptions {
     }
 }
 
-/// An assertion from outside that reaches the nodes by a proxy.
+/// Observing from outside, through a proxy that reaches the nodes.
 #[allow(dead_code, reason = "not every binary observes from outside")]
 pub(crate) fn through(proxy: &str) -> Outside {
     Outside {

@@ -1,0 +1,369 @@
+//! What is deployed, as it is written: the server accepts it, PowerShell can read its scripts, and the
+//! simulator runs its commands and all that the tool sends.
+//!
+//! Whether a real server accepts the manifests is asked with kubectl of the control plane in
+//! `WINCONFORM_TEST_KUBECONFIG`; without it that test is named as not run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hybrid_sim::{ImageOn, simulates};
+use serde_json::{Value as Json, json};
+use tree_sitter::{Node, Parser};
+use winconform_core::config::{Image, Images};
+use winconform_core::facts::WindowsBuild;
+
+/// Where tests find a control plane.
+const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+
+/// Every manifest, with where it is.
+fn manifests() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&folder(), &mut found);
+    found.sort();
+    assert!(found.len() > 5, "{found:?}");
+    found
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests")
+}
+
+fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, into);
+        } else {
+            into.push(path);
+        }
+    }
+}
+
+fn objects(manifest: &Path) -> Vec<Json> {
+    let text = std::fs::read_to_string(manifest).expect("text");
+    serde_saphyr::from_multiple(&text).expect("YAML")
+}
+
+/// What an object says of its pods.
+fn pods_of(object: &Json) -> &Json {
+    match object["kind"].as_str() {
+        Some("Pod") => &object["spec"],
+        _ => &object["spec"]["template"]["spec"],
+    }
+}
+
+/// The systems that an object's pods may run on, Windows as `true`.
+fn systems(object: &Json) -> Vec<bool> {
+    let spec = pods_of(object);
+    let said = [
+        &spec["os"]["name"],
+        &spec["nodeSelector"]["kubernetes.io/os"],
+    ];
+    match said.into_iter().find_map(Json::as_str) {
+        Some(os) => vec![os == "windows"],
+        None => vec![false, true],
+    }
+}
+
+fn words(list: &Json) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(|word| Some(word.as_str()?.to_owned()))
+        .collect()
+}
+
+/// A command line with the container that runs it.
+struct Line<'a> {
+    words: Vec<String>,
+    container: &'a Json,
+}
+
+/// The command lines that an object has its containers run, as they get them: the kubelet makes `$` of
+/// `$$`, but in hooks.
+fn command_lines(object: &Json) -> Vec<Line<'_>> {
+    let spec = pods_of(object);
+    let kinds = ["containers", "initContainers", "ephemeralContainers"];
+    let containers = kinds
+        .iter()
+        .filter_map(|kind| spec[kind].as_array())
+        .flatten();
+    let mut lines = Vec::new();
+    for container in containers {
+        let mut entry = [words(&container["command"]), words(&container["args"])].concat();
+        if container["command"].is_null() && !entry.is_empty() {
+            // kubernetes, test/images/agnhost/Dockerfile, and its Dockerfile_windows
+            let image = container["image"].as_str().unwrap_or_default();
+            assert!(
+                image.contains("agnhost"),
+                "{image} has an entry point of its own"
+            );
+            entry.insert(0, "/agnhost".to_owned());
+        }
+        let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
+        let probes = probes.map(|probe| words(&container[probe]["exec"]["command"]));
+        let expanded = std::iter::once(entry).chain(probes).map(|line| {
+            let words = line.iter().map(|word| word.replace("$$", "$"));
+            words.collect()
+        });
+        let hooks = ["postStart", "preStop"].map(|hook| &container["lifecycle"][hook]);
+        let hooks = hooks.map(|hook| words(&hook["exec"]["command"]));
+        let all = expanded.chain(hooks).filter(|words| !words.is_empty());
+        lines.extend(all.map(|words| Line { words, container }));
+    }
+    lines
+}
+
+/// Whether a container of an object is a `HostProcess` container.
+fn is_host_process(object: &Json, container: &Json) -> bool {
+    let of = |spec: &Json| spec["securityContext"]["windowsOptions"]["hostProcess"] == true;
+    of(pods_of(object)) || of(container)
+}
+
+/// The scripts that an object hands to PowerShell.
+fn scripts(object: &Json) -> Vec<String> {
+    let lines = command_lines(object).into_iter().map(|line| line.words);
+    let runs = |line: &Vec<String>| line[0].ends_with("powershell.exe");
+    let script = |line: Vec<String>| {
+        let is_flag = |word: &String| word.eq_ignore_ascii_case("-command");
+        let at = line
+            .iter()
+            .position(is_flag)
+            .expect("a script after -Command");
+        line[at + 1..].join(" ")
+    };
+    lines.filter(runs).map(script).collect()
+}
+
+/// The first thing in a script that PowerShell's grammar has no place for.
+fn fault(script: &str) -> Option<String> {
+    let mut parser = Parser::new();
+    let grammar = tree_sitter_powershell::LANGUAGE.into();
+    parser
+        .set_language(&grammar)
+        .expect("a grammar of this library's version");
+    let tree = parser.parse(script, None).expect("a tree");
+    let mut nodes = vec![tree.root_node()];
+    while let Some(node) = nodes.pop() {
+        if node.is_error() || node.is_missing() {
+            return Some(described(node, script));
+        }
+        let mut cursor = node.walk();
+        nodes.extend(node.children(&mut cursor));
+    }
+    None
+}
+
+fn described(node: Node<'_>, script: &str) -> String {
+    let (row, text) = (node.start_position().row + 1, &script[node.byte_range()]);
+    format!("line {row}: {} `{text}`", node.kind())
+}
+
+#[test]
+fn powershell_can_read_every_script() {
+    let mut read = Vec::new();
+    for manifest in manifests() {
+        let name = manifest
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        for script in objects(&manifest).iter().flat_map(scripts) {
+            assert_eq!(fault(&script), None, "{name}:\n{script}");
+            read.push(name.clone());
+        }
+    }
+    let expected = [
+        "node-sample.yaml",
+        "windows-node.yaml",
+        "slow-starter.yaml",
+        "win-webserver.yaml",
+    ];
+    read.sort();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort();
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn every_command_line_of_a_manifest_is_simulated() {
+    let server_core = Images::default().of(Image::ServerCore, Some(WindowsBuild::SERVER_2022));
+    let server_core = server_core.expect("an image");
+    let mut seen = 0;
+    for manifest in manifests() {
+        for object in objects(&manifest) {
+            for Line { words, container } in command_lines(&object) {
+                let words: Vec<_> = words.iter().map(String::as_str).collect();
+                let named = container["image"].as_str().expect("an image");
+                let reference = match named.strip_prefix("winconform/servercore") {
+                    // Which it is follows from the nodes
+                    Some(_) => &server_core,
+                    None => named,
+                };
+                let mut systems = systems(&object).into_iter();
+                let runs = systems.any(|windows| {
+                    let image = ImageOn {
+                        reference,
+                        windows,
+                        host_process: is_host_process(&object, container),
+                    };
+                    simulates(&image, &words, "")
+                });
+                assert!(runs, "{}: {words:?}", manifest.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} command lines");
+}
+
+/// The images in which the tool runs commands.
+const SENT_INTO: [Image; 4] = [
+    Image::AgnhostLinux,
+    Image::WindowsProber,
+    Image::HostProcess,
+    Image::ServerCore,
+];
+
+/// Whether an image in which the tool runs commands has a command.
+fn is_simulated(windows: bool, words: &[&str], input: &str) -> bool {
+    let images = Images::default();
+    SENT_INTO.into_iter().any(|role| {
+        let reference = images.of(role, Some(WindowsBuild::SERVER_2022));
+        let image = ImageOn {
+            reference: &reference.expect("an image"),
+            windows,
+            host_process: role == Image::HostProcess,
+        };
+        simulates(&image, words, input)
+    })
+}
+
+#[test]
+fn every_command_that_is_sent_is_simulated() {
+    let forms = include_str!("../../core/src/command/forms.txt").lines();
+    let forms: Vec<_> = forms.filter(|line| !line.starts_with('#')).collect();
+    assert!(forms.len() > 40, "{forms:?}");
+    for form in forms {
+        let (_, rest) = form.split_once(' ').expect(form);
+        let (os, rest) = rest.split_once(' ').expect(form);
+        let (argv, input) = match rest.split_once(" < ") {
+            Some((argv, input)) => (argv, serde_json::from_str(input).expect(form)),
+            None => (rest, String::new()),
+        };
+        let argv: Vec<String> = serde_json::from_str(argv).expect(form);
+        let words: Vec<_> = argv.iter().map(String::as_str).collect();
+        assert!(is_simulated(os == "windows", &words, &input), "{form}");
+    }
+}
+
+#[test]
+fn what_is_not_in_the_list_is_not_simulated() {
+    for windows in [false, true] {
+        for words in [["wget", "a"], ["cmd.exe", "/c"], ["sh", "-c"]] {
+            assert!(!is_simulated(windows, &words, ""), "{words:?}");
+        }
+    }
+    // What reads a configuration gets one
+    assert!(!is_simulated(false, &["curl", "-q", "-K", "-"], ""));
+}
+
+#[test]
+fn every_agnhost_is_of_the_release_that_the_image_table_names() {
+    let agnhost = Images::default().of(Image::AgnhostLinux, None);
+    let agnhost = agnhost.expect("an image");
+    let all: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
+    let text = json!(all).to_string();
+    let words = text.split('"').filter(|word| word.contains("agnhost:"));
+    let others: Vec<_> = words.filter(|word| *word != agnhost).collect();
+    assert!(text.contains(&agnhost) && others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn a_real_server_accepts_every_manifest() {
+    let test = "a_real_server_accepts_every_manifest";
+    let not_run = |why: &str| {
+        // Past the test harness, which shows nothing of a test that passes
+        let told = format!("not run: {test}: {why}\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
+    };
+    let Some(kubeconfig) = std::env::var_os(VARIABLE) else {
+        return not_run(&format!("{VARIABLE} is not set"));
+    };
+    if Command::new("kubectl")
+        .arg("version")
+        .arg("--client")
+        .output()
+        .is_err()
+    {
+        return not_run("kubectl is not installed");
+    }
+    let kubectl = |arguments: &[&str]| {
+        let mut command = Command::new("kubectl");
+        let output = command
+            .env("KUBECONFIG", &kubeconfig)
+            .args(arguments)
+            .output();
+        let output = output.expect("kubectl runs");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.success(), said)
+    };
+    // What the others refer to has to be there: a dry run makes nothing for the next object
+    let temporary = tempfile::tempdir().expect("a folder");
+    let all: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
+    let all = all
+        .into_iter()
+        .filter(|object| object["kind"] == "RuntimeClass");
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": all.collect::<Vec<_>>()});
+    let classes = temporary.path().join("classes.json");
+    std::fs::write(&classes, list.to_string()).expect("written");
+    let classes = classes.to_str().expect("text");
+    let namespaces = folder().join("namespaces.yaml");
+    let namespaces = namespaces.to_str().expect("text");
+    // By the server, as the tool does; others may have made the namespace
+    let apply = |more: &[&str]| {
+        let apply = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--validate=strict",
+        ];
+        kubectl(&[&apply[..], more].concat())
+    };
+    let mut said: Vec<_> = [namespaces, classes]
+        .map(|file| apply(&["-f", file]))
+        .into();
+    for namespace in ["winconform", "winconform-host"] {
+        let wait = [
+            "wait",
+            "--for=create",
+            "--timeout=60s",
+            "serviceaccount/default",
+            "-n",
+            namespace,
+        ];
+        said.push(kubectl(&wait));
+    }
+    for manifest in manifests() {
+        let manifest = manifest.to_str().expect("text").to_owned();
+        said.push(apply(&["--dry-run=server", "-f", &manifest]));
+    }
+    let unknown = [
+        "create",
+        "--dry-run=server",
+        "--validate=strict",
+        "-f",
+        namespaces,
+    ];
+    let again = kubectl(&unknown);
+    let gone = [namespaces, classes].map(|file| kubectl(&["delete", "--timeout=60s", "-f", file]));
+    for (accepted, said) in said {
+        assert!(accepted, "{said}");
+        // A warning is as good as a refusal to come
+        assert!(!said.contains("Warning"), "{said}");
+    }
+    assert!(
+        !again.0 && again.1.contains("AlreadyExists"),
+        "the server was asked: {again:?}"
+    );
+    assert!(gone.iter().all(|(gone, _)| *gone), "{gone:?}");
+}

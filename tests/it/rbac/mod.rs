@@ -1,0 +1,152 @@
+//! The manifests in `manifests/rbac` are what the checks ask for, no more and no less.
+//!
+//! `INSTA_UPDATE=always cargo test --test it rbac` writes them anew. That a real server lets the
+//! account do all of it, and what the lack of each verb costs, is shown in `tests/real/access.rs`.
+
+use std::path::Path;
+
+use winconform::engine::uses;
+use winconform_core::config::Config;
+use winconform_core::facts::{
+    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
+};
+use winconform_core::plan::{Plan, plan};
+use winconform_core::report::preflight::EXPECTED;
+
+use super::suites;
+use manifest::Account;
+
+mod manifest;
+
+const FACTS: (&[&str], Account) = (
+    &["env"],
+    Account {
+        file: "facts.yaml",
+        can: "collect all facts of a cluster, for `winconform facts` and `plan`: it can get and list, and \
+              nothing else",
+        makes: None,
+    },
+);
+
+const REJECTIONS: (&[&str], Account) = (
+    &["env", "reject"],
+    Account {
+        file: "rejections.yaml",
+        can: "collect all facts of a cluster and check the areas `env` and `reject`",
+        makes: Some("a few pods that no scheduler binds, and dry runs of workloads"),
+    },
+);
+
+const WHOLE_RUN: (&[&str], Account) = (
+    &["env", "net", "reject", "sample", "sched"],
+    Account {
+        file: "whole-run.yaml",
+        can: "collect all facts of a cluster and check all there is to check",
+        makes: Some(
+            "the samples and the pods it observes from, which it execs into; on each pool of Windows some of \
+             them are HostProcess pods, which are SYSTEM on their nodes; of what failed it reads the logs",
+        ),
+    },
+);
+
+/// The manifests of a service account that can check these areas: with all that is asked of objects, and
+/// with the paths beside that not everyone may read.
+fn roles(areas: &[&str], account: &Account) -> (String, String) {
+    let suites = suites::of_areas(areas);
+    let mut config = Config::default();
+    config.outside.load_balancers = true;
+    let uses = uses(&config.images).expect("the manifests are valid");
+    // A cluster on which every check of theirs is observed
+    let node = |name: &str, os, build| NodeFact {
+        name: name.to_owned(),
+        os,
+        build,
+        usable: true,
+        taints: Vec::new(),
+        details: NodeDetails::default(),
+    };
+    let windows = [
+        WindowsBuild::SERVER_2019,
+        WindowsBuild::SERVER_2022,
+        WindowsBuild::SERVER_2025,
+    ];
+    let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
+    let linux = node("linux", Os::Linux, None);
+    let nodes = Known::Fact {
+        value: windows.into_iter().chain([linux]).collect(),
+        source: String::new(),
+    };
+    let keeps_policies = Cni {
+        product: "calico".to_owned(),
+        mode: None,
+        vxlan: None,
+        signs: Vec::new(),
+        unread: Vec::new(),
+    };
+    // What is observed differs by version
+    let checks = EXPECTED.flat_map(|minor| {
+        let facts = Facts {
+            server: Known::Fact {
+                value: format!("v1.{minor}.0"),
+                source: String::new(),
+            },
+            nodes: nodes.clone(),
+            cni: Known::Fact {
+                value: Some(keeps_policies.clone()),
+                source: String::new(),
+            },
+            load_balancer: Known::Fact {
+                value: LoadBalancerFact {
+                    with_address: 1,
+                    ..LoadBalancerFact::default()
+                },
+                source: String::new(),
+            },
+            ..Facts::default()
+        };
+        plan(&suites, &facts, &config).checks
+    });
+    let plan = Plan {
+        checks: checks.collect(),
+    };
+    let objects = manifest::objects(&plan, &uses, account);
+    (objects, manifest::paths(&plan, &uses))
+}
+
+#[test]
+fn an_account_of_facts_gets_and_lists_alone() {
+    let (areas, account) = FACTS;
+    let (objects, _) = roles(areas, &account);
+    let (_, granted) = objects.split_once("rules:\n").expect("it has rules");
+    let verbs = granted.split("verbs: [").skip(1);
+    let verbs = verbs.flat_map(|rest| rest[..rest.find(']').unwrap_or(0)].split(", "));
+    let (read, other): (Vec<_>, Vec<_>) = verbs.partition(|verb| matches!(*verb, "get" | "list"));
+    assert!(read.len() > 5 && other.is_empty(), "{other:?}");
+    assert!(!granted.contains("\nkind: Role\n"), "{granted}");
+}
+
+#[test]
+fn the_manifests_are_those_generated() {
+    let mut files = Vec::new();
+    for (areas, account) in [FACTS, REJECTIONS, WHOLE_RUN] {
+        let (objects, paths) = roles(areas, &account);
+        files.push((account.file, objects));
+        if account.makes.is_some() {
+            files.push(("metrics.yaml", paths));
+        }
+    }
+    for (file, generated) in files {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("manifests/rbac")
+            .join(file);
+        if std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
+            std::fs::write(&path, &generated).expect("it can be written");
+        }
+        let written = std::fs::read_to_string(&path).expect("it is there");
+        assert_eq!(
+            written, generated,
+            "manifests/rbac/{file} is not what the checks ask for: \
+             INSTA_UPDATE=always cargo test --test it rbac writes it anew"
+        );
+    }
+}

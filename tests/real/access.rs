@@ -1,0 +1,430 @@
+//! What an account may do, and what the lack of it costs: `manifests/rbac` on a real server, with
+//! real tokens.
+//!
+//! With a whole manifest everything that it is for runs. Without any single verb of it, `preflight`
+//! names what is missing and the checks that costs, and a run comes to no verdict that a healthy one
+//! does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use winconform::transport::Env;
+
+use futures::StreamExt;
+use serde_json::Value as Json;
+use winconform::cluster::{Cluster, Condition, connect, remove_run};
+use winconform::engine::{Journal, run, survey};
+use winconform_core::config::{Config, Durations, Limits, Outside};
+use winconform_core::plan::Selection;
+use winconform_core::record::{RunView, read};
+use winconform_core::report::terminal::{Colour, render};
+use winconform_core::suite::Suites;
+use winconform_core::verdict::Verdict;
+
+use super::account::{self, Account, Lacking};
+use super::world::{Outcome, Trials, World, durations, options};
+use super::{asking, runs, suites};
+
+/// Runs at once.
+const AT_ONCE: usize = 5;
+/// Whole ones: more pods find no room on the two nodes.
+const WHOLE_AT_ONCE: usize = 3;
+/// The areas that `rejections.yaml` is for.
+const AREAS: [&str; 2] = ["env", "reject"];
+/// Rejections that ask for all that any of them asks for: every kind of workload, ephemeral
+/// containers, resize.
+const REJECTIONS: [&str; 4] = [
+    "reject.all-container-kinds/privileged",
+    "reject.control-accepted",
+    "reject.feature-gate",
+    "reject.hostPID",
+];
+/// Verbs whose lack costs less here than `preflight` says.
+const CHEAPER: [Cheaper; 5] = [
+    Cheaper {
+        verb: "watch",
+        resource: "pods",
+        of: &[],
+        reason: "what is Ready by the list between two refusals needs no watch",
+    },
+    Cheaper {
+        verb: "get",
+        resource: "leases.coordination.k8s.io",
+        of: &[],
+        reason: "asked for only when another run left a Lease",
+    },
+    Cheaper {
+        verb: "update",
+        resource: "leases.coordination.k8s.io",
+        of: &[],
+        reason: "a run that ends within a Lease needs no renewal",
+    },
+    Cheaper {
+        verb: "list",
+        resource: "nodes",
+        of: &["env.cni", "env.overlay-vni"],
+        reason: "where no DaemonSet is a plugin's, nodes are not needed to say so",
+    },
+    Cheaper {
+        verb: "get",
+        resource: "configmaps",
+        of: &["env.cni", "env.overlay-vni"],
+        reason: "where no DaemonSet is a plugin's, there is nothing to read its mode of",
+    },
+];
+
+/// A verb whose lack leaves checks told that it may cost.
+struct Cheaper {
+    verb: &'static str,
+    resource: &'static str,
+    /// The checks of these claims; of all without any.
+    of: &'static [&'static str],
+    reason: &'static str,
+}
+
+/// An account, and what it is for.
+struct Scope {
+    manifests: [&'static str; 2],
+    suites: Suites,
+    durations: Durations,
+    /// Of names of accounts and runs.
+    begin: &'static str,
+    at_once: usize,
+}
+
+impl Scope {
+    /// What needs no pod that runs; of rejections those alone that others are not like.
+    fn rejections_only() -> Self {
+        Self {
+            manifests: account::REJECTIONS_ONLY,
+            suites: few(),
+            durations: short(),
+            begin: "verb",
+            at_once: AT_ONCE,
+        }
+    }
+
+    /// Everything.
+    fn whole_run() -> Self {
+        Self {
+            manifests: account::WHOLE_RUN,
+            suites: suites::of_whole_runs(),
+            durations: Durations {
+                fixture: Duration::from_mins(1),
+                tear_down: Duration::from_mins(3),
+                lease: Duration::from_mins(2),
+                ..durations()
+            },
+            begin: "all",
+            at_once: WHOLE_AT_ONCE,
+        }
+    }
+}
+
+pub(crate) fn add(trials: &mut Trials) {
+    trials.add("access::the_account_can_do_all_of_it".to_owned(), whole);
+    trials.add(
+        "access::every_verb_costs_what_preflight_says".to_owned(),
+        async |world: &World| {
+            let verbs = account::every_verb(account::REJECTIONS_ONLY);
+            each_verb(world, &Scope::rejections_only(), &verbs).await
+        },
+    );
+    trials.add(
+        "access::every_verb_of_a_whole_run_costs_what_preflight_says".to_owned(),
+        async |world: &World| {
+            let known = account::every_verb(account::REJECTIONS_ONLY);
+            let known: BTreeSet<_> = known.iter().map(ToString::to_string).collect();
+            let mut more = account::every_verb(account::WHOLE_RUN);
+            // This cluster has no plugin that is known to keep policies, and none is made
+            more.retain(|verb| {
+                let of_policies = verb.resource().starts_with("networkpolicies.");
+                !of_policies && !known.contains(&verb.to_string())
+            });
+            each_verb(world, &Scope::whole_run(), &more).await
+        },
+    );
+}
+
+/// Verdicts by check; `None` where there is none.
+type Verdicts = BTreeMap<String, Option<Verdict>>;
+
+/// Time limits of runs that are to end by what they may not do alone, however busy the server is.
+fn short() -> Durations {
+    Durations {
+        tear_down: Duration::from_mins(3),
+        lease: Duration::from_mins(2),
+        ..Durations::default()
+    }
+}
+
+/// The suites of the areas, without rejections that are as others are.
+fn few() -> Suites {
+    let mut suites = suites::of_areas(&AREAS);
+    suites.cases.retain(|case| {
+        let (claim, name) = (case.claim.as_str(), case.name.as_deref());
+        let named = format!("{claim}/{}", name.unwrap_or_default());
+        let mut kept = REJECTIONS.iter();
+        case.claim.area() != "reject" || kept.any(|kept| *kept == claim || *kept == named)
+    });
+    suites
+}
+
+async fn admin(world: &World) -> Result<Cluster, String> {
+    connect(&options(&world.kubeconfig), short(), Limits::default())
+        .await
+        .map_err(|error| error.to_string())
+}
+
+/// A run of the areas; what came of it, on record.
+async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView, String> {
+    let options = runs::apart(id, Outside::default());
+    let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+        .map_err(|e| e.to_string())?;
+    let (_signals, signalled) = ordered_watch::channel(0);
+    // One that was not let in is on record, too
+    let _ = run(cluster, suites, &options, &journal, signalled).await;
+    read(&journal.text()).map_err(|error| error.to_string())
+}
+
+fn verdicts(view: &RunView) -> Verdicts {
+    let of_check = |check: &winconform_core::record::CheckView| {
+        let verdict = check.conclusion.as_ref().map(|concluded| concluded.verdict);
+        (check.planned.id.to_string(), verdict)
+    };
+    view.checks.values().map(of_check).collect()
+}
+
+fn report(view: &RunView) -> String {
+    render(view, 200, Colour::Never)
+}
+
+/// What `preflight` says, as JSON, and the requests it took.
+async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
+    let surveyed = survey(cluster, suites, &Config::default(), &Selection::default())
+        .await
+        .map_err(|error| error.to_string())?;
+    serde_json::from_str(&surveyed.json()).map_err(|error| error.to_string())
+}
+
+async fn whole(world: &World) -> Outcome {
+    let admin = admin(world).await?;
+    let read_only = Scope {
+        suites: suites::of_areas(&AREAS),
+        ..Scope::rejections_only()
+    };
+    for scope in [read_only, Scope::whole_run()] {
+        let id = format!("whole-{}", scope.begin);
+        let account = Account::make(&admin.api, &id, scope.manifests, None).await?;
+        let outcome = whole_as(world, &account, &scope).await;
+        account.remove(&admin.api).await?;
+        outcome?;
+    }
+    Ok(())
+}
+
+async fn whole_as(world: &World, account: &Account, scope: &Scope) -> Outcome {
+    let suites = &scope.suites;
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
+    let ready = until(&cluster, suites, |said| said["ready"] == true).await?;
+    let denied = lacking(&ready);
+    ensure(denied.is_empty(), || format!("denied: {denied:?}"))?;
+    // Another connection, for its counts alone
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
+    preflight(&cluster, suites).await?;
+    for (request, count) in cluster.api.counts() {
+        let reviews = request == "create selfsubjectaccessreviews";
+        ensure(reviews || request.starts_with("get "), || {
+            format!("preflight sent {count} × {request}")
+        })?;
+    }
+    let reviews = ready["permissions"].as_array().map_or(0, Vec::len) as u64;
+    let sent = ("create selfsubjectaccessreviews".to_owned(), reviews);
+    ensure(cluster.api.counts().contains(&sent), || {
+        format!("not each access once: {:?}", cluster.api.counts())
+    })?;
+    let view = run_as(&cluster, suites, &account.id).await?;
+    let told = verdicts(&view).values().all(|verdict| {
+        verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Inconclusive | Verdict::Fail))
+    });
+    let words = report(&view);
+    ensure(told && !words.contains("orbidden"), || words.clone())?;
+    let torn = view.torn_down.ok_or("nothing was torn down")?;
+    ensure(torn.left.is_empty() && torn.errors.is_empty(), || words)
+}
+
+async fn each_verb(world: &World, scope: &Scope, lacks: &[Lacking]) -> Outcome {
+    let admin = admin(world).await?;
+    let id = format!("{}-healthy", scope.begin);
+    let all = Account::make(&admin.api, &id, scope.manifests, None).await?;
+    let cluster = all.cluster(world, scope.durations.clone()).await?;
+    until(&cluster, &scope.suites, |said| said["ready"] == true).await?;
+    let healthy = verdicts(&run_as(&cluster, &scope.suites, &id).await?);
+    all.remove(&admin.api).await?;
+    println!("{} verbs, {} checks", lacks.len(), healthy.len());
+    let trying = lacks.iter().enumerate().map(|(index, lack)| {
+        let (admin, healthy) = (&admin, &healthy);
+        async move {
+            let id = format!("{}-{index}", scope.begin);
+            let tried = match Account::make(&admin.api, &id, scope.manifests, Some(lack)).await {
+                Err(why) => Err(why),
+                Ok(account) => {
+                    let tried = without(world, admin, &account, scope, healthy, lack).await;
+                    account.remove(&admin.api).await.and(tried)
+                }
+            };
+            tried
+                .map(|said| format!("without {lack}: {said}"))
+                .map_err(|why| format!("without {lack}: {why}"))
+        }
+    });
+    let tried: Vec<_> = futures::stream::iter(trying)
+        .buffer_unordered(scope.at_once)
+        .collect()
+        .await;
+    let mut wrong = Vec::new();
+    for outcome in tried {
+        match outcome {
+            Ok(said) => println!("{said}"),
+            Err(why) => wrong.push(why),
+        }
+    }
+    ensure(wrong.is_empty(), || wrong.join("\n"))
+}
+
+/// One verb less: what `preflight` says of it, what a run comes to, and what is left.
+async fn without(
+    world: &World,
+    admin: &Cluster,
+    account: &Account,
+    scope: &Scope,
+    healthy: &Verdicts,
+    lack: &Lacking,
+) -> Result<String, String> {
+    let suites = &scope.suites;
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
+    // Bindings take a moment to reach the authoriser
+    let said = until(&cluster, suites, |said| {
+        let lacking = lacking(said);
+        !lacking.is_empty() && lacking.keys().all(|access| lack.is_of(access))
+    })
+    .await?;
+    let lacking = lacking(&said);
+    let costs: BTreeSet<_> = lacking
+        .values()
+        .flat_map(|(costs, _)| costs)
+        .cloned()
+        .collect();
+    let leaves = lacking.values().any(|(_, leaves)| *leaves);
+    ensure(said["ready"] == (costs.is_empty() && !leaves), || {
+        format!("ready is {}, with costs {costs:?}", said["ready"])
+    })?;
+
+    let view = run_as(&cluster, suites, &account.id).await?;
+    let words = report(&view);
+    let unwrapped = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let costed_claims: BTreeSet<_> = costs.iter().map(|check| claim(check)).collect();
+    let cheaper = CHEAPER
+        .iter()
+        .find(|other| lack.verb == other.verb && lack.resource() == other.resource);
+    let may_be_told = |check: &str| {
+        cheaper.is_some_and(|other| other.of.is_empty() || other.of.contains(&claim(check)))
+    };
+    let mut lost = 0;
+    for (check, verdict) in healthy {
+        let now = verdicts(&view).get(check).copied().flatten();
+        let costed = costs.contains(check);
+        if now == *verdict {
+            // Nor is the question put that does not arise
+            let idle = *verdict == Some(Verdict::Skip);
+            ensure(!costed || idle || may_be_told(check), || {
+                format!("{check} is told nevertheless:\n{words}")
+            })?;
+            continue;
+        }
+        lost += 1;
+        // Without nodes there are no pools, and a check has no point
+        let costed = costed || (now.is_none() && costed_claims.contains(claim(check)));
+        // A check that would be skipped loses nothing where the run ends before
+        let costed = costed || (now.is_none() && *verdict == Some(Verdict::Skip));
+        let untold = matches!(now, None | Some(Verdict::Inconclusive | Verdict::Skip));
+        ensure(costed && untold, || {
+            format!("{check} came to {now:?}:\n{words}")
+        })?;
+    }
+    let is_named = unwrapped.contains(&format!("cannot {} ", lack.verb));
+    ensure(lost == 0 || is_named, || {
+        format!("the report does not name what is missing:\n{words}")
+    })?;
+
+    // Whatever is there now, the run did not remove
+    let left = remove_run(&admin.api, Some(&account.id), scope.durations.tear_down)
+        .await
+        .map_err(|error| error.to_string())?;
+    ensure(left.is_clean(), || format!("not even now: {left:?}"))?;
+    let torn = view
+        .torn_down
+        .unwrap_or_else(|| panic!("no tear-down:\n{words}"));
+    let told: BTreeSet<_> = torn.left.iter().map(|left| left.name.clone()).collect();
+    for object in &left.removed {
+        let blind = torn
+            .errors
+            .iter()
+            .any(|error| error.contains(object.kind.plural));
+        ensure(leaves && (told.contains(&object.name) || blind), || {
+            format!("{object} was left, untold:\n{words}")
+        })?;
+    }
+    let why = cheaper.map(|other| format!(": {}", other.reason));
+    Ok(format!(
+        "costs {} checks, lost {lost}, left {}{}",
+        costs.len(),
+        left.removed.len(),
+        why.unwrap_or_default()
+    ))
+}
+
+/// Asks `preflight` until it says so.
+async fn until(
+    cluster: &Cluster,
+    suites: &Suites,
+    so: impl Fn(&Json) -> bool,
+) -> Result<Json, String> {
+    let limit = Duration::from_secs(20);
+    let found = asking::until("preflight", limit, async || {
+        let said = preflight(cluster, suites).await?;
+        Ok(match so(&said) {
+            true => Condition::Done(said),
+            false => Condition::NotYet(format!("{:?}", lacking(&said))),
+        })
+    });
+    found.await
+}
+
+/// What is denied: the checks that costs, and whether it leaves anything.
+fn lacking(said: &Json) -> BTreeMap<String, (Vec<String>, bool)> {
+    let permissions = said["permissions"].as_array().into_iter().flatten();
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    permissions
+        .filter(|permission| permission["allowed"] != true)
+        .map(|permission| {
+            let costs = permission["costs"].as_array().into_iter().flatten();
+            let costs = costs.map(text).collect();
+            (
+                text(&permission["access"]),
+                (costs, permission["leaves"] == true),
+            )
+        })
+        .collect()
+}
+
+/// The claim and case of a check's id.
+fn claim(check: &str) -> &str {
+    check.split('[').next().unwrap_or_default()
+}
+
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Outcome {
+    match holds {
+        true => Ok(()),
+        false => Err(why()),
+    }
+}

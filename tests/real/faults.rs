@@ -1,0 +1,94 @@
+//! Whole runs of the table of faults on simulated nodes joined to a real control plane: a few rows with every
+//! push, that faults turn the same on both servers; all, and all trouble on the way to the server, where more
+//! than one seed is asked for.
+
+use std::time::Duration;
+
+use hybrid_sim::interference::Interference;
+use winconform::cluster::{Cluster, connect, remove_run};
+use winconform::engine::{Journal, run};
+use winconform::transport::Env;
+use winconform_core::config::{Limits, Outside};
+use winconform_core::record::{RunView, read};
+
+use super::products::{self, of_the_way};
+use super::table::{self, Row};
+use super::troubles::{TROUBLES, tally};
+use super::world::{Outcome, Trials, World, durations, options};
+use super::{policy, runs, suites};
+
+pub(crate) fn add(trials: &mut Trials) {
+    let all = table::asked().is_some_and(|seeds| seeds > 1);
+    let rows = table::ROWS.iter().filter(|row| row.topology == "hybrid");
+    for row in rows.filter(|row| row.is_of_real_servers(all)) {
+        let name = format!("faults::{}", row.fault);
+        trials.add(name, async move |world: &World| world.product(row).await);
+    }
+    for trouble in TROUBLES.iter().filter(|_| all) {
+        let name = format!("faults::trouble::{trouble}");
+        trials.add(name, async move |world: &World| {
+            let view = world.run(trouble).await;
+            let (right, untold) = tally(&view, &[table::healthy("hybrid")])?;
+            println!("{trouble}: {right} verdicts right, {untold} untold, none wrong");
+            Ok(())
+        });
+    }
+}
+
+impl World {
+    async fn product(&self, row: &'static Row) -> Outcome {
+        policy::set(&self.kubeconfig, &[&row.fault]).await;
+        if let Ok(fault) = row.fault.parse() {
+            self.joined.faults().set(fault);
+        }
+        self.joined.shown().await;
+        let view = self.run(&row.fault).await;
+        for fault in self.joined.faults().current().iter() {
+            self.joined.faults().lift(fault);
+        }
+        self.joined.shown().await;
+        products::shows(&view, row)
+    }
+
+    async fn run(&self, fault: &str) -> RunView {
+        let (durations, limits) = (durations(), Limits::default());
+        let direct = connect(
+            &options(&self.kubeconfig),
+            durations.clone(),
+            limits.clone(),
+        )
+        .await;
+        let direct = direct.expect("the control plane answers");
+        let interference = Interference::new(of_the_way(&[fault]), 1);
+        let client = interference.before(&direct.client);
+        let cluster = Cluster::behind(Env::system(), client, &direct.context, durations, limits);
+        let run_id = format!("r{:08x}", rand::random::<u32>());
+        let outside = Outside {
+            load_balancers: true,
+            ..runs::through(&self.joined.proxy_url())
+        };
+        let settings = runs::apart(&run_id, outside);
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+            .expect("a record in memory");
+        let (_alive, signals) = ordered_watch::channel(0);
+        let _ = run(
+            &cluster,
+            &suites::of_whole_runs(),
+            &settings,
+            &journal,
+            signals,
+        )
+        .await;
+        let view = read(&journal.text()).expect("a readable record");
+        // What tear-down said must be true; what it could not remove is removed here
+        let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
+        let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;
+        let left = left.expect("the control plane answers").removed;
+        let is_told = !torn_down.left.is_empty() || !torn_down.errors.is_empty();
+        assert!(
+            is_told || left.is_empty(),
+            "{run_id} said it left nothing: {left:?}"
+        );
+        view
+    }
+}
