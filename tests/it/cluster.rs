@@ -15,18 +15,9 @@ use winconform::cluster::{
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{ApiRequest, ErrorKind};
 
-const LIMIT: Duration = Duration::from_secs(30);
+use super::control_plane;
 
-/// The real server's kubeconfig, or word that the test was not run.
-fn kubeconfig(test: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("WINCONFORM_TEST_KUBECONFIG").map(PathBuf::from);
-    if path.is_none() {
-        // Past the test harness, which shows nothing of a test that passes
-        let told = format!("not run: {test}: WINCONFORM_TEST_KUBECONFIG is not set\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
-    }
-    path
-}
+const LIMIT: Duration = Duration::from_secs(30);
 
 async fn connected(path: PathBuf) -> Cluster {
     let options = ConnectOptions {
@@ -68,7 +59,7 @@ fn objects(run: &str) -> [Json; 4] {
 
 #[tokio::test]
 async fn what_a_run_makes_is_seen_and_removed() {
-    let Some(path) = kubeconfig("what_a_run_makes_is_seen_and_removed") else {
+    let Some(path) = control_plane("what_a_run_makes_is_seen_and_removed") else {
         return;
     };
     let cluster = connected(path).await;

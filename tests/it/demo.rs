@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn tool(arguments: &[&str]) -> Output {
+pub(crate) fn tool(arguments: &[&str]) -> Output {
     let mut tool = Command::new(env!("CARGO_BIN_EXE_winconform"));
     tool.args(arguments).output().expect("the binary runs")
 }

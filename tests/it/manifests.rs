@@ -13,8 +13,7 @@ use tree_sitter::{Node, Parser};
 use winconform_core::config::{Image, Images};
 use winconform_core::facts::WindowsBuild;
 
-/// Where tests find a control plane.
-const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+use super::{control_plane, not_run};
 
 /// Every manifest, with where it is.
 fn manifests() -> Vec<PathBuf> {
@@ -281,21 +280,14 @@ fn every_agnhost_is_of_the_release_that_the_image_table_names() {
 #[test]
 fn a_real_server_accepts_every_manifest() {
     let test = "a_real_server_accepts_every_manifest";
-    let not_run = |why: &str| {
-        // Past the test harness, which shows nothing of a test that passes
-        let told = format!("not run: {test}: {why}\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
+    let Some(kubeconfig) = control_plane(test) else {
+        return;
     };
-    let Some(kubeconfig) = std::env::var_os(VARIABLE) else {
-        return not_run(&format!("{VARIABLE} is not set"));
-    };
-    if Command::new("kubectl")
-        .arg("version")
-        .arg("--client")
-        .output()
-        .is_err()
-    {
-        return not_run("kubectl is not installed");
+    let kubectl = Command::new("kubectl")
+        .args(["version", "--client"])
+        .output();
+    if kubectl.is_err() {
+        return not_run(test, "kubectl is not installed");
     }
     let kubectl = |arguments: &[&str]| {
         let mut command = Command::new("kubectl");

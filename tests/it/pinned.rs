@@ -3,24 +3,18 @@
 //! Asks the command, as a user would. Out of scope: what `list` and `explain` look like.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Output};
 
 use serde_json::Value as Json;
+
+use super::demo::tool;
 
 const PINNED: &str = include_str!("not-implemented.txt");
 /// Claims in the catalogue.
 const CLAIMS: usize = 168;
 
-fn winconform(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_winconform"))
-        .args(args)
-        .output()
-        .expect("the command starts")
-}
-
 /// Every claim, and whether it has a case.
 fn listed() -> Vec<(String, bool)> {
-    let ran = winconform(&["list", "--format", "json"]);
+    let ran = tool(&["list", "--format", "json"]);
     assert!(ran.status.success(), "{ran:?}");
     let claims: Vec<Json> = serde_json::from_slice(&ran.stdout).expect("a list of objects");
     let listed = claims.iter().map(|claim| {
@@ -57,7 +51,7 @@ fn every_claim_is_there_once_and_can_be_explained() {
         for claims in listed.chunks(CLAIMS / 4) {
             scope.spawn(move || {
                 for (id, _) in claims {
-                    let ran = winconform(&["explain", id]);
+                    let ran = tool(&["explain", id]);
                     let text = String::from_utf8_lossy(&ran.stdout);
                     assert!(ran.status.success() && text.starts_with(id), "{ran:?}");
                 }

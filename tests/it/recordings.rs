@@ -25,12 +25,10 @@ use winconform_core::plan::{Check, Disposition, PlannedAssertion, Selection, pla
 use winconform_core::record::read;
 use winconform_core::verdict::{Verdict, judge};
 
-use super::suites;
+use super::{control_plane, suites};
 
 /// What stands for the run's id in recorded names.
 const RUN: &str = "recorded";
-/// Where tests find a control plane.
-const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
 /// Where a recording is written.
 const INTO: &str = "WINCONFORM_RECORD_INTO";
 
@@ -86,7 +84,7 @@ fn recorded_servers_are_judged_as_they_were() {
 #[ignore = "records: run by ci/record-rejections"]
 async fn record() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let kubeconfig = std::env::var_os(VARIABLE).expect("a control plane");
+    let kubeconfig = control_plane("record").expect("a control plane");
     let into = std::env::var_os(INTO).expect("a folder");
     let limits = Limits {
         recorded_reply: 1 << 20,

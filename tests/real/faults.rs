@@ -46,18 +46,15 @@ impl World {
         for fault in self.joined.faults().current().iter() {
             self.joined.faults().lift(fault);
         }
+        policy::set(&self.kubeconfig, &[]).await;
         self.joined.shown().await;
         products::shows(&view, row)
     }
 
     async fn run(&self, fault: &str) -> RunView {
         let (durations, limits) = (durations(), Limits::default());
-        let direct = connect(
-            &options(&self.kubeconfig),
-            durations.clone(),
-            limits.clone(),
-        )
-        .await;
+        let options = options(&self.kubeconfig);
+        let direct = connect(&options, durations.clone(), limits.clone()).await;
         let direct = direct.expect("the control plane answers");
         let interference = Interference::new(of_the_way(&[fault]), 1);
         let client = interference.before(&direct.client);
@@ -71,14 +68,8 @@ impl World {
         let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
             .expect("a record in memory");
         let (_alive, signals) = ordered_watch::channel(0);
-        let _ = run(
-            &cluster,
-            &suites::of_whole_runs(),
-            &settings,
-            &journal,
-            signals,
-        )
-        .await;
+        let suites = suites::of_whole_runs();
+        let _ = run(&cluster, &suites, &settings, &journal, signals).await;
         let view = read(&journal.text()).expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");

@@ -1,11 +1,12 @@
 //! The project's own suites.
 
+#![allow(dead_code, reason = "not every binary makes whole runs")]
+
 use std::path::Path;
 
 use winconform_core::suite::{SuiteFile, Suites};
 
 /// The suites with the cases of these areas alone.
-#[allow(dead_code, reason = "not every binary looks at some areas alone")]
 pub(crate) fn of_areas(areas: &[&str]) -> Suites {
     let mut suites = whole();
     suites
@@ -31,7 +32,6 @@ const OF_THE_MOMENT: [&str; 3] = [
 
 /// The suites without what depends on the moment, and with one rejection for all, which have
 /// their own tests.
-#[allow(dead_code, reason = "not every binary makes whole runs")]
 pub(crate) fn of_whole_runs() -> Suites {
     let mut suites = whole();
     suites.cases.retain(|case| {

@@ -1,6 +1,11 @@
 //! The table of faults, as `faults/*.yaml` writes it: what each turns, on which nodes, and what the true
 //! cause is.
 
+#![allow(
+    dead_code,
+    reason = "runs in memory and those on real servers each read some of it"
+)]
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -35,20 +40,15 @@ pub(crate) struct Row {
     /// The nodes: a named topology, and behind it what is otherwise, such as `-dual-stack`.
     pub(crate) topology: String,
     /// The areas whose checks are observed.
-    #[allow(dead_code, reason = "real servers are looked at as a whole")]
     pub(crate) areas: Vec<String>,
     /// Whose fault it is; nobody's where nothing is wrong.
-    #[allow(dead_code, reason = "the table's own tests read it")]
     pub(crate) cause: Option<Cause>,
     /// What it shares with faults that no observation can tell from it.
-    #[allow(dead_code, reason = "the table's own tests read it")]
     pub(crate) class: Option<String>,
     /// What of the cluster's objects is otherwise.
     #[serde(default)]
-    #[allow(dead_code, reason = "those of real servers are as they are")]
     pub(crate) objects: BTreeMap<String, Value>,
     /// Of which of the rejections it stands for as many rows as there are fields, `FIELD` in its fault.
-    #[allow(dead_code, reason = "real servers have tests of their own for them")]
     pub(crate) for_each: Option<Expects>,
     /// What the run comes to.
     pub(crate) exit: Exit,
@@ -60,15 +60,12 @@ pub(crate) struct Row {
     pub(crate) by_chance: Ordered<Vec<Verdict>>,
     /// Informational checks that observe something else.
     #[serde(default)]
-    #[allow(dead_code, reason = "real servers are asked for verdicts alone")]
     pub(crate) tells: Vec<String>,
     /// Words that each check quotes which fails or cannot be told for it.
     #[serde(default)]
-    #[allow(dead_code, reason = "real servers are asked for verdicts alone")]
     pub(crate) says: Option<String>,
     /// Why it is tried on a real control plane with every push; the others are each night.
     #[serde(default)]
-    #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) real: Option<String>,
 }
 
@@ -131,13 +128,11 @@ pub(crate) enum Scope {
 
 impl Row {
     /// Whether some check comes to something else, or observes it.
-    #[allow(dead_code, reason = "real servers are tried with rows that do")]
     pub(crate) fn shows_anything(&self) -> bool {
         self.turns.patterns().next().is_some() || !self.tells.is_empty()
     }
 
     /// Whether it is tried on a real control plane, where not all are.
-    #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
         // Nodes joined there pull in no time
@@ -186,19 +181,16 @@ impl<T> Ordered<T> {
     }
 
     /// The patterns.
-    #[allow(dead_code, reason = "real servers are looked at as a whole")]
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.0.iter().map(|(pattern, _)| pattern)
     }
 
     /// The patterns and what they say.
-    #[allow(dead_code, reason = "the page of the table is printed by virtual runs")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Pattern, &T)> {
         self.0.iter().map(|(pattern, what)| (pattern, what))
     }
 
     /// Whether a pattern may be about checks whose names begin so.
-    #[allow(dead_code, reason = "real servers are looked at as a whole")]
     pub(crate) fn has(&self, begin: &str) -> bool {
         let mut names = self.0.iter().map(|(pattern, _)| pattern.to_string());
         names.any(|name| {

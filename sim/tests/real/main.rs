@@ -4,3 +4,28 @@
 mod differential;
 mod joined;
 mod real_node;
+
+use std::io::Write;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+
+/// The kubeconfig of a control plane and a client of it, or word that a test was not run.
+async fn control_plane(test: &str) -> Option<(String, Client)> {
+    let Ok(kubeconfig) = std::env::var(VARIABLE) else {
+        say(&format!("not run: {test}: {VARIABLE} is not set"));
+        return None;
+    };
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+    let client = Client::try_from(config.expect("the kubeconfig is whole")).expect("a client");
+    Some((kubeconfig, client))
+}
+
+/// Past the test runner, which keeps to itself what a test that passes prints.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").expect("stderr is open");
+}

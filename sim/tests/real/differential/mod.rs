@@ -9,21 +9,17 @@ mod answers;
 mod normal;
 mod world;
 
-use std::io::Write;
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use super::{control_plane, say};
 use answers::Side;
 use normal::{Allowed, Difference, Record, between};
 use world::World;
-
-const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
 
 /// How long the two may take to come to the same, and how long nothing changes once they have come to
 /// what they are.
@@ -65,20 +61,6 @@ struct Shown {
     #[serde(default)]
     at: String,
     is: Value,
-}
-
-/// A client of a real server.
-async fn real() -> Option<Client> {
-    let Ok(kubeconfig) = std::env::var(VARIABLE) else {
-        // Not println, which the test runner keeps to itself when a test passes
-        writeln!(std::io::stderr(), "not run: {VARIABLE} is not set").expect("stderr is open");
-        return None;
-    };
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    let config = config.expect("the kubeconfig is whole");
-    Some(Client::try_from(config).expect("a client"))
 }
 
 /// Does the same in both, step by step, and gives what differs in the end of each.
@@ -133,7 +115,8 @@ async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Ve
 async fn the_embedded_server_does_what_a_real_one_does() {
     let scenarios: Vec<Scenario> =
         serde_saphyr::from_str(include_str!("scenarios.yaml")).expect("scenarios.yaml");
-    let Some(client) = real().await else {
+    let test = "the_embedded_server_does_what_a_real_one_does";
+    let Some((_, client)) = control_plane(test).await else {
         return;
     };
     let server = Server::start(&ServerOptions::default()).expect("it starts");
@@ -155,7 +138,8 @@ async fn the_embedded_server_does_what_a_real_one_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_server_answers_what_a_real_one_does() {
-    let Some(real) = real().await else {
+    let test = "the_embedded_server_answers_what_a_real_one_does";
+    let Some((_, real)) = control_plane(test).await else {
         return;
     };
     let server = Server::start(&ServerOptions::default()).expect("it starts");
@@ -168,13 +152,10 @@ async fn the_embedded_server_answers_what_a_real_one_does() {
 /// Fails on what differs and is not known to, and on what is known to and differs no more.
 fn conclude(what: &str, allowed: &Allowed, found: &[Difference]) {
     let (known, unknown): (Vec<_>, Vec<_>) = found.iter().partition(|one| allowed.knows(one));
-    writeln!(
-        std::io::stderr(),
-        "{what}: {} known differences, {} others",
-        known.len(),
-        unknown.len()
-    )
-    .expect("stderr is open");
+    let (of_known, others) = (known.len(), unknown.len());
+    say(&format!(
+        "{what}: {of_known} known differences, {others} others"
+    ));
     let unknown: Vec<String> = unknown.iter().map(ToString::to_string).collect();
     assert_eq!(unknown, Vec::<String>::new(), "\n{}", unknown.join("\n"));
     assert_eq!(

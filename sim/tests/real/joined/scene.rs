@@ -8,14 +8,11 @@ use std::time::Duration;
 use hybrid_sim::{JoinOptions, Joined, Loopback, TimedFault, Topology, join};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{Condition, await_condition};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-
-const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
 
 /// How long anything here may take.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
@@ -40,16 +37,7 @@ impl Scene {
         short: &str,
         faults: &[&str],
     ) -> Option<Self> {
-        let Ok(kubeconfig) = std::env::var(VARIABLE) else {
-            // Not println, which the test runner keeps to itself when a test passes
-            writeln!(std::io::stderr(), "not run: {test}: {VARIABLE} is not set")
-                .expect("stderr is open");
-            return None;
-        };
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
-        let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-        let client = Client::try_from(config.expect("the kubeconfig is whole")).expect("a client");
+        let (kubeconfig, client) = crate::control_plane(test).await?;
         let name = format!("sim-{short}-{}", std::process::id());
         let namespace = json!({"metadata": {"name": name, "labels": {
             "pod-security.kubernetes.io/enforce": "privileged"}}});

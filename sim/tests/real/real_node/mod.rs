@@ -11,20 +11,14 @@ mod differences;
 mod record;
 mod world;
 
-use std::io::Write;
-
 use futures::future::join_all;
 
+use super::say;
 use cases::Case;
 use differences::Known;
 use world::World;
 
 const VARIABLE: &str = "WINCONFORM_REAL_NODE_KUBECONFIG";
-
-fn say(text: &str) {
-    // Not println, which the test runner keeps to itself when a test passes
-    writeln!(std::io::stderr(), "{text}").expect("stderr is open");
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulated_node_is_like_a_real_one() {
