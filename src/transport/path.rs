@@ -1,21 +1,16 @@
 //! Parts of the API's paths, made safe.
 
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What stands for itself nowhere in a part: all but what RFC 3986 calls unreserved, and dots.
+const NEVER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+/// The same without dots, which are encoded in `.` and `..` alone: those would be steps in the path.
+const USUALLY: &AsciiSet = &NEVER.remove(b'.');
 
 /// One part of a path, or one value of a query, percent-encoded (RFC 3986, unreserved stays).
 pub fn encode(part: &str) -> String {
-    // `.` and `..` would be taken as steps in the path
-    let dots = !part.is_empty() && part.bytes().all(|byte| byte == b'.');
-    let mut encoded = String::with_capacity(part.len());
-    for byte in part.bytes() {
-        let stays = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-        if stays && !dots {
-            encoded.push(char::from(byte));
-        } else {
-            write!(encoded, "%{byte:02X}").expect("writing to a String does not fail");
-        }
-    }
-    encoded
+    let dots = part.bytes().all(|byte| byte == b'.');
+    utf8_percent_encode(part, if dots { NEVER } else { USUALLY }).to_string()
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Text in columns: terminal cells, not characters.
 
+use std::borrow::Cow;
+
+use textwrap::{Options, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
 
 /// The fewest columns a report is laid out for.
@@ -15,9 +18,10 @@ pub(crate) fn fit(text: &str, limit: usize) -> String {
     if columns(text) <= limit {
         return text.to_owned();
     }
-    let mut cut = text[..head(text, limit.saturating_sub(1))].to_owned();
-    cut.push('…');
-    cut
+    // Widths of sequences are not sums of their characters' widths
+    let heads = text.char_indices().map(|(end, _)| &text[..end]);
+    let head = heads.take_while(|head| columns(head) < limit).last();
+    format!("{}…", head.unwrap_or_default())
 }
 
 /// The text padded to a number of columns.
@@ -28,44 +32,14 @@ pub(crate) fn pad(text: &str, to: usize) -> String {
 
 /// Lines of at most `limit` columns, broken at spaces, and within words that are longer.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
-    let limit = limit.max(1);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut word = word;
-        if !line.is_empty() && columns(&line) + 1 + columns(word) > limit {
-            lines.push(std::mem::take(&mut line));
-        }
-        while columns(word) > limit {
-            // A character wider than the limit stands alone rather than nowhere
-            let first = word.chars().next().map_or(word.len(), char::len_utf8);
-            let (start, rest) = word.split_at(head(word, limit).max(first));
-            lines.push(start.to_owned());
-            word = rest;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if !line.is_empty() {
-        lines.push(line);
-    }
-    lines
-}
-
-/// The length in bytes of the longest beginning that takes at most `limit` columns.
-fn head(text: &str, limit: usize) -> usize {
-    let mut end = 0;
-    for (at, character) in text.char_indices() {
-        let next = at + character.len_utf8();
-        // Widths of sequences are not sums of their characters' widths
-        if columns(&text[..next]) > limit {
-            break;
-        }
-        end = next;
-    }
-    end
+    let words = text.split(' ').filter(|word| !word.is_empty());
+    let words = words.collect::<Vec<_>>().join(" ");
+    let options = Options::new(limit.max(1))
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .word_splitter(WordSplitter::NoHyphenation);
+    let lines = textwrap::wrap(&words, options).into_iter();
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]
