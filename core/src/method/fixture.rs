@@ -242,7 +242,7 @@ impl FixtureKey {
 pub enum Need {
     /// It stands.
     Ready,
-    /// It is ready or has failed: which of them is what the assertion asks.
+    /// It stands or has failed: which of them is what the assertion asks.
     Settled,
 }
 

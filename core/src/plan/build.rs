@@ -223,8 +223,8 @@ impl Surroundings<'_> {
         (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
     }
 
-    /// Where each node observes: which node it observes. The pod of a node asks the pod of the next, that of the
-    /// last the first; a Windows node itself asks its own pod.
+    /// Which node is observed from a node, where each is observed from: the next one, the first from the last; a
+    /// Windows node observes the pod that it has itself.
     fn observed(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
         let own = point.node?;
         if source == Some(SourceKind::WindowsNode) {
@@ -315,8 +315,9 @@ impl Surroundings<'_> {
         let mut needed = case.test.needs().into_iter();
         let balanced = needed.any(|(name, _)| name == FixtureName::LoadBalancer);
         // Where it is observed without them, what versions do by default is presumed
-        let gates = matches!(disposition, Disposition::Inconclusive(_))
-            && case.exceptions.iter().any(|one| one.without_gate.is_some());
+        let forbidden = matches!(disposition, Disposition::Inconclusive(error)
+            if error.kind == ErrorKind::Forbidden);
+        let gates = forbidden && case.exceptions.iter().any(|one| one.without_gate.is_some());
         nodes
             .into_iter()
             .chain(gates.then_some("gates"))
@@ -774,7 +775,9 @@ mod tests {
         facts.gates = Known::Unknown {
             reason: format!("the server said 403: forbidden: {why}"),
         };
-        for check in of_claim(&facts, id) {
+        let checks = of_claim(&facts, id);
+        assert!(!checks.is_empty());
+        for check in checks {
             let Disposition::Inconclusive(error) = &check.disposition else {
                 panic!("{:?}", check.disposition)
             };

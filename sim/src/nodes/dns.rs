@@ -15,7 +15,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::nodes::cluster::Cluster;
-use crate::nodes::join::gone;
 use crate::nodes::node::{MANAGED, read};
 
 const NAMESPACE: &str = "kube-system";
@@ -96,11 +95,11 @@ pub(crate) async fn remove(cluster: &Cluster, nodes: &[String]) -> kube::Result<
     let now = DeleteParams::default();
     let stays = hand_over(cluster, &slices, nodes).await?;
     if !stays {
-        gone(services.delete(SERVICE, &now).await)?;
+        absent(services.delete(SERVICE, &now).await)?;
     }
     traces.gone(KINDS.0, SERVICE);
     if !stays {
-        gone(slices.delete(SLICE, &now).await)?;
+        absent(slices.delete(SLICE, &now).await)?;
     }
     traces.gone(KINDS.1, SLICE);
     Ok(())
@@ -164,6 +163,13 @@ fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
     endpoints
         .filter_map(|endpoint| endpoint.node_name.as_ref())
         .any(|node| nodes.contains(node))
+}
+
+fn absent<T>(deleted: kube::Result<T>) -> kube::Result<()> {
+    match deleted {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,12 @@ use std::io::Write;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::sync::RwLock;
 
 const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+
+/// The control plane is read where nodes of several tests may be there, and written where no others may.
+static PLANE: RwLock<()> = RwLock::const_new(());
 
 /// The kubeconfig of a control plane and a client of it, or word that a test was not run.
 async fn control_plane(test: &str) -> Option<(String, Client)> {

@@ -33,8 +33,11 @@ pub(crate) async fn exec_session(
                 pings.extend(own);
                 pinged.push((from..pings.len(), observer));
             }
-            other => {
-                let error = other.err().unwrap_or_else(misdirected);
+            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
+                let outcome = observer.outcome(Err(misdirected()));
+                outcomes.push((observer, outcome));
+            }
+            Err(error) => {
                 let outcome = observer.outcome(Err(error));
                 outcomes.push((observer, outcome));
             }

@@ -11,7 +11,6 @@ mod tests;
 
 pub use error::JoinError;
 pub use leave::LeaveError;
-pub(crate) use leave::gone;
 pub use reach::Unreached;
 
 use std::collections::BTreeSet;
@@ -38,7 +37,7 @@ use crate::pods;
 use crate::topology::Topology;
 use crate::wire::loopback::Loopback;
 use crate::wire::proxy;
-use leave::{made, refused, remove};
+use leave::{gone, made, refused, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);

@@ -40,16 +40,16 @@ pub(crate) enum Work {
     Workload(usize, Key),
     /// The endpoints of a Service.
     Endpoints(Key),
-    /// The endpoints of a Service, or the pods of a replica set, that are [`MANY`]: a while after the first of
-    /// some changes.
+    /// The endpoints of a Service that has [`MANY`], when their changes have been gathered.
     ManyEndpoints(Key),
+    /// The same of a replica set and its pods.
     ManyPods(Key),
     Schedule,
 }
 
-/// From how many pods on changes of them are gathered, and for how long: each look is at all of them, so that
-/// each of many costs more than the one before. A real controller of slices gathers only when asked, and then
-/// those of all Services (kube-controller-manager, `--endpointslice-updates-batch-period`, 0 unless it is set).
+/// A Service or a replica set with this many pods gathers their changes for so long, since each look is at all of
+/// them; so a lost pod of such a set is replaced a second later. A real controller of replica sets does not gather,
+/// and one of slices when it is asked to (kube-controller-manager, `--endpointslice-updates-batch-period`).
 const MANY: i64 = 8;
 const BATCH: Duration = Duration::from_secs(1);
 

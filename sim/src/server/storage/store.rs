@@ -297,8 +297,8 @@ mod tests {
         let mut store = Store::default();
         let kind = Kind::named("pods");
         let key = Key::new("a", "p");
-        let mut owned =
-            json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
+        let mut owned = json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}],
+            "labels": {"app": "x", "tier": "y"}}, "spec": {}});
         let found = |store: &Store, node: &str| -> (Vec<Key>, Vec<Key>) {
             let pods = store.pods_of(node).map(|(key, _)| key.clone()).collect();
             let all = store.owned_by("o").filter(|(plural, ..)| *plural == "pods");
@@ -307,8 +307,14 @@ mod tests {
         let (none, own) = (vec![], vec![key.clone()]);
         store.put(kind, &key, owned.clone());
         assert_eq!(found(&store, ""), (own.clone(), own.clone()));
+        let selected = |store: &Store, selector| store.selected("a", &selector).count();
+        assert_eq!(selected(&store, json!({"app": "x", "tier": "y"})), 1);
+        assert_eq!(selected(&store, json!({"app": "x", "tier": "z"})), 0);
+        owned["metadata"]["labels"] = json!({"app": "z"});
         owned["spec"]["nodeName"] = json!("n");
         store.put(kind, &key, owned);
+        assert_eq!(selected(&store, json!({"app": "x"})), 0);
+        assert_eq!(selected(&store, json!({"app": "z"})), 1);
         assert_eq!(found(&store, ""), (none.clone(), own.clone()));
         assert_eq!(found(&store, "n"), (own.clone(), own));
         store.remove(kind, &key);

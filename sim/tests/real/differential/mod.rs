@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{control_plane, say};
+use super::{PLANE, control_plane, say};
 use answers::Side;
 use normal::{Allowed, Difference, Record, between};
 use world::World;
@@ -119,6 +119,7 @@ async fn the_embedded_server_does_what_a_real_one_does() {
     let Some((_, client)) = control_plane(test).await else {
         return;
     };
+    let _alone = PLANE.write().await;
     let server = Server::start(&ServerOptions::default()).expect("it starts");
     let (real, memory) = (
         World::join(client).await,
@@ -142,6 +143,7 @@ async fn the_embedded_server_answers_what_a_real_one_does() {
     let Some((_, real)) = control_plane(test).await else {
         return;
     };
+    let _alone = PLANE.write().await;
     let server = Server::start(&ServerOptions::default()).expect("it starts");
     let memory = server.client();
     let (found, requests) = answers::differ([&Side(real), &Side(memory)]).await;

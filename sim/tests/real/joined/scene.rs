@@ -12,6 +12,7 @@ use kube::runtime::wait::{Condition, await_condition};
 use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::RwLockReadGuard;
 use tokio::time::timeout;
 
 /// How long anything here may take.
@@ -24,6 +25,7 @@ pub(crate) struct Scene {
     /// Namespace and prefix of the nodes.
     name: String,
     pub(crate) joined: Joined,
+    _beside_others: RwLockReadGuard<'static, ()>,
 }
 
 impl Scene {
@@ -38,6 +40,7 @@ impl Scene {
         faults: &[&str],
     ) -> Option<Self> {
         let (kubeconfig, client) = crate::control_plane(test).await?;
+        let beside_others = crate::PLANE.read().await;
         let name = format!("sim-{short}-{}", std::process::id());
         let namespace = json!({"metadata": {"name": name, "labels": {
             "pod-security.kubernetes.io/enforce": "privileged"}}});
@@ -49,6 +52,7 @@ impl Scene {
             kubeconfig,
             name,
             joined,
+            _beside_others: beside_others,
         })
     }
 
