@@ -22,7 +22,7 @@
 //! | `*.yaml` | beside the code that reads them: columns, defaults, fields, what there is at first |
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
-//! `tests/real/differential`. Left out:
+//! `tests/real_cluster/differential`. Left out:
 //! `PodSecurity` and quotas, validation beyond what `checks/valid.rs` says, roles and accounts other than the
 //! administrator, the tokens of accounts in pods, `continue`, `managedFields` (an apply withdraws what was
 //! applied before, by whomever), deletions in the foreground, of orphans and of collections, `attach`,
