@@ -340,7 +340,7 @@ mod tests {
         assert!(error.detail.ends_with(all), "{error}");
     }
 
-    /// Observes from outside where whoever is connected to answers each request so, or never.
+    /// Observes from outside, where the server that is connected to answers each request so, or never.
     fn outside(
         proxy: Option<&str>,
         says: impl Fn(&str, &str) -> Option<u16> + Copy + Send + Sync + 'static,
