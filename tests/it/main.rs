@@ -10,7 +10,7 @@ mod manifests;
 mod pinned;
 mod rbac;
 mod recordings;
-#[path = "../world/suites.rs"]
+#[path = "../shared/suites.rs"]
 mod suites;
 
 /// The kubeconfig of a control plane, or word that a test was not run.

@@ -27,7 +27,7 @@ pub(crate) fn add(trials: &mut Trials) {
     for trouble in TROUBLES.iter().filter(|_| all) {
         let name = format!("faults::trouble::{trouble}");
         trials.add(name, async move |world: &World| {
-            world.heal().await;
+            world.set(&[]).await;
             let (view, hits) = world.run(trouble).await;
             let (right, untold) = tally(&view, &[table::healthy("hybrid")])?;
             println!("{trouble}: {hits} hit, {right} verdicts right, {untold} untold, none wrong");
@@ -38,24 +38,22 @@ pub(crate) fn add(trials: &mut Trials) {
 }
 
 impl World {
-    /// Nothing is wrong any more, whatever the trial before has left.
-    async fn heal(&self) {
+    /// Has these be wrong and nothing else, whatever the trial before has left.
+    async fn set(&self, wrong: &[&str]) {
         for fault in self.joined.faults().current().iter() {
             self.joined.faults().lift(fault);
         }
-        policy::set(&self.kubeconfig, &[]).await;
+        policy::set(&self.kubeconfig, wrong).await;
+        for fault in wrong.iter().filter_map(|fault| fault.parse().ok()) {
+            self.joined.faults().set(fault);
+        }
         self.joined.shown().await;
     }
 
     async fn product(&self, row: &'static Row) -> Outcome {
-        self.heal().await;
-        policy::set(&self.kubeconfig, &[&row.fault]).await;
-        if let Ok(fault) = row.fault.parse() {
-            self.joined.faults().set(fault);
-        }
-        self.joined.shown().await;
+        self.set(&[&row.fault]).await;
         let (view, _) = self.run(&row.fault).await;
-        self.heal().await;
+        self.set(&[]).await;
         products::shows(&view, row)
     }
 

@@ -9,30 +9,17 @@
     reason = "trials tell what they found and what is not run"
 )]
 
-use world::Trials;
-
 mod access;
 mod account;
-#[path = "../world/asking.rs"]
-mod asking;
 mod faults;
 mod life;
-#[path = "../world/policy.rs"]
 mod policy;
-#[path = "../world/products.rs"]
-mod products;
-#[path = "../world/runs.rs"]
-mod runs;
-#[path = "../world/scheduling.rs"]
-mod scheduling;
-#[path = "../world/suites.rs"]
-mod suites;
-#[path = "../world/table.rs"]
-mod table;
-#[path = "../world/troubles.rs"]
-mod troubles;
-#[path = "../world/mod.rs"]
+#[path = "../shared/mod.rs"]
+mod shared;
 mod world;
+
+use shared::{asking, products, runs, scheduling, suites, table, troubles};
+use world::Trials;
 
 fn main() {
     let mut trials = Trials::new();

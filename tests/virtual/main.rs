@@ -5,20 +5,8 @@
 //! every kind of stage. `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 20 if it
 //! is not set; when it is set to more than 1, all checks are observed everywhere.
 
-#[path = "../world/asking.rs"]
-mod asking;
-#[path = "../world/products.rs"]
-mod products;
-#[path = "../world/runs.rs"]
-mod runs;
-#[path = "../world/scheduling.rs"]
-mod scheduling;
-#[path = "../world/suites.rs"]
-mod suites;
-#[path = "../world/table.rs"]
-mod table;
-#[path = "../world/troubles.rs"]
-mod troubles;
+#[path = "../shared/mod.rs"]
+mod shared;
 
 mod admission;
 mod clusters;
@@ -46,6 +34,8 @@ mod validation;
 mod world;
 
 use libtest_mimic::{Arguments, run};
+
+use shared::{asking, products, runs, scheduling, suites, table, troubles};
 
 fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -1,4 +1,4 @@
-//! What the policies of `tests/world/policy.rs` do, and some that refuse pods, in front of a server that
+//! What the policies of `tests/real/policy.rs` do, and some that refuse pods, in front of a server that
 //! evaluates none.
 
 use http::{Request, Response, StatusCode};

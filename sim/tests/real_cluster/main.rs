@@ -4,6 +4,7 @@
 mod differential;
 mod joined;
 mod real_node;
+mod seen;
 
 use std::io::Write;
 

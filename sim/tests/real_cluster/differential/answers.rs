@@ -11,7 +11,8 @@ use serde_json::Value;
 use tokio::time::{Instant, interval, timeout_at};
 
 use super::PATIENCE;
-use super::normal::{Addresses, Difference, Record, between, flatten};
+use super::normal::{Addresses, Difference, between, flatten};
+use crate::seen::Record;
 
 const NAMESPACE: &str = "differential-requests";
 

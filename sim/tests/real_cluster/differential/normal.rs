@@ -8,16 +8,11 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Lines of text by where they stand.
-pub(crate) type Record = BTreeMap<String, String>;
+use crate::seen::{Record, Rules, differing, normal, rules};
 
 /// What differs from one server to the next, and what is written for it.
-static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
-    let rules = [
-        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
-        (r"\b[0-9a-f]{64}\b", "ID"),
-        (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access"),
-        (r"\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b", "ADDRESS"),
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    rules(&[
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
         // Of a template, and what has `generateName`: the letters of apimachinery's
         // `pkg/util/rand`
@@ -30,9 +25,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             "$1-HASH",
         ),
         (r"\b([a-z]+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "$1-NAME"),
-    ];
-    let rule = |(pattern, text)| (Regex::new(pattern).expect("a pattern"), text);
-    rules.into_iter().map(rule).collect()
+    ])
 });
 
 /// Fields that are a server's own.
@@ -70,9 +63,7 @@ pub(crate) fn addresses(plural: &str, items: &[Value]) -> Addresses {
 }
 
 fn text(value: &str) -> String {
-    RULES.iter().fold(value.to_owned(), |text, (pattern, by)| {
-        pattern.replace_all(&text, *by).into_owned()
-    })
+    normal(&RULES, value)
 }
 
 pub(crate) fn flatten(at: &str, value: &Value, known: &Addresses, into: &mut Record) {
@@ -166,18 +157,14 @@ impl Display for Difference {
 
 /// All that differs.
 pub(crate) fn between(case: &str, real: &Record, memory: &Record) -> Vec<Difference> {
-    let mut all: Vec<&String> = real.keys().chain(memory.keys()).collect();
-    all.sort();
-    all.dedup();
-    all.into_iter()
-        .filter(|at| real.get(*at) != memory.get(*at))
-        .map(|at| Difference {
-            case: case.to_owned(),
-            at: at.clone(),
-            real: real.get(at).cloned(),
-            memory: memory.get(at).cloned(),
-        })
-        .collect()
+    let differing = differing(real, memory);
+    let difference = differing.map(|(at, [real, memory])| Difference {
+        case: case.to_owned(),
+        at: at.clone(),
+        real,
+        memory,
+    });
+    difference.collect()
 }
 
 /// What is known to differ, for a reason.

@@ -12,8 +12,9 @@ use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::normal::{Record, addresses, record};
+use super::normal::{addresses, record};
 use super::{Action, Shown};
+use crate::seen::Record;
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::Record;
+use crate::seen::{Record, differing};
 
 /// One thing that differs.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,18 +37,14 @@ fn is_so(known: Option<&str>, seen: Option<&str>) -> bool {
 
 /// All that differs.
 pub(crate) fn between(case: &str, real: &Record, simulated: &Record) -> Vec<Difference> {
-    let mut all: Vec<&String> = real.keys().chain(simulated.keys()).collect();
-    all.sort();
-    all.dedup();
-    all.into_iter()
-        .filter(|at| real.get(*at) != simulated.get(*at))
-        .map(|at| Difference {
-            case: case.to_owned(),
-            at: at.clone(),
-            real: real.get(at).cloned(),
-            simulated: simulated.get(at).cloned(),
-        })
-        .collect()
+    let differing = differing(real, simulated);
+    let difference = differing.map(|(at, [real, simulated])| Difference {
+        case: case.to_owned(),
+        at: at.clone(),
+        real,
+        simulated,
+    });
+    difference.collect()
 }
 
 /// Differences with one reason.

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::api::core::v1::{Event, Pod};
-use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// By what is seen: what it was.
-pub(crate) type Record = BTreeMap<String, String>;
+use crate::seen::{Record, Rules, normal, rules};
 
 /// What is one side's own: replaced by what it stands for.
 pub(crate) struct Names {
@@ -18,12 +16,8 @@ pub(crate) struct Names {
 }
 
 /// What differs from run to run, and what is written for it.
-static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
-    let rules = [
-        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
-        (r"\b[0-9a-f]{64}\b", "ID"),
-        (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access"),
-        (r"\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b", "ADDRESS"),
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    rules(&[
         (r"ADDRESS:[0-9]{5}\b", "ADDRESS:PORT"),
         (
             r"\bin [0-9.]+m?s \([0-9.]+m?s including waiting\)",
@@ -39,9 +33,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         // What agnhost's log begins each line with
         (r"(?m)^[IWE][0-9]{4} [0-9:.]+ +[0-9]+ ", "KLOG "),
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
-    ];
-    let rule = |(pattern, text)| (Regex::new(pattern).expect("a pattern"), text);
-    rules.into_iter().map(rule).collect()
+    ])
 });
 
 /// What a simulated node does not tell: what containers have been given, as whom they run, what is mounted.
@@ -58,11 +50,7 @@ impl Names {
         let text = text
             .replace(&self.namespace, "NAMESPACE")
             .replace(&self.node, "NODE");
-        RULES.iter().fold(text, |text, (pattern, by)| {
-            pattern
-                .replace_all(&text, |_: &Captures<'_>| *by)
-                .into_owned()
-        })
+        normal(&RULES, &text)
     }
 
     /// A log, without repetitions: how often is a matter of time.

@@ -26,7 +26,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::cases::{Case, Settled, Then};
 use super::differences::{self, Difference, Known};
-use super::record::{Names, Record};
+use super::record::Names;
+use crate::seen::Record;
 
 /// How long a real pod may take to settle: four minutes of back-off are not among the cases.
 const REAL: Duration = Duration::from_mins(2);

@@ -1,11 +1,6 @@
 //! The table of faults, as `faults/*.yaml` writes it: what each turns, on which nodes, and what the true
 //! cause is.
 
-#![allow(
-    dead_code,
-    reason = "runs in memory and those on real servers each read some of it"
-)]
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;

@@ -23,7 +23,6 @@ pub(crate) fn apart(run: &str, outside: Outside) -> RunOptions {
 }
 
 /// Observing from outside, through a proxy that reaches the nodes.
-#[allow(dead_code, reason = "not every binary observes from outside")]
 pub(crate) fn through(proxy: &str) -> Outside {
     Outside {
         reaches_nodes: true,

@@ -49,7 +49,6 @@ pub(crate) fn shows(view: &RunView, row: &Row) -> Result<(), String> {
 
 /// Whether every pattern of the row is about some check of a run; one of an area that the run does not have,
 /// about one of a healthy run.
-#[allow(dead_code, reason = "real servers are not asked for everything")]
 pub(crate) fn is_about(view: &RunView, row: &Row, healthy: &RunView) -> Result<(), String> {
     let seen = verdicts(view);
     let turns = row.turns.idle(seen.keys().copied());

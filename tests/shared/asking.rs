@@ -31,7 +31,6 @@ pub(crate) async fn send(
 }
 
 /// Asks until there is an answer, for so long at most.
-#[allow(dead_code, reason = "in memory nothing is waited for so")]
 pub(crate) async fn until<T>(
     what: &str,
     limit: Duration,
