@@ -1,5 +1,5 @@
-//! The rows of the table of faults, each on its own nodes and with the checks of its own areas. Where more
-//! than one seed is asked for, all checks are observed on two nodes.
+//! The rows of the table of faults, each on its own nodes and with the checks of its own areas; where more
+//! than one seed is asked for, with all checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -171,7 +171,8 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
         let came_to = [before, check].map(|it| it.conclusion.as_ref().map(|it| it.verdict));
         // What is skipped or untold observes nothing
         let observes = came_to[0] == came_to[1] && came_to[0].is_some_and(Verdict::is_conclusive);
-        if !observes || named.is_none() && !is_recorded(check) {
+        let is_by_chance = row.by_chance.of(id).is_some();
+        if !observes || named.is_none() && (is_by_chance || !is_recorded(check)) {
             continue;
         }
         if let Some(at) = named {
@@ -247,9 +248,7 @@ fn of(row: &Row) -> Selection {
     let left_out: Vec<_> = left_out.map(|(_, term)| *term).collect();
     match asked() {
         // A node that is an object alone runs nothing
-        Some(2..) if row.topology.starts_with("hybrid") && !makes_a_node(row) => {
-            of_areas(table::healthy(&row.topology), &[])
-        }
+        Some(2..) if !makes_a_node(row) => of_areas(table::healthy(&row.topology), &[]),
         _ if row.areas == ["reject"] => {
             let turned = row.turns.patterns().map(case);
             let terms: BTreeSet<_> = turned.chain([OF_PODS.to_owned()]).collect();
