@@ -21,7 +21,7 @@ use winconform_core::method::{
     ApiReply, ApiRequest, Bound, ErrorKind, FixtureKey, FixtureName, ReadyFixture, ReadyFixtures,
     Reply, Request, Verb,
 };
-use winconform_core::plan::{Check, Disposition, PlannedAssertion, Selection, plan};
+use winconform_core::plan::{Check, Disposition, Selection, plan};
 use winconform_core::record::read;
 use winconform_core::verdict::{Verdict, judge};
 
@@ -133,7 +133,9 @@ async fn record() {
             let Some(Reply::Api(reply)) = &recorded.reply else {
                 panic!("{}, {}: no answer", check.id, assertion.name);
             };
-            let request = request(assertion);
+            let ready = standing();
+            let prepared = assertion.test.prepare(&Bound::of(&ready));
+            let request = of_api(&prepared.expect("bound").request);
             let answer = Recorded {
                 verb: request.verb,
                 path: request.path.clone(),
@@ -162,13 +164,13 @@ async fn record() {
 fn replayed(check: &Check, answers: &Answers) -> Verdict {
     let ready = standing();
     let taken = check.assertions.iter().map(|assertion| {
-        let asked = key(&request(assertion));
+        let prepared = assertion.test.prepare(&Bound::of(&ready))?;
+        let asked = key(&of_api(&prepared.request));
         let answer = answers.get(&asked).ok_or_else(|| {
             let detail = format!("no answer to {asked}: record again");
             ErrorKind::ApiUnavailable.error(detail)
         })?;
-        let reply = Reply::Api(answer.clone());
-        assertion.test.evaluate(&Bound::of(&ready), &reply)
+        prepared.read(&Reply::Api(answer.clone()))
     });
     let taken: Vec<_> = taken.collect();
     let compared: Vec<_> = taken
@@ -183,9 +185,9 @@ fn replayed(check: &Check, answers: &Answers) -> Verdict {
     )
 }
 
-fn request(assertion: &PlannedAssertion) -> ApiRequest {
-    match assertion.test.request(&Bound::of(&standing())) {
-        Ok(Request::Api(request)) => request,
+fn of_api(request: &Request) -> ApiRequest {
+    match request {
+        Request::Api(request) => request.clone(),
         other => panic!("not a request to the API server: {other:?}"),
     }
 }

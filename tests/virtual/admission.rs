@@ -172,7 +172,8 @@ fn distinct(facts: &Facts) -> u64 {
     let checks = plan(&ALL, facts, &Config::default()).checks;
     let rejections = checks.iter().filter(|check| check.claim.area() == "reject");
     let assertions = rejections.flat_map(|check| &check.assertions);
-    let requests = assertions.map(|assertion| format!("{:?}", assertion.test.request(&at)));
+    let asked = assertions.map(|assertion| assertion.test.prepare(&at));
+    let requests = asked.map(|asked| format!("{:?}", asked.map(|prepared| prepared.request)));
     let distinct: BTreeSet<_> = requests.collect();
     u64::try_from(distinct.len()).unwrap_or(u64::MAX)
 }

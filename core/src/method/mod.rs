@@ -1,8 +1,8 @@
 //! Test methods: what to ask, how to read what came back, how it compares.
 //!
-//! One file per method, sans I/O: [`Method::request`] says what a transport should do, [`Method::read`]
-//! makes an observation of the reply or says why it cannot, [`Method::compare`] holds it against the
-//! expectation or says what of it nobody could tell. Nothing here decides pass or fail.
+//! One file per method, sans I/O: [`Method::prepare`] says what a transport should do, and how its reply
+//! is read, [`Method::compare`] holds what was seen against the expectation or says what of it nobody
+//! could tell. Nothing here decides pass or fail.
 
 mod api;
 mod compare;
@@ -13,6 +13,7 @@ mod failure;
 mod fixture;
 mod network;
 mod place;
+mod prepared;
 mod vantage;
 
 pub use api::admission::{
@@ -49,6 +50,7 @@ pub use network::reach::{ReachAnswer, ReachExpectation, ReachObservation, Reache
 pub use network::udp::{Udp, UdpQuery};
 pub use network::{curl, ping};
 pub use place::{Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Served};
+pub use prepared::Prepared;
 pub use vantage::{SourceKind, VantageKey};
 
 use serde::Serialize;
@@ -57,15 +59,19 @@ use serde::de::DeserializeOwned;
 use crate::config::Image;
 
 /// A test method, without I/O.
-pub trait Method {
-    type Query;
-    type Expectation;
+pub trait Method: Sized {
+    type Query: Clone + Sync;
+    type Expectation: Sync;
     type Observation: Serialize + DeserializeOwned;
 
-    /// What a transport should do, with targets bound to what stands.
-    fn request(query: &Self::Query, at: &Bound<'_>) -> Result<Request>;
-    /// The observation in a reply; unrecognised output is an error, never a default.
-    fn read(query: &Self::Query, at: &Bound<'_>, reply: &Reply) -> Result<Self::Observation>;
+    /// Its variant.
+    const TEST: fn(Assertion<Self>) -> Test;
+
+    /// What a transport should do, and what is made of its reply, with targets bound to what stands.
+    fn prepare<'a>(
+        query: &'a Self::Query,
+        at: &Bound<'a>,
+    ) -> Result<Prepared<'a, Self::Observation>>;
     /// The observation held against the expectation; an error where it depends on something that
     /// was not told.
     fn compare(expectation: &Self::Expectation, seen: &Self::Observation) -> Result<Comparison>;
@@ -93,28 +99,25 @@ pub struct Assertion<M: Method> {
 
 /// An assertion, whatever its method.
 trait AnyAssertion {
-    fn request(&self, at: &Bound<'_>) -> Result<Request>;
-    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated>;
+    fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>>;
     fn needs(&self) -> Vec<(FixtureName, Need)>;
     fn traits(&self) -> Traits;
+    fn expecting(&self, signature: &Signature) -> Option<Test>;
 }
 
 impl<M: Method> AnyAssertion for Assertion<M> {
-    fn request(&self, at: &Bound<'_>) -> Result<Request> {
-        M::request(&self.query, at)
-    }
-
-    fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated> {
-        let seen = M::read(&self.query, at, reply)?;
-        // Of all that was said: what is cut off may be the very marker
-        let comparison = M::compare(&self.expectation, &seen)?;
-        let observation = serde_json::to_value(M::kept(seen)).map_err(|error| {
-            ErrorKind::UnrecognisedOutput.error(format!("cannot be recorded: {error}"))
-        })?;
-        Ok(Evaluated {
-            observation,
-            comparison,
-        })
+    fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>> {
+        Ok(M::prepare(&self.query, at)?.and_then(|seen| {
+            // Of all that was said: what is cut off may be the very marker
+            let comparison = M::compare(&self.expectation, &seen)?;
+            let observation = serde_json::to_value(M::kept(seen)).map_err(|error| {
+                ErrorKind::UnrecognisedOutput.error(format!("cannot be recorded: {error}"))
+            })?;
+            Ok(Evaluated {
+                observation,
+                comparison,
+            })
+        }))
     }
 
     fn needs(&self) -> Vec<(FixtureName, Need)> {
@@ -123,6 +126,13 @@ impl<M: Method> AnyAssertion for Assertion<M> {
 
     fn traits(&self) -> Traits {
         M::traits(&self.query, &self.expectation)
+    }
+
+    fn expecting(&self, signature: &Signature) -> Option<Test> {
+        Some(M::TEST(Self {
+            query: self.query.clone(),
+            expectation: M::failing(&self.expectation, signature)?,
+        }))
     }
 }
 
@@ -173,8 +183,9 @@ pub struct Traits {
     pub(crate) agnhost_serves: bool,
 }
 
-/// The closed set of tests; the only registry of methods.
-#[derive(Clone, Debug)]
+/// The closed set of tests, by their keys in a suite; the only registry of methods.
+#[derive(Clone, Debug, strum::VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Test {
     /// A dry-run creation.
     Admission(Assertion<Admission>),
@@ -195,18 +206,6 @@ pub enum Test {
 }
 
 impl Test {
-    /// The keys of a test in a suite.
-    pub const NAMES: [&'static str; 8] = [
-        "admission",
-        "fact",
-        "http",
-        "ping",
-        "placement",
-        "preemption",
-        "state",
-        "udp",
-    ];
-
     fn assertion(&self) -> &dyn AnyAssertion {
         match self {
             Self::Admission(assertion) => assertion,
@@ -220,14 +219,9 @@ impl Test {
         }
     }
 
-    /// What a transport should do.
-    pub fn request(&self, at: &Bound<'_>) -> Result<Request> {
-        self.assertion().request(at)
-    }
-
-    /// The observation in a reply and how it compares.
-    pub fn evaluate(&self, at: &Bound<'_>, reply: &Reply) -> Result<Evaluated> {
-        self.assertion().evaluate(at, reply)
+    /// What a transport should do, and the observation in its reply with how it compares.
+    pub fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>> {
+        self.assertion().prepare(at)
     }
 
     /// What must have happened to which fixtures before the assertion.
@@ -266,25 +260,7 @@ impl Test {
     /// The same assertion, expecting the failure a known limitation shows; `None` where this method has
     /// no such signature.
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
-        fn failing<M: Method<Query: Clone>>(
-            own: &Assertion<M>,
-            signature: &Signature,
-        ) -> Option<Assertion<M>> {
-            Some(Assertion {
-                query: own.query.clone(),
-                expectation: M::failing(&own.expectation, signature)?,
-            })
-        }
-        match self {
-            Self::Http(own) => failing(own, signature).map(Self::Http),
-            Self::Ping(own) => failing(own, signature).map(Self::Ping),
-            Self::Placement(own) => failing(own, signature).map(Self::Placement),
-            Self::Udp(own) => failing(own, signature).map(Self::Udp),
-            Self::Admission(own) => failing(own, signature).map(Self::Admission),
-            Self::Fact(own) => failing(own, signature).map(Self::Fact),
-            Self::Preemption(own) => failing(own, signature).map(Self::Preemption),
-            Self::State(own) => failing(own, signature).map(Self::State),
-        }
+        self.assertion().expecting(signature)
     }
 }
 

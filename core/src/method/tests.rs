@@ -136,6 +136,20 @@ fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
     bound_in(&standing(), None, of)
 }
 
+/// What a method asks.
+fn request<'a, M: Method>(query: &'a M::Query, at: &Bound<'a>) -> Result<Request> {
+    M::prepare(query, at).map(|prepared| prepared.request)
+}
+
+/// What a method reads of a reply to that.
+fn read<'a, M: Method>(
+    query: &'a M::Query,
+    at: &Bound<'a>,
+    reply: &Reply,
+) -> Result<M::Observation> {
+    M::prepare(query, at)?.read(reply)
+}
+
 fn http(of: FixtureName, target: Target) -> HttpQuery {
     HttpQuery {
         of: Some(of),
@@ -146,7 +160,7 @@ fn http(of: FixtureName, target: Target) -> HttpQuery {
 /// Whom an assertion at a target asks, requests to the same in a row as one, and how often.
 fn asked(target: Target, family: Option<IpFamily>) -> (Vec<String>, usize) {
     let query = http(FixtureName::WinWebserver, target);
-    let of = |at: &Bound<'_>| Http::request(&query, at);
+    let of = |at: &Bound<'_>| request::<Http>(&query, at);
     let asked = match family {
         None => bound(of),
         Some(_) => bound_in_second(|_| {}, of),
@@ -176,7 +190,7 @@ fn every_target_is_asked_for_as_it_stands() {
     assert_eq!(asked(Target::PodsWithLongPayload, None).0, long);
     // agnhost's pods are asked for their name
     let query = http(FixtureName::Churn, Target::ServiceIp);
-    let Ok(Request::Get(gets)) = bound(|at| Http::request(&query, at)) else {
+    let Ok(Request::Get(gets)) = bound(|at| request::<Http>(&query, at)) else {
         panic!("a Service IP is asked for over HTTP")
     };
     assert_eq!(gets[0].url(), "http://10.96.0.1:80/hostname");
@@ -186,9 +200,9 @@ fn every_target_is_asked_for_as_it_stands() {
 fn the_pod_that_looks_asks_itself_nothing() {
     for target in [Target::PodsWithLongPayload, Target::SourceSeenByPods] {
         let query = http(FixtureName::WindowsPodProber, target);
-        let asked = bound(|at| Http::request(&query, at));
+        let asked = bound(|at| request::<Http>(&query, at));
         assert_eq!(asked, Ok(Request::Get(Vec::new())), "{target:?}");
-        let seen = bound(|at| Http::read(&query, at, &Reply::Get(Vec::new())));
+        let seen = bound(|at| read::<Http>(&query, at, &Reply::Get(Vec::new())));
         assert_eq!(
             seen.expect("read").absent.as_deref(),
             Some(
@@ -200,7 +214,7 @@ fn the_pod_that_looks_asks_itself_nothing() {
         let key = FixtureName::WindowsPodProber.at(Some(&pool()));
         let prober = ready.fixtures.get_mut(&key).expect("it stands");
         prober.pods.push(pod("prober-2", "win-b", "10.0.2.9"));
-        let asked = bound_in(&ready, None, |at| Http::request(&query, at));
+        let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
         let Ok(Request::Get(gets)) = asked else {
             panic!("{target:?} is asked for over HTTP")
         };
@@ -236,7 +250,7 @@ fn an_answer_is_of_whom_it_names_and_else_foreign() {
             Target::SourceSeenByPods => vec![answered(body), answered(body)],
             _ => vec![answered(body)],
         };
-        let seen = bound(|at| Http::read(&query, at, &Reply::Get(replies))).expect("read");
+        let seen = bound(|at| read::<Http>(&query, at, &Reply::Get(replies))).expect("read");
         let first = &seen.targets[0];
         assert_eq!(
             (first.by.as_deref(), first.foreign),
@@ -254,7 +268,7 @@ fn a_page_that_tells_of_no_pod_is_nobodys() {
     let mut ready = standing();
     let web = ready.fixtures[&key(FixtureName::WinWebserver)].clone();
     ready.fixtures.insert(key(FixtureName::Iis), web);
-    let seen = bound_in(&ready, None, |at| Http::read(&query, at, &replies));
+    let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &replies));
     let first = &seen.expect("read").targets[0];
     assert_eq!((first.by.as_deref(), first.foreign), (None, false));
 }
@@ -263,7 +277,7 @@ fn a_page_that_tells_of_no_pod_is_nobodys() {
 fn each_pod_behind_a_service_must_be_met() {
     let query = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
     let unmet = |replies| {
-        let seen = bound(|at| Http::read(&query, at, &Reply::Get(replies)));
+        let seen = bound(|at| read::<Http>(&query, at, &Reply::Get(replies)));
         seen.expect("read").unmet
     };
     let mut replies = vec![answered("web-1"); 21];
@@ -281,7 +295,7 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
         web.pods = vec![pod];
         let query = http(FixtureName::WinWebserver, Target::PodsOnOtherNodes);
         let none = Reply::Get(Vec::new());
-        let seen = bound_in(&ready, None, |at| Http::read(&query, at, &none));
+        let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &none));
         seen.expect("read").absent.expect("nobody is asked")
     };
     let neighbour = alone(pod("web-1", "win-a", "10.0.1.1"));
@@ -303,8 +317,8 @@ fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_questio
     let query = http(FixtureName::WinWebserver, Target::ServiceIpOnSameNode);
     let none = Reply::Get(Vec::new());
     bound_in(&ready, None, |at| {
-        assert_eq!(Http::request(&query, at), Ok(Request::Get(Vec::new())));
-        let absent = Http::read(&query, at, &none).expect("read").absent;
+        assert_eq!(request::<Http>(&query, at), Ok(Request::Get(Vec::new())));
+        let absent = read::<Http>(&query, at, &none).expect("read").absent;
         let told = "it observes from node win-a, and the pods of win-webserver are on win-b";
         assert_eq!(absent.as_deref(), Some(told));
     });
@@ -315,11 +329,11 @@ fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
     let query = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
     bound(|at| {
         let at = Bound { once: true, ..*at };
-        let Ok(Request::Get(gets)) = Http::request(&query, &at) else {
+        let Ok(Request::Get(gets)) = request::<Http>(&query, &at) else {
             panic!("it asks for nothing")
         };
         assert_eq!(gets.len(), 1);
-        let seen = Http::read(&query, &at, &Reply::Get(vec![answered("web-1")])).expect("read");
+        let seen = read::<Http>(&query, &at, &Reply::Get(vec![answered("web-1")])).expect("read");
         assert_eq!(seen.unmet, Vec::<String>::new());
         assert_eq!(seen.targets[0].by.as_deref(), Some("web-1"));
     });
@@ -328,7 +342,7 @@ fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
 #[test]
 fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
     let query = |of| UdpQuery { of };
-    let Ok(Request::Get(gets)) = bound(|at| Udp::request(&query(FixtureName::WinWebserver), at))
+    let Ok(Request::Get(gets)) = bound(|at| request::<Udp>(&query(FixtureName::WinWebserver), at))
     else {
         panic!("datagrams are asked for over HTTP")
     };
@@ -341,7 +355,7 @@ fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
     let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
     assert_eq!(asked, [dial("10.0.1.1"), dial("10.0.2.1")]);
     let read = |of, replies: &[HttpReply]| {
-        bound(|at| Udp::read(&query(of), at, &Reply::Get(replies.to_vec())))
+        bound(|at| read::<Udp>(&query(of), at, &Reply::Get(replies.to_vec())))
     };
     let name = |name: &str| answered(&json!({"responses": [name]}).to_string());
     let of_both = [name("web-1"), name("web-1")];
@@ -376,10 +390,10 @@ fn a_ping_is_of_addresses_and_read_for_each() {
     let pods = query(Target::Pods);
     let both = vec![[10, 0, 1, 1].into(), [10, 0, 2, 1].into()];
     assert_eq!(
-        bound(|at| Ping::request(&pods, at)),
+        bound(|at| request::<Ping>(&pods, at)),
         Ok(Request::Ping(both))
     );
-    let named = bound(|at| Ping::request(&query(Target::ShortName), at));
+    let named = bound(|at| request::<Ping>(&query(Target::ShortName), at));
     assert_eq!(
         named.map_err(|error| error.kind),
         Err(ErrorKind::FactUnknown)
@@ -392,7 +406,7 @@ fn a_ping_is_of_addresses_and_read_for_each() {
         }
     };
     let replies = vec![reply("10.0.1.1", true), reply("10.0.2.1", false)];
-    let read = |replies| bound(|at| Ping::read(&pods, at, &Reply::Ping(replies)));
+    let read = |replies| bound(|at| read::<Ping>(&pods, at, &Reply::Ping(replies)));
     let seen = read(replies.clone()).expect("read");
     assert_eq!(seen.targets[0].target, "pod web-1 on win-a");
     let one = ReachAnswer::Answered("10.0.1.1: TTL=128".to_owned());
@@ -701,7 +715,7 @@ fn bound_in_second<T>(
 #[test]
 fn in_a_second_family_datagrams_go_to_its_addresses() {
     let of = FixtureName::WinWebserver;
-    let asked = bound_in_second(|_| {}, |at| Udp::request(&UdpQuery { of }, at));
+    let asked = bound_in_second(|_| {}, |at| request::<Udp>(&UdpQuery { of }, at));
     let Ok(Request::Get(gets)) = asked else {
         panic!("{asked:?}")
     };
@@ -748,15 +762,15 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
         };
         let query = http(WinWebserver, target(&row.target));
         let read = |at: &Bound<'_>| {
-            assert_eq!(Http::request(&query, at), Ok(Request::Get(Vec::new())));
-            Http::read(&query, at, &Reply::Get(Vec::new()))
+            assert_eq!(request::<Http>(&query, at), Ok(Request::Get(Vec::new())));
+            read::<Http>(&query, at, &Reply::Get(Vec::new()))
         };
         let absent = bound_in_second(without, read).expect("read").absent;
         let absent = absent.expect("a reason");
         assert!(absent.contains(&row.reason), "{}: {absent}", row.target);
     }
     let query = UdpQuery { of: WinWebserver };
-    let read = |at: &Bound<'_>| Udp::read(&query, at, &Reply::Get(Vec::new()));
+    let read = |at: &Bound<'_>| read::<Udp>(&query, at, &Reply::Get(Vec::new()));
     let absent = bound_in_second(without_samples, read).expect("read").absent;
     assert_eq!(
         absent.as_deref(),
@@ -814,9 +828,9 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
     let of = WinWebserver;
     for (with, detail) in cases {
         let error = ErrorKind::FixtureFailed.error(detail);
-        let asked = bound_in_second(with, |at| Http::request(&http(of, Target::ServiceIp), at));
+        let asked = bound_in_second(with, |at| request::<Http>(&http(of, Target::ServiceIp), at));
         assert_eq!(asked, Err(error.clone()));
-        let asked = bound_in_second(with, |at| Udp::request(&UdpQuery { of }, at));
+        let asked = bound_in_second(with, |at| request::<Udp>(&UdpQuery { of }, at));
         assert_eq!(asked, Err(error));
     }
 }
@@ -853,7 +867,7 @@ fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
         }
     };
     let query = http(WinWebserver, Target::ServiceIp);
-    let asked = bound_in_second(with, |at| Http::request(&query, at));
+    let asked = bound_in_second(with, |at| request::<Http>(&query, at));
     assert_eq!(asked, Ok(Request::Get(Vec::new())));
 }
 
@@ -880,7 +894,7 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
     let with = |ready: &mut ReadyFixtures| {
         without_second(ready, FixtureName::WinWebserver, "win-b");
     };
-    let error = bound_in_second(with, |at| Http::request(&query, at)).expect_err("an error");
+    let error = bound_in_second(with, |at| request::<Http>(&query, at)).expect_err("an error");
     assert_eq!(
         error.detail,
         "win-webserver has no IPv6 address for pod web-2 on win-b, as for others"
@@ -906,10 +920,10 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
         Target::ItselfByService,
     ] {
         let query = http(WinWebserver, target);
-        let second = bound_in_second(with, |at| Http::request(&query, at));
+        let second = bound_in_second(with, |at| request::<Http>(&query, at));
         assert_eq!(second, Err(broken.clone()), "{target:?}");
         let first = bound_in_second(with, |at| {
-            Http::request(
+            request::<Http>(
                 &query,
                 &Bound {
                     family: None,
@@ -923,7 +937,7 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
         (WinWebserver, Target::Pods),
         (WindowsPodProber, Target::Itself),
     ] {
-        let of_pods = bound_in_second(with, |at| Http::request(&http(of, target), at));
+        let of_pods = bound_in_second(with, |at| request::<Http>(&http(of, target), at));
         assert!(of_pods.is_ok(), "{target:?}: {of_pods:?}");
     }
 }
@@ -932,7 +946,10 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
 fn without_any_node_there_is_none_to_have_a_family() {
     let unknown = ErrorKind::FactUnknown.error("no node is known of");
     let query = http(FixtureName::WinWebserver, Target::Nodes);
-    let asked = bound_in_second(|ready| ready.nodes.clear(), |at| Http::request(&query, at));
+    let asked = bound_in_second(
+        |ready| ready.nodes.clear(),
+        |at| request::<Http>(&query, at),
+    );
     assert_eq!(asked, Err(unknown));
 }
 
@@ -946,7 +963,7 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
     let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
     let query = http(FixtureName::WinWebserver, Target::NodePorts);
-    let asked = bound_in(&ready, None, |at| Http::request(&query, at));
+    let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
     let detail = asked.expect_err("an error").detail;
     assert!(
         detail.contains("no node with an address of its family, IPv6"),
@@ -967,7 +984,8 @@ fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
     ] {
         let query = http(FixtureName::WinWebserver, target);
         for family in [None, Some(IpFamily::Ipv6)] {
-            let asked = bound_in_second(with, |at| Http::request(&query, &Bound { family, ..*at }));
+            let asked =
+                bound_in_second(with, |at| request::<Http>(&query, &Bound { family, ..*at }));
             assert_eq!(asked, Err(unknown.clone()), "{target:?} {family:?}");
         }
     }

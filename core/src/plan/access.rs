@@ -273,7 +273,7 @@ impl Uses {
     }
 
     fn of_assertion(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
-        match test.request(at) {
+        match test.prepare(at).map(|prepared| prepared.request) {
             Ok(Request::Api(request)) => [Access::of(&request, at.ready)].into(),
             Ok(Request::Facts) => BTreeSet::new(),
             // Made-up surroundings may have nothing to aim at: who observes from a prober does so by exec, who observes

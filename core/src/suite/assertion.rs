@@ -1,5 +1,7 @@
 //! The assertions of cases, from YAML.
 
+use strum::VariantNames;
+
 use super::admission::{read_expectation, read_query};
 use super::fact::read_fact;
 use super::placement::{
@@ -13,7 +15,7 @@ use crate::method::{
 
 /// Reads one test: `method: {ask: …, expect: …}`.
 pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
-    let entry = decoder.tagged(node, "test", &Test::NAMES)?;
+    let entry = decoder.tagged(node, "test", Test::VARIANTS)?;
     let mut fields = decoder.fields(&entry.node, "an assertion")?;
     let query = fields.required(decoder, "ask");
     let expectation = fields.required(decoder, "expect");

@@ -171,7 +171,7 @@ fn seen(
         build: pool.map(|_| WindowsBuild::SERVER_2022),
         ..Bound::of(&ready)
     };
-    Fact::read(topic, &at, &Reply::Facts(Arc::new(facts.clone())))
+    Fact::prepare(topic, &at)?.read(&Reply::Facts(Arc::new(facts.clone())))
 }
 
 /// Whether it is told of the cluster, and of a pool.
@@ -275,8 +275,9 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
             }
             Disposition::Observe => &check.assertions[0].test,
         };
-        assert_eq!(test.request(&at), Ok(Request::Facts));
-        let taken = test.evaluate(&at, &Reply::Facts(Arc::new(facts.clone())));
+        let prepared = test.prepare(&at).expect("it is about facts");
+        assert_eq!(prepared.request, Request::Facts);
+        let taken = prepared.read(&Reply::Facts(Arc::new(facts.clone())));
         let comparison = taken.as_ref().map(|taken| &taken.comparison);
         let verdict = judge(check.claim_type, comparison, &[], &check.scope);
         let seen = taken.map_or_else(|error| json!(error), |taken| taken.observation);

@@ -12,34 +12,30 @@ use super::vantage::Vantages;
 use crate::engine::scheduler::command::AssertionOutcome;
 
 /// Makes these assertions, all in one session.
-pub(crate) async fn exec_session(
+pub(crate) async fn exec_session<'o>(
     vantages: &Vantages,
     from: &VantageKey,
-    observers: Vec<Observer>,
-) -> Vec<(Observer, AssertionOutcome)> {
+    observers: &'o [Observer],
+) -> Vec<(&'o Observer, AssertionOutcome)> {
     let (mut gets, mut pings) = (Vec::<HttpGet>::new(), Vec::<IpAddr>::new());
     let mut places = Vec::new();
     let mut pinged = Vec::new();
     let mut outcomes = Vec::with_capacity(observers.len());
     for observer in observers {
-        match observer.request() {
+        let prepared = observer.prepare();
+        match prepared.as_ref().map(|prepared| &prepared.request) {
             Ok(Request::Get(own)) => {
                 let from = gets.len();
-                gets.extend(own);
-                places.push((from..gets.len(), observer));
+                gets.extend_from_slice(own);
+                places.push((from..gets.len(), observer, prepared));
             }
             Ok(Request::Ping(own)) if from.kind.shell().is_some() => {
                 let from = pings.len();
-                pings.extend(own);
-                pinged.push((from..pings.len(), observer));
+                pings.extend_from_slice(own);
+                pinged.push((from..pings.len(), observer, prepared));
             }
-            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
-                let outcome = observer.outcome(Err(misdirected()));
-                outcomes.push((observer, outcome));
-            }
-            Err(error) => {
-                let outcome = observer.outcome(Err(error));
-                outcomes.push((observer, outcome));
+            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) | Err(_) => {
+                outcomes.push((observer, observer.outcome(prepared, Err(misdirected()))));
             }
         }
     }
@@ -51,25 +47,22 @@ pub(crate) async fn exec_session(
         Ok((got, answered)) => (Ok(got), Ok(answered)),
         Err(error) => (Err(error.clone()), Err(error)),
     };
-    let mut brought: Vec<_> = places
-        .into_iter()
-        .map(|(place, observer)| {
-            let got = own(&got, place).and_then(|got| got.into_iter().collect());
-            let outcome = observer.outcome(got.map(Reply::Get));
-            (observer, outcome)
-        })
-        .collect();
+    let brought = places.into_iter().map(|(place, observer, prepared)| {
+        let got = own(&got, place.clone()).and_then(|got| got.into_iter().collect());
+        let outcome = observer.outcome(prepared, got.map(Reply::Get));
+        (&gets[place], observer, outcome)
+    });
+    let mut brought: Vec<_> = brought.collect();
     let by_us = from.kind == SourceKind::Outside;
-    for (observer, outcome) in brought.iter().filter(|_| by_us) {
-        for get in observer.answered(outcome) {
-            vantages.answers(observer.is_at_node(&get), get);
+    for (gets, observer, outcome) in brought.iter().filter(|_| by_us) {
+        for get in observer.answered(gets, outcome) {
+            vantages.answers(observer.is_at_node(get), get.clone());
         }
     }
-    let failed = |outcome: &AssertionOutcome| outcome.taken.is_ok() && !outcome.holds();
-    for (observer, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
-        let Ok(Request::Get(gets)) = observer.request() else {
+    for (gets, observer, outcome) in &mut brought {
+        if outcome.taken.is_err() || outcome.holds() {
             continue;
-        };
+        }
         let at_node = gets.iter().any(|get| observer.is_at_node(get));
         let replies = match &outcome.reply {
             Some(Reply::Get(replies)) => replies.as_slice(),
@@ -79,10 +72,11 @@ pub(crate) async fn exec_session(
             outcome.taken = Err(error);
         }
     }
-    outcomes.extend(brought);
-    for (place, observer) in pinged {
-        let outcome = observer.outcome(own(&answered, place).map(Reply::Ping));
-        outcomes.push((observer, outcome));
+    let brought = brought.into_iter();
+    outcomes.extend(brought.map(|(_, observer, outcome)| (observer, outcome)));
+    for (place, observer, prepared) in pinged {
+        let reply = own(&answered, place).map(Reply::Ping);
+        outcomes.push((observer, observer.outcome(prepared, reply)));
     }
     outcomes
 }

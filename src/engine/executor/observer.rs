@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::method::{
     Bound, Comparison, Difference, ErrorKind, Evaluated, FixtureKey, Host, HttpGet, HttpReply,
-    Need, ObservationError, ReadyFixtures, ReadyPod, Reply, Request, Result, Test, VantageKey,
+    Need, ObservationError, Prepared, ReadyFixtures, ReadyPod, Reply, Request, Result, Test,
+    VantageKey,
 };
 
 use super::shared::Attempt;
@@ -88,23 +89,27 @@ impl Observer {
         }
     }
 
-    pub(crate) fn request(&self) -> Result<Request> {
-        self.test.request(&self.bound())
+    pub(crate) fn prepare(&self) -> Result<Prepared<'_, Evaluated>> {
+        self.test.prepare(&self.bound())
     }
 
-    pub(crate) fn outcome(&self, reply: Result<Reply>) -> AssertionOutcome {
-        match reply {
-            Ok(reply) => AssertionOutcome {
-                taken: self
-                    .test
-                    .evaluate(&self.bound(), &reply)
-                    .and_then(|t| self.told(t)),
-                reply: reply.recorded(self.recorded),
-            },
-            Err(error) => AssertionOutcome {
-                reply: None,
-                taken: Err(error),
-            },
+    /// What it would ask now.
+    fn request(&self) -> Result<Request> {
+        self.prepare().map(|prepared| prepared.request)
+    }
+
+    /// What the reply to its request came to, if it could be asked.
+    pub(crate) fn outcome(
+        &self,
+        prepared: Result<Prepared<'_, Evaluated>>,
+        reply: Result<Reply>,
+    ) -> AssertionOutcome {
+        let read = |prepared: Prepared<'_, _>| {
+            self.told(prepared.read(reply.as_ref().map_err(Clone::clone)?)?)
+        };
+        AssertionOutcome {
+            taken: prepared.and_then(read),
+            reply: reply.ok().and_then(|reply| reply.recorded(self.recorded)),
         }
     }
 
@@ -200,15 +205,18 @@ impl Observer {
         }
     }
 
-    /// What whoever is meant answered.
-    pub(crate) fn answered(&self, outcome: &AssertionOutcome) -> Vec<HttpGet> {
-        let (Ok(Request::Get(gets)), Ok(taken)) = (self.request(), &outcome.taken) else {
+    /// Of its GETs those that whoever is meant answered.
+    pub(crate) fn answered<'g>(
+        &self,
+        gets: &'g [HttpGet],
+        outcome: &AssertionOutcome,
+    ) -> Vec<&'g HttpGet> {
+        let Ok(taken) = &outcome.taken else {
             return Vec::new();
         };
         let holds = outcome.holds() && !self.test.traits().expects_no_answer;
-        let gets = gets.into_iter().zip(0..);
         let is_met = |at: usize| taken.observation["targets"][at]["by"].is_string();
-        let answered = gets.filter(|(_, at)| holds || is_met(*at));
+        let answered = gets.iter().zip(0..).filter(|(_, at)| holds || is_met(*at));
         answered.map(|(get, _)| get).collect()
     }
 

@@ -344,22 +344,23 @@ impl Executor {
         let (api, facts) = (self.api.clone(), self.facts.clone());
         let (shared, tell) = (self.shared.clone(), self.tell());
         let asking = async move {
-            let reply = match observer.request() {
+            let prepared = observer.prepare();
+            let reply = match prepared.as_ref().map(|prepared| &prepared.request) {
                 // What converges is asked anew each round, and a control after a failure
                 Ok(Request::Api(request)) if observer.test.traits().converges || observer.anew => {
-                    api.send(&request).await.map(Reply::Api)
+                    api.send(request).await.map(Reply::Api)
                 }
                 Ok(Request::Api(request)) => {
-                    let answer = shared.send(&api, request, observer.attempt).await;
+                    let answer = shared.send(&api, request.clone(), observer.attempt).await;
                     answer.map(Reply::Api)
                 }
                 Ok(Request::Facts) => {
                     Ok(Reply::Facts(facts.tell(observer.attempt_of_facts()).await))
                 }
                 Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
-                Err(error) => Err(error),
+                Err(error) => Err(error.clone()),
             };
-            let (brought, outcome) = (Instant::now(), observer.outcome(reply));
+            let (brought, outcome) = (Instant::now(), observer.outcome(prepared, reply));
             Input::Asked(ix, observer.confirmed(&api, brought, outcome, &tell).await)
         };
         self.spawn(asking, Input::Asked(ix, untold()));
@@ -378,15 +379,13 @@ impl Executor {
     }
 
     fn exec_session(&self, from: VantageKey, assertions: &[AssertionIx]) {
-        let observers = assertions
-            .iter()
-            .filter_map(|ix| self.observer(*ix))
-            .collect();
+        let observers = assertions.iter().filter_map(|ix| self.observer(*ix));
+        let observers: Vec<_> = observers.collect();
         let (api, vantages, tell) = (self.api.clone(), self.vantages.clone(), self.tell());
         let untold = assertions.iter().map(|ix| (*ix, untold())).collect();
         let broken = Input::SessionReplies(from.clone(), untold);
         let in_exec_session = async move {
-            let swept = exec_session(&vantages, &from, observers).await;
+            let swept = exec_session(&vantages, &from, &observers).await;
             let brought = Instant::now();
             let mut outcomes = Vec::with_capacity(swept.len());
             for (observer, outcome) in swept {

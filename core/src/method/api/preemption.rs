@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{ApiRequest, Reply, Request};
 use crate::method::fixture::{FixtureName, Need, SchedFixture};
 use crate::method::place::Bound;
-use crate::method::{Comparison, Difference, Method, Traits};
+use crate::method::prepared::Prepared;
+use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
 /// What is asked: of the two pods in `manifests/sched/preemption.yaml`.
@@ -51,32 +51,19 @@ impl Method for Preemption {
     type Expectation = PreemptionExpectation;
     type Observation = PreemptionObservation;
 
-    fn request(_: &PreemptionQuery, at: &Bound<'_>) -> Result<Request> {
+    const TEST: fn(Assertion<Self>) -> Test = Test::Preemption;
+
+    fn prepare<'a>(
+        _: &'a PreemptionQuery,
+        at: &Bound<'a>,
+    ) -> Result<Prepared<'a, PreemptionObservation>> {
         let namespace = &at.ready.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/events");
-        Ok(Request::Api(ApiRequest::get(path)))
-    }
-
-    fn read(_: &PreemptionQuery, at: &Bound<'_>, reply: &Reply) -> Result<PreemptionObservation> {
+        let otherwise = "no answer of the API server to a request for events";
         let pool = at.pool.map_or("", |pool| pool.as_str());
-        let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
-        let events = reply.items("no answer of the API server to a request for events")?;
-        let said = |pod: &str, reason: &str| {
-            let of = |event: &&Json| {
-                event["reason"] == reason
-                    && event["involvedObject"]["kind"] == "Pod"
-                    && event["involvedObject"]["name"] == *pod
-            };
-            let messages = events.iter().filter(of).map(|event| &event["message"]);
-            messages.filter_map(Json::as_str).collect::<Vec<_>>()
-        };
-        let preempted = said(&victim, "Preempted");
-        let failed = said(&preemptor, "FailedScheduling");
-        let refused = failed.iter().find(|message| finds_nothing(message));
-        Ok(PreemptionObservation {
-            preempted: preempted.first().map(|words| printable(words)),
-            refused: refused.map(|words| printable(words)),
-        })
+        Ok(Prepared::list(path, otherwise, move |events| {
+            Ok(read(pool, events))
+        }))
     }
 
     fn needs(_: &PreemptionQuery) -> Vec<(FixtureName, Need)> {
@@ -111,6 +98,26 @@ impl Method for Preemption {
     }
 }
 
+fn read(pool: &str, events: &[Json]) -> PreemptionObservation {
+    let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
+    let said = |pod: &str, reason: &str| {
+        let of = |event: &&Json| {
+            event["reason"] == reason
+                && event["involvedObject"]["kind"] == "Pod"
+                && event["involvedObject"]["name"] == *pod
+        };
+        let messages = events.iter().filter(of).map(|event| &event["message"]);
+        messages.filter_map(Json::as_str).collect::<Vec<_>>()
+    };
+    let preempted = said(&victim, "Preempted");
+    let failed = said(&preemptor, "FailedScheduling");
+    let refused = failed.iter().find(|message| finds_nothing(message));
+    PreemptionObservation {
+        preempted: preempted.first().map(|words| printable(words)),
+        refused: refused.map(|words| printable(words)),
+    }
+}
+
 /// Whether the scheduler says that the pod in the way keeps this one off a node, and that it finds
 /// nothing to preempt all the same (kubernetes `interpodaffinity`, `ErrReasonAntiAffinityRulesNotMatch`;
 /// `defaultpreemption`: `PodEligibleToPreemptOthers`, `SelectVictimsOnNode`).
@@ -127,7 +134,7 @@ fn finds_nothing(message: &str) -> bool {
 mod tests {
     use super::*;
     use crate::facts::{PoolName, WindowsBuild};
-    use crate::method::{ApiReply, ReadyFixtures};
+    use crate::method::{ApiReply, ReadyFixtures, Reply};
     use serde_json::json;
 
     // kube-scheduler 1.37.0
@@ -157,7 +164,9 @@ mod tests {
         let items: Vec<_> = events.iter().map(event).collect();
         let body = json!({"items": items});
         let reply = Reply::Api(ApiReply { status: 200, body });
-        let seen = Preemption::read(&PreemptionQuery, &at, &reply).expect("read");
+        let seen =
+            Preemption::prepare(&PreemptionQuery, &at).and_then(|prepared| prepared.read(&reply));
+        let seen = seen.expect("read");
         match Preemption::compare(&PreemptionExpectation::Preempts, &seen) {
             Ok(Comparison::Met(_)) => "met",
             Ok(Comparison::NotMet(_)) => "not-met",

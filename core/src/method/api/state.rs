@@ -10,10 +10,10 @@ use serde_json::Value as Json;
 use super::disruption::{disrupted, is_disrupted, lost, lost_container};
 use super::placement::{NO_IMAGE, PREPARING};
 use crate::method::error::{ErrorKind, ObservationError, Result};
-use crate::method::exchange::{ApiRequest, Reply, Request};
 use crate::method::fixture::{FixtureKey, FixtureName, Need};
 use crate::method::place::{Balancer, Bound};
-use crate::method::{Comparison, Difference, Method, Traits};
+use crate::method::prepared::Prepared;
+use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::{counted, printable};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -133,7 +133,12 @@ impl Method for State {
     type Expectation = StateExpectation;
     type Observation = StateObservation;
 
-    fn request(query: &StateQuery, at: &Bound<'_>) -> Result<Request> {
+    const TEST: fn(Assertion<Self>) -> Test = Test::State;
+
+    fn prepare<'a>(
+        query: &'a StateQuery,
+        at: &Bound<'a>,
+    ) -> Result<Prepared<'a, StateObservation>> {
         let namespace = &at.ready.namespace;
         let of_fixture = |plural: &str, fixture: &FixtureName| {
             let pool = at.pool.map_or("", |pool| pool.as_str());
@@ -160,45 +165,10 @@ impl Method for State {
                 )
             }
         };
-        Ok(Request::Api(ApiRequest::get(path)))
-    }
-
-    fn read(query: &StateQuery, at: &Bound<'_>, reply: &Reply) -> Result<StateObservation> {
-        let items = reply.items("an HTTP answer to a state assertion")?;
-        let fixture = match query {
-            StateQuery::Pods(fixture) => fixture,
-            StateQuery::Endpoints(_) => {
-                let endpoints = items.iter().flat_map(read_slice).collect();
-                return Ok(StateObservation::Endpoints(endpoints));
-            }
-            StateQuery::Balancer(fixture) => {
-                let service = items.first().ok_or_else(|| {
-                    let detail = format!("{} has no Service: nothing to observe", fixture.as_str());
-                    ErrorKind::NotApplied.error(detail)
-                })?;
-                return Ok(StateObservation::Balancer(Balancer::of(service)));
-            }
-        };
-        let (ended, there): (Vec<_>, Vec<_>) = items.iter().partition(|pod| is_disrupted(pod));
-        let pods = there
-            .into_iter()
-            .map(|pod| read_pod(pod, at))
-            .collect::<Result<Vec<_>, _>>()?;
-        // Those that take the place of pods that the cluster ended may still be on their way
-        if let Some(pod) = ended.first()
-            && !pods.iter().all(|pod| pod.ready)
-        {
-            return Err(disrupted(pod));
-        }
-        if pods.is_empty() {
-            let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
-            return Err(ErrorKind::NotApplied.error(detail));
-        }
-        // One that crashed says enough, however its siblings are
-        match pods.iter().find_map(not_begun) {
-            Some(error) if !pods.iter().any(has_crashed) => Err(error),
-            _ => Ok(StateObservation::Pods(pods)),
-        }
+        let (at, otherwise) = (*at, "an HTTP answer to a state assertion");
+        Ok(Prepared::list(path, otherwise, move |items| {
+            read(*query, &at, items)
+        }))
     }
 
     fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
@@ -241,6 +211,43 @@ impl Method for State {
                 Err(ErrorKind::UnrecognisedOutput.error(detail))
             }
         }
+    }
+}
+
+fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObservation> {
+    let fixture = match query {
+        StateQuery::Pods(fixture) => fixture,
+        StateQuery::Endpoints(_) => {
+            let endpoints = items.iter().flat_map(read_slice).collect();
+            return Ok(StateObservation::Endpoints(endpoints));
+        }
+        StateQuery::Balancer(fixture) => {
+            let service = items.first().ok_or_else(|| {
+                let detail = format!("{} has no Service: nothing to observe", fixture.as_str());
+                ErrorKind::NotApplied.error(detail)
+            })?;
+            return Ok(StateObservation::Balancer(Balancer::of(service)));
+        }
+    };
+    let (ended, there): (Vec<_>, Vec<_>) = items.iter().partition(|pod| is_disrupted(pod));
+    let pods = there
+        .into_iter()
+        .map(|pod| read_pod(pod, at))
+        .collect::<Result<Vec<_>, _>>()?;
+    // Those that take the place of pods that the cluster ended may still be on their way
+    if let Some(pod) = ended.first()
+        && !pods.iter().all(|pod| pod.ready)
+    {
+        return Err(disrupted(pod));
+    }
+    if pods.is_empty() {
+        let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
+        return Err(ErrorKind::NotApplied.error(detail));
+    }
+    // One that crashed says enough, however its siblings are
+    match pods.iter().find_map(not_begun) {
+        Some(error) if !pods.iter().any(has_crashed) => Err(error),
+        _ => Ok(StateObservation::Pods(pods)),
     }
 }
 
@@ -442,7 +449,7 @@ fn read_slice(slice: &Json) -> Vec<ObservedEndpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::{ApiReply, ReadyFixtures};
+    use crate::method::{ApiReply, ReadyFixtures, Reply};
     use crate::rows::listed;
     use serde_json::json;
 
@@ -486,7 +493,8 @@ mod tests {
         for row in rows {
             let (query, expectation) = test(&row.expectation);
             let (status, body) = (200, json!({"items": row.items}));
-            let seen = State::read(&query, &at, &Reply::Api(ApiReply { status, body }));
+            let reply = Reply::Api(ApiReply { status, body });
+            let seen = State::prepare(&query, &at).and_then(|prepared| prepared.read(&reply));
             let told = match seen.and_then(|seen| State::compare(&expectation, &seen)) {
                 Ok(Comparison::Met(difference)) => format!("met: {}", difference.seen),
                 Ok(Comparison::NotMet(difference)) => format!("not-met: {}", difference.seen),

@@ -22,7 +22,7 @@ use super::error::{ErrorKind, Result};
 use super::exchange::{Reply, Request};
 use super::fixture::{FixtureName, Need};
 use super::place::Bound;
-use super::{Comparison, Difference, Method, Traits};
+use super::{Assertion, Comparison, Difference, Method, Prepared, Test, Traits};
 use crate::text::printable;
 use expectation::Judged;
 
@@ -35,16 +35,17 @@ impl Method for Fact {
     type Expectation = FactExpectation;
     type Observation = FactObservation;
 
-    fn request(_: &Topic, _: &Bound<'_>) -> Result<Request> {
-        Ok(Request::Facts)
-    }
+    const TEST: fn(Assertion<Self>) -> Test = Test::Fact;
 
-    fn read(topic: &Topic, at: &Bound<'_>, reply: &Reply) -> Result<FactObservation> {
-        let Reply::Facts(facts) = reply else {
-            let detail = "another answer than facts to an assertion about facts";
-            return Err(ErrorKind::UnrecognisedOutput.error(detail));
-        };
-        read::read(topic, at, facts)
+    fn prepare<'a>(topic: &'a Topic, at: &Bound<'a>) -> Result<Prepared<'a, FactObservation>> {
+        let at = *at;
+        Ok(Prepared::new(Request::Facts, move |reply| {
+            let Reply::Facts(facts) = reply else {
+                let detail = "another answer than facts to an assertion about facts";
+                return Err(ErrorKind::UnrecognisedOutput.error(detail));
+            };
+            read::read(topic, &at, facts)
+        }))
     }
 
     fn needs(_: &Topic) -> Vec<(FixtureName, Need)> {

@@ -10,11 +10,12 @@ use serde::Deserialize;
 
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{Host, HttpGet, HttpReply, Reply, Request};
+use crate::method::exchange::{Host, HttpGet, HttpReply};
 use crate::method::failure::{FailureClass, Signature};
 use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::{Bound, ReadyPod, assertions_alone};
-use crate::method::{Comparison, Method, Traits};
+use crate::method::prepared::Prepared;
+use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::{bound, printable};
 
 /// Bytes kept of what came of one datagram.
@@ -35,7 +36,9 @@ impl Method for Udp {
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
-    fn request(query: &UdpQuery, at: &Bound<'_>) -> Result<Request> {
+    const TEST: fn(Assertion<Self>) -> Test = Test::Udp;
+
+    fn prepare<'a>(query: &'a UdpQuery, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
         let lacks = |what: &str| {
             let detail = format!("the prober has no {what}");
             ErrorKind::FixtureFailed.error(detail)
@@ -61,36 +64,23 @@ impl Method for Udp {
                 ),
             })
         };
-        let gets: Result<_> = targets.into_iter().map(dial).collect();
-        Ok(Request::Get(gets?))
-    }
-
-    fn read(query: &UdpQuery, at: &Bound<'_>, reply: &Reply) -> Result<ReachObservation> {
-        let unrecognised = |detail: String| ErrorKind::UnrecognisedOutput.error(detail);
-        let Reply::Get(replies) = reply else {
-            let detail = "an answer of another kind to a datagram";
-            return Err(unrecognised(detail.to_owned()));
-        };
-        let targets = targets(*query, at)?;
-        if replies.len() != targets.len() {
-            let (there, asked) = (replies.len(), targets.len());
-            return Err(unrecognised(format!(
-                "{there} replies to {asked} datagrams"
-            )));
-        }
+        let gets = targets.iter().copied().map(dial).collect::<Result<_>>()?;
         let absent = at.without_family(Some(query.of))?;
         let absent = absent.or_else(|| targets.is_empty().then(|| assertions_alone(query.of)));
-        let each = targets.into_iter().zip(replies);
-        let each = each.map(|((pod, port), reply)| {
-            Ok(ReachedTarget {
-                target: format!("UDP port {port} of pod {} on {}", pod.name, pod.node),
-                answer: read(pod, reply)?,
+        let words = ["a datagram", "datagrams"];
+        Ok(Prepared::gets(gets, words, move |replies| {
+            let each = targets.into_iter().zip(replies);
+            let each = each.map(|((pod, port), reply)| {
+                Ok(ReachedTarget {
+                    target: format!("UDP port {port} of pod {} on {}", pod.name, pod.node),
+                    answer: read(pod, reply)?,
+                })
+            });
+            Ok(ReachObservation {
+                targets: each.collect::<Result<_>>()?,
+                absent,
             })
-        });
-        Ok(ReachObservation {
-            targets: each.collect::<Result<_>>()?,
-            absent,
-        })
+        }))
     }
 
     fn needs(query: &UdpQuery) -> Vec<(FixtureName, Need)> {

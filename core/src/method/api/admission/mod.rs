@@ -12,7 +12,8 @@ use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
 use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
-use crate::method::{Comparison, Difference, Method, Traits};
+use crate::method::prepared::Prepared;
+use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
 pub use kept::Alterations;
@@ -73,7 +74,12 @@ impl Method for Admission {
     type Expectation = AdmissionExpectation;
     type Observation = AdmissionObservation;
 
-    fn request(query: &AdmissionQuery, at: &Bound<'_>) -> Result<Request> {
+    const TEST: fn(Assertion<Self>) -> Test = Test::Admission;
+
+    fn prepare<'a>(
+        query: &'a AdmissionQuery,
+        at: &Bound<'a>,
+    ) -> Result<Prepared<'a, AdmissionObservation>> {
         at.fixture(FixtureName::Namespaces)?;
         // PodSecurity must not answer in validation's place: the privileged namespace
         let namespace = &at.ready.host_namespace;
@@ -90,59 +96,18 @@ impl Method for Admission {
             let detail = format!("{} has no place in the object", query.path());
             ErrorKind::NotApplied.error(detail)
         })?;
-        Ok(Request::Api(ApiRequest {
+        let request = Request::Api(ApiRequest {
             verb,
             path: format!("{path}?dryRun=All&fieldValidation=Strict"),
             body: Some(body),
+        });
+        Ok(Prepared::new(request, |reply| {
+            let Reply::Api(reply) = reply else {
+                let detail = "an HTTP answer to an admission assertion";
+                return Err(ErrorKind::UnrecognisedOutput.error(detail));
+            };
+            read(query, reply)
         }))
-    }
-
-    fn read(query: &AdmissionQuery, _: &Bound<'_>, reply: &Reply) -> Result<AdmissionObservation> {
-        let Reply::Api(reply) = reply else {
-            let detail = "an HTTP answer to an admission assertion";
-            return Err(ErrorKind::UnrecognisedOutput.error(detail));
-        };
-        let message = message(reply);
-        let refused_by = |who: &str| {
-            let (code, who, said) = (reply.status, printable(who), printable(&message));
-            let detail = format!("refused with {code} by {who}, not by validation: {said}");
-            Err(ErrorKind::Interfered.error(detail))
-        };
-        let kind = query.workload.kind();
-        let is_status = reply.body["kind"] == "Status";
-        // Before all else: what a webhook or a policy says may imitate anything
-        let named = refuser::named(&message).filter(|_| is_status && reply.status >= 400);
-        if let Some(who) = named {
-            return refused_by(&who);
-        }
-        match reply.status {
-            200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
-            // The harness' own permissions are no answer of admission; both come as 403
-            401 => Err(ErrorKind::Unauthenticated.error(message)),
-            403 if Denied::of(&reply.body).is_some() => Err(ErrorKind::Forbidden.error(message)),
-            400 if message.contains("does not support dry run") => {
-                Err(ErrorKind::Forbidden.error(message))
-            }
-            // Our own namespace is going: nothing is refused for what was sent
-            status if lacks_namespace(status, &message) => {
-                Err(ErrorKind::FixtureChanged.error(message))
-            }
-            // A webhook that could not be asked has not refused
-            500 if message.contains("failed calling webhook") => {
-                Err(ErrorKind::ApiUnavailable.error(message))
-            }
-            400 if is_status && message.contains("unknown field") => {
-                Ok(AdmissionObservation::UnknownField { message })
-            }
-            422 if is_status && refuser::is_validation(kind, &message) => {
-                Ok(seen::refused(query, &reply.body, message))
-            }
-            400 | 403 | 422 if is_status => refused_by("something that does not say its name"),
-            status => {
-                let detail = format!("status {status}: {message}");
-                Err(ErrorKind::UnrecognisedOutput.error(detail))
-            }
-        }
     }
 
     fn needs(query: &AdmissionQuery) -> Vec<(FixtureName, Need)> {
@@ -244,6 +209,50 @@ impl Method for Admission {
                 ));
             }
         })
+    }
+}
+
+fn read(query: &AdmissionQuery, reply: &ApiReply) -> Result<AdmissionObservation> {
+    let message = message(reply);
+    let refused_by = |who: &str| {
+        let (code, who, said) = (reply.status, printable(who), printable(&message));
+        let detail = format!("refused with {code} by {who}, not by validation: {said}");
+        Err(ErrorKind::Interfered.error(detail))
+    };
+    let kind = query.workload.kind();
+    let is_status = reply.body["kind"] == "Status";
+    // Before all else: what a webhook or a policy says may imitate anything
+    let named = refuser::named(&message).filter(|_| is_status && reply.status >= 400);
+    if let Some(who) = named {
+        return refused_by(&who);
+    }
+    match reply.status {
+        200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
+        // The harness' own permissions are no answer of admission; both come as 403
+        401 => Err(ErrorKind::Unauthenticated.error(message)),
+        403 if Denied::of(&reply.body).is_some() => Err(ErrorKind::Forbidden.error(message)),
+        400 if message.contains("does not support dry run") => {
+            Err(ErrorKind::Forbidden.error(message))
+        }
+        // Our own namespace is going: nothing is refused for what was sent
+        status if lacks_namespace(status, &message) => {
+            Err(ErrorKind::FixtureChanged.error(message))
+        }
+        // A webhook that could not be asked has not refused
+        500 if message.contains("failed calling webhook") => {
+            Err(ErrorKind::ApiUnavailable.error(message))
+        }
+        400 if is_status && message.contains("unknown field") => {
+            Ok(AdmissionObservation::UnknownField { message })
+        }
+        422 if is_status && refuser::is_validation(kind, &message) => {
+            Ok(seen::refused(query, &reply.body, message))
+        }
+        400 | 403 | 422 if is_status => refused_by("something that does not say its name"),
+        status => {
+            let detail = format!("status {status}: {message}");
+            Err(ErrorKind::UnrecognisedOutput.error(detail))
+        }
     }
 }
 

@@ -115,9 +115,7 @@ fn read_expectation(written: &str) -> AdmissionExpectation {
 }
 
 fn read(query: &AdmissionQuery, status: u16, body: Json) -> Result<AdmissionObservation> {
-    let ready = crate::method::ReadyFixtures::default();
-    let reply = Reply::Api(ApiReply { status, body });
-    Admission::read(query, &Bound::of(&ready), &reply)
+    super::read(query, &ApiReply { status, body })
 }
 
 /// How an answer compares, in one word, and what was seen or why nothing was.
@@ -271,7 +269,8 @@ fn what_needs_a_pod_is_asked_of_the_unbound_one_with_its_system() {
             container: ContainerKind::Container,
             ..query("container.resources.limits.cpu", json!("1"))
         };
-        let Ok(Request::Api(request)) = Admission::request(&query, &at) else {
+        let asked = Admission::prepare(&query, &at).map(|prepared| prepared.request);
+        let Ok(Request::Api(request)) = asked else {
             panic!("a request to the API server")
         };
         let path =

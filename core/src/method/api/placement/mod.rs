@@ -23,11 +23,11 @@ pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
 use self::tolerate::tolerates;
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::method::error::{ErrorKind, ObservationError, Result};
-use crate::method::exchange::{ApiRequest, Reply, Request};
 use crate::method::failure::{Signature, StartFailure};
 use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
-use crate::method::{Comparison, Difference, Method, Traits};
+use crate::method::prepared::Prepared;
+use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -131,38 +131,24 @@ impl Method for Placement {
     type Expectation = PlacementExpectation;
     type Observation = PlacementObservation;
 
-    fn request(query: &PlacementQuery, at: &Bound<'_>) -> Result<Request> {
+    const TEST: fn(Assertion<Self>) -> Test = Test::Placement;
+
+    fn prepare<'a>(
+        query: &'a PlacementQuery,
+        at: &Bound<'a>,
+    ) -> Result<Prepared<'a, PlacementObservation>> {
         let (namespace, run) = (&at.ready.namespace, &at.ready.run);
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let fixture = query.pod.fixture().as_str();
-        Ok(Request::Api(ApiRequest::get(format!(
+        let path = format!(
             "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
              %2Cwinconform%2Ffixture%3D{fixture}%2Cwinconform%2Fpool%3D{pool}"
-        ))))
-    }
-
-    fn read(query: &PlacementQuery, at: &Bound<'_>, reply: &Reply) -> Result<PlacementObservation> {
-        let items = reply.items("no answer of the API server to a placement assertion")?;
-        let pod = find(query.pod, at, items)?;
-        let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
-        if !pod["metadata"]["deletionTimestamp"].is_null() {
-            let detail = format!("{name}: somebody is deleting it");
-            return Err(ErrorKind::NotApplied.error(detail));
-        }
-        let nodes = &at.ready.node_facts;
-        let of_pool = |node: &&NodeFact| {
-            node.os == Os::Windows && node.build == at.build && at.build.is_some() && node.usable
-        };
-        let of_pool: Vec<_> = nodes.iter().filter(of_pool).collect();
-        let untolerated = |node: &&&NodeFact| has_untolerated(node, pod);
-        Ok(PlacementObservation {
-            whereabouts: whereabouts(pod, &name, nodes)?,
-            start: Start::read(pod),
-            pool: at.build,
-            pool_nodes: of_pool.len(),
-            untolerated_nodes: of_pool.iter().filter(untolerated).count(),
-            nodes: nodes.len(),
-        })
+        );
+        let otherwise = "no answer of the API server to a placement assertion";
+        let at = *at;
+        Ok(Prepared::list(path, otherwise, move |pods| {
+            read(query.pod, &at, pods)
+        }))
     }
 
     fn needs(query: &PlacementQuery) -> Vec<(FixtureName, Need)> {
@@ -214,6 +200,29 @@ impl Method for Placement {
             }
         }
     }
+}
+
+fn read(pod: PlacedPod, at: &Bound<'_>, pods: &[Json]) -> Result<PlacementObservation> {
+    let pod = find(pod, at, pods)?;
+    let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        let detail = format!("{name}: somebody is deleting it");
+        return Err(ErrorKind::NotApplied.error(detail));
+    }
+    let nodes = &at.ready.node_facts;
+    let of_pool = |node: &&NodeFact| {
+        node.os == Os::Windows && node.build == at.build && at.build.is_some() && node.usable
+    };
+    let of_pool: Vec<_> = nodes.iter().filter(of_pool).collect();
+    let untolerated = |node: &&&NodeFact| has_untolerated(node, pod);
+    Ok(PlacementObservation {
+        whereabouts: whereabouts(pod, &name, nodes)?,
+        start: Start::read(pod),
+        pool: at.build,
+        pool_nodes: of_pool.len(),
+        untolerated_nodes: of_pool.iter().filter(untolerated).count(),
+        nodes: nodes.len(),
+    })
 }
 
 /// The pod among those of its fixture.

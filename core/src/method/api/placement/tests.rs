@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
-use crate::method::{ApiReply, ReadyFixtures};
+use crate::method::{ApiReply, ReadyFixtures, Reply};
 use crate::rows::listed;
 use serde::Deserialize;
 use serde_json::json;
@@ -46,11 +46,8 @@ fn seen_among(nodes: Vec<NodeFact>, pod: PlacedPod, items: &Json) -> Result<Plac
         ..Bound::of(&ready)
     };
     let body = json!({"items": items});
-    Placement::read(
-        &PlacementQuery { pod },
-        &at,
-        &Reply::Api(ApiReply { status: 200, body }),
-    )
+    let reply = Reply::Api(ApiReply { status: 200, body });
+    Placement::prepare(&PlacementQuery { pod }, &at)?.read(&reply)
 }
 
 /// A pod `plain` as the API server has it.

@@ -19,13 +19,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::method::error::{ErrorKind, Result};
-use crate::method::exchange::{HttpReply, Reply, Request};
+use crate::method::exchange::HttpReply;
 use crate::method::failure::{FailureClass, Signature};
 use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
-use crate::method::{Comparison, Method, Traits};
+use crate::method::prepared::Prepared;
+use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::bound;
-use aims::Aim;
+use aims::{Aim, Aims};
 
 /// Bytes of the answers' bodies kept in an observation, all together.
 const BODIES_KEPT: usize = 2 << 10;
@@ -121,56 +122,16 @@ impl Method for Http {
     type Expectation = HttpExpectation;
     type Observation = HttpObservation;
 
-    fn request(query: &HttpQuery, at: &Bound<'_>) -> Result<Request> {
-        let aims = query.target.aims(query.of, at)?;
-        let gets = aims.each.into_iter().map(|aim| aim.get);
-        Ok(Request::Get(gets.collect()))
-    }
+    const TEST: fn(Assertion<Self>) -> Test = Test::Http;
 
-    fn read(query: &HttpQuery, at: &Bound<'_>, reply: &Reply) -> Result<HttpObservation> {
-        let unrecognised = |detail| ErrorKind::UnrecognisedOutput.error(detail);
-        let Reply::Get(replies) = reply else {
-            return Err(unrecognised(
-                "an answer of another kind to an HTTP assertion".to_owned(),
-            ));
-        };
+    fn prepare<'a>(query: &'a HttpQuery, at: &Bound<'a>) -> Result<Prepared<'a, HttpObservation>> {
         let aims = query.target.aims(query.of, at)?;
-        if replies.len() != aims.each.len() {
-            let (there, asked) = (replies.len(), aims.each.len());
-            return Err(unrecognised(format!(
-                "{there} replies to {asked} requests over HTTP"
-            )));
-        }
-        let targets = aims.each.iter().zip(replies);
-        let mut targets: Vec<_> = targets
-            .map(|(aim, reply)| target_seen(aim, reply))
-            .collect::<Result<_, _>>()?;
-        if query.target.name_of_the_cluster(at).is_some()
-            && let Some(own) = targets.pop()
-            && let HttpAnswer::Failed { class, text } = &own.answer
-            && *class == FailureClass::Dns
-        {
-            let detail = format!(
-                "the cluster's DNS does not resolve its own name {}, so nothing can be told of names \
-                 outside: {text}",
-                own.target
-            );
-            return Err(ErrorKind::NoView.error(detail));
-        }
-        // Where the port that they serve at is closed, too, it is not about port 80
-        let of_others = |(aim, seen): (&Aim<'_>, &ObservedTarget)| {
-            aim.get.port != aims::PORT_80 && seen.by.is_none()
-        };
-        let is_closed = query.target == Target::Port80OnOtherNodes
-            && aims.each.iter().zip(&targets).any(of_others);
-        let closed = || "pods on other nodes answer on no port".to_owned();
-        let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
-        let all = aims.all.into_iter();
-        Ok(HttpObservation {
-            unmet: all.filter(|pod| !met.contains(pod)).collect(),
-            absent: aims.absent.or_else(|| is_closed.then(closed)),
-            targets,
-        })
+        let asks_cluster = query.target.name_of_the_cluster(at).is_some();
+        let gets = aims.each.iter().map(|aim| aim.get.clone()).collect();
+        let words = ["an HTTP assertion", "requests over HTTP"];
+        Ok(Prepared::gets(gets, words, move |replies| {
+            read(query.target, aims, asks_cluster, replies)
+        }))
     }
 
     fn needs(query: &HttpQuery) -> Vec<(FixtureName, Need)> {
@@ -222,6 +183,45 @@ impl Method for Http {
         }
         seen
     }
+}
+
+/// What of the replies was seen; the last is of the cluster's own name where that `asks_cluster`.
+fn read(
+    target: Target,
+    aims: Aims<'_>,
+    asks_cluster: bool,
+    replies: &[HttpReply],
+) -> Result<HttpObservation> {
+    let targets = aims.each.iter().zip(replies);
+    let mut targets: Vec<_> = targets
+        .map(|(aim, reply)| target_seen(aim, reply))
+        .collect::<Result<_, _>>()?;
+    if asks_cluster
+        && let Some(own) = targets.pop()
+        && let HttpAnswer::Failed { class, text } = &own.answer
+        && *class == FailureClass::Dns
+    {
+        let detail = format!(
+            "the cluster's DNS does not resolve its own name {}, so nothing can be told of names \
+             outside: {text}",
+            own.target
+        );
+        return Err(ErrorKind::NoView.error(detail));
+    }
+    // Where the port that they serve at is closed, too, it is not about port 80
+    let of_others = |(aim, seen): (&Aim<'_>, &ObservedTarget)| {
+        aim.get.port != aims::PORT_80 && seen.by.is_none()
+    };
+    let is_closed =
+        target == Target::Port80OnOtherNodes && aims.each.iter().zip(&targets).any(of_others);
+    let closed = || "pods on other nodes answer on no port".to_owned();
+    let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
+    let all = aims.all.into_iter();
+    Ok(HttpObservation {
+        unmet: all.filter(|pod| !met.contains(pod)).collect(),
+        absent: aims.absent.or_else(|| is_closed.then(closed)),
+        targets,
+    })
 }
 
 fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {

@@ -6,7 +6,7 @@ use crate::facts::{PoolName, WindowsBuild};
 use crate::method::AnyAssertion as _;
 use crate::method::{
     Assertion, Balancer, Difference, Evaluated, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod,
-    SourceKind, VantageKey,
+    Reply, SourceKind, VantageKey,
 };
 
 /// What `tests.yaml` holds.
@@ -148,7 +148,8 @@ fn from_linux(ready: &ReadyFixtures, query: HttpQuery, replies: &[HttpReply]) ->
         ..Bound::of(ready)
     };
     let expectation = HttpExpectation::Reached;
-    Assertion::<Http> { query, expectation }.evaluate(&at, &Reply::Get(replies.to_vec()))
+    let assertion = Assertion::<Http> { query, expectation };
+    assertion.prepare(&at)?.read(&Reply::Get(replies.to_vec()))
 }
 
 fn said(body: &str) -> HttpReply {
@@ -270,9 +271,11 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
         body: body.to_owned(),
     };
     let mut replies = vec![said(KUBELET); 64];
-    let taken = assertion
-        .evaluate(&at, &Reply::Get(replies.clone()))
-        .expect("read");
+    let told = |replies: &[HttpReply]| {
+        let prepared = assertion.prepare(&at).expect("nodes are known of");
+        prepared.read(&Reply::Get(replies.to_vec())).expect("read")
+    };
+    let taken = told(&replies);
     assert!(taken.comparison.holds(), "{:?}", taken.comparison);
     let kept: HttpObservation = serde_json::from_value(taken.observation).expect("an observation");
     let bytes = |seen: &ObservedTarget| match &seen.answer {
@@ -283,7 +286,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     assert!(kept.targets.iter().map(bytes).sum::<usize>() <= BODIES_KEPT);
     // One that says something else still counts, and is not told of at any length
     replies[63] = said(&"x".repeat(1 << 20));
-    let taken = assertion.evaluate(&at, &Reply::Get(replies)).expect("read");
+    let taken = told(&replies);
     let Comparison::Unexpected(difference) = taken.comparison else {
         panic!("{:?}", taken.comparison)
     };

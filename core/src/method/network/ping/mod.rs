@@ -15,7 +15,8 @@ use crate::method::exchange::{Host, PingReply, Reply, Request};
 use crate::method::failure::{FailureClass, Signature};
 use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
-use crate::method::{Comparison, Method, Traits};
+use crate::method::prepared::{Prepared, another_kind, of_each};
+use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::{bound, printable};
 
 /// Bytes kept of what ping said of one target.
@@ -48,32 +49,35 @@ impl Method for Ping {
     type Expectation = ReachExpectation;
     type Observation = ReachObservation;
 
-    fn request(query: &PingQuery, at: &Bound<'_>) -> Result<Request> {
-        let targets = targets(*query, at)?.each;
-        let addresses = targets.into_iter().map(|(address, _)| address);
-        Ok(Request::Ping(addresses.collect()))
-    }
+    const TEST: fn(Assertion<Self>) -> Test = Test::Ping;
 
-    fn read(query: &PingQuery, at: &Bound<'_>, reply: &Reply) -> Result<ReachObservation> {
-        let unrecognised = |detail: String| ErrorKind::UnrecognisedOutput.error(detail);
-        let Reply::Ping(replies) = reply else {
-            let detail = "an answer of another kind to a ping";
-            return Err(unrecognised(detail.to_owned()));
-        };
-        let Targets { each, absent } = targets(*query, at)?;
-        if replies.len() != each.len() {
-            let (there, asked) = (replies.len(), each.len());
-            return Err(unrecognised(format!("{there} replies to {asked} pings")));
-        }
-        let each = each.into_iter().zip(replies);
-        let each = each.map(|((address, target), reply)| {
-            let answer = read(address, reply)?;
-            Ok(ReachedTarget { target, answer })
+    fn prepare<'a>(query: &'a PingQuery, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
+        let aims = query.target.aims(query.of, at)?;
+        let targets = aims.each.into_iter().map(|aim| match aim.get.host {
+            Host::Address(address) => Ok((address, aim.shown)),
+            Host::Name(name) => {
+                let detail = format!("{name} is no address");
+                Err(ErrorKind::FactUnknown.error(detail))
+            }
         });
-        Ok(ReachObservation {
-            targets: each.collect::<Result<_>>()?,
-            absent,
-        })
+        let targets = targets.collect::<Result<Vec<_>>>()?;
+        let addresses = targets.iter().map(|(address, _)| *address);
+        let request = Request::Ping(addresses.collect());
+        Ok(Prepared::new(request, move |reply| {
+            let Reply::Ping(replies) = reply else {
+                return Err(another_kind("a ping"));
+            };
+            let replies = of_each(replies, targets.len(), "pings")?;
+            let each = targets.into_iter().zip(replies);
+            let each = each.map(|((address, target), reply)| {
+                let answer = read(address, reply)?;
+                Ok(ReachedTarget { target, answer })
+            });
+            Ok(ReachObservation {
+                targets: each.collect::<Result<_>>()?,
+                absent: aims.absent,
+            })
+        }))
     }
 
     fn needs(query: &PingQuery) -> Vec<(FixtureName, Need)> {
@@ -98,26 +102,6 @@ impl Method for Ping {
     fn compare(expectation: &ReachExpectation, seen: &ReachObservation) -> Result<Comparison> {
         Ok(compare(expectation, seen))
     }
-}
-
-struct Targets {
-    each: Vec<(IpAddr, String)>,
-    absent: Option<String>,
-}
-
-fn targets(query: PingQuery, at: &Bound<'_>) -> Result<Targets> {
-    let aims = query.target.aims(query.of, at)?;
-    let each = aims.each.into_iter().map(|aim| match aim.get.host {
-        Host::Address(address) => Ok((address, aim.shown)),
-        Host::Name(name) => {
-            let detail = format!("{name} is no address");
-            Err(ErrorKind::FactUnknown.error(detail))
-        }
-    });
-    Ok(Targets {
-        each: each.collect::<Result<_, _>>()?,
-        absent: aims.absent,
-    })
 }
 
 pub(crate) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer> {
