@@ -1,5 +1,37 @@
 //! Text from outside made fit for a terminal: bounded, on one line, without control characters.
 
+/// Gives a closed enum its members, and each of these its word.
+macro_rules! words {
+    ($name:ident) => {
+        impl $name {
+            pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+            pub fn as_str(self) -> &'static str {
+                self.into()
+            }
+        }
+    };
+}
+
+/// Gives a type that is a text its text.
+macro_rules! name {
+    ($name:ident) => {
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+pub(crate) use {name, words};
+
 /// The longest piece of foreign text shown in one message, in characters.
 pub const SHOWN: usize = 400;
 

@@ -32,7 +32,7 @@ fn of_all(images: &Images) -> Result<Uses, ManifestError> {
     uses.facts = facts
         .map(|(fact, paths)| (*fact, paths.iter().map(get).collect()))
         .collect();
-    for name in FixtureName::ALL {
+    for name in FixtureName::all() {
         let mut needs = of_fixture(name)?;
         if name.image().is_some() {
             let purpose = Purpose::Fixture(name);

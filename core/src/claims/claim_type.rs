@@ -1,14 +1,12 @@
 //! What sort of statement a claim is, and where it was made.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 /// What sort of statement a claim is; it decides how a comparison becomes a verdict.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr, VariantArray)]
+#[derive(strum::Display, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ClaimType {
     /// Works on Windows.
@@ -25,19 +23,7 @@ pub enum ClaimType {
     Informational,
 }
 
-impl ClaimType {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl fmt::Display for ClaimType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+crate::text::words!(ClaimType);
 
 /// A document that makes a claim.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray)]
@@ -60,13 +46,9 @@ pub enum Document {
     Docs,
 }
 
+crate::text::words!(Document);
+
 impl Document {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     pub fn title(self) -> &'static str {
         match self {
             Self::Concept124 => "Windows containers in Kubernetes (concept page, 1.24)",

@@ -1,13 +1,12 @@
 //! The name of a claim.
 
 use std::borrow::Borrow;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// The id of a claim: lower-case area, then words divided by dots, such as `reject.pod.sysctls`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ClaimId(String);
 
 impl ClaimId {
@@ -24,10 +23,6 @@ impl ClaimId {
         valid.then(|| Self(text.to_owned()))
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The part before the first dot, which is the suite's folder: `net`, `reject`, ….
     pub fn area(&self) -> &str {
         self.0.split('.').next().unwrap_or_default()
@@ -40,17 +35,7 @@ impl Borrow<str> for ClaimId {
     }
 }
 
-impl fmt::Display for ClaimId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<ClaimId> for String {
-    fn from(id: ClaimId) -> Self {
-        id.0
-    }
-}
+crate::text::name!(ClaimId);
 
 impl TryFrom<String> for ClaimId {
     type Error = String;

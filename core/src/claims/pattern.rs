@@ -1,13 +1,11 @@
 //! A pattern of names: `reject.*`, `net.*[pool=windows-2022*`.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// A pattern of names: `*` stands for any characters or none, `?` for one; brackets are brackets,
 /// as they are in the ids of checks.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Pattern(String);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -61,10 +59,6 @@ impl Pattern {
             true => Ok(Self(text.to_owned())),
             false => Err(PatternError::Bracket),
         }
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Whether it names nothing: it has only wildcards and what divides the parts of ids.
@@ -170,17 +164,7 @@ impl Pattern {
     }
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<Pattern> for String {
-    fn from(pattern: Pattern) -> Self {
-        pattern.0
-    }
-}
+crate::text::name!(Pattern);
 
 impl TryFrom<String> for Pattern {
     type Error = String;

@@ -1,7 +1,5 @@
 //! What may stand in a command: checked when it is made, so that no shell reads more in it than a word.
 
-use std::fmt;
-
 use crate::facts::Os;
 
 /// A word of ASCII letters, digits and the others that are named, none of which comes first.
@@ -18,17 +16,9 @@ macro_rules! words {
                 let is_word = begins && text.len() <= $most && text.chars().all(fits);
                 is_word.then(|| Self(text.to_owned()))
             }
-
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
+        crate::text::name!($name);
     )*};
 }
 

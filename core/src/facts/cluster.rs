@@ -2,7 +2,6 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -27,13 +26,7 @@ pub enum Os {
     Windows,
 }
 
-impl Os {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+crate::text::words!(Os);
 
 /// The name of a pool: `linux`, `windows-2022`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -49,10 +42,6 @@ impl PoolName {
     pub fn windows(build: WindowsBuild) -> Self {
         Self(build.pool())
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl Borrow<str> for PoolName {
@@ -61,11 +50,7 @@ impl Borrow<str> for PoolName {
     }
 }
 
-impl fmt::Display for PoolName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+crate::text::name!(PoolName);
 
 /// The nodes of one operating system and one build.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

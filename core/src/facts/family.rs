@@ -19,19 +19,14 @@ pub enum IpFamily {
     Ipv6,
 }
 
-impl IpFamily {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
+crate::text::words!(IpFamily);
 
+impl IpFamily {
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::Ipv4,
             IpAddr::V6(_) => Self::Ipv6,
         }
-    }
-
-    /// The family's word, in lower case as names of objects need it.
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 
     /// The family of an address or a network as it is written.

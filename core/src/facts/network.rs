@@ -33,12 +33,16 @@ pub enum CniMode {
     Transparent,
 }
 
-impl CniMode {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
+crate::text::words!(CniMode);
 
-    /// The mode's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
+impl CniMode {
+    /// As Microsoft writes it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::L2bridge => "L2bridge",
+            Self::L2tunnel => "L2tunnel",
+            Self::Overlay | Self::Transparent => self.as_str(),
+        }
     }
 }
 

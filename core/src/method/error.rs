@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::command::NotOn;
 use crate::text::bound;
@@ -13,7 +13,7 @@ const KEPT: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr)]
+#[derive(IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ErrorKind {
     /// The exec session broke before it ended.
@@ -56,6 +56,8 @@ pub enum ErrorKind {
     FactUnknown,
 }
 
+crate::text::words!(ErrorKind);
+
 impl ErrorKind {
     /// Whether looking again soon cannot help.
     pub fn is_lasting(self) -> bool {
@@ -92,11 +94,6 @@ impl ErrorKind {
         let mut detail = detail.into();
         bound(&mut detail, KEPT);
         ObservationError { kind: self, detail }
-    }
-
-    /// The kind's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 }
 

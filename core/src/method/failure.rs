@@ -31,14 +31,7 @@ pub enum FailureClass {
     WrongAnswer,
 }
 
-impl FailureClass {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The class's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+crate::text::words!(FailureClass);
 
 /// How a start fails that a known limitation foretells.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -52,14 +45,9 @@ pub enum StartFailure {
     WrongBuild,
 }
 
+crate::text::words!(StartFailure);
+
 impl StartFailure {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The failure's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// What it says of the image.
     pub(crate) fn cause(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumIter, IntoEnumIterator, IntoStaticStr, VariantArray};
 
 use crate::config::Image;
 use crate::facts::{NodeOrdinal, PoolName};
@@ -11,7 +11,7 @@ use crate::facts::{NodeOrdinal, PoolName};
 /// Something that must stand before a check; closed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr)]
+#[derive(EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum FixtureName {
     /// The run's namespaces with their service accounts; every other fixture needs it.
@@ -59,47 +59,19 @@ pub enum FixtureName {
 }
 
 impl FixtureName {
-    pub const ALL: [Self; 31] = [
-        Self::Namespaces,
-        Self::WinWebserver,
-        Self::Iis,
-        Self::SlowStarter,
-        Self::NanoServer,
-        Self::NodeSample,
-        Self::LinuxServer,
-        Self::UnboundPods,
-        Self::LinuxPodProber,
-        Self::WindowsPodProber,
-        Self::LinuxNodeProber,
-        Self::WindowsNodeProber,
-        Self::Ring,
-        Self::EachLinuxPod,
-        Self::EachLinuxNode,
-        Self::EachWindowsNode,
-        Self::Alias,
-        Self::LoadBalancer,
-        Self::Churn,
-        Self::PolicyDenied,
-        Self::PolicyAllowed,
-        Self::Sched(SchedFixture::Selected),
-        Self::Sched(SchedFixture::Tolerant),
-        Self::Sched(SchedFixture::Intolerant),
-        Self::Sched(SchedFixture::RuntimeClass),
-        Self::Sched(SchedFixture::OsAlone),
-        Self::Sched(SchedFixture::Unselected),
-        Self::Sched(SchedFixture::Builds),
-        Self::Sched(SchedFixture::Mixed),
-        Self::Sched(SchedFixture::Requests),
-        Self::Sched(SchedFixture::Preemption),
-    ];
-
     /// The fixture's word.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
+    /// Each of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let own = Self::iter().filter(|name| !matches!(name, Self::Sched(_)));
+        own.chain(SchedFixture::ALL.iter().copied().map(Self::Sched))
+    }
+
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|name| name.as_str() == word)
+        Self::all().find(|name| name.as_str() == word)
     }
 
     /// The fixtures whose Services are made in the second family of a cluster, too.
@@ -249,11 +221,24 @@ pub enum Need {
 /// A fixture of pods that are there to be placed, one per Windows pool; closed. Its manifest is
 /// `manifests/sched/<word without sched->.yaml`.
 #[derive(
-    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Hash,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    Default,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[strum(prefix = "sched-", serialize_all = "kebab-case")]
 pub enum SchedFixture {
     /// Pods that a selector alone leads to the pool.
+    #[default]
     #[serde(rename = "sched-selected")]
     Selected,
     /// A pod that selects Windows and tolerates the pool's taints.
@@ -285,40 +270,20 @@ pub enum SchedFixture {
     Preemption,
 }
 
-impl SchedFixture {
-    /// The fixture's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
+crate::text::words!(SchedFixture);
 
+impl SchedFixture {
     /// Whether one of its pods may land on Linux, so that there has to be a Linux node.
     pub fn needs_linux(self) -> bool {
-        match self {
-            Self::Selected
-            | Self::RuntimeClass
-            | Self::OsAlone
-            | Self::Unselected
-            | Self::Mixed => true,
-            Self::Tolerant
-            | Self::Intolerant
-            | Self::Builds
-            | Self::Requests
-            | Self::Preemption => false,
-        }
+        matches!(
+            self,
+            Self::Selected | Self::RuntimeClass | Self::OsAlone | Self::Unselected | Self::Mixed
+        )
     }
 
     /// Whether its pods are observed for whether they start, not for their place alone.
     pub fn starts(self) -> bool {
-        match self {
-            Self::Unselected | Self::Builds | Self::Mixed => true,
-            Self::Selected
-            | Self::Tolerant
-            | Self::Intolerant
-            | Self::RuntimeClass
-            | Self::OsAlone
-            | Self::Requests
-            | Self::Preemption => false,
-        }
+        matches!(self, Self::Unselected | Self::Builds | Self::Mixed)
     }
 }
 
@@ -328,7 +293,7 @@ mod tests {
 
     #[test]
     fn each_name_is_read_as_it_is_said() {
-        for name in FixtureName::ALL {
+        for name in FixtureName::all() {
             assert_eq!(FixtureName::parse(name.as_str()), Some(name));
         }
         assert_eq!(FixtureName::parse("none"), None);
@@ -339,7 +304,7 @@ mod tests {
 
     #[test]
     fn the_ring_alone_is_on_a_node() {
-        for name in FixtureName::ALL {
+        for name in FixtureName::all() {
             let key = name.at(None).on(Some(2));
             let node = (name == FixtureName::Ring).then_some(2);
             assert_eq!((key.name, key.node), (name, node));

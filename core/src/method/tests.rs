@@ -429,7 +429,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::EachLinuxNode,
         FixtureName::EachWindowsNode,
     ];
-    for name in FixtureName::ALL {
+    for name in FixtureName::all() {
         let expected = if host.contains(&name) {
             "ns-host"
         } else {
@@ -874,7 +874,7 @@ fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
 #[test]
 fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
     let those = |so: fn(FixtureName) -> bool| -> Vec<FixtureName> {
-        let all = FixtureName::ALL.into_iter();
+        let all = FixtureName::all();
         all.filter(|name| so(*name)).collect()
     };
     let in_second = those(FixtureName::is_in_second_family);

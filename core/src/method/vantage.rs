@@ -26,13 +26,9 @@ pub enum SourceKind {
     Outside,
 }
 
+crate::text::words!(SourceKind);
+
 impl SourceKind {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether it is a pod with an address of its own.
     pub fn is_pod(self) -> bool {
         matches!(self, Self::LinuxPod | Self::WindowsPod)

@@ -35,13 +35,7 @@ pub enum AccessVerb {
     Delete,
 }
 
-impl AccessVerb {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+crate::text::words!(AccessVerb);
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Place {

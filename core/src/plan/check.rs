@@ -30,17 +30,9 @@ impl CheckId {
             Self(format!("{claim}{case}[{point}]"))
         }
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for CheckId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+crate::text::name!(CheckId);
 
 /// One value on each axis of a case.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -84,13 +76,7 @@ pub enum Axis {
     Family,
 }
 
-impl Axis {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+crate::text::words!(Axis);
 
 impl Point {
     /// Its value on an axis.

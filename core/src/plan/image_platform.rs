@@ -31,7 +31,8 @@ pub enum Manifest {
 }
 
 /// Whether a tag has an image for a pool.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Offer {
     Fits,
     /// It has not; what it has instead.
@@ -159,11 +160,7 @@ impl Offer {
 
     /// The offer's word.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Fits => "fits",
-            Self::Lacks(_) => "lacks",
-            Self::Unknown(_) => "unknown",
-        }
+        self.into()
     }
 }
 

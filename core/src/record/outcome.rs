@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::event::SIGNAL;
 use super::fold::{CheckView, RunView};
@@ -17,16 +18,20 @@ use crate::verdict::{
 };
 
 /// What a run came to; each has a process exit code.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, IntoStaticStr, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Exit {
     /// Everything that was to be told was told, and nothing failed.
     Conformant,
     /// Something speaks against the cluster, which is not waived.
+    #[strum(serialize = "not conformant")]
     NotConformant,
     /// Nothing speaks against it, but something could not be told.
+    #[strum(serialize = "could not tell")]
     CouldNotTell,
     /// There was nothing to check.
+    #[strum(serialize = "nothing selected")]
     NothingSelected,
     /// A signal ended it.
     Interrupted,
@@ -46,13 +51,7 @@ impl Exit {
 
     /// The outcome in words.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Conformant => "conformant",
-            Self::NotConformant => "not conformant",
-            Self::CouldNotTell => "could not tell",
-            Self::NothingSelected => "nothing selected",
-            Self::Interrupted => "interrupted",
-        }
+        self.into()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{
-    ClusterDns, Cni, CniMode, Facts, GmsaFact, Known, KubeProxy, LoadBalancerFact, NodeFact, Os,
-    PullFact, WebhookFact, WorkloadsFact,
+    ClusterDns, Cni, Facts, GmsaFact, Known, KubeProxy, LoadBalancerFact, NodeFact, Os, PullFact,
+    WebhookFact, WorkloadsFact,
 };
 use crate::report::text::layout::{pad, wrap};
 use crate::text::printable;
@@ -251,7 +251,7 @@ fn cni(cni: Option<&Cni>) -> Vec<String> {
     };
     let mut first = cni.product.clone();
     match cni.mode {
-        Some(mode) => first.push_str(&format!(", {}", mode_word(mode))),
+        Some(mode) => first.push_str(&format!(", {}", mode.title())),
         None => first.push_str(", mode not told by the API"),
     }
     if let Some(vxlan) = cni.vxlan {
@@ -260,15 +260,6 @@ fn cni(cni: Option<&Cni>) -> Vec<String> {
         first.push_str(&format!(", VNI {}, port {port}", number(vxlan.vni)));
     }
     signed(first, &cni.signs, &cni.unread)
-}
-
-fn mode_word(mode: CniMode) -> &'static str {
-    match mode {
-        CniMode::L2bridge => "L2bridge",
-        CniMode::L2tunnel => "L2tunnel",
-        CniMode::Overlay => "overlay",
-        CniMode::Transparent => "transparent",
-    }
 }
 
 fn kube_proxy(proxy: Option<&KubeProxy>) -> Vec<String> {

@@ -13,11 +13,10 @@ use crate::report::findings::blame::Blame;
 use crate::report::findings::finding::{Finding, word};
 use crate::report::findings::places::{Pools, observed_from, point, pools};
 use crate::report::findings::suspects::{suspects, unoffered};
-use crate::report::findings::waivers::state_word;
 use crate::report::text::ending::reservations;
 use crate::report::text::summary::took_ms;
 use crate::text::{bound, is_hostile};
-use crate::verdict::{Verdict, Weight};
+use crate::verdict::Verdict;
 
 /// The version of this report's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
@@ -41,7 +40,7 @@ pub fn render(view: &RunView) -> String {
     let reservations = reservations(view).into_iter();
     let waivers = view.waivers().into_iter().map(|(waiver, state)| {
         let mut waiver = json!(waiver);
-        waiver["state"] = json!(state_word(state));
+        waiver["state"] = json!(<&str>::from(state));
         waiver
     });
     let checks = view.checks.values();
@@ -140,11 +139,7 @@ fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
         "verdict": word(finding.verdict),
         "flaky": check.is_flaky(),
         "repeated": check.conclusion.iter().flat_map(|it| &it.repeated).collect::<BTreeMap<_, _>>(),
-        "weight": view.weight(check).map(|weight| match weight {
-            Weight::For => "for",
-            Weight::Against => "against",
-            Weight::Nothing => "nothing",
-        }),
+        "weight": view.weight(check).map(<&str>::from),
         "waived": view.waiver(check),
         "sentence": finding.sentence,
         "reason": {"expected": finding.expected, "seen": finding.seen, "cause": finding.cause},

@@ -67,7 +67,7 @@ fn read_expectation(
     decoder: &mut Decoder<'_>,
     node: &Node,
 ) -> Option<(String, Option<FactExpectation>)> {
-    let entry = decoder.tagged(node, "expectation", &FactExpectation::WORDS)?;
+    let entry = decoder.tagged(node, "expectation", FactExpectation::WORDS)?;
     let node = &entry.node;
     let expectation = match entry.key.as_str() {
         "told" => nothing(decoder, node, "`told`").map(|()| FactExpectation::Told),

@@ -12,7 +12,7 @@ use crate::text::printable;
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr, VariantArray)]
+#[derive(strum::Display, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// As documented.
@@ -33,14 +33,9 @@ pub enum Verdict {
     Inconclusive,
 }
 
+crate::text::words!(Verdict);
+
 impl Verdict {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The verdict's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether it is what a healthy cluster gives, so that there is no reason to observe again.
     pub fn is_expected(self) -> bool {
         match self {
@@ -52,12 +47,6 @@ impl Verdict {
     /// Whether it says something about the cluster rather than about the observing.
     pub fn is_conclusive(self) -> bool {
         !matches!(self, Self::Skip | Self::Inconclusive)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -3,6 +3,7 @@
 //! The verdict stays as it is. What weighs nothing, an error of our own, is never waived.
 
 use jiff::civil::Date;
+use strum::IntoStaticStr;
 
 use super::weight::Weight;
 use crate::config::Waiver;
@@ -17,15 +18,18 @@ pub struct Concluded<'c> {
 }
 
 /// What became of a waiver in a run.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum WaiverState {
     /// It applied to at least one check.
     Applied,
     /// It had expired when the run began: it applies no more.
     Expired,
     /// No check of the run is meant by it.
+    #[strum(serialize = "met-nothing")]
     NoCheck,
     /// Every check that is meant by it speaks for the cluster.
+    #[strum(serialize = "met-nothing")]
     NothingToWaive,
     /// What it is for could not be told.
     Untold,

@@ -1,11 +1,14 @@
 //! What a conclusion weighs: whether it speaks for or against the cluster under a profile.
 
+use strum::IntoStaticStr;
+
 use super::attempts::Conclusion;
 use super::judge::Verdict;
 use crate::config::{Counts, Profile};
 
 /// Whether a conclusion speaks for or against the cluster.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Weight {
     For,
     Against,

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use semver::{Version, VersionReq};
+use strum::VariantNames;
 
 use super::quantity::Quantity;
-use super::seen::{NodeLabel, Observed, os_word};
+use super::seen::{NodeLabel, Observed};
 use super::version::numbers;
 use crate::facts::{Os, WindowsBuild};
 
 /// What should be seen, of each subject.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FactExpectation {
     /// Whatever it is: it is recorded.
     Told,
@@ -103,24 +105,7 @@ pub(super) enum Judged {
 }
 
 impl FactExpectation {
-    pub const WORDS: [&'static str; 16] = [
-        "told",
-        "labels-agree",
-        "on",
-        "at-least",
-        "supported",
-        "runtime",
-        "skew",
-        "tainted",
-        "reserved",
-        "lowered",
-        "present",
-        "runs-on-build",
-        "ready",
-        "vxlan",
-        "family",
-        "none",
-    ];
+    pub const WORDS: &'static [&'static str] = Self::VARIANTS;
 
     /// How what one subject showed compares. An expectation that is not about such a thing is
     /// refused when the suite is read.
@@ -321,7 +306,7 @@ impl fmt::Display for FactExpectation {
                 let labels: Vec<_> = labels.iter().map(|label| label.as_str()).collect();
                 write!(f, "{} as the kubelet reports", labels.join(", "))
             }
-            Self::On(os) => write!(f, "on {} only", os_word(*os)),
+            Self::On(os) => write!(f, "on {} only", os.as_str()),
             Self::AtLeast(count) => write!(f, "at least {count} of each Ready and schedulable"),
             Self::Supported(_) => f.write_str("a build that this Kubernetes version supports"),
             Self::Runtime(rules) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::quantity::Quantity;
 use super::seen::{
     FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedPulls,
-    ObservedResource, Subject, os_word,
+    ObservedResource, Subject,
 };
 use super::topic::Topic;
 use super::version::numbers;
@@ -242,7 +242,7 @@ fn labels(node: &NodeFact) -> Vec<ObservedLabel> {
         label,
         value: node.details.labels.get(label.as_str()).cloned(),
         reported: match label {
-            NodeLabel::Os => os_word(node.os).to_owned(),
+            NodeLabel::Os => node.os.as_str().to_owned(),
             NodeLabel::Arch => node.details.arch.clone(),
             NodeLabel::WindowsBuild => node.details.kernel.clone(),
         },
@@ -333,7 +333,7 @@ fn usable_nodes(facts: &Facts) -> Result<FactObservation> {
     let of = |os: Os| {
         let nodes = || nodes.iter().filter(|node| node.os == os);
         Subject {
-            name: os_word(os).to_owned(),
+            name: os.as_str().to_owned(),
             saw: Observed::Nodes {
                 usable: nodes().filter(|node| node.usable).count(),
                 of: nodes().count(),

@@ -140,13 +140,9 @@ pub enum NodeLabel {
     WindowsBuild,
 }
 
+crate::text::words!(NodeLabel);
+
 impl NodeLabel {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     pub(super) fn reported_as(self) -> &'static str {
         match self {
             Self::Os => "operatingSystem",
@@ -229,7 +225,7 @@ impl fmt::Display for Observed {
         match self {
             Self::Untold(reason) => f.write_str(reason),
             Self::Labels(labels) => join(f, labels, "; "),
-            Self::Os(os) => f.write_str(os_word(*os)),
+            Self::Os(os) => f.write_str(os.as_str()),
             Self::Nodes { usable, of } => write!(f, "{usable} of {of} Ready and schedulable"),
             Self::Build { build, kubernetes } => write!(f, "{build} with Kubernetes {kubernetes}"),
             Self::Runtime { runtime, kubelet } => write!(f, "{runtime}, kubelet {kubelet}"),
@@ -317,28 +313,15 @@ impl fmt::Display for ObservedEndpoint {
         let node = self.node.as_deref().unwrap_or("a node that is not told");
         write!(f, "{} on {node}", self.address)?;
         if let Some(os) = self.os {
-            write!(f, " ({})", os_word(os))?;
+            write!(f, " ({})", os.as_str())?;
         }
         f.write_str(if self.ready { "" } else { " not ready" })
     }
 }
 
-/// An operating system, as `status.nodeInfo` and labels spell it.
-pub(super) fn os_word(os: Os) -> &'static str {
-    match os {
-        Os::Linux => "linux",
-        Os::Windows => "windows",
-    }
-}
-
 fn cni_words(f: &mut fmt::Formatter<'_>, cni: &Cni) -> fmt::Result {
-    let mode = cni.mode.map(|mode| match mode {
-        CniMode::L2bridge => "L2bridge",
-        CniMode::L2tunnel => "L2tunnel",
-        CniMode::Overlay => "overlay",
-        CniMode::Transparent => "transparent",
-    });
-    write!(f, "{}, {}", cni.product, mode.unwrap_or("mode not told"))?;
+    let mode = cni.mode.map_or("mode not told", CniMode::title);
+    write!(f, "{}, {mode}", cni.product)?;
     signs(f, &cni.signs, &cni.unread)
 }
 

@@ -33,21 +33,12 @@ pub(crate) fn idle(view: &RunView) -> Vec<Idle<'_>> {
     waivers
         .filter_map(|(waiver, state)| {
             Some(Idle {
-                word: state_word(state),
+                word: state.into(),
                 waiver,
                 sentence: told((waiver, state))?,
             })
         })
         .collect()
-}
-
-pub(crate) fn state_word(state: WaiverState) -> &'static str {
-    match state {
-        WaiverState::Applied => "applied",
-        WaiverState::Expired => "expired",
-        WaiverState::NoCheck | WaiverState::NothingToWaive => "met-nothing",
-        WaiverState::Untold => "untold",
-    }
 }
 
 /// A waiver that applies, on one printable line.

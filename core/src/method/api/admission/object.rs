@@ -41,14 +41,9 @@ pub enum ContainerKind {
     Ephemeral,
 }
 
+crate::text::words!(Workload);
+
 impl Workload {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The kind's word on an axis.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// `kind`, as in the API.
     pub fn kind(self) -> &'static str {
         match self {
@@ -144,14 +139,9 @@ impl Workload {
     }
 }
 
+crate::text::words!(ContainerKind);
+
 impl ContainerKind {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The kind's word on an axis.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The list, as in the API.
     pub(super) fn list(self) -> &'static str {
         match self {

@@ -47,14 +47,7 @@ pub enum Ground {
     Linux,
 }
 
-impl Ground {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// The ground's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+crate::text::words!(Ground);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PlacementExpectation {

@@ -38,13 +38,9 @@ pub enum PlacedPod {
     AllMemory,
 }
 
+crate::text::words!(PlacedPod);
+
 impl PlacedPod {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     pub fn fixture(self) -> SchedFixture {
         match self {
             Self::ByOs | Self::ByBuild => SchedFixture::Selected,

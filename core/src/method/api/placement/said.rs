@@ -5,12 +5,12 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 
 /// What keeps a pod off nodes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr)]
+#[derive(IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Hindrance {
     /// A taint that the pod does not tolerate.
@@ -25,17 +25,14 @@ pub enum Hindrance {
     Other,
 }
 
+crate::text::words!(Hindrance);
+
 impl Hindrance {
     pub const EXPECTED: [Self; 3] = [
         Self::UntoleratedTaint,
         Self::InsufficientCpu,
         Self::InsufficientMemory,
     ];
-
-    /// The hindrance's word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 
     /// In the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`,
     /// `noderesources/fit.go`, as of 1.37 and, behind, of older ones. `didn't satisfy plugin(s)` is

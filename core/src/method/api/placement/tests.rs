@@ -170,7 +170,7 @@ fn what_is_not_there_or_is_going_tells_nothing() {
 
 #[test]
 fn names_of_fixtures_are_found_again() {
-    for name in FixtureName::ALL {
+    for name in FixtureName::all() {
         let written = serde_json::to_value(name).expect("a word");
         assert_eq!(written, name.as_str());
         let read: FixtureName = serde_json::from_value(written).expect("known");

@@ -62,13 +62,9 @@ pub enum Target {
     ItselfByService,
 }
 
+crate::text::words!(Target);
+
 impl Target {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The fixtures that have to stand beside the one that is observed.
     pub(crate) fn needs(self) -> &'static [FixtureName] {
         match self {
@@ -76,26 +72,7 @@ impl Target {
             Self::FullName | Self::HeadlessName => &[FixtureName::LinuxPodProber],
             Self::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
             Self::LoadBalancer => &[FixtureName::LoadBalancer],
-            Self::Pods
-            | Self::PodsOnSameNode
-            | Self::PodsOnOtherNodes
-            | Self::Port80OnOtherNodes
-            | Self::ServiceIp
-            | Self::ServiceIpOnSameNode
-            | Self::EveryPodBehindServiceIp
-            | Self::ShortName
-            | Self::NamespacedName
-            | Self::NodePorts
-            | Self::NodePortsOfPool
-            | Self::NodePortsOfOtherNodes
-            | Self::OwnNodePort
-            | Self::SourceSeenByPods
-            | Self::Nodes
-            | Self::OutsideNames
-            | Self::OutsideAddresses
-            | Self::PodsWithLongPayload
-            | Self::Itself
-            | Self::ItselfByService => &[],
+            _ => &[],
         }
     }
 
@@ -106,32 +83,20 @@ impl Target {
 
     /// Whether it is reached by some fixture's Service, under an address, a name or a node's port.
     pub(crate) fn is_of_a_service(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::ServiceIp
-            | Self::ServiceIpOnSameNode
-            | Self::EveryPodBehindServiceIp
-            | Self::ShortName
-            | Self::NamespacedName
-            | Self::FullName
-            | Self::HeadlessName
-            | Self::NodePorts
-            | Self::NodePortsOfPool
-            | Self::NodePortsOfOtherNodes
-            | Self::OwnNodePort => true,
-            Self::Pods
-            | Self::PodsOnSameNode
-            | Self::PodsOnOtherNodes
-            | Self::Port80OnOtherNodes
-            | Self::PodsWithLongPayload
-            | Self::SourceSeenByPods
-            | Self::Nodes
-            | Self::Itself
-            | Self::ItselfByService
-            | Self::Alias
-            | Self::LoadBalancer
-            | Self::OutsideNames
-            | Self::OutsideAddresses => false,
-        }
+                | Self::ServiceIpOnSameNode
+                | Self::EveryPodBehindServiceIp
+                | Self::ShortName
+                | Self::NamespacedName
+                | Self::FullName
+                | Self::HeadlessName
+                | Self::NodePorts
+                | Self::NodePortsOfPool
+                | Self::NodePortsOfOtherNodes
+                | Self::OwnNodePort
+        )
     }
 
     /// Whether it has addresses of each of the cluster's families, as a load balancer and what lies
