@@ -179,29 +179,9 @@ impl ReadyFixtures {
 
     /// The namespace of a fixture's pods.
     pub fn namespace_of(&self, fixture: FixtureName) -> &str {
-        match fixture {
-            FixtureName::UnboundPods
-            | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber
-            | FixtureName::EachLinuxNode
-            | FixtureName::EachWindowsNode => &self.host_namespace,
-            FixtureName::Namespaces
-            | FixtureName::WinWebserver
-            | FixtureName::Iis
-            | FixtureName::SlowStarter
-            | FixtureName::NanoServer
-            | FixtureName::NodeSample
-            | FixtureName::LinuxServer
-            | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber
-            | FixtureName::Ring
-            | FixtureName::EachLinuxPod
-            | FixtureName::Alias
-            | FixtureName::LoadBalancer
-            | FixtureName::Churn
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed
-            | FixtureName::Sched(_) => &self.namespace,
+        match fixture == FixtureName::UnboundPods || fixture.is_on_node() {
+            true => &self.host_namespace,
+            false => &self.namespace,
         }
     }
 

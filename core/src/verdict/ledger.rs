@@ -277,13 +277,7 @@ fn read_claim(
 
 /// Whether claims of a type say that something works, as it may not in one of their cases.
 fn is_limited_by_case(kind: ClaimType) -> bool {
-    match kind {
-        ClaimType::Capability | ClaimType::Requirement => true,
-        ClaimType::Rejection
-        | ClaimType::Limitation
-        | ClaimType::Advice
-        | ClaimType::Informational => false,
-    }
+    matches!(kind, ClaimType::Capability | ClaimType::Requirement)
 }
 
 fn read_scope(
