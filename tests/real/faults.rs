@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use hybrid_sim::interference::Interference;
+use hybrid_sim::interference::{ExecTrouble, Interference};
+use kube::Client;
 use winconform::cluster::{Cluster, connect, remove_run};
 use winconform::engine::{Journal, run};
 use winconform::transport::Env;
 use winconform_core::config::{Limits, Outside};
 use winconform_core::record::{RunView, read};
 
+use super::byte_proxy::ByteProxy;
 use super::products::{self, of_the_way};
 use super::table::{self, Row};
 use super::troubles::{TROUBLES, tally};
@@ -29,12 +31,33 @@ pub(crate) fn add(trials: &mut Trials) {
         trials.add(name, async move |world: &World| {
             world.set(&[]).await;
             let (view, hits) = world.run(trouble).await;
-            let (right, untold) = tally(&view, &[table::healthy("hybrid")])?;
-            println!("{trouble}: {hits} hit, {right} verdicts right, {untold} untold, none wrong");
-            let told = (hits > 0 && right > 0).then_some(());
-            told.ok_or_else(|| "it hit nothing, or all is untold".to_owned())
+            showed(trouble, hits, &view)
         });
     }
+    let on_the_wire: [(_, &[_]); 2] = [
+        (
+            "cut-exec",
+            &[ExecTrouble::CutBeforeOutput, ExecTrouble::CutAfterOutput],
+        ),
+        ("lose-exit-frame", &[ExecTrouble::LoseExit]),
+    ];
+    for (trouble, kinds) in on_the_wire.into_iter().filter(|_| all) {
+        let name = format!("faults::bytes::{trouble}");
+        trials.add(name, async move |world: &World| {
+            world.set(&[]).await;
+            let proxy = ByteProxy::start(world, kinds).await;
+            let view = world.run_with(proxy.client()).await;
+            showed(trouble, proxy.hits(), &view)
+        });
+    }
+}
+
+/// Whether a run met trouble and came to nothing wrong.
+fn showed(trouble: &str, hits: u64, view: &RunView) -> Outcome {
+    let (right, untold) = tally(view, &[table::healthy("hybrid")])?;
+    println!("{trouble}: {hits} hit, {right} verdicts right, {untold} untold, none wrong");
+    let told = (hits > 0 && right > 0).then_some(());
+    told.ok_or_else(|| "it hit nothing, or all is untold".to_owned())
 }
 
 impl World {
@@ -58,12 +81,21 @@ impl World {
     }
 
     async fn run(&self, fault: &str) -> (RunView, u64) {
-        let (durations, limits) = (durations(), Limits::default());
-        let options = options(&self.kubeconfig);
-        let direct = connect(&options, durations.clone(), limits.clone()).await;
-        let direct = direct.expect("the control plane answers");
         let interference = Interference::new(of_the_way(&[fault]), 1);
-        let client = interference.before(&direct.client);
+        let client = interference.before(&self.direct().await.client);
+        (self.run_with(client).await, interference.hits())
+    }
+
+    async fn direct(&self) -> Cluster {
+        let options = options(&self.kubeconfig);
+        let direct = connect(&options, durations(), Limits::default()).await;
+        direct.expect("the control plane answers")
+    }
+
+    /// A whole run that reaches the server by a client.
+    async fn run_with(&self, client: Client) -> RunView {
+        let direct = self.direct().await;
+        let (durations, limits) = (durations(), Limits::default());
         let cluster = Cluster::behind(Env::system(), client, &direct.context, durations, limits);
         let run_id = format!("r{:08x}", rand::random::<u32>());
         let outside = Outside {
@@ -86,6 +118,6 @@ impl World {
             is_told || left.is_empty(),
             "{run_id} said it left nothing: {left:?}"
         );
-        (view, interference.hits())
+        view
     }
 }

@@ -11,6 +11,7 @@
 
 mod access;
 mod account;
+mod byte_proxy;
 mod faults;
 mod life;
 mod policy;

@@ -20,7 +20,7 @@
 //! | `serve.rs` | from a request to its answer |
 //! | `session.rs` | exec sessions that are cut or lose their exit status |
 //!
-//! Out of scope: what only a connection's bytes can show, and any knowledge of what a client looks for.
+//! Out of scope: connections, for whose proxies [`relay`] is there; any knowledge of what a client looks for.
 
 mod asked;
 mod chance;
@@ -49,6 +49,7 @@ use tower::{BoxError, Layer, Service};
 pub use fault::{Fault, FaultError, Resources};
 pub use field::{FieldError, FieldPath};
 pub use kinds::trouble::Trouble;
+pub use session::{ExecTrouble, relay};
 
 use serve::{Answer, Shared};
 

@@ -1,5 +1,4 @@
-//! Exec sessions that end as they should not: the client gets a stream in memory, and the frames that
-//! its server sends are relayed to it, up to where the trouble is.
+//! Exec sessions that end as they should not: frames of a server, relayed up to where the trouble is.
 
 use std::convert::Infallible;
 use std::io;
@@ -40,9 +39,12 @@ const NORMAL_CLOSE: [u8; 4] = [0x88, 2, 0x03, 0xe8];
 
 /// What goes wrong in an exec session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExecTrouble {
+pub enum ExecTrouble {
+    /// It is cut before its first output.
     CutBeforeOutput,
+    /// It is cut behind its first output.
     CutAfterOutput,
+    /// It ends without the frame that says how its program ended.
     LoseExit,
 }
 
@@ -99,12 +101,12 @@ async fn carry(trouble: Option<ExecTrouble>, near: Request<Incoming>, far: Respo
     tokio::select! {
         biased;
         _ = copy(&mut from_client, &mut to_server) => {}
-        _ = troubled(&mut from_server, &mut to_client, trouble) => {}
+        _ = relay(&mut from_server, &mut to_client, trouble) => {}
     }
 }
 
-/// Carries what a server sends until it is cut.
-async fn troubled(
+/// Relays the frames of a server until the trouble cuts them; whoever calls it closes both ends.
+pub async fn relay(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
     trouble: ExecTrouble,
