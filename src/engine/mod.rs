@@ -6,6 +6,7 @@
 //! is (core).
 
 mod access;
+mod cost;
 pub(crate) mod executor;
 pub(crate) mod fixtures;
 mod image_platforms;
@@ -18,6 +19,7 @@ pub(crate) mod scheduler;
 mod stop;
 
 pub use access::uses;
+pub use cost::cost;
 pub use fixtures::tear_down::Keep;
 pub use image_platforms::image_platforms;
 pub use preflight::survey;

@@ -39,7 +39,7 @@ pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
     Reply, Request, Verb,
 };
-pub use fact::{Fact, FactExpectation, FactObservation, Topic};
+pub use fact::{Fact, FactExpectation, FactObservation, Quantity, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
 pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
 pub use network::http::{

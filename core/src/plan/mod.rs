@@ -3,6 +3,7 @@
 mod access;
 mod build;
 mod check;
+mod cost;
 mod hindrance;
 mod image_platform;
 mod named;
@@ -14,6 +15,7 @@ pub use crate::verdict::Disposition;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::plan;
 pub use check::{Axis, Check, CheckId, Plan, PlannedAssertion, Point};
+pub use cost::PoolCost;
 pub use image_platform::{Manifest, Offer, Platform, Unoffered};
 pub use named::check_waivers;
 pub use pulls::{Pulls, pulls};

@@ -6,13 +6,20 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::json::pretty;
-use crate::plan::{Disposition, Plan, PlannedAssertion, Point, Selection};
+use crate::facts::PoolName;
+use crate::plan::{Disposition, Plan, PlannedAssertion, Point, PoolCost, Selection};
+use crate::text::{counted, printable};
 
 /// The version of this document's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
 
 /// What a run would check, and what it would skip and why, as JSON ending in a newline.
-pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usize>) -> String {
+pub fn json(
+    plan: &Plan,
+    costs: &BTreeMap<PoolName, PoolCost>,
+    selection: &Selection,
+    left_out: &BTreeMap<String, usize>,
+) -> String {
     let checks = plan.checks.iter().map(|check| {
         let (disposition, reason) = match &check.disposition {
             Disposition::Observe => ("observe", None),
@@ -31,13 +38,44 @@ pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usiz
         })
     });
     let fixtures = plan.fixtures();
+    let costs = costs.iter().map(|(pool, cost)| {
+        let cost = json!({
+            "pods": cost.pods,
+            "cpu": cost.cpu,
+            "memory": cost.memory,
+            "images": cost.images,
+            "gigabytes": cost.gigabytes,
+        });
+        (pool.as_str(), cost)
+    });
     pretty(&json!({
         "schema": SCHEMA,
         "selection": selection.written(),
         "left-out": left_out,
         "checks": checks.collect::<Vec<_>>(),
         "fixtures": fixtures.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "costs": costs.collect::<BTreeMap<_, _>>(),
     }))
+}
+
+/// What a run asks of the nodes of each pool, for people.
+pub fn costs_text(costs: &BTreeMap<PoolName, PoolCost>) -> String {
+    let mut text = String::new();
+    for (pool, cost) in costs {
+        let (pods, images) = (cost.pods, cost.images);
+        let pods = counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
+        let (cpu, memory) = (cost.cpu, cost.memory);
+        let images = counted(images, "image");
+        let pool = printable(pool.as_str());
+        text += &format!(
+            "  {pool:<16}{pods} that request {cpu} CPU and {memory} of memory; {images}, about {:.1} GB a node\n",
+            cost.gigabytes
+        );
+    }
+    match text.as_str() {
+        "" => text,
+        _ => format!("\na run asks of each pool\n{text}"),
+    }
 }
 
 /// The values of a point by the names of their axes.

@@ -1,14 +1,16 @@
 //! What is said of the suites before any run, from the project's own suites.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::Config;
-use winconform_core::facts::{Facts, Known, WindowsBuild};
-use winconform_core::plan::{Selection, plan};
+use winconform_core::facts::{Facts, Known, PoolName, WindowsBuild};
+use winconform_core::method::{FixtureName, Quantity};
+use winconform_core::plan::{PoolCost, Pulls, Selection, plan};
 use winconform_core::report::claims::{list_json, list_text, plan_text};
 use winconform_core::report::explain::explain;
+use winconform_core::report::plan::costs_text;
 use winconform_core::suite::{SuiteFile, Suites};
 
 use crate::runs;
@@ -113,6 +115,23 @@ fn planned() {
     };
     let facts = Facts { nodes, ..facts };
     insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &config)));
+}
+
+#[test]
+fn what_a_run_asks_of_each_pool() {
+    let mut cost = PoolCost::NONE;
+    let requests = ["10m", "64Mi"].map(|text| Quantity::parse(text).expect("a quantity"));
+    cost.add_pods(2, [requests, requests].into_iter());
+    let fixtures = BTreeSet::from([FixtureName::Iis]);
+    let images = BTreeMap::from([("iis".to_owned(), fixtures)]);
+    cost.add_pulls(&Pulls {
+        nodes: Vec::new(),
+        images,
+    });
+    let said = "\na run asks of each pool\n  linux           2 pods that request 40m CPU and 256Mi of memory; \
+                1 image, about 1.1 GB a node\n";
+    assert_eq!(costs_text(&[(PoolName::linux(), cost)].into()), said);
+    assert_eq!(costs_text(&BTreeMap::new()), "");
 }
 
 #[test]

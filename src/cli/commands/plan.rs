@@ -8,18 +8,23 @@ use crate::cli::connect::connected;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
-use crate::engine::plan_of;
+use crate::engine::{cost, plan_of};
 
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
-    let (_, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
+    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(CliError::Absent)?;
+    let costs = cost(&selected.plan, &facts, &settings.config);
     match args.format {
-        Format::Text => screen.say(&claims::plan_text(&selected.plan)),
+        Format::Text => {
+            screen.say(&claims::plan_text(&selected.plan));
+            screen.say(&plan::costs_text(&costs));
+        }
         Format::Json => screen.say(&plan::json(
             &selected.plan,
+            &costs,
             &settings.selection,
             &selected.left_out,
         )),

@@ -47,6 +47,22 @@ impl Quantity {
         })
     }
 
+    /// The sum of two.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_add(other.nanos),
+        }
+    }
+
+    /// So many of it.
+    #[must_use]
+    pub fn times(self, count: u64) -> Self {
+        Self {
+            nanos: self.nanos.saturating_mul(i128::from(count)),
+        }
+    }
+
     /// What is left when another is taken away.
     #[must_use]
     pub fn less(self, other: Self) -> Self {

@@ -1,0 +1,51 @@
+//! What a run asks of a cluster beside requests to its API server.
+
+use crate::config::Image;
+use crate::method::Quantity;
+
+use super::pulls::Pulls;
+
+/// What a run's pods ask of the nodes of a pool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoolCost {
+    /// Pods, all of which may be there at once.
+    pub pods: u64,
+    /// What they request, together.
+    pub cpu: Quantity,
+    pub memory: Quantity,
+    /// Images that a node pulls, unless it has them.
+    pub images: usize,
+    /// About how many gigabytes of them it pulls.
+    pub gigabytes: f64,
+}
+
+impl PoolCost {
+    pub const NONE: Self = Self {
+        pods: 0,
+        cpu: Quantity::ZERO,
+        memory: Quantity::ZERO,
+        images: 0,
+        gigabytes: 0.0,
+    };
+
+    /// Adds what a node pulls: just over 1 GB for all that is of Server Core and under 0.1 for all that is of Nano
+    /// Server, by Directions on Microsoft (*Windows Server Container Images*, February 2024), and as little for
+    /// the rest.
+    pub fn add_pulls(&mut self, pulls: &Pulls) {
+        let fixtures = pulls.images.values().flatten();
+        let mut roles = fixtures.filter_map(|fixture| fixture.image());
+        let is_of_server_core = roles.any(|role| matches!(role, Image::ServerCore | Image::Iis));
+        self.images += pulls.images.len();
+        let server_core = f64::from(u8::from(is_of_server_core));
+        self.gigabytes += server_core + 0.1 * pulls.images.len() as f64;
+    }
+
+    /// Adds so many pods, each with a container that requests so much.
+    pub fn add_pods(&mut self, pods: u64, requests: impl Iterator<Item = [Quantity; 2]>) {
+        self.pods += pods;
+        for [cpu, memory] in requests {
+            self.cpu = self.cpu.plus(cpu.times(pods));
+            self.memory = self.memory.plus(memory.times(pods));
+        }
+    }
+}

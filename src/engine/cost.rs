@@ -1,0 +1,77 @@
+//! What a run asks of a cluster, by the manifests of what its plan needs.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use winconform_core::config::Config;
+use winconform_core::facts::{Facts, PoolName};
+use winconform_core::method::{FixtureName, Quantity};
+use winconform_core::plan::{Plan, PoolCost, pulls};
+
+use super::fixtures::manifest;
+
+/// What the pods of a plan ask of the nodes of each pool. Pods that a controller replaces count once.
+pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, PoolCost> {
+    let pools = facts.pools();
+    let mut costs = BTreeMap::new();
+    for key in plan.fixtures() {
+        let Some((name, pool)) = key.pool.as_ref().and_then(|name| pools.get_key_value(name))
+        else {
+            continue;
+        };
+        let most = config.limits.nodes_observed_from;
+        let observed_from = manifest::observed_from(pool, most);
+        let pool = match key.name.is_on_each_node() {
+            true => &observed_from,
+            false => pool,
+        };
+        // Without an image it is not made
+        let made = manifest::objects(
+            &key,
+            "r",
+            Some(pool),
+            &config.images,
+            &config.durations,
+            Some(""),
+        );
+        let cost = costs.entry(name.clone()).or_insert(PoolCost::NONE);
+        for mut object in made.unwrap_or_default() {
+            let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
+            let Some(spec) = manifest::pod_spec(&mut object) else {
+                continue;
+            };
+            // What is there to be placed asks for what a node has, or for more
+            let is_aimed = matches!(key.name, FixtureName::Sched(_));
+            let containers = spec["containers"].as_array().filter(|_| !is_aimed);
+            cost.add_pods(replicas, containers.into_iter().flatten().map(requests));
+        }
+    }
+    for (name, pulls) in pulls(plan, facts, &config.images) {
+        costs
+            .entry(name)
+            .or_insert(PoolCost::NONE)
+            .add_pulls(&pulls);
+    }
+    costs
+}
+
+/// What a container requests of processor and memory.
+fn requests(container: &Json) -> [Quantity; 2] {
+    let requests = &container["resources"]["requests"];
+    ["cpu", "memory"].map(|resource| {
+        let amount = requests[resource].as_str().and_then(Quantity::parse);
+        amount.unwrap_or(Quantity::ZERO)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_without_requests_asks_for_nothing() {
+        let container = serde_json::json!({"resources": {"requests": {"cpu": "10m"}}});
+        let [cpu, memory] = requests(&container).map(|amount| amount.to_string());
+        assert_eq!((cpu.as_str(), memory.as_str()), ("10m", "0"));
+    }
+}
