@@ -5,7 +5,7 @@
 use ring::digest::{SHA256, digest};
 
 use super::forms::Call;
-use super::{Place, Ran, Refusal, Started, shell};
+use super::{Place, Ran, Refusal, shell};
 use crate::nodes::files::FileError;
 use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
@@ -67,12 +67,12 @@ fn with(
     file: &str,
     told: impl FnOnce(Vec<u8>) -> Ran,
     failed: impl FnOnce(FileError) -> Ran,
-) -> Started {
-    Started::Ended(match content(call, file) {
+) -> Ran {
+    match content(call, file) {
         Ok(Ok(bytes)) => told(bytes),
         Ok(Err(error)) => failed(error),
         Err(refused) => refused,
-    })
+    }
 }
 
 /// busybox' words, `PROGRAM: FILE: WHY`.
@@ -82,9 +82,9 @@ fn complains(program: &str, file: &str, error: FileError) -> Ran {
 }
 
 /// `cat FILE`, or what is read.
-pub(crate) fn read(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn read(call: &Call<'_>) -> Option<Ran> {
     match call.args {
-        [] => Some(Started::Ended(Ran::prints(call.input))),
+        [] => Some(Ran::prints(call.input)),
         [file] => Some(with(call, plain(file)?, Ran::prints, |error| match error {
             // bb_simple_perror_msg of a read, not of an open
             FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
@@ -95,31 +95,29 @@ pub(crate) fn read(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `rm -f FILE`.
-pub(crate) fn delete(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn delete(call: &Call<'_>) -> Option<Ran> {
     let ["-f", file] = call.words()? else {
         return None;
     };
     let place = call.place();
-    Some(Started::Ended(
-        match place.files.remove(&path(place, plain(file)?)) {
-            Ok(()) | Err(FileError::Missing) => Ran::default(),
-            Err(error) => {
-                let why = error.text(Os::Linux);
-                Ran::complains(format!("rm: can't remove '{file}': {why}\n"), 1)
-            }
-        },
-    ))
+    Some(match place.files.remove(&path(place, plain(file)?)) {
+        Ok(()) | Err(FileError::Missing) => Ran::default(),
+        Err(error) => {
+            let why = error.text(Os::Linux);
+            Ran::complains(format!("rm: can't remove '{file}': {why}\n"), 1)
+        }
+    })
 }
 
 /// `test -e FILE`.
-pub(crate) fn exists(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn exists(call: &Call<'_>) -> Option<Ran> {
     let ["-e", file] = call.words()? else {
         return None;
     };
     Some(is_there(call, plain(file)?))
 }
 
-fn is_there(call: &Call<'_>, file: &str) -> Started {
+fn is_there(call: &Call<'_>, file: &str) -> Ran {
     with(
         call,
         file,
@@ -129,7 +127,7 @@ fn is_there(call: &Call<'_>, file: &str) -> Started {
 }
 
 /// `sha256sum FILE` and `certutil -hashfile FILE SHA256`.
-pub(crate) fn hash(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn hash(call: &Call<'_>) -> Option<Ran> {
     let hex = |bytes: Vec<u8>| {
         let digest = digest(&SHA256, &bytes);
         let pairs = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
@@ -169,7 +167,7 @@ pub(crate) fn hash(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `stat -c '%a %u %g' FILE` and `icacls FILE`: files have no modes here, and all are the same.
-pub(crate) fn access(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn access(call: &Call<'_>) -> Option<Ran> {
     if call.place().os == Os::Linux {
         let ["-c", "%a %u %g", file] = call.words()? else {
             return None;
@@ -208,28 +206,24 @@ pub(crate) fn access(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `fsutil file createnew FILE BYTES` and `fsutil volume diskfree PATH`.
-pub(crate) fn space(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn space(call: &Call<'_>) -> Option<Ran> {
     let place = call.place();
     if let Some(["file", "createnew", file, bytes]) = call.words() {
         let size: usize = bytes.parse().ok().filter(|bytes| *bytes <= 64 << 20)?;
         let at = path(place, plain(file)?);
-        return Some(Started::Ended(
-            match place.files.write(&at, &vec![0; size]) {
-                Ok(()) => Ran::prints(format!("File {file} is created\r\n")),
-                Err(error) => {
-                    Ran::prints(format!("Error:  {}\r\n", error.text(Os::Windows))).ending(1)
-                }
-            },
-        ));
+        return Some(match place.files.write(&at, &vec![0; size]) {
+            Ok(()) => Ran::prints(format!("File {file} is created\r\n")),
+            Err(error) => Ran::prints(format!("Error:  {}\r\n", error.text(Os::Windows))).ending(1),
+        });
     }
     let ["volume", "diskfree", _] = call.words()? else {
         return None;
     };
-    Some(Started::Ended(Ran::prints(
+    Some(Ran::prints(
         "Total free bytes                : 21,296,336,896 ( 19.8 GB)\r\n\
          Total bytes                     : 21,339,570,176 ( 19.9 GB)\r\n\
          Total quota free bytes          : 21,296,336,896 ( 19.8 GB)\r\n",
-    )))
+    ))
 }
 
 /// Writes a line, as a shell's `echo` does into a file.
@@ -257,13 +251,9 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     if place.os == Os::Linux {
         return None;
     }
-    let ended = |started| match started {
-        Started::Ended(ran) => Some(ran),
-        _ => None,
-    };
     let says = |error: FileError| Ran::complains(format!("{}\r\n", error.text(Os::Windows)), 1);
     if let Some(file) = script.strip_prefix("type ") {
-        return ended(with(call, plain(file)?, Ran::prints, says));
+        return Some(with(call, plain(file)?, Ran::prints, says));
     }
     if let Some(rest) = script.strip_prefix('>') {
         let (file, text) = rest.split_once(" echo ")?;
@@ -283,20 +273,17 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     }
     if let Some(rest) = script.strip_prefix("if not exist ") {
         let file = rest.strip_suffix(" exit 1")?;
-        return ended(is_there(call, plain(file)?));
+        return Some(is_there(call, plain(file)?));
     }
     if let Some(folder) = script.strip_prefix("dir /al ") {
         let folder = plain(folder)?;
         // No links are made here but by `mklink`, which are kept as files
         let links = place.files.read(&path(place, &format!("{folder}\\.links")));
         return Some(match links {
-            Ok(links) => Ran::prints(
-                format!(" Directory of {folder}\r\n\r\n")
-                    .into_bytes()
-                    .into_iter()
-                    .chain(links)
-                    .collect::<Vec<u8>>(),
-            ),
+            Ok(links) => {
+                let head = format!(" Directory of {folder}\r\n\r\n");
+                Ran::prints([head.into_bytes(), links].concat())
+            }
             Err(_) => Ran::complains("File Not Found\r\n", 1),
         });
     }
@@ -320,8 +307,8 @@ fn plain_text(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::NOT_SIMULATED;
     use super::super::tests::{place, run};
+    use super::super::{NOT_SIMULATED, Started};
     use super::*;
     use crate::nodes::image::Family;
 

@@ -1,5 +1,6 @@
 //! The command lines that containers know: one row for each program of each system.
 
+use self::Run::{Ends, Starts};
 use super::seat::Seat;
 use super::{Place, Ran, Refusal, Started, curl, file, ping, shell};
 use crate::nodes::image::Family;
@@ -43,15 +44,17 @@ struct Form {
     /// Without its folder, if that is one in which programs are looked for, and without `.exe`.
     program: &'static str,
     has: fn(&Place) -> Has,
-    run: fn(&Call<'_>) -> Option<Started>,
+    run: Run,
 }
 
-const fn on(
-    os: Os,
-    program: &'static str,
-    has: fn(&Place) -> Has,
-    run: fn(&Call<'_>) -> Option<Started>,
-) -> Form {
+/// A program that may go on, or one that always comes to its end.
+#[derive(Clone, Copy)]
+enum Run {
+    Starts(fn(&Call<'_>) -> Option<Started>),
+    Ends(fn(&Call<'_>) -> Option<Ran>),
+}
+
+const fn on(os: Os, program: &'static str, has: fn(&Place) -> Has, run: Run) -> Form {
     Form {
         os,
         program,
@@ -61,70 +64,85 @@ const fn on(
 }
 
 const FORMS: &[Form] = &[
-    on(Linux, "agnhost", agnhosts, agnhost::run),
+    on(Linux, "agnhost", agnhosts, Starts(agnhost::run)),
     // Alpine 3.22, on which agnhost's image is built
-    on(Linux, "curl", agnhosts, |call| {
-        curl::run(&curl::Build::ALPINE, call)
-    }),
-    on(Linux, "pause", pauses, system::pause),
-    on(Linux, "sh", busyboxes, shell::linux),
-    on(Linux, "ping", busyboxes, |call| {
-        ping::linux(call.args, call.seat)
-    }),
-    on(Linux, "true", busyboxes, |_| {
-        Some(Started::Ended(Ran::default()))
-    }),
-    on(Linux, "false", busyboxes, |_| {
-        Some(Started::Ended(Ran::code(1)))
-    }),
-    on(Linux, "sleep", busyboxes, system::sleep),
-    on(Linux, "echo", busyboxes, |call| Some(system::echo(call))),
-    on(Linux, "hostname", busyboxes, system::hostname),
-    on(Linux, "id", busyboxes, system::id),
-    on(Linux, "grep", busyboxes, system::filter),
-    on(Linux, "cat", busyboxes, file::read),
-    on(Linux, "rm", busyboxes, file::delete),
-    on(Linux, "test", busyboxes, file::exists),
-    on(Linux, "sha256sum", busyboxes, file::hash),
-    on(Linux, "stat", busyboxes, file::access),
+    on(
+        Linux,
+        "curl",
+        agnhosts,
+        Ends(|call| curl::run(&curl::Build::ALPINE, call)),
+    ),
+    on(Linux, "pause", pauses, Starts(system::pause)),
+    on(Linux, "sh", busyboxes, Starts(shell::linux)),
+    on(
+        Linux,
+        "ping",
+        busyboxes,
+        Ends(|call| ping::linux(call.args, call.seat)),
+    ),
+    on(Linux, "true", busyboxes, Ends(|_| Some(Ran::default()))),
+    on(Linux, "false", busyboxes, Ends(|_| Some(Ran::code(1)))),
+    on(Linux, "sleep", busyboxes, Ends(system::sleep)),
+    on(
+        Linux,
+        "echo",
+        busyboxes,
+        Ends(|call| Some(system::echo(call))),
+    ),
+    on(Linux, "hostname", busyboxes, Ends(system::hostname)),
+    on(Linux, "id", busyboxes, Ends(system::id)),
+    on(Linux, "grep", busyboxes, Ends(system::filter)),
+    on(Linux, "cat", busyboxes, Ends(file::read)),
+    on(Linux, "rm", busyboxes, Ends(file::delete)),
+    on(Linux, "test", busyboxes, Ends(file::exists)),
+    on(Linux, "sha256sum", busyboxes, Ends(file::hash)),
+    on(Linux, "stat", busyboxes, Ends(file::access)),
     // What is on no image
-    on(Linux, "nonesuch", nobody, |_| None),
-    on(Windows, "agnhost", agnhosts, agnhost::run),
-    on(Windows, "pause", pauses, system::pause),
-    on(Windows, "servicemonitor", iis, |_| Some(system::iis())),
+    on(Linux, "nonesuch", nobody, Ends(|_| None)),
+    on(Windows, "agnhost", agnhosts, Starts(agnhost::run)),
+    on(Windows, "pause", pauses, Starts(system::pause)),
+    on(
+        Windows,
+        "servicemonitor",
+        iis,
+        Starts(|_| Some(system::iis())),
+    ),
     // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
-    on(Windows, "c:\\curl\\amd64\\curl", agnhosts, |call| {
-        curl::run(&curl::Build::AGNHOST_WINDOWS, call)
-    }),
-    on(Windows, "curl", everybody, |call| {
-        curl::run(system_curl(call.seat), call)
-    }),
-    on(Windows, "cmd", everybody, shell::windows),
-    on(Windows, "powershell", whole, powershell::run),
-    on(Windows, "ping", everybody, |call| {
-        ping::windows(call.args, call.seat, call.seat.language())
-    }),
-    on(Windows, "hostname", everybody, system::hostname),
-    on(Windows, "ipconfig", everybody, ipconfig::run),
-    on(Windows, "findstr", everybody, system::filter),
-    on(Windows, "whoami", perhaps, system::who_am_i),
-    on(Windows, "tasklist", perhaps, system::processes),
-    on(Windows, "net", perhaps, system::user),
-    on(Windows, "eventcreate", perhaps, system::log_event),
-    on(Windows, "nltest", perhaps, system::domain),
-    on(Windows, "sc", perhaps, system::service),
+    on(
+        Windows,
+        "c:\\curl\\amd64\\curl",
+        agnhosts,
+        Ends(|call| curl::run(&curl::Build::AGNHOST_WINDOWS, call)),
+    ),
+    on(
+        Windows,
+        "curl",
+        everybody,
+        Ends(|call| curl::run(system_curl(call.seat), call)),
+    ),
+    on(Windows, "cmd", everybody, Starts(shell::windows)),
+    on(Windows, "powershell", whole, Starts(powershell::run)),
+    on(
+        Windows,
+        "ping",
+        everybody,
+        Starts(|call| ping::windows(call.args, call.seat, call.seat.language())),
+    ),
+    on(Windows, "hostname", everybody, Ends(system::hostname)),
+    on(Windows, "ipconfig", everybody, Ends(ipconfig::run)),
+    on(Windows, "findstr", everybody, Ends(system::filter)),
+    on(Windows, "whoami", perhaps, Ends(system::who_am_i)),
+    on(Windows, "tasklist", perhaps, Ends(system::processes)),
+    on(Windows, "net", perhaps, Ends(system::user)),
+    on(Windows, "eventcreate", perhaps, Ends(system::log_event)),
+    on(Windows, "nltest", perhaps, Ends(system::domain)),
+    on(Windows, "sc", perhaps, Ends(system::service)),
     // Of hosts, and these have it not: it comes with the source of Windows' containers (microsoft/hcsshim)
-    on(Windows, "hnsdiag", hosts, |call| {
-        let ["list", "loadbalancers"] = call.words()? else {
-            return None;
-        };
-        let file = "C:\\Windows\\System32\\hnsdiag.exe";
-        Some(Started::Ended(shell::not_found(Windows, file)))
-    }),
-    on(Windows, "certutil", perhaps, file::hash),
-    on(Windows, "icacls", perhaps, file::access),
-    on(Windows, "fsutil", perhaps, file::space),
-    on(Windows, "nonesuch", nobody, |_| None),
+    on(Windows, "hnsdiag", hosts, Ends(system::load_balancers)),
+    on(Windows, "certutil", perhaps, Ends(file::hash)),
+    on(Windows, "icacls", perhaps, Ends(file::access)),
+    on(Windows, "fsutil", perhaps, Ends(file::space)),
+    on(Windows, "nonesuch", nobody, Ends(|_| None)),
 ];
 
 fn has(there: bool) -> Has {
@@ -232,7 +250,13 @@ pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     match (form.has)(seat.place) {
         Has::No => missing(),
         Has::Unknown => Refusal::not_simulated(&words.join(" ")),
-        Has::Yes => (form.run)(&Call { seat, args, input })
-            .unwrap_or_else(|| Refusal::not_simulated(&words.join(" "))),
+        Has::Yes => {
+            let call = Call { seat, args, input };
+            let started = match form.run {
+                Starts(run) => run(&call),
+                Ends(run) => run(&call).map(Started::Ended),
+            };
+            started.unwrap_or_else(|| Refusal::not_simulated(&words.join(" ")))
+        }
     }
 }

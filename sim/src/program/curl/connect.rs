@@ -11,11 +11,6 @@ use crate::program::system_limit;
 use crate::program::web::net::{Link, Net, Peer};
 use crate::topology::Os;
 
-/// A host without the brackets of a literal address.
-pub(super) fn bare(host: &str) -> &str {
-    host.trim_start_matches('[').trim_end_matches(']')
-}
-
 /// lib/connect.c: the other address is tried too when the first has taken this long, or has failed
 /// (`--happy-eyeballs-timeout-ms`).
 const HAPPY_EYEBALLS: Duration = Duration::from_millis(200);
@@ -58,10 +53,9 @@ fn failure(build: &Build, link: &Link) -> (u32, Duration, &'static str) {
         Link::Unreachable if os == Os::Linux => (7, Duration::ZERO, "Network is unreachable"),
         Link::NoRoute | Link::Unreachable => (7, Duration::from_millis(1), "Network unreachable"),
         Link::TimedOut => {
-            let system = if os == Os::Windows {
-                "Timed out"
-            } else {
-                "Connection timed out"
+            let system = match os {
+                Os::Windows => "Timed out",
+                Os::Linux => "Connection timed out",
             };
             let took = system_limit(os) + Duration::from_millis(42);
             (build.system_time_out(), took, system)
@@ -74,15 +68,13 @@ pub(super) fn resolved(
     net: &dyn Net,
     build: &Build,
     options: &Options,
-    host: &str,
+    name: &str,
     transfer: &mut Transfer,
 ) -> Option<Vec<IpAddr>> {
-    let name = bare(host);
     let (found, took) = net.find(&Query {
-        by: if build.cares {
-            Resolver::Cares
-        } else {
-            Resolver::System
+        by: match build.cares {
+            true => Resolver::Cares,
+            false => Resolver::System,
         },
         ..Query::address(name)
     });
@@ -90,10 +82,8 @@ pub(super) fn resolved(
     if let Some(limit) = limits.min().filter(|limit| *limit < took) {
         // lib/multi.c: which phase it was that took too long
         let took = limit + Duration::from_millis(1);
-        let error = format!(
-            "Resolving timed out after {} milliseconds",
-            took.as_millis()
-        );
+        let millis = took.as_millis();
+        let error = format!("Resolving timed out after {millis} milliseconds");
         transfer.fails(28, &error, took);
         return None;
     }

@@ -14,18 +14,18 @@ use std::time::Duration;
 use self::options::{Options, Written};
 use self::transfer::Transfer;
 pub(crate) use self::version::Build;
+use super::Ran;
 use super::forms::Call;
 use super::ran::Mark;
-use super::{Ran, Started};
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
 /// Runs `curl -q -K -`.
-pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Started> {
+pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     let ["-q", "-K", "-"] = call.words()? else {
         return None;
     };
-    perform(build, call.input, call.seat).map(Started::Ended)
+    perform(build, call.input, call.seat)
 }
 
 /// Performs all transfers, serially; the exit code is the last one's.

@@ -9,6 +9,13 @@ use crate::world::Page;
 
 const SILENT: [u8; 4] = [192, 0, 2, 1];
 
+impl Build {
+    /// One that is not in the closed set.
+    pub(crate) fn of_the_machine(os: Os, version: (u32, u32, u32), cares: bool) -> Self {
+        Self { os, version, cares }
+    }
+}
+
 /// A web server, and addresses of every way to fail.
 pub(super) fn net(os: Os) -> Table {
     Table::new(os)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::connect::{bare, happily, resolved};
+use super::connect::{happily, resolved};
 use super::options::Options;
 use super::version::Build;
 use crate::program::web::net::{Net, Speaks};
@@ -27,68 +27,52 @@ pub(super) fn perform(
     options: &Options,
     url: &str,
 ) -> Option<Transfer> {
-    let target = Target::parse(url)?;
+    let Target {
+        url,
+        host,
+        port,
+        path,
+    } = Target::parse(url)?;
     let mut transfer = Transfer {
-        url: target.url(),
+        url,
         ..Transfer::default()
     };
-    once(net, build, options, &target, &mut transfer);
-    Some(transfer)
-}
-
-fn once(
-    net: &dyn Net,
-    build: &Build,
-    options: &Options,
-    target: &Target<'_>,
-    transfer: &mut Transfer,
-) {
-    let Some(addresses) = resolved(net, build, options, target.host, transfer) else {
-        return;
+    let Some(addresses) = resolved(net, build, options, host, &mut transfer) else {
+        return Some(transfer);
     };
-    let os = build.os;
-    let (code, took, system) = match happily(net, build, &addresses, target.port) {
+    let (code, took, system) = match happily(net, build, &addresses, port) {
         Ok((peer, waited)) => {
             transfer.total += waited + Duration::from_millis(4);
-            match &peer.speaks {
+            if peer.speaks == Speaks::Resets {
                 // lib/cf-socket.c and the winsock texts of lib/strerror.c
-                Speaks::Resets => {
-                    let error = match os {
-                        Os::Windows => "Recv failure: Connection was reset",
-                        Os::Linux => "Recv failure: Connection reset by peer",
-                    };
-                    transfer.fails(56, error, Duration::from_millis(2));
-                }
-                Speaks::Silence => silent(options, transfer),
-                _ => match net.ask(&peer, &target.path) {
-                    Some(answer) => {
-                        transfer.status = answer.status;
-                        transfer.output = answer.body;
-                    }
-                    None => silent(options, transfer),
-                },
+                let error = match build.os {
+                    Os::Windows => "Recv failure: Connection was reset",
+                    Os::Linux => "Recv failure: Connection reset by peer",
+                };
+                transfer.fails(56, error, Duration::from_millis(2));
+            } else if let Some(answer) = net.ask(&peer, &path) {
+                transfer.status = answer.status;
+                transfer.output = answer.body;
+            } else {
+                silent(options, &mut transfer);
             }
-            return;
+            return Some(transfer);
         }
         Err(failed) => failed,
     };
     let connect = options.connect_timeout.filter(|limit| *limit < took);
     let all = options.max_time.filter(|limit| *limit < took);
-    let limit = connect.into_iter().chain(all).min();
-    let Some(limit) = limit else {
-        let error = build.unreachable(bare(target.host), target.port, took.as_millis(), system);
-        return transfer.fails(code, &error, took);
-    };
-    // lib/multi.c, `multi_handle_timeout`: the timer fires a millisecond late
-    let took = limit + Duration::from_millis(1);
-    let by_connect_timeout = connect == Some(limit) && all != Some(limit);
-    let error = build.timed_out(
-        bare(target.host),
-        target.port,
-        took.as_millis(),
-        by_connect_timeout,
-    );
-    transfer.fails(28, &error, took);
+    if let Some(limit) = connect.into_iter().chain(all).min() {
+        // lib/multi.c, `multi_handle_timeout`: the timer fires a millisecond late
+        let took = limit + Duration::from_millis(1);
+        let by_connect_timeout = connect == Some(limit) && all != Some(limit);
+        let error = build.timed_out(host, port, took.as_millis(), by_connect_timeout);
+        transfer.fails(28, &error, took);
+    } else {
+        let error = build.unreachable(host, port, took.as_millis(), system);
+        transfer.fails(code, &error, took);
+    }
+    Some(transfer)
 }
 
 /// Without a limit of its own curl waits until it is ended; nobody waits for longer than this.
@@ -116,10 +100,11 @@ impl Transfer {
 
 /// The parts of a URL.
 struct Target<'a> {
+    /// With its scheme and its path.
+    url: String,
+    /// Without the brackets of a literal address.
     host: &'a str,
     port: u16,
-    /// As it was written.
-    authority: &'a str,
     path: String,
 }
 
@@ -130,23 +115,19 @@ impl<'a> Target<'a> {
             return None;
         }
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        let colon = authority
-            .rfind(':')
-            .filter(|at| !authority[*at..].contains(']'));
+        let colon = authority.rfind(':');
+        let colon = colon.filter(|at| !authority[*at..].contains(']'));
         let (host, port) = match colon {
             Some(at) => (&authority[..at], authority[at + 1..].parse().ok()?),
             None => (authority, 80),
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
+        let path = format!("{slash}{path}");
         (!host.is_empty()).then(|| Self {
-            host,
+            url: format!("http://{authority}{path}"),
+            host: host.trim_start_matches('[').trim_end_matches(']'),
             port,
-            authority,
-            path: format!("{slash}{path}"),
+            path,
         })
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}{}", self.authority, self.path)
     }
 }

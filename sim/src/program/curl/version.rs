@@ -43,12 +43,6 @@ impl Build {
         cares: false,
     };
 
-    /// One that is not in the closed set.
-    #[cfg(test)]
-    pub(crate) fn of_the_machine(os: Os, version: (u32, u32, u32), cares: bool) -> Self {
-        Self { os, version, cares }
-    }
-
     /// Whether it is of this version or newer.
     pub(crate) fn since(&self, major: u32, minor: u32) -> bool {
         (self.version.0, self.version.1) >= (major, minor)

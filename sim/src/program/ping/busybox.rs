@@ -3,20 +3,20 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::program::Ran;
 use crate::program::web::net::{Echo, Net};
-use crate::program::{Ran, Started};
 
 /// Bytes of an echo request.
 const BYTES: usize = 56;
 
 /// `ping -c 1 -W SECONDS ADDRESS`.
-pub(crate) fn linux(args: &[String], net: &dyn Net) -> Option<Started> {
+pub(crate) fn linux(args: &[String], net: &dyn Net) -> Option<Ran> {
     let args: &[String; 5] = args.try_into().ok()?;
     let ["-c", "1", "-W", wait, address] = args.each_ref().map(String::as_str) else {
         return None;
     };
     let wait = Duration::from_secs(wait.parse().ok()?);
-    Some(Started::Ended(ping(address.parse().ok()?, wait, net)))
+    Some(ping(address.parse().ok()?, wait, net))
 }
 
 fn ping(address: IpAddr, wait: Duration, net: &dyn Net) -> Ran {

@@ -5,12 +5,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::network::Origin;
+use crate::program::Ran;
 use crate::program::forms::Call;
 use crate::program::web::net::Net;
-use crate::program::{Ran, Started};
 
 /// Runs `ipconfig`.
-pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn run(call: &Call<'_>) -> Option<Ran> {
     let [] = call.words()?;
     let (place, net) = (call.place(), call.seat);
     let address = net.source(Ipv4Addr::UNSPECIFIED.into()).to_string();
@@ -35,5 +35,5 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
          Subnet Mask . . . . . . . . . . . : {mask}\n   \
          Default Gateway . . . . . . . . . : {gateway}\n"
     ));
-    Some(Started::Ended(Ran::prints(out.replace('\n', "\r\n"))))
+    Some(Ran::prints(out.replace('\n', "\r\n")))
 }

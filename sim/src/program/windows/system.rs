@@ -11,31 +11,27 @@ use crate::program::{Place, Ran, Started, shell};
 use crate::topology::Os;
 use crate::world::Page;
 
-fn prints(text: impl Into<String>) -> Started {
-    Started::Ended(Ran::prints(text.into()))
-}
-
 /// Stays until it is ended.
 pub(crate) fn pause(call: &Call<'_>) -> Option<Started> {
     call.words::<0>().map(|[]| Started::stays())
 }
 
 /// `sleep SECONDS`.
-pub(crate) fn sleep(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn sleep(call: &Call<'_>) -> Option<Ran> {
     let [seconds] = call.words()?;
-    Some(Started::Ended(Ran::sleeps(shell::seconds(seconds)?)))
+    Some(Ran::sleeps(shell::seconds(seconds)?))
 }
 
 /// `echo WORD…`.
-pub(crate) fn echo(call: &Call<'_>) -> Started {
-    prints(call.args.join(" ") + "\n")
+pub(crate) fn echo(call: &Call<'_>) -> Ran {
+    Ran::prints(call.args.join(" ") + "\n")
 }
 
 /// `hostname`.
-pub(crate) fn hostname(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn hostname(call: &Call<'_>) -> Option<Ran> {
     let [] = call.words()?;
     let Place { os, hostname, .. } = call.place();
-    Some(prints(format!("{hostname}{}", end_of_line(*os))))
+    Some(Ran::prints(format!("{hostname}{}", end_of_line(*os))))
 }
 
 /// With what the programs of a system end a line.
@@ -47,14 +43,16 @@ pub(crate) fn end_of_line(os: Os) -> &'static str {
 }
 
 /// `id`.
-pub(crate) fn id(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn id(call: &Call<'_>) -> Option<Ran> {
     let [] = call.words()?;
     let user = call.place().user.as_deref().unwrap_or("0(root)");
-    Some(prints(format!("uid={user} gid=0(root) groups=0(root)\n")))
+    Some(Ran::prints(format!(
+        "uid={user} gid=0(root) groups=0(root)\n"
+    )))
 }
 
 /// `grep WORD` and `findstr WORD` of what is read.
-pub(crate) fn filter(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn filter(call: &Call<'_>) -> Option<Ran> {
     let [word] = call.words()?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     if word.is_empty() || word.starts_with('-') || !word.chars().all(is_plain) {
@@ -66,7 +64,7 @@ pub(crate) fn filter(call: &Call<'_>) -> Option<Started> {
     let lines = found.map(|line| format!("{line}{end}"));
     let lines = lines.collect::<Vec<_>>().concat();
     let code = u32::from(lines.is_empty());
-    Some(Started::Ended(Ran::prints(lines).ending(code)))
+    Some(Ran::prints(lines).ending(code))
 }
 
 /// The entry point of IIS' image.
@@ -81,7 +79,7 @@ pub(crate) fn iis() -> Started {
 
 /// `whoami`: `runAsUserName`, or the image's user (kubernetes/website, configure-runasusername.md:
 /// `ContainerUser` is nanoserver's).
-pub(crate) fn who_am_i(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn who_am_i(call: &Call<'_>) -> Option<Ran> {
     let [] = call.words()?;
     let place = call.place();
     let image = match place.family {
@@ -93,7 +91,7 @@ pub(crate) fn who_am_i(call: &Call<'_>) -> Option<Started> {
         false => image,
     });
     let user = user.to_lowercase();
-    Some(prints(match user.contains('\\') {
+    Some(Ran::prints(match user.contains('\\') {
         true => format!("{user}\r\n"),
         false => format!("user manager\\{user}\r\n"),
     }))
@@ -111,7 +109,7 @@ const EVERYWHERE: &[&str] = &[
 ];
 
 /// `tasklist /fo csv /nh`.
-pub(crate) fn processes(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
     let ["/fo", "csv", "/nh"] = call.words()? else {
         return None;
     };
@@ -126,44 +124,44 @@ pub(crate) fn processes(call: &Call<'_>) -> Option<Started> {
             number * 4
         )
     };
-    Some(prints(
+    Some(Ran::prints(
         names.enumerate().map(line).collect::<Vec<_>>().concat(),
     ))
 }
 
 /// `net user NAME PASSWORD /add` and `net user NAME`.
-pub(crate) fn user(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn user(call: &Call<'_>) -> Option<Ran> {
     let place = call.place();
     let at = |name: &str| format!("/Windows/System32/config/{name}");
     let done = "The command completed successfully.\r\n\r\n";
     if let Some(["user", name, _, "/add"]) = call.words() {
         let made = place.files.write(&at(name), b"");
-        return made.is_ok().then(|| prints(done));
+        return made.is_ok().then(|| Ran::prints(done));
     }
     let ["user", name] = call.words()? else {
         return None;
     };
     if place.files.read(&at(name)).is_ok() {
-        return Some(prints(format!(
+        return Some(Ran::prints(format!(
             "User name                    {name}\r\n{done}"
         )));
     }
     let words = "The user name could not be found.\r\n\r\nMore help is available by typing NET HELPMSG 2221.\r\n\r\n";
-    Some(Started::Ended(Ran::complains(words, 2)))
+    Some(Ran::complains(words, 2))
 }
 
 /// `eventcreate /l LOG /t KIND /id NUMBER /so SOURCE /d TEXT`.
-pub(crate) fn log_event(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn log_event(call: &Call<'_>) -> Option<Ran> {
     let ["/l", log, "/t", kind, "/id", _, "/so", source, "/d", _] = call.words()? else {
         return None;
     };
-    Some(prints(format!(
+    Some(Ran::prints(format!(
         "\r\nSUCCESS: An event of type '{kind}' was created in the '{log}' log with '{source}' as the source.\r\n"
     )))
 }
 
 /// `nltest` where no domain is (Microsoft, "Troubleshoot gMSAs for Windows containers").
-pub(crate) fn domain(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn domain(call: &Call<'_>) -> Option<Ran> {
     let [asked] = call.words()?;
     let doing = match asked {
         "/PARENTDOMAIN" => "Getting parent domain",
@@ -172,11 +170,20 @@ pub(crate) fn domain(call: &Call<'_>) -> Option<Started> {
         _ => return None,
     };
     let words = format!("{doing} failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n");
-    Some(Started::Ended(Ran::complains(words, 1722)))
+    Some(Ran::complains(words, 1722))
+}
+
+/// `hnsdiag list loadbalancers`: nobody has it here.
+pub(crate) fn load_balancers(call: &Call<'_>) -> Option<Ran> {
+    let ["list", "loadbalancers"] = call.words()? else {
+        return None;
+    };
+    let file = "C:\\Windows\\System32\\hnsdiag.exe";
+    Some(shell::not_found(Os::Windows, file))
 }
 
 /// `sc qc|queryex|qfailure kubelet`: a node has that service, a container has not.
-pub(crate) fn service(call: &Call<'_>) -> Option<Started> {
+pub(crate) fn service(call: &Call<'_>) -> Option<Ran> {
     let [asked, "kubelet"] = call.words()? else {
         return None;
     };
@@ -195,7 +202,7 @@ pub(crate) fn service(call: &Call<'_>) -> Option<Started> {
             "[SC] {doing} FAILED 1060:\r\n\r\n\
              The specified service does not exist as an installed service.\r\n\r\n"
         );
-        return Some(Started::Ended(Ran::prints(words).ending(1060)));
+        return Some(Ran::prints(words).ending(1060));
     }
-    Some(prints(told.replace('\n', "\r\n")))
+    Some(Ran::prints(told.replace('\n', "\r\n")))
 }
