@@ -57,9 +57,7 @@ pub(crate) fn open(slot: Slot<'_>, socket: &TCPSocketAction, limit: Duration) ->
     match page(slot, to) {
         Some(Ok(_)) => Ok(()),
         Some(Err(why)) => Err(Lost::at_once(why)),
-        None => from_node(slot, |net| kubelet::open(net, to, limit))
-            .map(|_| ())
-            .map_err(|(why, took)| Lost::Nothing { why, took }),
+        None => from_node(slot, |net| kubelet::open(net, to, limit)).map(drop),
     }
 }
 

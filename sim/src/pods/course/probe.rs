@@ -18,14 +18,6 @@ use crate::pods::reach;
 use crate::pods::reporting::book::Role;
 use crate::program::kubernetes::kubelet::Lost;
 
-/// What one look gave.
-enum Checked {
-    Healthy,
-    Failed(String),
-    /// The look itself failed.
-    Unknown(String),
-}
-
 /// Keeps the container's readiness current; ends when the container must be restarted.
 pub(crate) async fn watch(slot: Slot<'_>) -> Stop {
     if !matches!(slot.role, Role::Main | Role::Sidecar) {
@@ -113,12 +105,12 @@ impl<'a> Looks<'a> {
             let ignored = slot.run.suffers(FaultKind::ProbeIgnored, slot.cluster);
             let healthy = match Box::pin(check(slot, self.probe)).await {
                 _ if ignored => true,
-                Checked::Healthy => true,
-                Checked::Failed(why) => {
+                Ok(()) => true,
+                Err(Lost::Nothing { why, .. }) => {
                     slot.warn("Unhealthy", format!("{kind} probe failed: {why}"));
                     false
                 }
-                Checked::Unknown(why) => {
+                Err(Lost::Unknown(why)) => {
                     let text = format!("{kind} probe errored and resulted in unknown state: {why}");
                     slot.warn("Unhealthy", text);
                     continue;
@@ -149,19 +141,23 @@ fn seconds(field: Option<i32>, default: u64) -> Duration {
     Duration::from_secs(given.unwrap_or(default))
 }
 
-async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
+/// One look.
+async fn check(slot: Slot<'_>, probe: &Probe) -> Result<(), Lost> {
     let limit = seconds(probe.timeout_seconds, 1).max(Duration::from_secs(1));
     if let Some(exec) = &probe.exec {
         let command = exec.command.as_deref().unwrap_or_default();
         return by_exec(slot, command, limit).await;
     }
     let reached = if let Some(get) = &probe.http_get {
-        reach::get(slot, get, limit).map(|answer| match answer.status {
-            ..400 => Checked::Healthy,
-            status => Checked::Failed(format!("HTTP probe failed with statuscode: {status}")),
+        reach::get(slot, get, limit).and_then(|answer| match answer.status {
+            ..400 => Ok(()),
+            status => {
+                let why = format!("HTTP probe failed with statuscode: {status}");
+                Err(Lost::at_once(why))
+            }
         })
     } else if let Some(socket) = &probe.tcp_socket {
-        reach::open(slot, socket, limit).map(|()| Checked::Healthy)
+        reach::open(slot, socket, limit)
     } else if probe.grpc.is_some() {
         let why = "hybrid-sim does not simulate probes by gRPC";
         Err(Lost::Unknown(why.to_owned()))
@@ -170,18 +166,13 @@ async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
         let why = format!("missing probe handler for {pod}:{}", slot.spec.name);
         Err(Lost::Unknown(why))
     };
-    match reached {
-        Ok(checked) => checked,
-        Err(Lost::Nothing { why, took }) => {
-            slot.cluster.clock.pass(took).await;
-            Checked::Failed(why)
-        }
-        Err(Lost::Unknown(why)) => Checked::Unknown(why),
+    if let Err(Lost::Nothing { took, .. }) = &reached {
+        slot.cluster.clock.pass(*took).await;
     }
+    reached
 }
 
-async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked {
-    let text = |output: Vec<u8>| String::from_utf8_lossy(&output).into_owned();
+async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Result<(), Lost> {
     let real = slot.cluster.clock.real(limit);
     let ran = timeout(real, async {
         match slot.exec(command).await {
@@ -189,17 +180,17 @@ async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked
             other => other,
         }
     });
-    match ran.await {
-        Ok(Execed::Ended(0, _)) => Checked::Healthy,
-        Ok(Execed::Ended(_, output)) => Checked::Failed(text(output)),
-        Ok(Execed::Refused(why)) => Checked::Unknown(why),
+    let why = match ran.await {
+        Ok(Execed::Ended(0, _)) => return Ok(()),
+        Ok(Execed::Ended(_, output)) => String::from_utf8_lossy(&output).into_owned(),
+        Ok(Execed::Refused(why)) => return Err(Lost::Unknown(why)),
         // cri-client, remote_runtime.go, `ErrCommandTimedOut`
-        Ok(Execed::Stays) | Err(_) => Checked::Failed(format!(
-            "command timed out: {:?} timed out after {}s",
-            command.join(" "),
-            limit.as_secs()
-        )),
-    }
+        Ok(Execed::Stays) | Err(_) => {
+            let (line, seconds) = (command.join(" "), limit.as_secs());
+            format!("command timed out: {line:?} timed out after {seconds}s")
+        }
+    };
+    Err(Lost::at_once(why))
 }
 
 #[cfg(test)]

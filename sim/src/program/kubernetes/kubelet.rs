@@ -45,15 +45,14 @@ pub(crate) fn on_node<T>(
     })
 }
 
-/// `net.Dialer` with a time-out; else Go's words and after how long.
-pub(crate) fn open(
-    net: &dyn Net,
-    to: SocketAddr,
-    limit: Duration,
-) -> Result<Peer, (String, Duration)> {
-    go::dial(net, to).map_err(|failed| match failed.took < limit {
-        true => (failed.words, failed.took),
-        false => (format!("dial tcp {to}: i/o timeout"), limit),
+/// `net.Dialer` with a time-out.
+pub(crate) fn open(net: &dyn Net, to: SocketAddr, limit: Duration) -> Result<Peer, Lost> {
+    go::dial(net, to).map_err(|failed| {
+        let (why, took) = match failed.took < limit {
+            true => (failed.words, failed.took),
+            false => (format!("dial tcp {to}: i/o timeout"), limit),
+        };
+        Lost::Nothing { why, took }
     })
 }
 
@@ -68,14 +67,14 @@ pub(crate) fn get(
     path: &str,
     limit: Duration,
 ) -> Result<Answer, Lost> {
-    let nothing = |why: String, took| Lost::Nothing { why, took };
-    let too_late = || {
-        let why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-        nothing(why.to_owned(), limit)
+    let too_late = || Lost::Nothing {
+        why: "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            .to_owned(),
+        took: limit,
     };
-    let peer = open(net, to, limit).map_err(|(why, took)| match took >= limit {
-        true => too_late(),
-        false => nothing(why, took),
+    let peer = open(net, to, limit).map_err(|lost| match lost {
+        Lost::Nothing { took, .. } if took >= limit => too_late(),
+        lost => lost,
     })?;
     let at = format!("{}:{}", go::host(peer.address), peer.port);
     match (&peer.speaks, secure) {
@@ -113,7 +112,9 @@ mod tests {
         let why = |os, host: &str, port| {
             let to = SocketAddr::new(host.parse().expect("an address"), port);
             let opened = open(&net(os), to, SECOND);
-            opened.map(|peer| peer.address).map_err(|(why, _)| why)
+            opened.map(|peer| peer.address).map_err(|lost| match lost {
+                Lost::Nothing { why, .. } | Lost::Unknown(why) => why,
+            })
         };
         let linux = |host, port| why(Os::Linux, host, port);
         assert_eq!(linux("10.0.0.1", 80), Ok([10, 0, 0, 1].into()));
