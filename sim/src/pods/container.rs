@@ -121,10 +121,7 @@ impl Slot<'_> {
             let begun = Instant::now();
             let (finished, end) = self.once(&image, place).await;
             let code = finished.exit_code;
-            let again = {
-                let book = self.run.book();
-                book.restarts(self.spec, self.role, code)
-            };
+            let again = self.run.book().restarts(self.spec, self.role, code);
             let again = again && self.run.ending.borrow().is_none();
             self.note(|container| {
                 container.log.end();
@@ -198,32 +195,32 @@ impl Slot<'_> {
 
     /// Has the image, the variables and the files ready; tries until all can be had.
     async fn prepare(self) -> (Image, Place) {
-        let Self {
-            cluster, run, spec, ..
-        } = self;
         loop {
             let image = self.pull().await;
-            let trouble = match env::of(cluster, run, spec).await {
-                Ok(env) => match volumes::files(run, spec, &env) {
-                    Ok(files) => match start::forbidden(run, spec) {
-                        None => {
-                            let place = Place {
-                                env,
-                                files,
-                                ..run.place(spec, &image)
-                            };
-                            return (image, place);
-                        }
-                        Some(text) => text,
-                    },
-                    Err(missing) => missing,
-                },
-                Err(missing) => missing,
+            let trouble = match self.place(&image).await {
+                Ok(place) => return (image, place),
+                Err(trouble) => trouble,
             };
             self.warn("Failed", format!("Error: {trouble}"));
             self.waits("CreateContainerConfigError", Some(trouble));
-            cluster.clock.pass(Duration::from_secs(10)).await;
+            self.cluster.clock.pass(Duration::from_secs(10)).await;
         }
+    }
+
+    /// Where its program finds itself, or why it is not created.
+    async fn place(self, image: &Image) -> Result<Place, String> {
+        let (run, spec) = (self.run, self.spec);
+        let env = env::of(self.cluster, run, spec).await?;
+        let files = volumes::files(run, spec, &env)?;
+        if let Some(text) = start::forbidden(run, spec) {
+            return Err(text);
+        }
+        let place = run.place(spec, image);
+        Ok(Place {
+            env,
+            files,
+            ..place
+        })
     }
 
     /// Runs the container once, from its start to its end.
@@ -253,22 +250,24 @@ impl Slot<'_> {
                 }
             }
         };
+        let over = |code: u32, reason: &str, message, since| ContainerStateTerminated {
+            exit_code: signed(code),
+            reason: Some(reason.to_owned()),
+            message,
+            started_at: Some(Time(since)),
+            finished_at: Some(Time(run.now(cluster))),
+            container_id: Some(id.clone()),
+            signal: None,
+        };
         let started = match started {
             Ok(started) => started,
             Err(message) => {
                 // recordContainerEvent: the name in place of the ID, so that events repeat
                 self.warn("Failed", format!("Error: {}", message.replace(&hex, name)));
-                let finished = ContainerStateTerminated {
-                    exit_code: 128,
-                    reason: Some("StartError".to_owned()),
-                    message: Some(message),
-                    // containerd has no moment for what did not start: the kubelet reads 0
-                    started_at: Some(Time(Timestamp::UNIX_EPOCH)),
-                    finished_at: Some(Time(run.now(cluster))),
-                    container_id: Some(id.clone()),
-                    signal: None,
-                };
-                self.book(|container| self.created(container, image, id));
+                // containerd has no moment for what did not start: the kubelet reads 0
+                let never = Timestamp::UNIX_EPOCH;
+                let finished = over(128, "StartError", Some(message), never);
+                self.book(|container| self.created(container, image, id.clone()));
                 return (finished, End::Itself);
             }
         };
@@ -294,16 +293,8 @@ impl Slot<'_> {
             (_, 0) => "Completed",
             _ => "Error",
         };
-        let finished = ContainerStateTerminated {
-            exit_code: signed(code),
-            reason: Some(reason.to_owned()),
-            message: start::last_words(self, &place, code),
-            started_at: Some(Time(since)),
-            finished_at: Some(Time(run.now(cluster))),
-            container_id: Some(id),
-            signal: None,
-        };
-        (finished, end)
+        let message = start::last_words(self, &place, code);
+        (over(code, reason, message, since), end)
     }
 
     /// Writes down a new run: only now does the status name the image in full.

@@ -4,7 +4,6 @@
 pub(crate) mod admit;
 pub(crate) mod container;
 pub(crate) mod course;
-mod listening;
 mod program;
 mod reach;
 pub(crate) mod reporting;
