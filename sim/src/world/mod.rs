@@ -249,20 +249,6 @@ pub(crate) struct Endpoint {
     pub(crate) serving_last: bool,
 }
 
-impl Endpoint {
-    /// A ready backend on a node nobody knows.
-    #[cfg(test)]
-    pub(crate) fn ready(address: impl Into<IpAddr>) -> Self {
-        Self {
-            address: address.into(),
-            node: None,
-            hostname: None,
-            ready: true,
-            serving_last: false,
-        }
-    }
-}
-
 /// Everything together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {

@@ -241,11 +241,6 @@ impl Services {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.maps.all.keys()
-    }
-
     /// The address of the cluster's DNS, that of one that is gone included: kubelets are told of it
     /// once, when they are set up.
     pub(crate) fn dns(&self) -> Option<IpAddr> {
@@ -304,6 +299,12 @@ mod tests {
     use super::*;
     use crate::topology::Pool;
     use crate::world::Told;
+
+    impl Services {
+        pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+            self.maps.all.keys()
+        }
+    }
 
     #[test]
     fn each_turn_begins_with_the_next_node() {

@@ -111,6 +111,19 @@ impl Slices {
 mod tests {
     use super::*;
 
+    impl Endpoint {
+        /// A ready backend on a node nobody knows.
+        pub(crate) fn ready(address: impl Into<IpAddr>) -> Self {
+            Self {
+                address: address.into(),
+                node: None,
+                hostname: None,
+                ready: true,
+                serving_last: false,
+            }
+        }
+    }
+
     #[test]
     fn who_is_in_another_slice_has_not_gone() {
         let service = Key::new("test", "web");

@@ -210,16 +210,6 @@ impl Store {
     pub(crate) fn oldest(&self, kind: &Kind) -> u64 {
         self.forgotten.get(kind.plural).copied().unwrap_or(0)
     }
-
-    /// Forgets what changed until now, as a server does whose storage was compacted.
-    #[cfg(test)]
-    pub(crate) fn compact(&mut self) {
-        for (plural, changes) in std::mem::take(&mut self.changes) {
-            if let Some(last) = changes.back() {
-                self.forgotten.insert(plural, last.version);
-            }
-        }
-    }
 }
 
 /// The references to an object's owners.
@@ -247,6 +237,17 @@ fn enlist<T: Ord>(lists: &mut Lists<T>, list: &str, key: T, object: &Object, is:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Store {
+        /// Forgets what changed until now, as a server does whose storage was compacted.
+        pub(crate) fn compact(&mut self) {
+            for (plural, changes) in std::mem::take(&mut self.changes) {
+                if let Some(last) = changes.back() {
+                    self.forgotten.insert(plural, last.version);
+                }
+            }
+        }
+    }
 
     #[test]
     fn changes_are_told_in_order_until_they_are_forgotten() {
