@@ -15,7 +15,7 @@ use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::node::DISK_KI;
 use crate::pods::course::run::PodRun;
 use crate::pods::reporting::book::State;
-use crate::pods::spec::resources::amount;
+use crate::pods::spec::resources;
 use crate::topology::Os;
 
 /// What is used at a moment, and of processor time since the beginning.
@@ -112,14 +112,9 @@ fn container(
     since: Timestamp,
     now: Timestamp,
 ) -> (Usage, Option<u64>) {
-    let stated = |limit: bool, resource: &str| {
-        let resources = spec.resources.as_ref()?;
-        let list = if limit {
-            resources.limits.as_ref()?
-        } else {
-            resources.requests.as_ref()?
-        };
-        amount(&list.get(resource)?.0).filter(|amount| *amount > 0.0)
+    let stated = |limit: bool, name: &str| {
+        let stated = resources::stated(spec.resources.as_ref(), limit, name);
+        stated.map(resources::in_units)
     };
     // Idle servers: a fifth of the processor asked for, half of the memory
     let (milli_cores, mebibytes) = match run.node.pool.os() {

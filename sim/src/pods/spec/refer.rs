@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 };
 use kube::Api;
 
-use super::resources::milli;
+use super::resources::{milli, stated};
 use crate::nodes::cluster::Cluster;
 use crate::pods::course::run::PodRun;
 
@@ -61,8 +61,15 @@ pub(crate) async fn data(
     match found {
         Ok(None) if optional != Some(true) => Err(format!("{singular} \"{name}\" not found")),
         Ok(found) => Ok(found),
-        Err(kube::Error::Api(status)) => Err(status.message.clone()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(words(error)),
+    }
+}
+
+/// What an API server said against something, or what else is wrong.
+pub(crate) fn words(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message,
+        other => other.to_string(),
     }
 }
 
@@ -139,14 +146,10 @@ pub(crate) fn resource(
     selector: &ResourceFieldSelector,
     allocatable: impl Fn(&str) -> Option<i128>,
 ) -> Result<String, String> {
-    let named = selector
-        .container_name
-        .as_deref()
-        .filter(|name| !name.is_empty());
-    let mut all = spec
-        .containers
-        .iter()
-        .chain(spec.init_containers.iter().flatten());
+    let named = selector.container_name.as_deref();
+    let named = named.filter(|name| !name.is_empty());
+    let init = spec.init_containers.iter().flatten();
+    let mut all = spec.containers.iter().chain(init);
     let container = match named {
         Some(name) => all.find(|container| container.name == name),
         None => own,
@@ -157,17 +160,14 @@ pub(crate) fn resource(
     })?;
     let unsupported = || format!("unsupported container resource : {}", selector.resource);
     let (list, name) = selector.resource.split_once('.').ok_or_else(unsupported)?;
-    let resources = container.resources.clone().unwrap_or_default();
-    let (amounts, limit) = match list {
-        "limits" => (resources.limits, true),
-        "requests" => (resources.requests, false),
+    let limit = match list {
+        "limits" => true,
+        "requests" => false,
         _ => return Err(unsupported()),
     };
-    let amount = amounts.and_then(|amounts| milli(amounts.get(name)?));
-    let amount = amount.filter(|amount| *amount != 0);
-    let amount = amount
-        .or_else(|| allocatable(name).filter(|_| limit))
-        .unwrap_or(0);
+    let stated = stated(container.resources.as_ref(), limit, name);
+    let amount = stated.or_else(|| allocatable(name).filter(|_| limit));
+    let amount = amount.unwrap_or(0);
     let divisor = selector.divisor.as_ref().and_then(milli);
     let divisor = divisor.filter(|divisor| *divisor > 0).unwrap_or(1000);
     let rounded = amount.div_euclid(divisor) + i128::from(amount.rem_euclid(divisor) != 0);

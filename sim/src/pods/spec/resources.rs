@@ -1,11 +1,7 @@
 //! What pods ask for and may have: amounts, sums, and the class that follows from them.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-
-type Amounts = BTreeMap<String, Quantity>;
 
 /// A quantity in thousandths of its unit, rounded up as the API server does.
 pub(crate) fn milli(quantity: &Quantity) -> Option<i128> {
@@ -13,9 +9,29 @@ pub(crate) fn milli(quantity: &Quantity) -> Option<i128> {
 }
 
 /// A quantity in its unit (processors, bytes).
-#[expect(clippy::cast_precision_loss, reason = "no node has so much")]
 pub(crate) fn amount(text: &str) -> Option<f64> {
-    thousandths(text).map(|milli| milli as f64 / 1000.0)
+    thousandths(text).map(in_units)
+}
+
+/// Thousandths as what they are together.
+#[expect(clippy::cast_precision_loss, reason = "no node has so much")]
+pub(crate) fn in_units(thousandths: i128) -> f64 {
+    thousandths as f64 / 1000.0
+}
+
+/// What is stated of one resource as a request, or as a limit, in thousandths of its unit; none where it is 0.
+pub(crate) fn stated(
+    resources: Option<&ResourceRequirements>,
+    limits: bool,
+    name: &str,
+) -> Option<i128> {
+    let resources = resources?;
+    let amounts = match limits {
+        true => resources.limits.as_ref(),
+        false => resources.requests.as_ref(),
+    };
+    let amount = amounts?.get(name).and_then(milli);
+    amount.filter(|amount| *amount > 0)
 }
 
 fn thousandths(text: &str) -> Option<i128> {
@@ -55,19 +71,14 @@ fn thousandths(text: &str) -> Option<i128> {
 /// what its largest init container needs beside the sidecars before it, and the overhead
 /// (`component-helpers/resource/helpers.go`, `PodRequests`).
 pub(crate) fn requested(spec: &PodSpec, resource: &str) -> i128 {
-    let of = |amounts: Option<&Amounts>| {
-        let found = amounts.and_then(|amounts| amounts.get(resource));
-        found.and_then(milli).unwrap_or(0)
-    };
-    let asks = |container: &Container| {
-        let resources = container.resources.as_ref();
-        of(resources.and_then(|resources| resources.requests.as_ref()))
-    };
+    let asked = |of: Option<&_>| stated(of, false, resource).unwrap_or(0);
+    let asks = |container: &Container| asked(container.resources.as_ref());
+    let overhead = spec.overhead.as_ref().and_then(|own| own.get(resource));
+    let overhead = overhead.and_then(milli).unwrap_or(0);
     let pods_own = spec.resources.as_ref();
-    let pods_own = pods_own.and_then(|resources| resources.requests.as_ref());
-    let overhead = of(spec.overhead.as_ref());
-    if pods_own.is_some_and(|own| own.contains_key(resource)) {
-        return of(pods_own) + overhead;
+    let requests = pods_own.and_then(|own| own.requests.as_ref());
+    if requests.is_some_and(|own| own.contains_key(resource)) {
+        return asked(pods_own) + overhead;
     }
     let (mut sidecars, mut peak) = (0, 0);
     for container in spec.init_containers.iter().flatten() {
@@ -93,26 +104,15 @@ pub(crate) fn qos_class(spec: &PodSpec) -> &'static str {
             .map(|container| container.resources.as_ref())
             .collect(),
     };
-    let amount = |resources: Option<&ResourceRequirements>, limits: bool, name: &str| {
-        let resources = resources?;
-        let amounts = match limits {
-            true => resources.limits.as_ref(),
-            false => resources.requests.as_ref(),
-        };
-        amounts?
-            .get(name)
-            .and_then(milli)
-            .filter(|amount| *amount > 0)
-    };
     let computed = ["cpu", "memory"];
     let any = all.iter().any(|each| {
-        let of = |name: &&str| amount(*each, true, name).or(amount(*each, false, name));
+        let of = |name: &&str| stated(*each, true, name).or(stated(*each, false, name));
         computed.iter().any(|name| of(name).is_some())
     });
     let guaranteed = all.iter().all(|each| {
         computed.iter().all(|name| {
-            let limit = amount(*each, true, name);
-            limit.is_some() && amount(*each, false, name).is_none_or(|asked| Some(asked) == limit)
+            let limit = stated(*each, true, name);
+            limit.is_some() && stated(*each, false, name).is_none_or(|asked| Some(asked) == limit)
         })
     });
     match (any, guaranteed) {

@@ -308,13 +308,11 @@ async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, 
     let claims: Api<PersistentVolumeClaim> =
         Api::namespaced(cluster.client.clone(), &run.key.namespace);
     let found = cluster.insist("claim", || claims.get(name)).await;
-    let found = found.map_err(|error| {
-        let why = match error {
-            kube::Error::Api(status) => status.message.clone(),
-            other => other.to_string(),
-        };
+    let failed = |error| {
+        let why = refer::words(error);
         format!("failed to fetch PVC from API server: {why}")
-    })?;
+    };
+    let found = found.map_err(failed)?;
     let bound = found.status.and_then(|status| status.phase);
     let volume = found.spec.and_then(|spec| spec.volume_name);
     match (bound.as_deref(), volume) {
