@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::nodes::cluster::Cluster;
+use crate::nodes::join::gone;
 use crate::nodes::node::{MANAGED, read};
 
 const NAMESPACE: &str = "kube-system";
@@ -85,21 +86,21 @@ pub(crate) async fn remove(cluster: &Cluster, nodes: &[String]) -> kube::Result<
     let Cluster { client, traces, .. } = cluster;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
-    let slice = match nodes.is_empty() {
-        true => None,
-        false => slices.get_opt(SLICE).await?,
-    };
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let slice = slices.get_opt(SLICE).await?;
     if !slice.is_some_and(|slice| is_of(&slice, nodes)) {
         return Ok(());
     }
     let now = DeleteParams::default();
     let stays = hand_over(cluster, &slices, nodes).await?;
     if !stays {
-        absent(services.delete(SERVICE, &now).await)?;
+        gone(services.delete(SERVICE, &now).await)?;
     }
     traces.gone(KINDS.0, SERVICE);
     if !stays {
-        absent(slices.delete(SLICE, &now).await)?;
+        gone(slices.delete(SLICE, &now).await)?;
     }
     traces.gone(KINDS.1, SLICE);
     Ok(())
@@ -163,13 +164,6 @@ fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
     endpoints
         .filter_map(|endpoint| endpoint.node_name.as_ref())
         .any(|node| nodes.contains(node))
-}
-
-fn absent<T>(deleted: kube::Result<T>) -> kube::Result<()> {
-    match deleted {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        other => other.map(drop),
-    }
 }
 
 #[cfg(test)]

@@ -153,15 +153,14 @@ fn of_labels(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Build, Pool};
-    use crate::world::Node;
+    use crate::nodes::cluster::tests::node_of;
+    use crate::topology::{Build, NodeSpec, Pool};
 
     fn reason(pod: serde_json::Value) -> Option<String> {
         let pool = Pool::Windows(Build::Ws2022);
-        let view = Node::new(pool, [127, 77, 0, 1], 1, [10, 244, 1]);
-        let labels = [("kubernetes.io/os", "windows"), ("cpus", "4")];
-        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let node = NodeState::new("win".to_owned(), view, labels.into());
+        let mut spec = NodeSpec::new("win", pool);
+        spec.labels.insert("cpus".to_owned(), "4".to_owned());
+        let node = node_of(spec);
         let pod: Pod = serde_json::from_value(pod).expect("a pod");
         let verdict = of_kind(&pod, &node).or_else(|| of_labels(&pod, &node));
         verdict.map(|verdict| verdict.reason)

@@ -15,8 +15,7 @@ use super::curl::{self, Build};
 use super::ping::Language;
 use super::tests::place;
 use super::{Refusal, Started, ping, shell};
-use crate::nodes::cluster::NodeState;
-use crate::nodes::cluster::tests::cluster_of;
+use crate::nodes::cluster::tests::{cluster_of, node_of};
 use crate::nodes::image::{self, Family};
 use crate::pods::container::{self, Slot};
 use crate::pods::course::run::PodRun;
@@ -227,7 +226,7 @@ impl Transcript {
         let _inside = runtime.enter();
         let cluster = cluster_of(BTreeMap::new());
         let pool = Pool::Windows(OsBuild::Ws2022);
-        let node = Arc::new(NodeState::alone(NodeSpec::new("n", pool)));
+        let node = Arc::new(node_of(NodeSpec::new("n", pool)));
         let key = Key::new("test", "web");
         let run = PodRun::new(key, "u".to_owned(), node, Arc::default());
         let slot = Slot {

@@ -108,8 +108,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::base::clock::Clock;
-    use crate::fault::{FaultKind, FaultSet, FaultSwitch};
+    use crate::fault::FaultKind;
+    use crate::nodes::cluster::tests::cluster_of;
     use crate::topology::{Build, Pool};
     use crate::world::Page;
     use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told, World};
@@ -158,10 +158,7 @@ mod tests {
 
     /// A proxy in front of a cluster whose API server is nowhere.
     async fn proxy() -> (Arc<Cluster>, std::net::SocketAddr) {
-        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().expect("a URL"));
-        let client = kube::Client::try_from(nowhere).expect("a client");
-        let switch = FaultSwitch::new(FaultSet::default());
-        let cluster = Cluster::new(client, Clock::new(1.0), 0, switch, BTreeMap::new());
+        let cluster = cluster_of(BTreeMap::new());
         cluster.change(web);
         let cluster = Arc::new(cluster);
         let listener = listen(&Loopback::default())

@@ -1,7 +1,6 @@
 //! What the parts of a running simulator share.
 
 pub(crate) mod network;
-pub(crate) mod settle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -20,6 +19,7 @@ use crate::base::clock::{self, Clock, Wall};
 use crate::base::lock::locked;
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::nodes::files::Disks;
+use crate::nodes::node;
 use crate::nodes::traces::Traces;
 use crate::pods::course::run::PodRun;
 use crate::program::{Turns, View};
@@ -33,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) chance: Chance,
     pub(crate) faults: FaultSwitch,
     pub(crate) nodes: BTreeMap<String, Arc<NodeState>>,
+    /// That of the API server, as it is written: `v1.37.0`.
+    pub(crate) version: String,
     world: world::Shared,
     turns: Turns,
     /// Requests under way.
@@ -70,6 +72,7 @@ impl Cluster {
             chance: Chance::new(seed),
             faults,
             nodes,
+            version: String::new(),
             world,
             turns: Turns::new(seed),
             under_way: Semaphore::new(UNDER_WAY),
@@ -237,14 +240,14 @@ pub(crate) struct Readiness {
 }
 
 impl NodeState {
-    /// A node of the usual size.
-    pub(crate) fn new(name: String, view: world::Node, labels: BTreeMap<String, String>) -> Self {
+    /// A node as a topology has it, at this time of day.
+    pub(crate) fn new(name: String, spec: NodeSpec, view: world::Node, wall: Wall) -> Self {
         Self {
-            pool: view.pool,
-            spec: NodeSpec::new(name.clone(), view.pool),
+            pool: spec.pool,
+            labels: node::labels(&name, &spec),
             name,
+            spec,
             view,
-            labels,
             uid: OnceLock::new(),
             deleted: OnceLock::new(),
             addresses: Mutex::default(),
@@ -254,25 +257,8 @@ impl NodeState {
             disks: Disks::default(),
             power: watch::Sender::new(Power { up: true, boots: 0 }),
             pressed: Mutex::default(),
-            wall: Wall::default(),
+            wall,
         }
-    }
-
-    /// The node as a topology has it.
-    pub(crate) fn with(self, spec: NodeSpec) -> Self {
-        Self { spec, ..self }
-    }
-
-    /// The same at this time of day.
-    pub(crate) fn at(self, wall: Wall) -> Self {
-        Self { wall, ..self }
-    }
-
-    /// A node that nobody has bound to an address.
-    #[cfg(test)]
-    pub(crate) fn alone(spec: NodeSpec) -> Self {
-        let view = world::Node::new(spec.pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
-        Self::new(spec.name.clone(), view, BTreeMap::new()).with(spec)
     }
 
     /// Since when the node has been there.
@@ -402,6 +388,12 @@ pub(crate) mod tests {
 
     fn cluster() -> Cluster {
         cluster_of(BTreeMap::new())
+    }
+
+    /// A node that nobody has bound to an address.
+    pub(crate) fn node_of(spec: NodeSpec) -> NodeState {
+        let view = world::Node::new(spec.pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
+        NodeState::new(spec.name.clone(), spec, view, Wall::default())
     }
 
     /// A cluster of nodes whose API server answers nothing.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::JoinError;
 use crate::nodes::cluster::NodeState;
-use crate::nodes::node;
 use crate::topology::Topology;
 use crate::wire::loopback::{Listener, Loopback};
 use crate::world;
@@ -90,9 +89,7 @@ pub(super) async fn bind(
         let view = world::Node::new(spec.pool, address, kubelet_port, pod_network)
             .connected(spec.network)
             .of_families(topology.ip_families);
-        let state = NodeState::new(name.clone(), view, node::labels(&name, spec))
-            .with(spec.clone())
-            .at(loopback.wall);
+        let state = NodeState::new(name.clone(), spec.clone(), view, loopback.wall);
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {
             return Err(JoinError::SameName(name));
         }

@@ -121,7 +121,7 @@ fn is_of(lease: &ObjectMeta, made: &Made) -> bool {
 }
 
 /// That something is not there any more, or another of its name, is what deleting is for.
-pub(super) fn gone<T>(deleted: kube::Result<T>) -> kube::Result<()> {
+pub(crate) fn gone<T>(deleted: kube::Result<T>) -> kube::Result<()> {
     match deleted {
         Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
         other => other.map(drop),

@@ -37,7 +37,8 @@ use crate::pods;
 use crate::topology::Topology;
 use crate::wire::loopback::Loopback;
 use crate::wire::proxy;
-use leave::{gone, made, refused, remove};
+pub(crate) use leave::gone;
+use leave::{made, refused, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
@@ -116,7 +117,7 @@ impl Joined {
         let tls = kubelet::listen_tls()?;
         let switch = FaultSwitch::new(options.faults.at_start());
         let mut cluster = Cluster::new(client, Clock::new(speed), options.seed, switch, nodes);
-        cluster.traces = traces.clone();
+        (cluster.traces, cluster.version) = (traces.clone(), version);
         let cluster = Arc::new(cluster);
         if !topology.outside {
             cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
@@ -138,7 +139,7 @@ impl Joined {
         claimed.ok_or(JoinError::Interrupted)??;
         // Nor are pods of such nodes ours to run
         pods::reporting::watch::begin(&joined.cluster);
-        if let Err(error) = Box::pin(joined.arrive(halt, &version)).await {
+        if let Err(error) = Box::pin(joined.arrive(halt)).await {
             // What was registered before the failure goes again; the failure is the news
             let Err(left) = Box::pin(joined.leave()).await else {
                 return Err(error);
@@ -156,8 +157,8 @@ impl Joined {
     }
 
     /// Makes the nodes known.
-    async fn arrive(&self, halt: &CancellationToken, version: &str) -> Result<(), JoinError> {
-        let registering = Box::pin(register::register(&self.cluster, version, halt));
+    async fn arrive(&self, halt: &CancellationToken) -> Result<(), JoinError> {
+        let registering = Box::pin(register::register(&self.cluster, halt));
         unbroken(halt, registering).await??;
         let settled = halt.run_until_cancelled(settle(&self.cluster)).await;
         settled.ok_or(JoinError::Interrupted)?;

@@ -60,7 +60,6 @@ pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), 
 /// Registers all nodes, or those that are under way when it is told to stop.
 pub(super) async fn register(
     cluster: &Arc<Cluster>,
-    version: &str,
     halt: &CancellationToken,
 ) -> Result<(), JoinError> {
     // None is dropped for the failure of another: its node would come after all are removed
@@ -70,7 +69,7 @@ pub(super) async fn register(
                 return Err(JoinError::Interrupted);
             }
             cluster.traces.left("node", name);
-            let registered = node::register(cluster, state, version).await;
+            let registered = node::register(cluster, state).await;
             if state.uid.get().is_none() {
                 cluster.traces.gone("node", name);
             }
@@ -80,7 +79,7 @@ pub(super) async fn register(
         .collect()
         .await;
     registered.into_iter().collect::<Result<(), _>>()?;
-    node::keep(cluster, version);
+    node::keep(cluster);
     let mut nodes = cluster.nodes.iter();
     let Some((name, linux)) = nodes.find(|(_, node)| node.view.pool.build().is_none()) else {
         return Ok(());

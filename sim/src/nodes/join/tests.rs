@@ -354,7 +354,7 @@ async fn a_node_that_was_made_unheard_is_known_again() {
     let server = Server::new();
     let joined = join(server.client(), options(2)).await.expect("they join");
     let node = &joined.cluster.nodes["n0"];
-    let again = node::register(&joined.cluster, node, "v1.37.0").await;
+    let again = node::register(&joined.cluster, node).await;
     let text = again.expect_err("the lease is there").to_string();
     assert!(text.contains("already exists"), "{text}");
     let path = "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";

@@ -21,7 +21,7 @@ use super::server::{PATIENCE, speak};
 use super::stats::summary;
 use crate::base::log::Stream;
 use crate::fault::ProductFault;
-use crate::nodes::cluster::tests::cluster_of;
+use crate::nodes::cluster::tests::{cluster_of, node_of};
 use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::image::Family;
 use crate::pods::course::run::PodRun;
@@ -48,7 +48,7 @@ impl Scene {
     }
 
     fn on(pool: Pool) -> Self {
-        let node = Arc::new(NodeState::alone(NodeSpec::new("n", pool)));
+        let node = Arc::new(node_of(NodeSpec::new("n", pool)));
         let cluster = Arc::new(cluster_of([("n".to_owned(), Arc::clone(&node))].into()));
         let limits = json!({"limits": {"memory": "64Mi"}});
         let pod: Pod = serde_json::from_value(json!({

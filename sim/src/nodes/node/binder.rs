@@ -2,8 +2,6 @@
 //! scheduler will not, as a scheduler without the plugin `TaintToleration` or `NodeResourcesFit`
 //! would.
 
-use std::sync::Arc;
-
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::api::PostParams;
@@ -13,6 +11,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::taints;
+use crate::base::fields::Fields;
 use crate::fault::{FaultKind, FaultSet};
 use crate::nodes::cluster::Cluster;
 use crate::nodes::placing::tolerated;
@@ -22,7 +21,7 @@ use crate::pods::admit;
 const LEFT_ALONE: &str = "kube-system";
 
 /// Binds pods as long as the fault holds, each time it holds.
-pub(super) async fn follow(cluster: Arc<Cluster>) {
+pub(super) async fn follow(cluster: &Cluster) {
     let mut faults = cluster.faults.changes();
     let holds = |faults: &FaultSet| {
         faults.any(FaultKind::TaintIgnored) || faults.any(FaultKind::RequestsIgnored)
@@ -34,7 +33,7 @@ pub(super) async fn follow(cluster: Arc<Cluster>) {
         tokio::select! {
             biased;
             _ = faults.wait_for(|faults| *faults != held) => {}
-            () = bind_all(&cluster) => {}
+            () = bind_all(cluster) => {}
         }
     }
 }
@@ -46,7 +45,7 @@ async fn bind_all(cluster: &Cluster) {
     let mut stream = watcher::watcher(pods, waiting).default_backoff().boxed();
     while let Some(event) = stream.next().await {
         match event {
-            Ok(Event::InitApply(pod) | Event::Apply(pod)) if is_passed_over(&pod) => {
+            Ok(Event::InitApply(pod) | Event::Apply(pod)) if is_passed_over(&json!(pod)) => {
                 bind(cluster, &pod).await;
             }
             Ok(_) => {}
@@ -61,31 +60,21 @@ const IGNORED: [&str; 2] = ["untolerated taint", "Insufficient "];
 
 /// Whether the scheduler has found no node for the pod by what is ignored (`PodScheduled`,
 /// `Unschedulable`).
-fn is_passed_over(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| &status.conditions);
-    let mut conditions = conditions.flatten();
-    let ignored = |message: &String| IGNORED.iter().any(|words| message.contains(words));
-    let unschedulable = conditions.any(|condition| {
-        condition.type_ == "PodScheduled"
-            && condition.status == "False"
-            && condition.reason.as_deref() == Some("Unschedulable")
-            && condition.message.as_ref().is_some_and(ignored)
+fn is_passed_over(pod: &Value) -> bool {
+    let ignored = |message: &str| IGNORED.iter().any(|words| message.contains(words));
+    let unschedulable = pod["status"]["conditions"].items().any(|condition| {
+        condition["type"] == "PodScheduled"
+            && condition["status"] == "False"
+            && condition["reason"] == "Unschedulable"
+            && ignored(condition["message"].text())
     });
+    // What it may not be beside may be on the node that has no room, of which the scheduler says no more than that
+    let avoided = &pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let meta = &pod["metadata"];
     unschedulable
-        && !avoids_others(pod)
-        && pod.metadata.deletion_timestamp.is_none()
-        && pod.namespace().as_deref() != Some(LEFT_ALONE)
-}
-
-/// Whether there are pods that it may not be beside. They may be on the node that has no room, of which the
-/// scheduler says no more than that.
-fn avoids_others(pod: &Pod) -> bool {
-    let affinity = pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref());
-    let avoids = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
-    avoids.is_some_and(|avoids| {
-        let required = &avoids.required_during_scheduling_ignored_during_execution;
-        required.as_ref().is_some_and(|terms| !terms.is_empty())
-    })
+        && avoided.items().len() == 0
+        && meta["deletionTimestamp"].is_null()
+        && meta["namespace"] != LEFT_ALONE
 }
 
 /// Binds the pod to the first node of a fault's place from which nothing but what the fault ignores
@@ -138,13 +127,12 @@ mod tests {
 
     #[test]
     fn only_what_the_scheduler_has_passed_over_is_bound() {
-        let says = |message: &str, affinity: Value, namespace: &str, reason: &str| -> Pod {
+        let says = |message: &str, affinity: Value, namespace: &str, reason: &str| {
             let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason,
                 "message": message});
-            let pod = json!({"metadata": {"name": "p", "namespace": namespace},
+            json!({"metadata": {"name": "p", "namespace": namespace},
                 "spec": {"containers": [], "affinity": affinity},
-                "status": {"conditions": [condition]}});
-            serde_json::from_value(pod).expect("a pod")
+                "status": {"conditions": [condition]}})
         };
         let full = "0/1 nodes are available: 1 Insufficient cpu.";
         let pod = |namespace: &str, reason: &str| says(full, json!({}), namespace, reason);
@@ -177,6 +165,6 @@ mod tests {
         assert!(is_passed_over(&pod("test", "Unschedulable")));
         assert!(!is_passed_over(&pod("test", "SchedulingGated")));
         assert!(!is_passed_over(&pod("kube-system", "Unschedulable")));
-        assert!(!is_passed_over(&Pod::default()));
+        assert!(!is_passed_over(&json!({})));
     }
 }

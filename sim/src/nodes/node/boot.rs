@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use k8s_openapi::api::core::v1::{Event, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::PostParams;
+use serde_json::json;
 
 use crate::fault::{FaultKind, FaultSet};
 use crate::nodes::cluster::{Cluster, NodeState};
@@ -16,7 +16,7 @@ use crate::pods::reporting::events;
 const BOOTING: Duration = Duration::from_mins(1);
 
 /// Boots nodes once each time they are told to.
-pub(super) async fn follow(cluster: &Cluster, version: &str) {
+pub(super) async fn follow(cluster: &Cluster) {
     let mut faults = cluster.faults.changes();
     let mut before = FaultSet::default();
     let mut booting = FuturesUnordered::new();
@@ -25,7 +25,7 @@ pub(super) async fn follow(cluster: &Cluster, version: &str) {
         for node in cluster.nodes.values() {
             let told = |faults| node.suffers(FaultKind::NodeReboots, faults);
             if told(&now) && !told(&before) && node.power.borrow().up {
-                booting.push(boot(cluster, node, version));
+                booting.push(boot(cluster, node));
             }
         }
         before = now;
@@ -38,14 +38,14 @@ pub(super) async fn follow(cluster: &Cluster, version: &str) {
     }
 }
 
-async fn boot(cluster: &Cluster, node: &NodeState, version: &str) {
+async fn boot(cluster: &Cluster, node: &NodeState) {
     node.power.send_modify(|power| power.up = false);
     cluster.clock.pass(BOOTING).await;
     node.power.send_modify(|power| {
         power.up = true;
         power.boots += 1;
     });
-    if let Err(error) = super::report(cluster, node, version).await {
+    if let Err(error) = super::report(cluster, node).await {
         tracing::warn!(node = node.name, %error, "status is not taken");
     }
     tell(cluster, node).await;
@@ -58,25 +58,12 @@ pub(super) fn id(node: &NodeState) -> String {
 
 /// `pkg/kubelet/nodestatus/setters.go`: the event of a new boot ID.
 async fn tell(cluster: &Cluster, node: &NodeState) {
-    let now = Time(node.time(&cluster.faults.current()));
-    let name = format!("{}.{:x}", node.name, node.wall.time().as_nanosecond());
-    let about = ObjectReference {
-        kind: Some("Node".to_owned()),
-        name: Some(node.name.clone()),
-        uid: Some(node.name.clone()),
-        ..ObjectReference::default()
-    };
-    let message = format!(
-        "Node {} has been rebooted, boot id: {}",
-        node.name,
-        id(node)
-    );
-    let event = Event {
-        type_: Some("Warning".to_owned()),
-        reason: Some("Rebooted".to_owned()),
-        message: Some(message),
-        ..events::first(name, "default", about, &node.name, &now)
-    };
+    let (own, id) = (&node.name, id(node));
+    let name = format!("{own}.{:x}", node.wall.time().as_nanosecond());
+    let about = json!({"kind": "Node", "name": own, "uid": own});
+    let message = format!("Node {own} has been rebooted, boot id: {id}");
+    let event = ("Warning", "Rebooted", &*message);
+    let event = events::first(cluster, node, &name, about, event);
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), "default");
     if let Err(error) = events.create(&PostParams::default(), &event).await {
         tracing::debug!(%error, "event is lost");

@@ -18,6 +18,7 @@ use super::{LEASES, binder, boot, carried, mark, report, status, taints};
 use crate::base::clock;
 use crate::fault::{FaultKind, FaultSet};
 use crate::nodes::cluster::{Cluster, NodeState};
+use crate::pods::spec::refer::words;
 
 /// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
 const RENEWAL: Duration = Duration::from_secs(10);
@@ -29,31 +30,29 @@ const HEARTBEAT: Duration = Duration::from_mins(5);
 const WORKERS: usize = 8;
 
 /// Keeps all nodes alive until the simulator stops.
-pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
+pub(crate) fn keep(cluster: &Arc<Cluster>) {
     let all = Arc::clone(cluster);
     cluster.spawn(async move {
         in_turn(&all, RENEWAL, |node| renew(&all, node)).await;
     });
-    let (all, reported) = (Arc::clone(cluster), version.to_owned());
+    let all = Arc::clone(cluster);
     cluster.spawn(async move {
-        let beat = |node| {
-            let (all, version) = (&all, &reported);
-            async move {
-                if silent(all, node) {
-                    return;
-                }
-                if let Err(error) = report(all, node, version).await {
-                    untaken(all, node, "heartbeat", &error).await;
-                }
-            }
-        };
-        in_turn(&all, HEARTBEAT, beat).await;
+        in_turn(&all, HEARTBEAT, |node| beat(&all, node)).await;
     });
-    let (all, told) = (Arc::clone(cluster), version.to_owned());
-    cluster.spawn(async move { follow(&all, &told).await });
-    let (all, version) = (Arc::clone(cluster), version.to_owned());
-    cluster.spawn(async move { boot::follow(&all, &version).await });
-    cluster.spawn(binder::follow(Arc::clone(cluster)));
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move { follow(&all).await });
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move { boot::follow(&all).await });
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move { binder::follow(&all).await });
+}
+
+async fn beat(cluster: &Cluster, node: &NodeState) {
+    if !silent(cluster, node)
+        && let Err(error) = report(cluster, node).await
+    {
+        untaken(cluster, node, "heartbeat", error).await;
+    }
 }
 
 /// Whether nothing is heard of a node.
@@ -64,14 +63,10 @@ fn silent(cluster: &Cluster, node: &NodeState) -> bool {
 
 /// Warns that the API server takes something of a node no more. A deleted node is given up, as a
 /// kubelet registers its node when it starts alone.
-async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: &kube::Error) {
-    let why = match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    };
+async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: kube::Error) {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let known = |now: &Node| now.metadata.uid.as_ref() == node.uid.get();
-    let missing = matches!(error, kube::Error::Api(status) if status.code == 404);
+    let missing = matches!(&error, kube::Error::Api(status) if status.code == 404);
     if missing
         && matches!(nodes.get_opt(&node.name).await, Ok(now) if !now.as_ref().is_some_and(known))
     {
@@ -83,7 +78,7 @@ async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: &kube::
         }
         return;
     }
-    tracing::warn!(node = node.name, why, "{what} is not taken");
+    tracing::warn!(node = node.name, why = words(error), "{what} is not taken");
 }
 
 /// Does something for each node once in each period, for ever. What takes longer than a period is
@@ -126,12 +121,12 @@ pub(crate) async fn renew(cluster: &Cluster, node: &NodeState) {
     let params = PatchParams::default();
     let renewed = cluster.insist("lease", || leases.patch(&node.name, &params, &patch));
     if let Err(error) = renewed.await {
-        untaken(cluster, node, "lease", &error).await;
+        untaken(cluster, node, "lease", error).await;
     }
 }
 
 /// Brings labels, taints and status to what the faults say, whenever those change.
-async fn follow(cluster: &Cluster, version: &str) {
+async fn follow(cluster: &Cluster) {
     let mut changes = cluster.faults.changes();
     let mut before = changes.borrow_and_update().clone();
     for node in cluster.nodes.values() {
@@ -140,19 +135,13 @@ async fn follow(cluster: &Cluster, version: &str) {
     while changes.changed().await.is_ok() {
         let now = changes.borrow_and_update().clone();
         stream::iter(cluster.nodes.values())
-            .for_each_concurrent(WORKERS, |node| show(cluster, node, version, &before, &now))
+            .for_each_concurrent(WORKERS, |node| show(cluster, node, &before, &now))
             .await;
         before = now;
     }
 }
 
-async fn show(
-    cluster: &Cluster,
-    node: &NodeState,
-    version: &str,
-    before: &FaultSet,
-    now: &FaultSet,
-) {
+async fn show(cluster: &Cluster, node: &NodeState, before: &FaultSet, now: &FaultSet) {
     let vanished = |faults| node.suffers(FaultKind::NodeVanishes, faults);
     if vanished(now) || node.deleted.get().is_some() {
         // Nothing can be told
@@ -169,13 +158,13 @@ async fn show(
     if marked
         && let Err(error) = mark(cluster, &node.name, &labels, &taints_before, taints_now).await
     {
-        untaken(cluster, node, "what is said of labels and taints", &error).await;
+        untaken(cluster, node, "what is said of labels and taints", error).await;
     }
     // What the controllers have written of a vanished node is overwritten
     if (vanished(before) || status::differs(node, before, now))
-        && let Err(error) = report(cluster, node, version).await
+        && let Err(error) = report(cluster, node).await
     {
-        untaken(cluster, node, "status", &error).await;
+        untaken(cluster, node, "status", error).await;
     }
     node.shown.send_replace(Some(now.clone()));
 }

@@ -122,11 +122,7 @@ pub(crate) fn is_own(found: &Node, node: &NodeState) -> bool {
 }
 
 /// Creates the node, its status and its lease.
-pub(crate) async fn register(
-    cluster: &Cluster,
-    node: &NodeState,
-    version: &str,
-) -> kube::Result<()> {
+pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let faults = cluster.faults.current();
     let labels = carried(node, &faults).into_iter();
@@ -158,7 +154,7 @@ pub(crate) async fn register(
     };
     let uid = created.metadata.uid.unwrap_or_default();
     node.uid.get_or_init(|| uid.clone());
-    report(cluster, node, version).await?;
+    report(cluster, node).await?;
     let lease: Lease = read(json!({
         "metadata": {"name": node.name, "ownerReferences": [
             {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid}]},
@@ -211,9 +207,9 @@ async fn mark(
     }
 }
 
-async fn report(cluster: &Cluster, node: &NodeState, version: &str) -> kube::Result<()> {
+async fn report(cluster: &Cluster, node: &NodeState) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let mut status = json!(status::status(node, version, &cluster.faults.current()));
+    let mut status = status::status(node, &cluster.version, &cluster.faults.current());
     // By their types, two of one would become the second twice (kubernetes,
     // `pkg/util/node/node.go`, `fixupPatchForNodeStatusAddresses`)
     if let Some(addresses) = status["addresses"].as_array_mut() {
@@ -231,16 +227,12 @@ async fn report(cluster: &Cluster, node: &NodeState, version: &str) -> kube::Res
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
+    use crate::nodes::cluster::tests::node_of;
     use crate::topology::{NodeSpec, Os, Pool};
-    use crate::world;
 
     fn node(pool: Pool) -> NodeState {
-        let view = world::Node::new(pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
-        let labels = labels("n", &NodeSpec::new("n", pool));
-        NodeState::new("n".to_owned(), view, labels)
+        node_of(NodeSpec::new("n", pool))
     }
 
     fn label(pool: Pool, faults: &FaultSet, label: &str) -> Option<String> {
@@ -307,8 +299,7 @@ mod tests {
             }]),
             ..NodeSpec::new("n", windows)
         };
-        let own = node(windows).with(own);
-        let told = taints(&own, &bare);
+        let told = taints(&node_of(own), &bare);
         assert_eq!(
             (told[0].key.as_str(), told[0].value.as_ref()),
             ("gpu", None)

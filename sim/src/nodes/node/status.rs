@@ -1,14 +1,11 @@
 //! What a kubelet reports of its node: kubernetes 1.37.0, pkg/kubelet/nodestatus/setters.go.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{
-    ContainerImage, DaemonEndpoint, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeFeatures,
-    NodeStatus, NodeSystemInfo,
-};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
 
 use super::boot;
 use crate::fault::{FaultKind, FaultSet};
@@ -48,40 +45,26 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
 }
 
 /// The status of a node in a cluster of a version, as the faults have it.
-pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> NodeStatus {
-    let address = |kind: &str, address: String| NodeAddress {
-        type_: kind.to_owned(),
-        address,
-    };
+pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
+    let own = node.view.addresses();
+    let own = own.map(|own| json!({"address": own, "type": "InternalIP"}));
+    let named = json!({"address": node.name, "type": "Hostname"});
     let reserved = !node.suffers(FaultKind::NothingReserved, faults);
     let ready = !node.suffers(FaultKind::NodeNotReady, faults);
     let now = node.time(faults);
     let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
-    NodeStatus {
-        addresses: Some(
-            node.view
-                .addresses()
-                .map(|own| address("InternalIP", own.to_string()))
-                .chain([address("Hostname", node.name.clone())])
-                .collect(),
-        ),
-        daemon_endpoints: Some(NodeDaemonEndpoints {
-            kubelet_endpoint: Some(DaemonEndpoint {
-                port: i32::from(node.view.kubelet_port),
-            }),
-        }),
-        capacity: Some(resources(&node.spec, false)),
-        allocatable: Some(resources(&node.spec, reserved)),
-        conditions: Some(conditions(node.ready_at(ready, now), pressed, now)),
-        images: Some(images(node)),
-        node_info: Some(info(node, version, faults)),
+    json!({
+        "addresses": own.chain([named]).collect::<Vec<_>>(),
+        "allocatable": resources(&node.spec, reserved),
+        "capacity": resources(&node.spec, false),
+        "conditions": conditions(node.ready_at(ready, now), pressed, now),
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": node.view.kubelet_port}},
         // Kubernetes 1.36: exec reaches this kubelet as WebSocket instead of SPDY
-        declared_features: Some(vec!["ExtendWebSocketsToKubelet".to_owned()]),
-        features: Some(NodeFeatures {
-            supplemental_groups_policy: Some(node.pool.os() == Os::Linux),
-        }),
-        ..NodeStatus::default()
-    }
+        "declaredFeatures": ["ExtendWebSocketsToKubelet"],
+        "features": {"supplementalGroupsPolicy": node.pool.os() == Os::Linux},
+        "images": images(node),
+        "nodeInfo": info(node, version, faults),
+    })
 }
 
 /// What a node leaves to pods of one resource, in thousandths of its unit.
@@ -122,74 +105,51 @@ fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
         .collect()
 }
 
-fn conditions(
-    readiness: Readiness,
-    pressed: Option<Timestamp>,
-    now: Timestamp,
-) -> Vec<NodeCondition> {
-    let of = |kind: &str, status: &str, reason: &str, message: &str, since| NodeCondition {
-        type_: kind.to_owned(),
-        status: status.to_owned(),
-        reason: Some(reason.to_owned()),
-        message: Some(message.to_owned()),
-        last_heartbeat_time: Some(Time(now)),
-        last_transition_time: Some(Time(since)),
+fn conditions(readiness: Readiness, pressed: Option<Timestamp>, now: Timestamp) -> [Value; 4] {
+    let of = |named: &str, is: bool, reason: &str, message: &str, since| {
+        let status = if is { "True" } else { "False" };
+        json!({"lastHeartbeatTime": now, "lastTransitionTime": since, "message": message,
+            "reason": reason, "status": status, "type": named})
     };
-    let never = |kind: &str, reason: &str, message: &str| {
-        of(kind, "False", reason, message, readiness.first)
+    let (short, reason) = match pressed {
+        Some(_) => ("insufficient", "KubeletHasInsufficientMemory"),
+        None => ("sufficient", "KubeletHasSufficientMemory"),
     };
-    let memory = match pressed {
-        Some(since) => {
-            let (reason, message) = (
-                "KubeletHasInsufficientMemory",
-                "kubelet has insufficient memory available",
-            );
-            of("MemoryPressure", "True", reason, message, since)
-        }
-        None => never(
-            "MemoryPressure",
-            "KubeletHasSufficientMemory",
-            "kubelet has sufficient memory available",
-        ),
-    };
-    let (status, reason, message) = match readiness.ready {
-        true => ("True", "KubeletReady", "kubelet is posting ready status"),
-        false => ("False", "KubeletNotReady", NO_NETWORK),
-    };
+    let memory = format!("kubelet has {short} memory available");
+    let (is_short, since) = (pressed.is_some(), pressed.unwrap_or(readiness.first));
     let (no_disk, no_pid) = ("KubeletHasNoDiskPressure", "KubeletHasSufficientPID");
-    vec![
-        memory,
-        never("DiskPressure", no_disk, "kubelet has no disk pressure"),
-        never(
-            "PIDPressure",
-            no_pid,
-            "kubelet has sufficient PID available",
-        ),
-        of("Ready", status, reason, message, readiness.since),
+    let disk = "kubelet has no disk pressure";
+    let processes = "kubelet has sufficient PID available";
+    let (ready, words) = match readiness.ready {
+        true => ("KubeletReady", "kubelet is posting ready status"),
+        false => ("KubeletNotReady", NO_NETWORK),
+    };
+    [
+        of("MemoryPressure", is_short, reason, &memory, since),
+        of("DiskPressure", false, no_disk, disk, readiness.first),
+        of("PIDPressure", false, no_pid, processes, readiness.first),
+        of("Ready", readiness.ready, ready, words, readiness.since),
     ]
 }
 
 /// What has been pulled, the largest first, and never more than a kubelet reports.
-fn images(node: &NodeState) -> Vec<ContainerImage> {
+fn images(node: &NodeState) -> Vec<Value> {
     const MOST: usize = 50;
     let mut references = node.pulled();
     if !references.iter().any(|reference| reference == SANDBOX) {
         references.push(SANDBOX.to_owned());
     }
-    let mut images: Vec<ContainerImage> = references
-        .iter()
-        .filter_map(|reference| image::resolve(reference, node.pool).ok())
-        .map(|image| ContainerImage {
-            names: Some(vec![image.reference]),
-            size_bytes: i64::try_from(image.bytes).ok(),
-        })
-        .collect();
-    images.sort_by_key(|image| std::cmp::Reverse(image.size_bytes));
-    images.truncate(MOST);
+    let images = references.iter();
+    let images = images.filter_map(|reference| image::resolve(reference, node.pool).ok());
+    let mut images: Vec<_> = images.collect();
+    images.sort_by_key(|image| Reverse(image.bytes));
+    let images = images.into_iter().take(MOST);
     images
+        .map(|image| json!({"names": [image.reference], "sizeBytes": image.bytes}))
+        .collect()
 }
 
-fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
+fn info(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
     let (os_image, kernel) = match node.pool {
         Pool::Linux => (
             "Debian GNU/Linux 13 (trixie)".to_owned(),
@@ -204,22 +164,14 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
         true => "docker://18.9.9",
         false => "containerd://2.1.0",
     };
-    let kubelet_version = match node.suffers(FaultKind::KubeletSkewed, faults) {
-        true => older(version).unwrap_or_else(|| version.to_owned()),
-        false => version.to_owned(),
-    };
-    NodeSystemInfo {
-        operating_system: node.pool.os().name().to_owned(),
-        architecture: "amd64".to_owned(),
-        os_image,
-        kernel_version: kernel.to_owned(),
-        container_runtime_version: runtime.to_owned(),
-        kubelet_version,
-        machine_id: node.name.clone(),
-        system_uuid: node.name.clone(),
-        boot_id: boot::id(node),
-        ..NodeSystemInfo::default()
-    }
+    let skewed = node.suffers(FaultKind::KubeletSkewed, faults);
+    let older = older(version).filter(|_| skewed);
+    json!({
+        "architecture": "amd64", "bootID": boot::id(node), "containerRuntimeVersion": runtime,
+        "kernelVersion": kernel, "kubeProxyVersion": "",
+        "kubeletVersion": older.as_deref().unwrap_or(version), "machineID": node.name,
+        "operatingSystem": node.pool.os().name(), "osImage": os_image, "systemUUID": node.name,
+    })
 }
 
 /// A version that is too many minor versions older than another, such as `v1.37.0`.
@@ -231,21 +183,25 @@ fn older(version: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use k8s_openapi::api::core::v1::{NodeCondition, NodeStatus};
 
     use super::*;
+    use crate::nodes::cluster::tests::node_of;
+    use crate::nodes::node::read;
     use crate::topology::Build;
-    use crate::world;
 
     const WINDOWS: Pool = Pool::Windows(Build::Ws2022);
 
     fn node(pool: Pool) -> NodeState {
-        let view = world::Node::new(pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
-        NodeState::new("n".to_owned(), view, BTreeMap::default())
+        node_of(NodeSpec::new("n", pool))
     }
 
     fn reported(pool: Pool, faults: &[crate::fault::ProductFault]) -> NodeStatus {
-        status(&node(pool), "v1.37.0", &faults.iter().cloned().collect())
+        read(status(
+            &node(pool),
+            "v1.37.0",
+            &faults.iter().cloned().collect(),
+        ))
     }
 
     fn memory(status: &NodeStatus) -> (u64, u64) {
@@ -324,8 +280,12 @@ mod tests {
             assert_eq!(readiness.since, second(since), "at {now}");
             let conditions = conditions(readiness, None, second(now));
             for condition in conditions {
-                let since = if condition.type_ == "Ready" { since } else { 1 };
-                assert_eq!(condition.last_transition_time, Some(Time(second(since))));
+                let since = if condition["type"] == "Ready" {
+                    since
+                } else {
+                    1
+                };
+                assert_eq!(condition["lastTransitionTime"], json!(second(since)));
             }
         }
     }

@@ -5,16 +5,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::book::Role;
 use crate::base::lock::locked;
 use crate::fault::FaultKind;
-use crate::nodes::cluster::Cluster;
+use crate::nodes::cluster::{Cluster, NodeState};
+use crate::nodes::node::read;
 use crate::pods::course::run::PodRun;
 
 /// What tells one event from another: the container's field path, the reason and the words.
@@ -60,28 +60,16 @@ pub(crate) fn tell(
         let fresh = || format!("{}.{:x}", run.key.name, now.as_nanosecond());
         counted(&mut locked(&run.told), key, fresh)
     };
-    let at = Time(run.now(cluster));
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let about = ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Pod".to_owned()),
-        name: Some(run.key.name.clone()),
-        namespace: Some(run.key.namespace.clone()),
-        uid: Some(run.uid.clone()),
-        field_path: (!path.is_empty()).then_some(path),
-        ..ObjectReference::default()
-    };
-    let event = Event {
-        type_: Some(kind.to_owned()),
-        reason: Some(reason.to_owned()),
-        message: Some(message),
-        ..first(name.clone(), &run.key.namespace, about, &run.node.name, &at)
-    };
+    let path = (!path.is_empty()).then_some(path);
+    let about = json!({"apiVersion": "v1", "fieldPath": path, "kind": "Pod", "name": run.key.name,
+        "namespace": run.key.namespace, "uid": run.uid});
+    let event = first(cluster, &run.node, &name, about, (kind, reason, &message));
     let told = cluster.event_in_turn(async move {
         if count == 1 {
             return events.create(&PostParams::default(), &event).await;
         }
-        let (at, message) = (event.last_timestamp, event.message);
+        let at = event.last_timestamp;
         let again = json!({"count": count, "lastTimestamp": at, "message": message});
         let params = PatchParams::default();
         events.patch(&name, &params, &Patch::Merge(again)).await
@@ -93,32 +81,23 @@ pub(crate) fn tell(
     });
 }
 
-/// An event that is told for the first time by a node's kubelet.
+/// An event that is told for the first time by a node's kubelet: severity, reason and message. What is of no
+/// namespace is told in `default`.
 pub(crate) fn first(
-    name: String,
-    namespace: &str,
-    about: ObjectReference,
-    node: &str,
-    at: &Time,
+    cluster: &Cluster,
+    node: &NodeState,
+    name: &str,
+    about: Value,
+    (kind, reason, message): (&str, &str, &str),
 ) -> Event {
-    Event {
-        metadata: ObjectMeta {
-            name: Some(name),
-            namespace: Some(namespace.to_owned()),
-            ..ObjectMeta::default()
-        },
-        involved_object: about,
-        count: Some(1),
-        first_timestamp: Some(at.clone()),
-        last_timestamp: Some(at.clone()),
-        source: Some(EventSource {
-            component: Some("kubelet".to_owned()),
-            host: Some(node.to_owned()),
-        }),
-        reporting_component: Some("kubelet".to_owned()),
-        reporting_instance: Some(node.to_owned()),
-        ..Event::default()
-    }
+    let now = node.time(&cluster.faults.current());
+    let namespace = about["namespace"].as_str().unwrap_or("default");
+    read(json!({
+        "metadata": {"name": name, "namespace": namespace},
+        "involvedObject": about, "type": kind, "reason": reason, "message": message, "count": 1,
+        "firstTimestamp": now, "lastTimestamp": now, "reportingComponent": "kubelet",
+        "reportingInstance": node.name, "source": {"component": "kubelet", "host": node.name},
+    }))
 }
 
 /// The event's name and how often it has been told by now.

@@ -16,7 +16,7 @@ use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::stub::{Stub, path};
-use crate::base::clock::{self, Clock};
+use crate::base::clock::{self, Clock, Wall};
 use crate::fault::{FaultSet, FaultSwitch};
 use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::kubelet::speak;
@@ -49,20 +49,21 @@ impl Scene {
         let nodes = (1_u8..).zip(NODES).map(|(number, (name, pool))| {
             let view = world::Node::new(pool, [127, 77, 0, number], 1, [10, 244, number]);
             let spec = NodeSpec::new(name, pool);
-            let labels = node::labels(name, &spec);
-            let node = NodeState::new(name.to_owned(), view, labels).with(spec);
+            let node = NodeState::new(name.to_owned(), spec, view, Wall::default());
             node.image(AGNHOST).set(()).expect("it is new");
             (name.to_owned(), Arc::new(node))
         });
         let faults = FaultSwitch::new(FaultSet::default());
         let (client, clock) = (stub.client(), Clock::new(1.0));
-        let cluster = Arc::new(Cluster::new(client, clock, 7, faults, nodes.collect()));
+        let mut cluster = Cluster::new(client, clock, 7, faults, nodes.collect());
+        "v1.37.0".clone_into(&mut cluster.version);
+        let cluster = Arc::new(cluster);
         crate::pods::reporting::watch::begin(&cluster);
         for node in cluster.nodes.values() {
-            let registered = node::register(&cluster, node, "v1.37.0").await;
+            let registered = node::register(&cluster, node).await;
             registered.expect("it is taken");
         }
-        node::keep(&cluster, "v1.37.0");
+        node::keep(&cluster);
         Self { stub, cluster }
     }
 
