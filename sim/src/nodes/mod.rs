@@ -2,9 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod dns;
-pub(crate) mod families;
 pub(crate) mod files;
-pub(crate) mod given;
 pub(crate) mod image;
 pub(crate) mod join;
 pub(crate) mod kubelet;

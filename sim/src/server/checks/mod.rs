@@ -4,6 +4,8 @@ pub(crate) mod administrator;
 pub(crate) mod admission;
 pub(crate) mod admit;
 pub(crate) mod defaults;
+pub(crate) mod families;
+pub(crate) mod given;
 pub(crate) mod refusal;
 pub(crate) mod services;
 pub(crate) mod shape;

@@ -9,7 +9,8 @@ use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 
 /// One thing that is wrong in an object (apimachinery, `field.Error`).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
+#[error("{field}: {message}")]
 pub(crate) struct Cause {
     reason: &'static str,
     field: String,
@@ -187,8 +188,7 @@ impl Refusal {
 
     pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let of = of_group(kind, group);
-        let told = |one: &Cause| format!("{}: {}", one.field, one.message);
-        let all = match &*causes.iter().map(told).collect::<Vec<_>>() {
+        let all = match &*causes.iter().map(ToString::to_string).collect::<Vec<_>>() {
             [one] => one.clone(),
             all => format!("[{}]", all.join(", ")),
         };

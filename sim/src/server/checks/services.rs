@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::refusal::{Cause, Refusal};
+use super::{families, given};
 use crate::base::fields::Fields;
-use crate::nodes::{families, given};
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::world::Key;
@@ -53,13 +53,11 @@ pub(crate) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     if spec.get("clusterIPs").is_none() && !spec["clusterIP"].text().is_empty() {
         spec["clusterIPs"] = json!([spec["clusterIP"]]);
     }
-    let invalid = |field: &str, value: &Value, why: &str| {
-        let cause = Cause::invalid(field, value, why);
-        Refusal::invalid(Kind::named("services"), &key.name, &[cause])
-    };
+    let refused = |cause| Refusal::invalid(Kind::named("services"), &key.name, &[cause]);
+    let invalid =
+        |field: &str, value: &Value, why: &str| refused(Cause::invalid(field, value, why));
     let mut typed = ServiceSpec::deserialize(&*spec).map_err(Refusal::bad)?;
-    families::complete(&mut typed, state.families)
-        .map_err(|refused| invalid(&refused.field, &refused.value, &refused.why))?;
+    families::complete(&mut typed, state.families).map_err(refused)?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
     let taken = used(state, key).flat_map(|spec| spec["clusterIPs"].items());
     let taken: BTreeSet<String> = taken.map(|own| own.text().to_owned()).collect();
@@ -122,14 +120,10 @@ fn allocated(
     family: &str,
     taken: &BTreeSet<String>,
 ) -> Option<String> {
-    let is_taken = |at: &dyn ToString| taken.contains(&at.to_string());
     let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
-    if family == families::IPV6 {
-        Some(state.given.address6(|at| is_taken(&at))?.to_string())
-    } else if is_dns && !taken.contains(DNS) {
-        Some(DNS.to_owned())
-    } else {
-        Some(state.given.address(|at| is_taken(&at))?.to_string())
+    match is_dns && family != families::IPV6 && !taken.contains(DNS) {
+        true => Some(DNS.to_owned()),
+        false => state.given.address(family, |at| taken.contains(at)),
     }
 }
 

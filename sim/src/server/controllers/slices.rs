@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::pods::{is_going, is_over, is_ready};
 use super::{BATCH, MANY, Work, counted, made, owned_by};
 use crate::base::fields::Fields;
-use crate::nodes::families;
+use crate::server::checks::families;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::server::storage::store::Object;

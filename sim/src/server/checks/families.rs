@@ -6,52 +6,38 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ServiceSpec;
 use serde_json::{Value, json};
 
+use super::refusal::Cause;
 use crate::topology::IpFamilies;
 
 pub(crate) const IPV4: &str = "IPv4";
 pub(crate) const IPV6: &str = "IPv6";
 
-/// Why a Service is refused, in the server's words.
-#[derive(Debug, thiserror::Error)]
-#[error("{field}: Invalid value: {value}: {why}")]
-pub(crate) struct Refused {
-    pub(crate) field: String,
-    pub(crate) value: Value,
-    pub(crate) why: String,
-}
-
 /// Completes `ipFamilyPolicy` and `ipFamilies`, or says why the Service is refused.
-pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), Refused> {
+pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), Cause> {
     let given = spec.cluster_ips.clone().unwrap_or_default();
     let headless = given.first().is_some_and(|first| first == "None");
     let bare = headless && spec.selector.as_ref().is_none_or(BTreeMap::is_empty);
-    let policy = spec.ip_family_policy.get_or_insert_with(|| {
-        let usual = if bare {
-            "RequireDualStack"
-        } else {
-            "SingleStack"
-        };
-        usual.to_owned()
-    });
+    let usual = if bare {
+        "RequireDualStack"
+    } else {
+        "SingleStack"
+    };
+    let policy = spec
+        .ip_family_policy
+        .get_or_insert_with(|| usual.to_owned());
     let invalid = |field: &str, value: &Value, why: &str| {
-        Err(Refused {
-            field: format!("spec.{field}"),
-            value: value.clone(),
-            why: why.to_owned(),
-        })
+        Err(Cause::invalid(&format!("spec.{field}"), value, why))
     };
     let families = spec.ip_families.get_or_insert_default();
-    if policy == "SingleStack" {
-        let why = |what| {
-            format!(
+    for (count, what) in [
+        (given.len(), "cluster IPs"),
+        (families.len(), "IP families"),
+    ] {
+        if policy == "SingleStack" && count == 2 {
+            let why = format!(
                 "must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-            )
-        };
-        if given.len() == 2 {
-            return invalid("ipFamilyPolicy", &json!(policy), &why("cluster IPs"));
-        }
-        if families.len() == 2 {
-            return invalid("ipFamilyPolicy", &json!(policy), &why("IP families"));
+            );
+            return invalid("ipFamilyPolicy", &json!(policy), &why);
         }
     }
     let known = |family: &str| cluster.has(family);

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::families::IPV6;
+
 /// Where the next one is looked for: one that is given back is used again last.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
@@ -36,18 +38,15 @@ pub(crate) fn is_in_range(address: IpAddr) -> bool {
 
 impl Given {
     /// An address that is not taken; `None` where all are.
-    pub(crate) fn address(&mut self, taken: impl Fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
-        let range = (u32::from(ADDRESSES.0), u32::from(ADDRESSES.1));
-        let taken = |at: u32| taken(Ipv4Addr::from(at));
-        Some(next(&mut self.addresses, range, taken)?.into())
-    }
-
-    /// An IPv6 address that is not taken; `None` where all are.
-    pub(crate) fn address6(&mut self, taken: impl Fn(Ipv6Addr) -> bool) -> Option<Ipv6Addr> {
-        let (net, range) = ADDRESSES6;
-        let at = |last: u32| Ipv6Addr::from(u128::from(net) | u128::from(last));
-        let taken = |last: u32| taken(at(last));
-        next(&mut self.addresses6, range, taken).map(at)
+    pub(crate) fn address(&mut self, family: &str, taken: impl Fn(&str) -> bool) -> Option<String> {
+        let (net, last) = ADDRESSES6;
+        let four = (u32::from(ADDRESSES.0), u32::from(ADDRESSES.1));
+        let six = |at: u32| Ipv6Addr::from(u128::from(net) | u128::from(at)).to_string();
+        if family == IPV6 {
+            return next(&mut self.addresses6, last, |at| taken(&six(at))).map(six);
+        }
+        let at = |at: u32| Ipv4Addr::from(at).to_string();
+        next(&mut self.addresses, four, |it| taken(&at(it))).map(at)
     }
 
     /// A node port that is not taken; `None` where all are.
