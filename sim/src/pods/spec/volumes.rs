@@ -12,11 +12,12 @@ use std::time::Duration;
 use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
 use k8s_openapi::api::core::v1::{
-    ConfigMapProjection, Container, DownwardAPIProjection, DownwardAPIVolumeFile, KeyToPath,
-    PersistentVolumeClaim, Pod, SecretProjection, VolumeProjection,
+    ConfigMapProjection, Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, Pod,
+    VolumeProjection,
 };
 use kube::Api;
 use ordered_watch as watch;
+use serde_json::json;
 
 use super::command;
 use super::env::Env;
@@ -106,25 +107,12 @@ pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
 
 /// What the kubelet fills a volume with; none for one that starts empty and can be written.
 fn sources(volume: &Spec) -> Option<Vec<VolumeProjection>> {
-    let own = VolumeProjection {
-        config_map: volume.config_map.clone().map(|map| ConfigMapProjection {
-            name: map.name,
-            items: map.items,
-            optional: map.optional,
-        }),
-        secret: volume.secret.clone().map(|secret| SecretProjection {
-            name: secret.secret_name.unwrap_or_default(),
-            items: secret.items,
-            optional: secret.optional,
-        }),
-        downward_api: volume
-            .downward_api
-            .clone()
-            .map(|downward| DownwardAPIProjection {
-                items: downward.items,
-            }),
-        ..VolumeProjection::default()
-    };
+    // Both have the same fields, but for one name
+    let mut own = json!(volume);
+    if volume.secret.is_some() {
+        own["secret"]["name"] = own["secret"]["secretName"].clone();
+    }
+    let own: VolumeProjection = node::read(own);
     if own != VolumeProjection::default() {
         return Some(vec![own]);
     }
@@ -184,10 +172,9 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
     if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(own)) {
         let volume = claimed(cluster, run, &claim).await;
         let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
-        let kind = if read_only {
-            Kind::ReadOnly
-        } else {
-            Kind::Written
+        let kind = match read_only {
+            true => Kind::ReadOnly,
+            false => Kind::Written,
         };
         return Ok(Mounted { volume, kind });
     }
@@ -197,35 +184,23 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
             let why = format!("hostPath type check failed: {} is not a {why}", host.path);
             return Err(failed(why));
         }
-        return Ok(Mounted {
-            volume: run.node.disks.volume(&format!("host {}", host.path)),
-            kind: Kind::Written,
-        });
+        let (volume, kind) = (format!("host {}", host.path), Kind::Written);
+        let volume = run.node.disks.volume(&volume);
+        return Ok(Mounted { volume, kind });
     }
-    let content = content(cluster, run, spec).await.map_err(failed)?;
-    let volume = Volume::default();
-    let kind = match content {
-        Some(content) => {
-            volume.fill(content);
-            Kind::Filled
-        }
-        None => Kind::Written,
-    };
-    Ok(Mounted { volume, kind })
-}
-
-/// What a volume is filled with; none for one that starts empty and can be written.
-async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<Data>, String> {
+    let (volume, kind) = (Volume::default(), Kind::Filled);
     let Some(sources) = sources(spec) else {
+        let kind = Kind::Written;
         // The API server makes one of no kind an `emptyDir`
-        let empty = spec.empty_dir.as_ref().map(|_| None);
-        return empty.ok_or_else(|| "no volume of this kind is simulated".to_owned());
+        let empty = spec.empty_dir.as_ref().map(|_| Mounted { volume, kind });
+        return empty.ok_or_else(|| failed("no volume of this kind is simulated".to_owned()));
     };
     let mut all = Data::new();
     for source in &sources {
-        all.extend(projection(cluster, run, source).await?);
+        all.extend(projection(cluster, run, source).await.map_err(failed)?);
     }
-    Ok(Some(all))
+    volume.fill(all);
+    Ok(Mounted { volume, kind })
 }
 
 async fn projection(
@@ -275,9 +250,7 @@ fn chosen(
     let mut chosen = Data::new();
     for item in items {
         match data.remove(&item.key) {
-            Some(value) => {
-                chosen.insert(item.path.clone(), value);
-            }
+            Some(value) => drop(chosen.insert(item.path.clone(), value)),
             None if optional == Some(true) => {}
             None => return Err(format!("{words}: {}", item.key)),
         }
@@ -371,18 +344,15 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
     let mut mounts = Vec::new();
     for mount in container.volume_mounts.iter().flatten() {
         let Some(Mounted { volume, kind }) = volumes.get(&mount.name) else {
-            let text = format!(
-                "cannot find volume \"{}\" to mount into container \"{}\"",
-                mount.name, container.name
-            );
-            return Err(text);
+            let (volume, into) = (&mount.name, &container.name);
+            return Err(format!(
+                "cannot find volume \"{volume}\" to mount into container \"{into}\""
+            ));
         };
-        let sub_path = match (&mount.sub_path_expr, &mount.sub_path) {
-            (Some(text), _) if !text.is_empty() => {
-                command::expanded(text, |name| env.get(name).cloned())
-            }
-            (_, Some(path)) => path.clone(),
-            _ => String::new(),
+        let expression = mount.sub_path_expr.as_ref().filter(|text| !text.is_empty());
+        let sub_path = match expression {
+            Some(text) => command::expanded(text, |name| env.get(name).cloned()),
+            None => mount.sub_path.clone().unwrap_or_default(),
         };
         // What is mounted of a part is the file that the kubelet had written by then
         let stays = *kind == Kind::Filled && !sub_path.is_empty();
@@ -393,7 +363,7 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
             read_only: *kind != Kind::Written || mount.read_only.unwrap_or(false),
         });
     }
-    Ok(Files::with_mounts(os, mounts))
+    Ok(Files::new(os, mounts))
 }
 
 #[cfg(test)]
