@@ -33,58 +33,42 @@ pub(crate) struct Reaction {
     prints: &'static str,
 }
 
-impl Reaction {
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "one arm among others that listen or do not"
-    )]
-    fn with(code: u32) -> Option<Self> {
-        Some(Self {
-            code,
-            after: Duration::from_secs(1),
-            prints: "",
-        })
-    }
-}
-
 /// How a program ends when it is told to; none for one that does not listen.
 ///
 /// On Linux the first process of a container gets no signal for which it has no handler
 /// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have one and exit
 /// with 2. On Windows the runtime sends Ctrl-C (shutdown), by which console programs end.
 pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction> {
-    if os == Os::Windows {
-        return Reaction::with(program::CONTROL_C);
-    }
-    if !first {
-        // 128 and SIGTERM
-        return Reaction::with(143);
-    }
     let file = argv.first().map(String::as_str).unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or_default();
-    match (name, argv.get(1).map(String::as_str)) {
+    let second = Duration::from_secs(1);
+    let (code, after, prints) = match (os, name, argv.get(1).map(String::as_str)) {
+        (Os::Windows, ..) => (program::CONTROL_C, second, ""),
+        // 128 and SIGTERM
+        _ if !first => (143, second, ""),
         // test/images/agnhost/pause/pause.go
-        ("agnhost", None | Some("pause")) => Some(Reaction {
-            code: 2,
-            after: Duration::from_millis(100),
-            prints: "exiting because of signal \"terminated\"\n",
-        }),
-        // netexec.go: it sleeps for --delay-shutdown, then exits
-        ("agnhost", Some("netexec")) => {
-            let delay = argv
-                .iter()
-                .find_map(|arg| arg.strip_prefix("--delay-shutdown="));
-            let delay = delay.and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
-            Some(Reaction {
-                code: 0,
-                after: Duration::from_millis(100) + Duration::from_secs(delay),
-                prints: "",
-            })
+        (_, "agnhost", None | Some("pause")) => {
+            let prints = "exiting because of signal \"terminated\"\n";
+            (2, Duration::from_millis(100), prints)
         }
-        ("agnhost", _) => Reaction::with(2),
-        ("pause", _) => Reaction::with(0),
-        _ => None,
-    }
+        // netexec.go: it sleeps for --delay-shutdown, then exits
+        (_, "agnhost", Some("netexec")) => {
+            let mut delays = argv
+                .iter()
+                .filter_map(|arg| arg.strip_prefix("--delay-shutdown="));
+            let delay = delays.next().and_then(|seconds| seconds.parse().ok());
+            let delay = Duration::from_secs(delay.unwrap_or(0));
+            (0, Duration::from_millis(100) + delay, "")
+        }
+        (_, "agnhost", _) => (2, second, ""),
+        (_, "pause", _) => (0, second, ""),
+        _ => return None,
+    };
+    Some(Reaction {
+        code,
+        after,
+        prints,
+    })
 }
 
 /// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED` (Microsoft,

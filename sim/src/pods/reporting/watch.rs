@@ -150,31 +150,16 @@ impl Pods {
         let Some(node) = bound.and_then(|name| self.cluster.nodes.get(name)) else {
             return;
         };
-        let run = Arc::new(PodRun::new(
-            key.clone(),
-            uid.clone(),
-            Arc::clone(node),
-            Arc::clone(&pod),
-        ));
-        self.cluster
-            .runs(node)
-            .insert(key.clone(), Arc::clone(&run));
-        let (sender, receiver) = watch::channel(pod);
+        let own = (Arc::clone(node), Arc::clone(&pod));
+        let run = Arc::new(PodRun::new(key.clone(), uid.clone(), own.0, own.1));
+        let mut runs = self.cluster.runs(node);
+        runs.insert(key.clone(), Arc::clone(&run));
+        drop(runs);
+        let (pod, seen) = watch::channel(pod);
         let gone = CancellationToken::new();
-        self.cluster.spawn(life::live(
-            Arc::clone(&self.cluster),
-            run,
-            receiver,
-            gone.clone(),
-        ));
-        self.tasks.insert(
-            key,
-            Task {
-                uid,
-                pod: sender,
-                gone,
-            },
-        );
+        let life = life::live(Arc::clone(&self.cluster), run, seen, gone.clone());
+        self.cluster.spawn(life);
+        self.tasks.insert(key, Task { uid, pod, gone });
     }
 
     fn forget(&mut self, key: &Key) {
