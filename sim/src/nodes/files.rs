@@ -91,37 +91,21 @@ impl FileError {
 }
 
 impl Files {
-    /// The files of a container without volumes.
-    pub(crate) fn new(os: Os) -> Self {
-        Self {
-            os,
-            root: Volume::default(),
-            mounts: Vec::new(),
-        }
-    }
-
-    /// The same with volumes; of two mounts that hold a path the deeper one counts.
-    pub(crate) fn with_mounts(os: Os, mounts: Vec<Mount>) -> Self {
-        Self {
-            mounts,
-            ..Self::new(os)
-        }
+    /// The files of a container with its volumes; of two mounts that hold a path the deeper one counts.
+    pub(crate) fn new(os: Os, mounts: Vec<Mount>) -> Self {
+        let root = Volume::default();
+        Self { os, root, mounts }
     }
 
     /// A file's content.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
-        {
+        let found = {
             let files = locked(&volume.0);
-            if let Some(bytes) = self.key(&files, &path).and_then(|key| files.get(&key)) {
-                return Ok(bytes.clone());
-            }
-        }
-        Err(if self.holds_directory(volume, &path) {
-            FileError::IsDirectory
-        } else {
-            FileError::Missing
-        })
+            let key = self.key(&files, &path);
+            key.and_then(|key| files.get(&key).cloned())
+        };
+        found.ok_or_else(|| self.lacks(volume, &path))
     }
 
     /// Replaces a file's content; makes the file if need be.
@@ -149,16 +133,19 @@ impl Files {
         if read_only {
             return Err(FileError::ReadOnly);
         }
-        // In a block of its own: a lock in the head of a match is held to its end
         let removed = {
             let mut files = locked(&volume.0);
             let key = self.key(&files, &path);
             key.and_then(|key| files.remove(&key))
         };
-        match removed {
-            Some(_) => Ok(()),
-            None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
-            None => Err(FileError::Missing),
+        removed.map(drop).ok_or_else(|| self.lacks(volume, &path))
+    }
+
+    /// Why there is no file at a path.
+    fn lacks(&self, volume: &Volume, path: &str) -> FileError {
+        match self.holds_directory(volume, path) {
+            true => FileError::IsDirectory,
+            false => FileError::Missing,
         }
     }
 
@@ -265,12 +252,12 @@ mod tests {
             sub_path: sub_path.to_owned(),
             read_only,
         };
-        (Files::with_mounts(os, vec![mount]), volume)
+        (Files::new(os, vec![mount]), volume)
     }
 
     #[test]
     fn what_is_written_can_be_read_through_every_clone() {
-        let files = Files::new(Os::Linux);
+        let files = Files::new(Os::Linux, Vec::new());
         let other = files.clone();
         assert_eq!(files.read("/tmp/a"), Err(FileError::Missing));
         files.write("/tmp/a", b"1").expect("written");
@@ -283,7 +270,7 @@ mod tests {
 
     #[test]
     fn windows_takes_both_slashes_and_any_case() {
-        let files = Files::new(Os::Windows);
+        let files = Files::new(Os::Windows, Vec::new());
         files.write("C:\\Data\\A.txt", b"x").expect("written");
         assert_eq!(files.read("/data/a.TXT"), Ok(b"x".to_vec()));
     }
@@ -334,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_volume_does_not_grow_without_end() {
-        let files = Files::new(Os::Linux);
+        let files = Files::new(Os::Linux, Vec::new());
         let much = vec![0; MOST];
         files.write("/a", &much).expect("it is just enough");
         assert_eq!(files.write("/b", b"1"), Err(FileError::Full));

@@ -38,14 +38,9 @@ enum Has {
     Unknown,
 }
 
-/// A program, and what comes of its arguments; none of those that are not simulated.
-struct Form {
-    os: Os,
-    /// Without its folder, if that is one in which programs are looked for, and without `.exe`.
-    program: &'static str,
-    has: fn(&Place) -> Has,
-    run: Run,
-}
+/// A program of a system, who has it, and what comes of its arguments; none of those that are not simulated. It is
+/// named without its folder, if that is one in which programs are looked for, and without `.exe`.
+type Form = (Os, &'static str, fn(&Place) -> Has, Run);
 
 /// A program that may go on, or one that always comes to its end.
 #[derive(Clone, Copy)]
@@ -54,95 +49,86 @@ enum Run {
     Ends(fn(&Call<'_>) -> Option<Ran>),
 }
 
-const fn on(os: Os, program: &'static str, has: fn(&Place) -> Has, run: Run) -> Form {
-    Form {
-        os,
-        program,
-        has,
-        run,
-    }
-}
-
 const FORMS: &[Form] = &[
-    on(Linux, "agnhost", agnhosts, Starts(agnhost::run)),
+    (Linux, "agnhost", agnhosts, Starts(agnhost::run)),
     // Alpine 3.22, on which agnhost's image is built
-    on(
+    (
         Linux,
         "curl",
         agnhosts,
         Ends(|call| curl::run(&curl::Build::ALPINE, call)),
     ),
-    on(Linux, "pause", pauses, Starts(system::pause)),
-    on(Linux, "sh", busyboxes, Starts(shell::linux)),
-    on(
+    (Linux, "pause", pauses, Starts(system::pause)),
+    (Linux, "sh", busyboxes, Starts(shell::linux)),
+    (
         Linux,
         "ping",
         busyboxes,
         Ends(|call| ping::linux(call.args, call.seat)),
     ),
-    on(Linux, "true", busyboxes, Ends(|_| Some(Ran::default()))),
-    on(Linux, "false", busyboxes, Ends(|_| Some(Ran::code(1)))),
-    on(Linux, "sleep", busyboxes, Ends(system::sleep)),
-    on(
+    (Linux, "true", busyboxes, Ends(|_| Some(Ran::default()))),
+    (Linux, "false", busyboxes, Ends(|_| Some(Ran::code(1)))),
+    (Linux, "sleep", busyboxes, Ends(system::sleep)),
+    (
         Linux,
         "echo",
         busyboxes,
         Ends(|call| Some(system::echo(call))),
     ),
-    on(Linux, "hostname", busyboxes, Ends(system::hostname)),
-    on(Linux, "id", busyboxes, Ends(system::id)),
-    on(Linux, "grep", busyboxes, Ends(system::filter)),
-    on(Linux, "cat", busyboxes, Ends(file::read)),
-    on(Linux, "rm", busyboxes, Ends(file::delete)),
-    on(Linux, "test", busyboxes, Ends(file::exists)),
-    on(Linux, "sha256sum", busyboxes, Ends(file::hash)),
-    on(Linux, "stat", busyboxes, Ends(file::access)),
+    (Linux, "hostname", busyboxes, Ends(system::hostname)),
+    (Linux, "id", busyboxes, Ends(system::id)),
+    (Linux, "grep", busyboxes, Ends(system::filter)),
+    (Linux, "cat", busyboxes, Ends(file::read)),
+    (Linux, "rm", busyboxes, Ends(file::delete)),
+    (Linux, "test", busyboxes, Ends(file::exists)),
+    (Linux, "sha256sum", busyboxes, Ends(file::hash)),
+    (Linux, "stat", busyboxes, Ends(file::access)),
     // What is on no image
-    on(Linux, "nonesuch", nobody, Ends(|_| None)),
-    on(Windows, "agnhost", agnhosts, Starts(agnhost::run)),
-    on(Windows, "pause", pauses, Starts(system::pause)),
-    on(
+    (Linux, "nonesuch", nobody, Ends(|_| None)),
+    (Windows, "agnhost", agnhosts, Starts(agnhost::run)),
+    (Windows, "pause", pauses, Starts(system::pause)),
+    (
         Windows,
         "servicemonitor",
         iis,
         Starts(|_| Some(system::iis())),
     ),
     // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
-    on(
+    (
         Windows,
         "c:\\curl\\amd64\\curl",
         agnhosts,
         Ends(|call| curl::run(&curl::Build::AGNHOST_WINDOWS, call)),
     ),
-    on(
+    (
         Windows,
         "curl",
         everybody,
         Ends(|call| curl::run(system_curl(call.seat), call)),
     ),
-    on(Windows, "cmd", everybody, Starts(shell::windows)),
-    on(Windows, "powershell", whole, Starts(powershell::run)),
-    on(
+    (Windows, "cmd", everybody, Starts(shell::windows)),
+    (Windows, "powershell", whole, Starts(powershell::run)),
+    (
         Windows,
         "ping",
         everybody,
         Starts(|call| ping::windows(call.args, call.seat, call.seat.language())),
     ),
-    on(Windows, "hostname", everybody, Ends(system::hostname)),
-    on(Windows, "ipconfig", everybody, Ends(ipconfig::run)),
-    on(Windows, "findstr", everybody, Ends(system::filter)),
-    on(Windows, "whoami", perhaps, Ends(system::who_am_i)),
-    on(Windows, "tasklist", perhaps, Ends(system::processes)),
-    on(Windows, "net", perhaps, Ends(system::user)),
-    on(Windows, "eventcreate", perhaps, Ends(system::log_event)),
-    on(Windows, "nltest", perhaps, Ends(system::domain)),
-    on(Windows, "sc", perhaps, Ends(system::service)),
+    (Windows, "hostname", everybody, Ends(system::hostname)),
+    (Windows, "ipconfig", everybody, Ends(ipconfig::run)),
+    (Windows, "findstr", everybody, Ends(system::filter)),
+    (Windows, "whoami", perhaps, Ends(system::who_am_i)),
+    (Windows, "tasklist", perhaps, Ends(system::processes)),
+    (Windows, "net", perhaps, Ends(system::user)),
+    (Windows, "eventcreate", perhaps, Ends(system::log_event)),
+    (Windows, "nltest", perhaps, Ends(system::domain)),
+    (Windows, "sc", perhaps, Ends(system::service)),
     // Of hosts, and these have it not: it comes with the source of Windows' containers (microsoft/hcsshim)
-    on(Windows, "hnsdiag", hosts, Ends(system::load_balancers)),
-    on(Windows, "certutil", perhaps, Ends(file::hash)),
-    on(Windows, "icacls", perhaps, Ends(file::access)),
-    on(Windows, "fsutil", perhaps, Ends(file::space)),
-    on(Windows, "nonesuch", nobody, Ends(|_| None)),
+    (Windows, "hnsdiag", hosts, Ends(system::load_balancers)),
+    (Windows, "certutil", perhaps, Ends(file::hash)),
+    (Windows, "icacls", perhaps, Ends(file::access)),
+    (Windows, "fsutil", perhaps, Ends(file::space)),
+    (Windows, "nonesuch", nobody, Ends(|_| None)),
 ];
 
 fn has(there: bool) -> Has {
@@ -234,11 +220,11 @@ pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
-    let named = |form: &&Form| form.program == name(form.os, file);
+    let named = |(os, program, ..): &&Form| *program == name(*os, file);
     let mut forms = FORMS.iter().filter(named);
-    let form = forms.find(|form| form.os == seat.place.os);
+    let form = forms.find(|(os, ..)| *os == seat.place.os);
     let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
-    let Some(form) = form else {
+    let Some((.., has, run)) = form else {
         return match seat.place.family {
             // Its image has one program alone
             Family::Pause if seat.place.os == Linux => missing(),
@@ -247,12 +233,12 @@ pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
             _ => Refusal::not_simulated(&words.join(" ")),
         };
     };
-    match (form.has)(seat.place) {
+    match has(seat.place) {
         Has::No => missing(),
         Has::Unknown => Refusal::not_simulated(&words.join(" ")),
         Has::Yes => {
             let call = Call { seat, args, input };
-            let started = match form.run {
+            let started = match run {
                 Starts(run) => run(&call),
                 Ends(run) => run(&call).map(Started::Ended),
             };

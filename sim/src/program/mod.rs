@@ -69,7 +69,7 @@ impl Place {
             origin,
             hostname: hostname.into(),
             env: Arc::default(),
-            files: Files::new(os),
+            files: Files::new(os, Vec::new()),
             directory: String::new(),
             user: None,
         }
@@ -173,8 +173,7 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_
     if place.family == Family::Component {
         return component(argv);
     }
-    let seat = Seat { place, view: *view };
-    match forms::run(&seat, argv, input) {
+    match forms::run(&Seat::new(place, view), argv, input) {
         // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
         // through `cmd /c`
         Started::Refused(Refusal::Missing(file)) if place.host_process => {
@@ -201,14 +200,11 @@ pub fn simulates(image: &ImageOn<'_>, argv: &[&str], input: &str) -> bool {
         host_process: image.host_process,
         ..Place::new(pool.os(), resolved.family, Origin::Outside, "")
     };
-    let seat = Seat {
-        place: &place,
-        view: View {
-            world: &world,
-            turns: &turns,
-        },
+    let view = View {
+        world: &world,
+        turns: &turns,
     };
-    match forms::run(&seat, &argv, input.as_bytes()) {
+    match forms::run(&Seat::new(&place, &view), &argv, input.as_bytes()) {
         Started::Ended(ran) => ran.code != NOT_SIMULATED,
         Started::Refused(_) => false,
         Started::Serves { .. } | Started::Stays { .. } => true,

@@ -21,7 +21,11 @@ pub(crate) struct Seat<'a> {
     pub(crate) view: View<'a>,
 }
 
-impl Seat<'_> {
+impl<'a> Seat<'a> {
+    pub(crate) fn new(place: &'a Place, view: &View<'a>) -> Self {
+        Self { place, view: *view }
+    }
+
     /// The node that the program runs on.
     pub(crate) fn node(&self) -> Option<&Node> {
         let world = self.view.world;
@@ -184,11 +188,7 @@ impl Net for Seat<'_> {
         let answer = match &peer.speaks {
             Speaks::Page(server) => {
                 let place = self.of(server);
-                let seat = Seat {
-                    place: &place,
-                    view: self.view,
-                };
-                server.answer(path, peer.source, &seat)
+                server.answer(path, peer.source, &Seat::new(&place, &self.view))
             }
             speaks => speaks.own_answer()?,
         };

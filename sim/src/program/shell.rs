@@ -79,12 +79,15 @@ fn session(call: &Call<'_>, script: &str) -> Option<Ran> {
     Some(ran)
 }
 
+/// A text without its end, and whether it had that.
+fn cut<'a>(text: &'a str, end: &str) -> (&'a str, bool) {
+    let before = text.strip_suffix(end);
+    (before.unwrap_or(text), before.is_some())
+}
+
 /// A program with plain arguments, and perhaps `2>&1`.
 fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
-    let (part, joined) = match part.strip_suffix(" 2>&1") {
-        Some(part) => (part, true),
-        None => (part, false),
-    };
+    let (part, joined) = cut(part, " 2>&1");
     if part.contains(['"', '\'', '&', '|', ';', '<', '>', '$', '%', '^', '`']) {
         return None;
     }
@@ -209,10 +212,7 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
 const ERROR: &str = "\u{1}";
 
 fn echo(os: Os, text: &str) -> Option<Ran> {
-    let (text, is_error) = match text.strip_suffix(ERROR) {
-        Some(text) => (text, true),
-        None => (text, false),
-    };
+    let (text, is_error) = cut(text, ERROR);
     let line = plain(text)?.to_owned() + end_of_line(os);
     Some(match is_error {
         true => Ran::complains(line, 0),
@@ -242,15 +242,9 @@ pub(crate) fn seconds(text: &str) -> Option<Duration> {
 
 /// `ping ARGS`, and perhaps `> NUL`.
 fn ping(call: &Call<'_>, rest: &str) -> Started {
-    let (asked, silent) = match rest.strip_suffix(" > NUL") {
-        Some(asked) => (asked, true),
-        None => (rest, false),
-    };
-    let argv: Vec<String> = ["ping"]
-        .into_iter()
-        .chain(asked.split(' '))
-        .map(str::to_owned)
-        .collect();
+    let (asked, silent) = cut(rest, " > NUL");
+    let line = format!("ping {asked}");
+    let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let started = forms::run(call.seat, &argv, b"");
     match (started, silent) {
         (Started::Ended(ran), true) => Started::Ended(Ran {

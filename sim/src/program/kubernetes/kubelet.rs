@@ -39,10 +39,7 @@ pub(crate) fn on_node<T>(
     work: impl FnOnce(&dyn Net) -> T,
 ) -> T {
     let place = Place::new(os, Family::Agnhost, Origin::Node(node.to_owned()), node);
-    work(&Seat {
-        place: &place,
-        view: *view,
-    })
+    work(&Seat::new(&place, view))
 }
 
 /// `net.Dialer` with a time-out.

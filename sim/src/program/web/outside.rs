@@ -17,10 +17,7 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -
         |status, why: &str| Answer::new(status, format!("connection to {address}:{port}: {why}"));
     // The image that all programs are of which ask others in turn
     let place = Place::new(Os::Linux, Family::Agnhost, Origin::Outside, "");
-    let seat = Seat {
-        place: &place,
-        view: *view,
-    };
+    let seat = Seat::new(&place, view);
     let peer = match seat.open(address, port) {
         Link::Open(peer) => peer,
         Link::Refused => return failed(502, "refused"),
