@@ -31,12 +31,15 @@ impl Chance {
     }
 
     fn of(self, name: &str) -> ChaCha8Rng {
-        // FNV-1a: a hash that stays the same between toolchains, unlike std's
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        ChaCha8Rng::seed_from_u64(self.seed ^ hash)
+        ChaCha8Rng::seed_from_u64(self.seed ^ hash(name))
     }
+}
+
+/// FNV-1a: a hash that stays the same between toolchains, unlike std's.
+pub(crate) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

@@ -45,42 +45,39 @@ fn refused(reason: &str, message: impl Into<String>) -> Option<NodeVerdict> {
 fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     let spec = pod.spec.as_ref()?;
     let os = node.pool.os();
-    if os == Os::Windows && spec.resources.is_some() {
-        // features_windows.go, `isPodLevelResourcesSupported`
-        return refused(
-            "PodLevelResourcesNotSupported",
-            "pod-level resources are not supported on Windows",
-        );
-    }
-    // Despite its name this compares a label of the pod's metadata
+    let is_windows = os == Os::Windows;
+    // Despite its name the kubelet compares a label of the pod's metadata
     let labels = pod.metadata.labels.as_ref();
-    if let Some(label) = labels.and_then(|labels| labels.get("kubernetes.io/os"))
-        && label != os.name()
-    {
-        return refused(
-            "PodOSSelectorNodeLabelDoesNotMatch",
-            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
-        );
-    }
-    if spec
-        .os
-        .as_ref()
-        .is_some_and(|asked| asked.name != os.name())
-    {
-        return refused(
-            "PodOSNotSupported",
-            "Failed to admit pod as the OS field doesn't match node OS",
-        );
-    }
+    let label = labels.and_then(|labels| labels.get("kubernetes.io/os"));
     let context = spec.security_context.as_ref();
     let policy = context.and_then(|context| context.supplemental_groups_policy.as_deref());
-    if os == Os::Windows && policy == Some("Strict") {
-        return refused(
+    let rules = [
+        // features_windows.go, `isPodLevelResourcesSupported`
+        (
+            is_windows && spec.resources.is_some(),
+            "PodLevelResourcesNotSupported",
+            "pod-level resources are not supported on Windows",
+        ),
+        (
+            label.is_some_and(|label| label != os.name()),
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        ),
+        (
+            spec.os
+                .as_ref()
+                .is_some_and(|asked| asked.name != os.name()),
+            "PodOSNotSupported",
+            "Failed to admit pod as the OS field doesn't match node OS",
+        ),
+        (
+            is_windows && policy == Some("Strict"),
             "SupplementalGroupsPolicyNotSupported",
             "SupplementalGroupsPolicy=Strict is not supported in this node",
-        );
-    }
-    None
+        ),
+    ];
+    let (_, reason, message) = rules.into_iter().find(|(is_broken, ..)| *is_broken)?;
+    refused(reason, message)
 }
 
 /// What the node has no room for beside its other pods.

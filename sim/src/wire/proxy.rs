@@ -6,7 +6,7 @@
 //! known of, so that it can be told from either.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,18 +21,13 @@ use crate::nodes::cluster::Cluster;
 use crate::program::web::outside;
 use crate::program::{Turns, View};
 use crate::wire::listen;
-use crate::wire::loopback::{Listener, Loopback, Stream};
+use crate::wire::loopback::{Listener, Stream};
 
 /// How much a client may say before it has said what it wants.
 const MOST_HEADER: usize = 16 * 1024;
 
 /// How long it may take to.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A listener on a free port of loopback.
-pub(crate) async fn listen(loopback: &Loopback) -> std::io::Result<Listener> {
-    loopback.listen(Ipv4Addr::LOCALHOST, 0).await
-}
 
 /// Serves outside clients until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
@@ -103,6 +98,7 @@ fn said(status: StatusCode, body: String) -> Response<Full<Bytes>> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::net::Ipv4Addr;
     use std::process::{Command, Stdio};
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -111,6 +107,7 @@ mod tests {
     use crate::fault::FaultKind;
     use crate::nodes::cluster::tests::cluster_of;
     use crate::topology::{Build, Pool};
+    use crate::wire::loopback::Loopback;
     use crate::world::Page;
     use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told, World};
     use tokio::net::TcpStream;
@@ -161,9 +158,8 @@ mod tests {
         let cluster = cluster_of(BTreeMap::new());
         cluster.change(web);
         let cluster = Arc::new(cluster);
-        let listener = listen(&Loopback::default())
-            .await
-            .expect("loopback has a port");
+        let listener = Loopback::default().listen(Ipv4Addr::LOCALHOST, 0).await;
+        let listener = listener.expect("loopback has a port");
         let address = listener.local_addr().expect("it is bound");
         cluster.spawn(serve(Arc::clone(&cluster), listener));
         (cluster, address)

@@ -15,7 +15,7 @@ pub use reach::Unreached;
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +112,8 @@ impl Joined {
         let version = halt.run_until_cancelled(version(&client)).await;
         let version = version.ok_or(JoinError::Interrupted)??;
         let (nodes, listeners) = bind::bind(loopback, topology, prefix).await?;
-        let outside = proxy::listen(loopback).await.map_err(JoinError::Proxy)?;
+        let outside = loopback.listen(Ipv4Addr::LOCALHOST, 0).await;
+        let outside = outside.map_err(JoinError::Proxy)?;
         let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
         let tls = kubelet::listen_tls()?;
         let switch = FaultSwitch::new(options.faults.at_start());

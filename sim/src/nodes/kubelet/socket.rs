@@ -103,21 +103,15 @@ pub(super) fn answer(
     asked: Asked,
     session: Session,
 ) -> Response<Body> {
-    let header = |name| {
-        request
-            .headers()
-            .get(name)
-            .and_then(|value: &HeaderValue| value.to_str().ok())
-    };
+    let headers = request.headers();
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let Some(key) = header(SEC_WEBSOCKET_KEY).map(str::to_owned) else {
         return text(
             StatusCode::BAD_REQUEST,
             "you must specify a WebSocket upgrade, as SPDY is not served by this simulated kubelet",
         );
     };
-    let offered = header(SEC_WEBSOCKET_PROTOCOL)
-        .unwrap_or_default()
-        .to_owned();
+    let offered = header(SEC_WEBSOCKET_PROTOCOL).unwrap_or_default();
     let offers = |protocol: &str| offered.split(',').any(|each| each.trim() == protocol);
     let known = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
     let Some(protocol) = known.into_iter().find(|protocol| offers(protocol)) else {
@@ -150,10 +144,7 @@ async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
     let (sink, stream) = socket.split();
     let mut out = Out { sink };
     let (sends, input) = oneshot::channel();
-    let mut collector = Collector {
-        bytes: Vec::new(),
-        sends: Some(sends),
-    };
+    let mut collector = Collector(Some((Vec::new(), sends)));
     if !asked.input {
         collector.end();
     }
@@ -188,16 +179,13 @@ async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
 }
 
 /// Keeps the input until it is whole.
-struct Collector {
-    bytes: Vec<u8>,
-    sends: Option<Sender<Vec<u8>>>,
-}
+struct Collector(Option<(Vec<u8>, Sender<Vec<u8>>)>);
 
 impl Collector {
     fn end(&mut self) {
-        if let Some(sends) = self.sends.take() {
+        if let Some((bytes, sends)) = self.0.take() {
             // Nobody waits once the session has ended
-            let _ = sends.send(std::mem::take(&mut self.bytes));
+            let _ = sends.send(bytes);
         }
     }
 }
@@ -207,7 +195,11 @@ async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
     while let Some(Ok(message)) = stream.next().await {
         match message {
             Message::Binary(bytes) => match bytes.split_first() {
-                Some((&INPUT, rest)) => input.bytes.extend_from_slice(rest),
+                Some((&INPUT, rest)) => {
+                    if let Some((bytes, _)) = &mut input.0 {
+                        bytes.extend_from_slice(rest);
+                    }
+                }
                 Some((&CLOSE, [INPUT, ..])) => input.end(),
                 _ => {}
             },

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 
 use self::pods::is_going;
 use super::kinds::Kind;
+use crate::base::chance;
 use crate::base::fields::Fields;
 use crate::server::storage::state::{LETTERS, State};
 use crate::server::storage::store::{Change, Object, Store, owners};
@@ -227,10 +228,7 @@ fn told(mut status: Value, always: &[&str]) -> Value {
 
 /// Ten letters that differ where templates do, as `pod-template-hash` has them.
 fn hash_of(template: &Value) -> String {
-    let text = template.to_string();
-    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let mut hash = chance::hash(&template.to_string());
     let count = u64::try_from(LETTERS.len()).unwrap_or(1);
     let mut next = || {
         let at = usize::try_from(hash % count).unwrap_or(0);

@@ -24,18 +24,22 @@ const QUARANTINE: Duration = Duration::from_secs(40);
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-const MEMORY: &str = "node.kubernetes.io/memory-pressure";
-const DISK: &str = "node.kubernetes.io/disk-pressure";
-const PROCESSES: &str = "node.kubernetes.io/pid-pressure";
-const NETWORK: &str = "node.kubernetes.io/network-unavailable";
 
 /// The taints that the controller sets by conditions
 /// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
 const BY_CONDITION: [(&str, &str, &str); 5] = [
-    ("MemoryPressure", "True", MEMORY),
-    ("DiskPressure", "True", DISK),
-    ("PIDPressure", "True", PROCESSES),
-    ("NetworkUnavailable", "True", NETWORK),
+    (
+        "MemoryPressure",
+        "True",
+        "node.kubernetes.io/memory-pressure",
+    ),
+    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
+    ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
+    (
+        "NetworkUnavailable",
+        "True",
+        "node.kubernetes.io/network-unavailable",
+    ),
     ("Ready", "False", NOT_READY),
 ];
 
