@@ -34,7 +34,7 @@ pub(crate) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(crate) fn new(cluster: &'a Cluster, started: Started) -> Self {
         let (pieces, took, slept) = match &started {
-            Started::Ended(ran) => ran.pieces(),
+            Started::Ended(ran) => (ran.pieces.clone(), ran.took, ran.slept),
             _ => Default::default(),
         };
         Self {

@@ -196,11 +196,8 @@ pub(crate) fn access(call: &Call<'_>) -> Option<Ran> {
         },
         |error| {
             let why = error.text(Os::Windows);
-            Ran {
-                code: 2,
-                stderr: format!("{file}: {why}\r\n").into_bytes(),
-                ..Ran::prints("Successfully processed 0 files; Failed processing 1 files\r\n")
-            }
+            Ran::prints("Successfully processed 0 files; Failed processing 1 files\r\n")
+                .then(Ran::complains(format!("{file}: {why}\r\n"), 2))
         },
     ))
 }
@@ -310,13 +307,15 @@ mod tests {
     use super::super::tests::{place, run};
     use super::super::{NOT_SIMULATED, Started};
     use super::*;
+    use crate::base::log::Stream;
     use crate::nodes::image::Family;
 
     fn told(place: &Place, argv: &[&str]) -> (u32, String) {
         match run(place, argv) {
             Started::Ended(ran) => (
                 ran.code,
-                String::from_utf8([ran.stdout, ran.stderr].concat()).expect("text"),
+                String::from_utf8([Stream::Out, Stream::Error].map(|of| ran.all(of)).concat())
+                    .expect("text"),
             ),
             other => panic!("{argv:?}: {other:?}"),
         }

@@ -8,24 +8,13 @@ use crate::base::log::Stream;
 /// What a program that has ended leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
+    /// What it printed, in the order of time.
+    pub(crate) pieces: Vec<Piece>,
     /// As the runtime tells it: 32 bits without sign.
     pub(crate) code: u32,
-    /// Simulated time.
+    /// Simulated time since its last piece.
     pub(crate) took: Duration,
-    /// Time it was asked to sleep, which passes as it does on the wall.
-    pub(crate) slept: Duration,
-    /// How much was printed before the end, in the order of time.
-    pub(crate) marks: Vec<Mark>,
-}
-
-/// How much a program had printed at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) stdout: usize,
-    pub(crate) stderr: usize,
-    pub(crate) took: Duration,
+    /// Time it was asked to sleep since then, which passes as it does on the wall.
     pub(crate) slept: Duration,
 }
 
@@ -49,18 +38,15 @@ impl Ran {
     }
 
     pub(crate) fn prints(text: impl Into<Vec<u8>>) -> Self {
-        Self {
-            stdout: text.into(),
-            ..Self::default()
-        }
+        let mut ran = Self::default();
+        ran.print(Stream::Out, text.into());
+        ran
     }
 
     pub(crate) fn complains(text: impl Into<String>, code: u32) -> Self {
-        Self {
-            stderr: text.into().into_bytes(),
-            code,
-            ..Self::default()
-        }
+        let mut ran = Self::code(code);
+        ran.print(Stream::Error, text.into().into_bytes());
+        ran
     }
 
     /// The same with another code.
@@ -77,81 +63,47 @@ impl Ran {
     }
 
     /// This one, then that one: outputs and times add up, the last exit code counts.
-    pub(crate) fn then(mut self, next: Self) -> Self {
-        self.mark();
-        for mark in &next.marks {
-            self.marks.push(Mark {
-                stdout: self.stdout.len() + mark.stdout,
-                stderr: self.stderr.len() + mark.stderr,
-                took: self.took.saturating_add(mark.took),
-                slept: self.slept.saturating_add(mark.slept),
-            });
+    pub(crate) fn then(mut self, mut next: Self) -> Self {
+        let (took, slept) = match next.pieces.first_mut() {
+            Some(first) => (&mut first.took, &mut first.slept),
+            None => (&mut next.took, &mut next.slept),
+        };
+        *took = took.saturating_add(self.took);
+        *slept = slept.saturating_add(self.slept);
+        self.pieces.append(&mut next.pieces);
+        Self {
+            pieces: self.pieces,
+            ..next
         }
-        self.stdout.extend(next.stdout);
-        self.stderr.extend(next.stderr);
-        self.code = next.code;
-        self.took = self.took.saturating_add(next.took);
-        self.slept = self.slept.saturating_add(next.slept);
-        self
     }
 
     /// Prints, before the time that passes from now on.
-    pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stdout.extend_from_slice(bytes.as_ref());
-        self.mark();
-    }
-
-    /// How much it has printed by now.
-    pub(super) fn here(&self) -> Mark {
-        Mark {
-            stdout: self.stdout.len(),
-            stderr: self.stderr.len(),
-            took: self.took,
-            slept: self.slept,
+    pub(crate) fn print(&mut self, stream: Stream, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.pieces.push(Piece {
+                took: std::mem::take(&mut self.took),
+                slept: std::mem::take(&mut self.slept),
+                stream,
+                bytes,
+            });
         }
     }
 
-    fn mark(&mut self) {
-        let now = self.here();
-        let before = self.marks.last();
-        let (out, error) = before.map_or((0, 0), |mark| (mark.stdout, mark.stderr));
-        if (now.stdout, now.stderr) != (out, error) {
-            self.marks.push(now);
-        }
+    /// All that it printed on a stream.
+    pub(crate) fn all(&self, stream: Stream) -> Vec<u8> {
+        let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
+        pieces.flat_map(|piece| piece.bytes.clone()).collect()
     }
 
-    /// What is printed, piece by piece; then how much time is left to the end.
-    pub(crate) fn pieces(&self) -> (Vec<Piece>, Duration, Duration) {
-        let (mut pieces, mut before) = (Vec::new(), [0, 0]);
-        let (mut took, mut slept) = (Duration::ZERO, Duration::ZERO);
-        for mark in self.marks.iter().chain([&self.here()]) {
-            let streams = [
-                (Stream::Out, &self.stdout, mark.stdout),
-                (Stream::Error, &self.stderr, mark.stderr),
-            ];
-            for (at, (stream, all, until)) in streams.into_iter().enumerate() {
-                // What was redirected since is not there any more
-                let Some(bytes) = all.get(before[at]..until.min(all.len())) else {
-                    continue;
-                };
-                before[at] = until;
-                if bytes.is_empty() {
-                    continue;
-                }
-                pieces.push(Piece {
-                    took: mark.took.saturating_sub(took),
-                    slept: mark.slept.saturating_sub(slept),
-                    stream,
-                    bytes: bytes.to_vec(),
-                });
-                (took, slept) = (mark.took, mark.slept);
-            }
-        }
-        (
-            pieces,
-            self.took.saturating_sub(took),
-            self.slept.saturating_sub(slept),
-        )
+    /// How long it took in all, and slept.
+    pub(crate) fn lasted(&self) -> (Duration, Duration) {
+        let own = (self.took, self.slept);
+        self.pieces.iter().fold(own, |(took, slept), piece| {
+            (
+                took.saturating_add(piece.took),
+                slept.saturating_add(piece.slept),
+            )
+        })
     }
 }
 
@@ -168,7 +120,7 @@ impl Started {
         match self {
             Self::Ended(ran) => Self::Ended(before.then(ran)),
             Self::Stays { prints } => Self::Stays {
-                prints: String::from_utf8_lossy(&before.stdout).into_owned() + &prints,
+                prints: String::from_utf8_lossy(&before.all(Stream::Out)).into_owned() + &prints,
             },
             other => other,
         }
@@ -194,17 +146,14 @@ mod tests {
             .then(Ran::sleeps(SECOND * 2))
             .then(Ran::prints("c"))
             .then(Ran::sleeps(SECOND * 3));
-        let (pieces, took, slept) = ran.pieces();
-        let texts: Vec<_> = pieces.iter().map(text).collect();
+        let texts: Vec<_> = ran.pieces.iter().map(text).collect();
         assert_eq!(texts, [(0, "a"), (1, "b"), (2, "c")]);
-        assert_eq!(pieces[1].stream, Stream::Error);
-        assert_eq!((took, slept), (Duration::ZERO, SECOND * 3));
+        assert_eq!(ran.pieces[1].stream, Stream::Error);
+        assert_eq!((ran.took, ran.slept), (Duration::ZERO, SECOND * 3));
+        assert_eq!(ran.lasted(), (Duration::ZERO, SECOND * 6));
         // What was taken out is told nowhere, and what is left keeps its place
-        let mut without = ran;
-        without.stdout = Vec::new();
-        assert_eq!(
-            without.pieces().0.iter().map(text).collect::<Vec<_>>(),
-            [(1, "b")]
-        );
+        let mut without = ran.pieces;
+        without.retain(|piece| piece.stream == Stream::Error);
+        assert_eq!(without.iter().map(text).collect::<Vec<_>>(), [(1, "b")]);
     }
 }

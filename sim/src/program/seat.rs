@@ -343,7 +343,7 @@ mod tests {
         let Started::Ended(ran) = started else {
             panic!("{started:?}")
         };
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let text = String::from_utf8_lossy(&ran.all(crate::base::log::Stream::Out)).into_owned();
         let names: Vec<&str> = text.lines().step_by(2).collect();
         let two = [["a", "b", "a", "b"], ["b", "a", "b", "a"]];
         assert!(two.iter().any(|two| names == two), "{text}");

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::forms::{self, Call};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Started, file};
+use crate::base::log::Stream;
 use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
 
@@ -92,20 +93,15 @@ fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
         return None;
     }
     let argv: Vec<String> = part.split(' ').map(str::to_owned).collect();
-    let ran = match forms::run(call.seat, &argv, call.input) {
+    let mut ran = match forms::run(call.seat, &argv, call.input) {
         Started::Ended(ran) => ran,
         Started::Refused(Refusal::Missing(file)) => not_found(call.place().os, &file),
         _ => return None,
     };
-    // Neither ping prints on both
-    Some(match joined && !ran.stderr.is_empty() {
-        true => Ran {
-            stdout: [ran.stdout, ran.stderr].concat(),
-            stderr: Vec::new(),
-            ..ran
-        },
-        false => ran,
-    })
+    for piece in ran.pieces.iter_mut().filter(|_| joined) {
+        piece.stream = Stream::Out;
+    }
+    Some(ran)
 }
 
 /// `env | grep -E '^(A|B)='`, and `set A& set B`, which shows all whose names begin so.
@@ -247,11 +243,16 @@ fn ping(call: &Call<'_>, rest: &str) -> Started {
     let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let started = forms::run(call.seat, &argv, b"");
     match (started, silent) {
-        (Started::Ended(ran), true) => Started::Ended(Ran {
-            took: ran.took,
-            slept: ran.slept,
-            ..Ran::code(ran.code)
-        }),
+        (Started::Ended(ran), true) => {
+            let ((took, slept), code) = (ran.lasted(), ran.code);
+            let pieces = Vec::new();
+            Started::Ended(Ran {
+                pieces,
+                code,
+                took,
+                slept,
+            })
+        }
         (Started::Stays { .. }, true) => Started::stays(),
         (started, _) => started,
     }
@@ -270,8 +271,8 @@ mod tests {
         };
         match run(&place(os, Family::Agnhost), &argv) {
             Started::Ended(ran) => {
-                let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-                (ran.code, text(ran.stdout), text(ran.stderr))
+                let text = |of| String::from_utf8(ran.all(of)).expect("text");
+                (ran.code, text(Stream::Out), text(Stream::Error))
             }
             other => panic!("{script}: {other:?}"),
         }

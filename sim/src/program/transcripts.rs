@@ -15,6 +15,7 @@ use super::curl::{self, Build};
 use super::ping::Language;
 use super::tests::place;
 use super::{Refusal, Started, ping, shell};
+use crate::base::log::Stream;
 use crate::nodes::cluster::tests::{cluster_of, node_of};
 use crate::nodes::image::{self, Family};
 use crate::pods::container::{self, Slot};
@@ -181,11 +182,10 @@ impl Transcript {
         };
         Some(match started {
             Started::Ended(ran) => {
-                let bytes = if self.stream == "stdout" {
-                    ran.stdout
-                } else {
-                    ran.stderr
-                };
+                let bytes = ran.all(match self.stream.as_str() {
+                    "stdout" => Stream::Out,
+                    _ => Stream::Error,
+                });
                 let text = match self.program.as_str() {
                     "ping, Japanese" => encoding_rs::SHIFT_JIS.decode(&bytes).0.into_owned(),
                     _ => String::from_utf8(bytes).expect("text"),

@@ -9,14 +9,12 @@ mod options;
 mod transfer;
 mod version;
 
-use std::time::Duration;
-
 use self::options::{Options, Written};
 use self::transfer::Transfer;
 pub(crate) use self::version::Build;
 use super::Ran;
 use super::forms::Call;
-use super::ran::Mark;
+use crate::base::log::Stream;
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
@@ -34,16 +32,19 @@ pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran>
     let mut streams = Streams {
         os: build.os,
         ran: Ran::default(),
+        out: Vec::new(),
+        errors: Vec::new(),
     };
-    let mut code = 0;
     for url in &options.urls {
         let transfer = transfer::perform(net, build, &options, url)?;
-        streams.until(streams.ran.took + transfer.total);
-        streams.ran.stdout.extend(transfer.output.as_bytes());
+        streams.write(streams.out.len() / BLOCK * BLOCK);
+        streams.ran.took += transfer.total;
+        streams.out.extend(transfer.output.as_bytes());
         streams.report(&options, &transfer);
-        code = transfer.code;
+        streams.ran.code = transfer.code;
     }
-    Some(streams.ran.ending(code))
+    streams.write(streams.out.len());
+    Some(streams.ran)
 }
 
 /// A block of standard output, which is written when it is full or at the end: where an exec has no
@@ -54,20 +55,20 @@ const BLOCK: usize = 4096;
 /// mode from the first body that it writes there (`src/tool_operate.c`, `CURL_SET_BINMODE(stdout)`).
 struct Streams {
     os: Os,
-    /// What was printed by now, and how long it took.
     ran: Ran,
+    /// What is still to be written.
+    out: Vec<u8>,
+    errors: Vec<u8>,
 }
 
 impl Streams {
-    /// Time goes on until so long after the beginning.
-    fn until(&mut self, took: Duration) {
-        let here = self.ran.here();
-        let stdout = here.stdout / BLOCK * BLOCK;
-        let before = self.ran.marks.last();
-        if before.map_or((0, 0), |mark| (mark.stdout, mark.stderr)) != (stdout, here.stderr) {
-            self.ran.marks.push(Mark { stdout, ..here });
-        }
-        self.ran.took = took;
+    /// Writes so much of standard output, and all errors.
+    fn write(&mut self, out: usize) {
+        let rest = self.out.split_off(out);
+        let out = std::mem::replace(&mut self.out, rest);
+        self.ran.print(Stream::Out, out);
+        let errors = std::mem::take(&mut self.errors);
+        self.ran.print(Stream::Error, errors);
     }
 
     /// What is said once a transfer is over.
@@ -75,7 +76,7 @@ impl Streams {
         if transfer.code != 0 && options.show_error {
             let end = if self.os == Os::Windows { "\r\n" } else { "\n" };
             let line = format!("curl: ({}) {}{end}", transfer.code, transfer.error);
-            self.ran.stderr.extend(line.into_bytes());
+            self.errors.extend(line.into_bytes());
         }
         for part in &options.write_out {
             let text = match part {
@@ -83,7 +84,7 @@ impl Streams {
                 Written::Status => format!("{:03}", transfer.status),
                 Written::Url => transfer.url.clone(),
             };
-            self.ran.stdout.extend(text.into_bytes());
+            self.out.extend(text.into_bytes());
         }
     }
 }

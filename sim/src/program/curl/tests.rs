@@ -41,11 +41,11 @@ fn one(options: &str, host: &str) -> String {
 }
 
 fn out(ran: &Ran) -> String {
-    String::from_utf8_lossy(&ran.stdout).into_owned()
+    String::from_utf8_lossy(&ran.all(Stream::Out)).into_owned()
 }
 
 fn err(ran: &Ran) -> String {
-    String::from_utf8_lossy(&ran.stderr).into_owned()
+    String::from_utf8_lossy(&ran.all(Stream::Error)).into_owned()
 }
 
 const SWEEP: &str = r#"silent
@@ -76,24 +76,23 @@ fn a_sweep_from_its_input() {
         "curl: (28) Connection timed out after 4001 milliseconds\r\n"
     );
     assert_eq!(ran.code, 28, "the last transfer's");
-    assert_eq!(ran.took, Duration::from_millis(4005));
+    assert_eq!(ran.lasted().0, Duration::from_millis(4005));
 }
 
 #[test]
 fn what_fails_is_told_when_it_fails() {
     let sweep = format!("{SWEEP}url = \"http://192.0.2.2:80/\"\n");
     let ran = curl_as(&Build::SYSTEM32, &sweep);
-    let (pieces, ..) = ran.pieces();
     let mut at = Duration::ZERO;
     let mut complaints = Vec::new();
-    for piece in pieces {
+    for piece in &ran.pieces {
         at += piece.took;
         if piece.bytes.starts_with(b"curl: (") {
             complaints.push(at);
         }
     }
-    assert_eq!(complaints, [Duration::from_millis(4005), ran.took]);
-    assert!(complaints[0] < ran.took);
+    assert_eq!(complaints, [Duration::from_millis(4005), ran.lasted().0]);
+    assert!(complaints[0] < ran.lasted().0);
 }
 
 #[test]
@@ -120,7 +119,7 @@ fn without_a_limit_the_system_gives_up() {
         err(&old),
         "curl: (7) Failed to connect to 192.0.2.1 port 80: Timed out\r\n"
     );
-    assert_eq!((old.code, old.took.as_secs()), (7, 21));
+    assert_eq!((old.code, old.lasted().0.as_secs()), (7, 21));
     assert_eq!(curl_as(&Build::SYSTEM32, &one("", "192.0.2.1")).code, 28);
 }
 
@@ -227,10 +226,7 @@ fn what_failed_is_told_at_once_and_what_answered_in_blocks() {
             config + &format!("url = \"http://{host}/\"\n")
         })
     };
-    let told = |urls: &str| {
-        let ran = curl_as(&Build::ALPINE, &input(urls));
-        ran.pieces().0
-    };
+    let told = |urls: &str| curl_as(&Build::ALPINE, &input(urls)).pieces;
     let pieces = told("192.0.2.1 192.0.2.1 10.244.2.5");
     let each: Vec<_> = pieces
         .iter()

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::sockets::{LOCAL, Scene};
+use crate::base::log::Stream;
 use crate::network::Origin;
 use crate::program::kubernetes::{connect, netexec};
 use crate::program::web::net::Server;
@@ -78,7 +79,8 @@ fn connect_and_its_simulation_come_to_the_same() {
             text(&real.stderr),
             real.status.code().and_then(|code| u32::try_from(code).ok()),
         );
-        let simulated = (text(&ran.stdout), text(&ran.stderr), Some(ran.code));
+        let [out, errors] = [Stream::Out, Stream::Error].map(|of| text(&ran.all(of)));
+        let simulated = (out, errors, Some(ran.code));
         if real != simulated {
             differ.push(format!(
                 "{args:?}\n  real      {real:?}\n  simulated {simulated:?}"

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::cases::{CASES, SESSIONS};
 use super::sockets::Scene;
+use crate::base::log::Stream;
 use crate::program::curl::{Build, perform};
 use crate::topology::Os;
 
@@ -74,8 +75,8 @@ fn simulated(build: &Build, scene: &Scene, input: &str) -> Outcome {
     let ran = perform(build, input.as_bytes(), scene.table.as_ref());
     let ran = ran.expect("it is simulated");
     (
-        String::from_utf8_lossy(&ran.stdout).into_owned(),
-        String::from_utf8_lossy(&ran.stderr).into_owned(),
+        String::from_utf8_lossy(&ran.all(Stream::Out)).into_owned(),
+        String::from_utf8_lossy(&ran.all(Stream::Error)).into_owned(),
         ran.code,
     )
 }

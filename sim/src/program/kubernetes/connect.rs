@@ -37,10 +37,11 @@ pub(crate) fn run(args: &[String], net: &dyn Net) -> Option<Ran> {
         Some(limit) if limit < failed.took => ("TIMEOUT".to_owned(), limit),
         _ => (word, failed.took),
     };
-    Some(Ran {
+    let waited = Ran {
         took,
-        ..Ran::complains(word + "\n", 1)
-    })
+        ..Ran::default()
+    };
+    Some(waited.then(Ran::complains(word + "\n", 1)))
 }
 
 /// `time.ParseDuration`, of whole seconds.

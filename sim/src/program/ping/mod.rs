@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Ran, Started};
+use crate::base::log::Stream;
 use crate::program::web::net::{Echo, Net};
 
 pub(super) use busybox::linux;
@@ -72,7 +73,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Opt
         answered: 0,
     };
     let head = filled(&words.pinging, asked.target, &[("{bytes}", BYTES as u64)]);
-    ran.say(language.encoded(&format!("\n{head}\n")));
+    ran.print(Stream::Out, language.encoded(&format!("\n{head}\n")));
     let Some(count) = asked.count else {
         pinging.request(&mut ran, net);
         return Some(Started::stays().after(ran));
@@ -148,7 +149,7 @@ impl Windows {
                 words.lost.clone()
             }
         };
-        ran.say(self.language.encoded(&format!("{line}\n")));
+        ran.print(Stream::Out, self.language.encoded(&format!("{line}\n")));
         echo == Echo::Lost
     }
 
@@ -166,7 +167,7 @@ impl Windows {
         if self.answered > 0 {
             statistics.push_str(&words.times);
         }
-        ran.say(self.language.encoded(&statistics));
+        ran.print(Stream::Out, self.language.encoded(&statistics));
         // An answer that somebody is unreachable leaves 0 too
         ran.code = u32::from(self.received == 0);
     }
@@ -236,7 +237,10 @@ mod tests {
     fn english() {
         let text = |args: &[&str]| {
             let ran = ping(args, Language::English);
-            (ran.code, String::from_utf8(ran.stdout).expect("ASCII"))
+            (
+                ran.code,
+                String::from_utf8(ran.all(Stream::Out)).expect("ASCII"),
+            )
         };
         let (code, answered) = text(&["-n", "2", "10.0.0.1"]);
         assert_eq!(code, 0);
@@ -260,8 +264,9 @@ mod tests {
     fn japanese_in_its_code_page() {
         let ran = ping(&["-n", "1", "10.0.0.2"], Language::Japanese);
         assert_eq!(ran.code, 0, "in spite of what it says");
-        assert!(String::from_utf8(ran.stdout.clone()).is_err());
-        let (text, _, _) = encoding_rs::SHIFT_JIS.decode(&ran.stdout);
+        let printed = ran.all(Stream::Out);
+        let (text, _, _) = encoding_rs::SHIFT_JIS.decode(&printed);
+        assert!(std::str::from_utf8(&printed).is_err());
         assert!(text.contains("宛先ホストに到達できません。"), "{text}");
     }
 
@@ -273,8 +278,11 @@ mod tests {
         let Some(Started::Ended(ran)) = started else {
             panic!("it ends")
         };
-        let (pieces, ..) = ran.pieces();
-        let at: Vec<u64> = pieces.iter().map(|piece| piece.took.as_secs()).collect();
+        let at: Vec<u64> = ran
+            .pieces
+            .iter()
+            .map(|piece| piece.took.as_secs())
+            .collect();
         assert_eq!(
             at,
             [0, 0, 1, 1, 1, 0],
@@ -288,7 +296,7 @@ mod tests {
         let line = "Reply from 127.0.0.1: bytes=32 time<1ms TTL=128\r\n";
         assert!(prints.ends_with(line), "{prints}");
         let all = ping(&["-n", "7", "127.0.0.1"], Language::English);
-        assert_eq!(all.slept.as_secs(), 6);
+        assert_eq!(all.lasted().1.as_secs(), 6);
     }
 
     #[test]
@@ -297,8 +305,9 @@ mod tests {
         net.echoes.insert([10, 0, 0, 1].into(), Echo::Reply(64));
         let told = |args: &[&str]| {
             let ran = linux(&argv(args), &net).expect("it is simulated");
-            let text = String::from_utf8([ran.stdout, ran.stderr].concat());
-            (ran.code, ran.took.as_secs(), text.expect("text"))
+            let text =
+                String::from_utf8([Stream::Out, Stream::Error].map(|of| ran.all(of)).concat());
+            (ran.code, ran.lasted().0.as_secs(), text.expect("text"))
         };
         let (code, _, text) = told(&["-c", "1", "-W", "2", "10.0.0.1"]);
         assert_eq!(code, 0);
