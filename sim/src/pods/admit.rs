@@ -165,35 +165,28 @@ mod tests {
 
     #[test]
     fn the_kubelets_reasons() {
-        let spec = |spec: serde_json::Value| reason(json!({"spec": spec}));
-        assert_eq!(spec(json!({"containers": []})), None);
-        assert_eq!(
-            spec(json!({"containers": [], "os": {"name": "windows"}})),
-            None
-        );
-        assert_eq!(
-            spec(json!({"containers": [], "os": {"name": "linux"}})),
-            Some("PodOSNotSupported".to_owned())
-        );
-        assert_eq!(
-            spec(json!({"containers": [], "nodeSelector": {"kubernetes.io/os": "linux"}})),
-            Some("NodeAffinity".to_owned())
-        );
-        assert_eq!(
-            spec(json!({"containers": [], "resources": {"limits": {"cpu": "1"}}})),
-            Some("PodLevelResourcesNotSupported".to_owned())
-        );
+        let linux = json!({"kubernetes.io/os": "linux"});
+        let (limits, cpus) = (json!({"limits": {"cpu": "1"}}), json!({"cpus": "4"}));
         let strict = json!({"supplementalGroupsPolicy": "Strict"});
-        assert_eq!(
-            spec(json!({"containers": [], "securityContext": strict})),
-            Some("SupplementalGroupsPolicyNotSupported".to_owned())
-        );
-        assert_eq!(
-            reason(
-                json!({"metadata": {"labels": {"kubernetes.io/os": "linux"}}, "spec": {"containers": []}})
+        for (field, value, expected) in [
+            ("hostNetwork", json!(false), None),
+            ("os", json!({"name": "windows"}), None),
+            ("nodeSelector", cpus, None),
+            ("os", json!({"name": "linux"}), Some("PodOSNotSupported")),
+            ("nodeSelector", linux.clone(), Some("NodeAffinity")),
+            ("resources", limits, Some("PodLevelResourcesNotSupported")),
+            (
+                "securityContext",
+                strict,
+                Some("SupplementalGroupsPolicyNotSupported"),
             ),
-            Some("PodOSSelectorNodeLabelDoesNotMatch".to_owned())
-        );
+        ] {
+            let pod = json!({"spec": {"containers": [], field: value}});
+            assert_eq!(reason(pod).as_deref(), expected, "{field}");
+        }
+        let pod = json!({"metadata": {"labels": linux}, "spec": {"containers": []}});
+        let expected = Some("PodOSSelectorNodeLabelDoesNotMatch".to_owned());
+        assert_eq!(reason(pod), expected);
         assert_eq!(reason(json!({})), None);
     }
 

@@ -225,16 +225,13 @@ impl Book {
     /// `convertToAPIContainerStatuses`); what is waiting in the end counts as lost
     /// (`pkg/kubelet/status/status_manager.go`, `TerminatePod`).
     pub(crate) fn close(&mut self, deleted: bool) {
-        let begun =
-            |book: &ContainerBook| !matches!(book.state, State::Waiting(_)) || book.last.is_some();
+        let begun = ContainerBook::has_begun;
         let initialized = match self.init.last() {
             None => true,
             Some(last) => {
-                let ended = last.last_end().is_some_and(|end| end.exit_code == 0);
-                let ready = if last.role == Role::Sidecar {
-                    last.past_startup
-                } else {
-                    ended
+                let ready = match last.role {
+                    Role::Sidecar => last.past_startup,
+                    _ => last.last_end().is_some_and(|end| end.exit_code == 0),
                 };
                 ready || self.containers.iter().any(begun)
             }
@@ -296,9 +293,7 @@ impl Book {
                 (_, Some(_)) => {}
             }
         }
-        let begun = self.containers.iter().any(|container| {
-            container.last_end().is_some() || matches!(container.state, State::Running(_))
-        });
+        let begun = self.containers.iter().any(ContainerBook::has_begun);
         for container in &self.containers {
             match (&container.state, container.last_end()) {
                 (State::Running(_), _) => running = true,
@@ -373,6 +368,11 @@ impl ContainerBook {
         self.ready = false;
         self.past_startup = false;
         self.over = false;
+    }
+
+    /// Whether it runs, or ever ran.
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(self.state, State::Waiting(_)) || self.last.is_some()
     }
 
     /// How it ended, if it does not run.

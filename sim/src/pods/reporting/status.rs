@@ -61,41 +61,25 @@ impl Book {
     }
 
     fn conditions(&mut self, phase: &str) -> Vec<PodCondition> {
-        let brackets = |kind: &str, names: &[&str]| match names {
-            [] => None,
-            names => Some(format!(
-                "containers with {kind} status: [{}]",
-                names.join(" ")
-            )),
+        let told = |kind: &str, is: &dyn Fn(&ContainerBook) -> bool| {
+            let all = self.init.iter().chain(&self.containers);
+            let names = all.filter(|book| is(book)).map(|book| book.name.as_str());
+            let names = names.collect::<Vec<_>>().join(" ");
+            (!names.is_empty()).then(|| format!("containers with {kind} status: [{names}]"))
         };
-        let serving = |book: &&ContainerBook| matches!(book.role, Role::Sidecar | Role::Main);
-        let unready: Vec<&str> = self
-            .init
-            .iter()
-            .chain(&self.containers)
-            .filter(serving)
-            .filter(|book| !book.ready)
-            .map(|book| book.name.as_str())
-            .collect();
-        let incomplete: Vec<&str> = self
-            .init
-            .iter()
-            .filter(|book| match book.role {
-                Role::Sidecar => !book.past_startup,
-                _ => !book.ready,
-            })
-            .map(|book| book.name.as_str())
-            .collect();
-        let begun = self
-            .containers
-            .iter()
-            .any(|book| !matches!(book.state, State::Waiting(_)) || book.last.is_some());
-        let initialized = match (phase, begun, brackets("incomplete", &incomplete)) {
+        let unready = told("unready", &|book| book.role != Role::Init && !book.ready);
+        let incomplete = told("incomplete", &|book| match book.role {
+            Role::Sidecar => !book.past_startup,
+            Role::Init => !book.ready,
+            Role::Main | Role::Ephemeral => false,
+        });
+        let begun = self.containers.iter().any(ContainerBook::has_begun);
+        let initialized = match (phase, begun, incomplete) {
             ("Succeeded", _, _) => (true, Some("PodCompleted"), None),
             (_, false, Some(why)) => (false, Some("ContainersNotInitialized"), Some(why)),
             _ => (true, None, None),
         };
-        let containers_ready = match (phase, brackets("unready", &unready)) {
+        let containers_ready = match (phase, unready) {
             ("Succeeded", _) => (false, Some("PodCompleted"), None),
             ("Failed", _) => (false, Some("PodFailed"), None),
             (_, Some(why)) => (false, Some("ContainersNotReady"), Some(why)),
