@@ -122,18 +122,15 @@ impl Log {
 
     /// A reader at the first line that is kept.
     pub(crate) fn from_start(self: &Arc<Self>) -> Reader {
-        self.reader(|kept| kept.gone)
+        self.from_last(usize::MAX)
     }
 
     /// A reader before the last lines.
     pub(crate) fn from_last(self: &Arc<Self>, lines: usize) -> Reader {
-        self.reader(|kept| kept.gone + kept.lines.len().saturating_sub(lines) as u64)
-    }
-
-    fn reader(self: &Arc<Self>, place: impl FnOnce(&Kept) -> u64) -> Reader {
+        let kept = locked(&self.kept);
         Reader {
             grown: self.grown.subscribe(),
-            next: place(&locked(&self.kept)),
+            next: kept.gone + kept.lines.len().saturating_sub(lines) as u64,
             log: Arc::clone(self),
         }
     }

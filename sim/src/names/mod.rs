@@ -140,7 +140,7 @@ const UNKNOWN_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 10));
 /// Asks for the addresses of a name.
 pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup {
     let settings = settings(world, from);
-    let os = os(world, from);
+    let os = from.os(world);
     let takes = |server| delay(world, from, server, query.turn);
     let heard = settings
         .server
@@ -212,12 +212,6 @@ fn rank(address: IpAddr, has_ipv6: bool) -> u8 {
         IpAddr::V4(_) => 1,
         IpAddr::V6(_) => 0,
     }
-}
-
-fn os(world: &World, from: &Origin) -> Os {
-    from.node(world)
-        .and_then(|name| world.nodes.get(name))
-        .map_or(Os::Linux, |node| node.pool.os())
 }
 
 fn suffers(world: &World, from: &Origin, kind: FaultKind) -> bool {

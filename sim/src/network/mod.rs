@@ -48,6 +48,12 @@ impl Origin {
         }
     }
 
+    /// The system of its node; where there is none, Linux.
+    pub(crate) fn os(&self, world: &World) -> Os {
+        let node = self.node(world).and_then(|name| world.nodes.get(name));
+        node.map_or(Os::Linux, |node| node.pool.os())
+    }
+
     /// Its address of the family of another.
     pub(crate) fn like(&self, world: &World, other: IpAddr) -> Option<IpAddr> {
         match self {

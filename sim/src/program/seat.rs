@@ -43,13 +43,9 @@ impl<'a> Seat<'a> {
 
     /// The place of the program behind a server.
     fn of(&self, server: &Server) -> Place {
-        let origin = server.origin.clone();
-        let world = self.view.world;
-        let node = origin.node(world).and_then(|name| world.nodes.get(name));
-        let os = node.map_or(Os::Linux, |node| node.pool.os());
         Place {
-            os,
-            origin,
+            os: server.origin.os(self.view.world),
+            origin: server.origin.clone(),
             hostname: server.hostname.clone(),
             host_process: false,
             ..self.place.clone()

@@ -1,6 +1,6 @@
 //! The `EndpointSlices`, by name and by Service, and which backends have gone lately.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -18,15 +18,8 @@ pub(crate) struct Slices {
 #[derive(Clone, Debug, Default)]
 struct SliceMaps {
     by_key: BTreeMap<Key, Slice>,
-    by_service: HashMap<Key, OfService>,
+    by_service: HashMap<Key, BTreeSet<Key>>,
     gone: HashMap<Key, Vec<Endpoint>>,
-}
-
-/// The slices of a Service, and in how many of them each address is.
-#[derive(Clone, Debug, Default)]
-struct OfService {
-    slices: BTreeSet<Key>,
-    addresses: HashMap<IpAddr, usize>,
 }
 
 impl Slices {
@@ -35,10 +28,7 @@ impl Slices {
         let left = self.take(&key);
         let maps = Arc::make_mut(&mut self.maps);
         let of_service = maps.by_service.entry(service.clone()).or_default();
-        of_service.slices.insert(key.clone());
-        for endpoint in &slice.endpoints {
-            *of_service.addresses.entry(endpoint.address).or_default() += 1;
-        }
+        of_service.insert(key.clone());
         maps.by_key.insert(key, slice);
         self.remember(&service, left);
     }
@@ -53,8 +43,7 @@ impl Slices {
 
     /// The slices of a Service.
     pub(crate) fn of(&self, service: &Key) -> impl Iterator<Item = &Slice> {
-        let known = self.maps.by_service.get(service).into_iter();
-        let keys = known.flat_map(|known| &known.slices);
+        let keys = self.maps.by_service.get(service).into_iter().flatten();
         keys.filter_map(|key| self.maps.by_key.get(key))
     }
 
@@ -70,16 +59,8 @@ impl Slices {
         };
         let service = Key::new(&key.namespace, &slice.service);
         if let Some(known) = maps.by_service.get_mut(&service) {
-            known.slices.remove(key);
-            for endpoint in &slice.endpoints {
-                if let Some(count) = known.addresses.get_mut(&endpoint.address) {
-                    *count -= 1;
-                    if *count == 0 {
-                        known.addresses.remove(&endpoint.address);
-                    }
-                }
-            }
-            if known.slices.is_empty() {
+            known.remove(key);
+            if known.is_empty() {
                 maps.by_service.remove(&service);
             }
         }
@@ -87,13 +68,12 @@ impl Slices {
     }
 
     fn remember(&mut self, service: &Key, left: Vec<Endpoint>) {
+        let here = self.of(service).flat_map(|slice| &slice.endpoints);
+        let mut seen: HashSet<IpAddr> = here.map(|endpoint| endpoint.address).collect();
         let maps = Arc::make_mut(&mut self.maps);
-        let here = maps.by_service.get(service).map(|known| &known.addresses);
-        let is_here = |address: &IpAddr| here.is_some_and(|here| here.contains_key(address));
         let gone = maps.gone.entry(service.clone()).or_default();
         gone.extend(left);
-        let mut seen = BTreeSet::new();
-        gone.retain(|endpoint| !is_here(&endpoint.address) && seen.insert(endpoint.address));
+        gone.retain(|endpoint| seen.insert(endpoint.address));
         let surplus = gone.len().saturating_sub(REMEMBERED);
         gone.drain(..surplus);
         if gone.is_empty() {

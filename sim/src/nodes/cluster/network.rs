@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::{Api, Resource};
@@ -47,6 +47,13 @@ where
     });
 }
 
+/// What a load balancer has given to a Service.
+pub(crate) fn ingress(service: &Service) -> impl Iterator<Item = &LoadBalancerIngress> {
+    let status = service.status.as_ref();
+    let given = status.and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
+    given.into_iter().flatten()
+}
+
 pub(crate) fn service(service: &Service) -> world::Service {
     let spec = service.spec.clone().unwrap_or_default();
     let port = |number: i32| u16::try_from(number).ok();
@@ -62,13 +69,7 @@ pub(crate) fn service(service: &Service) -> world::Service {
                 node_port: each.node_port.and_then(port).filter(|port| *port != 0),
             })
         });
-    let balancer = service
-        .status
-        .as_ref()
-        .and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
-    let ingress = balancer
-        .into_iter()
-        .flatten()
+    let ingress = ingress(service)
         // KEP-1860: with ipMode Proxy the address is left to the load balancer
         .filter(|ingress| ingress.ip_mode.as_deref() != Some("Proxy"))
         .filter_map(|ingress| ingress.ip.clone());

@@ -225,9 +225,7 @@ fn is_balanced(service: &Service) -> bool {
 }
 
 fn has_address(service: &Service) -> bool {
-    let status = service.status.as_ref();
-    let ingress = status.and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
-    ingress.is_some_and(|ingress| !ingress.is_empty())
+    network::ingress(service).next().is_some()
 }
 
 #[cfg(test)]
