@@ -63,7 +63,7 @@ async fn tell(cluster: &Cluster, node: &NodeState) {
     let about = json!({"kind": "Node", "name": own, "uid": own});
     let message = format!("Node {own} has been rebooted, boot id: {id}");
     let event = ("Warning", "Rebooted", &*message);
-    let event = events::first(cluster, node, &name, about, event);
+    let event = events::first(cluster, node, &name, &about, event);
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), "default");
     if let Err(error) = events.create(&PostParams::default(), &event).await {
         tracing::debug!(%error, "event is lost");

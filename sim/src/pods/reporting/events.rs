@@ -64,7 +64,7 @@ pub(crate) fn tell(
     let path = (!path.is_empty()).then_some(path);
     let about = json!({"apiVersion": "v1", "fieldPath": path, "kind": "Pod", "name": run.key.name,
         "namespace": run.key.namespace, "uid": run.uid});
-    let event = first(cluster, &run.node, &name, about, (kind, reason, &message));
+    let event = first(cluster, &run.node, &name, &about, (kind, reason, &message));
     let told = cluster.event_in_turn(async move {
         if count == 1 {
             return events.create(&PostParams::default(), &event).await;
@@ -87,7 +87,7 @@ pub(crate) fn first(
     cluster: &Cluster,
     node: &NodeState,
     name: &str,
-    about: Value,
+    about: &Value,
     (kind, reason, message): (&str, &str, &str),
 ) -> Event {
     let now = node.time(&cluster.faults.current());
