@@ -64,10 +64,6 @@ impl Image {
     }
 }
 
-/// The text with which a pull fails, as it stands behind `Failed to pull image "…": `.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PullFailure(pub(crate) String);
-
 /// What a runtime demands of an image before it pulls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Demand {
@@ -79,20 +75,21 @@ pub(crate) enum Demand {
     Nothing,
 }
 
-/// Finds what a reference means on a node of a pool.
-pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure> {
+/// Finds what a reference means on a node of a pool; else the text with which a pull fails, as it stands behind
+/// `Failed to pull image "…": `.
+pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, String> {
     demanded(reference, pool, Demand::Fits)
 }
 
 /// Finds what a reference means on a node of a pool whose runtime demands this of images.
-pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, PullFailure> {
+pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, String> {
     let full = normalise(reference);
     let Some(family) = family(&full) else {
         // containerd 2.1, core/remotes/docker: what a registry without that repository gives
-        return Err(PullFailure(format!(
+        return Err(format!(
             "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
              failed to resolve reference \"{full}\": {full}: not found"
-        )));
+        ));
     };
     let fitting = fits(family, &full, pool);
     let of_any_build = || {
@@ -136,15 +133,15 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
 }
 
 /// containerd issue 6989, and the same for a system that the manifest list lacks.
-pub(crate) fn no_match(full: &str) -> PullFailure {
-    PullFailure(format!(
+pub(crate) fn no_match(full: &str) -> String {
+    format!(
         "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
          no match for platform in manifest: not found"
-    ))
+    )
 }
 
 /// A registry that cannot be reached (containerd 2.1, `core/remotes/docker/resolver.go`).
-pub(crate) fn unreachable(reference: &str) -> PullFailure {
+pub(crate) fn unreachable(reference: &str) -> String {
     let full = normalise(reference);
     let host = match full.split('/').next().unwrap_or_default() {
         "docker.io" => "registry-1.docker.io",
@@ -152,11 +149,11 @@ pub(crate) fn unreachable(reference: &str) -> PullFailure {
     };
     let path = full.split_once('/').map_or("", |(_, path)| path);
     let (path, tag) = path.rsplit_once(':').unwrap_or((path, "latest"));
-    PullFailure(format!(
+    format!(
         "failed to pull and unpack image \"{full}\": failed to resolve reference \"{full}\": \
          failed to do request: Head \"https://{host}/v2/{path}/manifests/{tag}\": \
          dial tcp: lookup {host}: i/o timeout"
-    ))
+    )
 }
 
 /// What is wrong with a reference as such (kubelet's `parsers.ParseImageName`, which reads with
@@ -286,9 +283,7 @@ mod tests {
     const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
 
     fn on(reference: &str, pool: Pool) -> Result<Family, String> {
-        resolve(reference, pool)
-            .map(|image| image.family)
-            .map_err(|failure| failure.0)
+        resolve(reference, pool).map(|image| image.family)
     }
 
     #[test]
@@ -386,7 +381,7 @@ mod tests {
 
     #[test]
     fn an_unreachable_registry_is_named() {
-        let PullFailure(text) = unreachable("busybox");
+        let text = unreachable("busybox");
         assert!(
             text.contains("lookup registry-1.docker.io: i/o timeout"),
             "{text}"

@@ -163,7 +163,7 @@ impl Transcript {
             "containerd pull" => {
                 let pulled = image::resolve(&args[0], Pool::Windows(OsBuild::Ws2019));
                 let failure = pulled.expect_err("it cannot be pulled");
-                return Some((failure.0, None));
+                return Some((failure, None));
             }
             "containerd sandbox" => {
                 return Some((sandbox::told(&sandbox::unconfigured(&args[0])), None));

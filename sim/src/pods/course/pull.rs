@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::fault::FaultKind;
-use crate::nodes::image::{self, Demand, Image, PullFailure, with_tag};
+use crate::nodes::image::{self, Demand, Image, with_tag};
 use crate::pods::container::Slot;
 
 /// kubelet, `MaxImageBackOff`.
@@ -20,7 +20,7 @@ impl Slot<'_> {
         loop {
             let text = match self.obtain(&reference).await {
                 Ok(image) => return image,
-                Err(Trouble::Pull(PullFailure(text))) => text,
+                Err(Trouble::Pull(text)) => text,
                 Err(Trouble::Own(event, reason, text)) => {
                     self.warn(event, text.clone());
                     self.warn("Failed", format!("Error: {reason}"));
@@ -73,10 +73,8 @@ impl Slot<'_> {
             Ok(image) if missing && image.is_servercore() => Err(image::no_match(&image.reference)),
             resolved => resolved,
         };
-        let stored = resolved
-            .as_ref()
-            .ok()
-            .filter(|image| run.node.image(&image.reference).initialized());
+        let is_stored = |image: &&Image| run.node.image(&image.reference).initialized();
+        let stored = resolved.as_ref().ok().filter(is_stored);
         if let Some(image) = stored.filter(|_| !always) {
             // The words since 1.35, where the kubelet also asks whether the pod may use it
             self.tell(
@@ -117,20 +115,17 @@ impl Slot<'_> {
         let Self { cluster, run, .. } = self;
         let stored = run.node.image(&image.reference);
         let name = format!("pull {} {}", run.node.name, image.reference);
-        let slow = match run.suffers(FaultKind::PullSlow, cluster) {
-            true => 100,
-            false => 1,
+        let is_slow = run.suffers(FaultKind::PullSlow, cluster);
+        let slow = if is_slow { 100 } else { 1 };
+        let time = if stored.initialized() {
+            let time = Duration::from_millis(400) * slow;
+            cluster.clock.pass(time).await;
+            time
+        } else {
+            let time = cluster.chance.about(&name, image.pull) * slow;
+            stored.get_or_init(|| cluster.clock.pass(time)).await;
+            time
         };
-        let time = match stored.initialized() {
-            true => Duration::from_millis(400) * slow,
-            false => cluster.chance.about(&name, image.pull) * slow,
-        };
-        match stored.initialized() {
-            true => cluster.clock.pass(time).await,
-            false => {
-                stored.get_or_init(|| cluster.clock.pass(time)).await;
-            }
-        }
         let (time, bytes) = (written(time), image.bytes);
         self.tell(
             "Pulled",
@@ -146,7 +141,7 @@ impl Slot<'_> {
 enum Trouble {
     /// The kubelet's own: an event, a reason, and the words of both.
     Own(&'static str, &'static str, String),
-    Pull(PullFailure),
+    Pull(String),
 }
 
 /// A duration as Go writes one that is cut to milliseconds.
