@@ -201,11 +201,7 @@ impl<'a> Flow<'a> {
         }
         // windows-networking.md: session affinity needs Windows Server 2022; kube-proxy says "Session
         // Affinity is not supported on this version of Windows" and goes on
-        let sticks = !winkernel
-            || node
-                .pool
-                .build()
-                .is_some_and(|build| build >= Build::Ws2022);
+        let sticks = !winkernel || node.pool.build() >= Some(Build::Ws2022);
         let turn = if !self.forwarded && self.world.suffers(FaultKind::VipSticks, name) {
             0
         } else if service.sticky && sticks {

@@ -146,11 +146,8 @@ fn heir_to(node: &Node, nodes: &[String]) -> Option<String> {
     let has = |label: (&str, &str)| node.labels().get(label.0).is_some_and(|is| is == label.1);
     let of_another = has(MANAGED) && !nodes.contains(&node.name_any());
     let linux = has(("kubernetes.io/os", "linux"));
-    let mut conditions = node
-        .status
-        .iter()
-        .flat_map(|status| &status.conditions)
-        .flatten();
+    let conditions = node.status.iter().flat_map(|status| &status.conditions);
+    let mut conditions = conditions.flatten();
     // A killed simulator's nodes stay, and are not Ready after a while
     let ready = conditions.any(|one| one.type_ == "Ready" && one.status == "True");
     let cidr = node.spec.as_ref()?.pod_cidr.as_ref()?;
@@ -161,9 +158,8 @@ fn heir_to(node: &Node, nodes: &[String]) -> Option<String> {
 /// Whether one of these nodes is the one that the endpoint is on.
 fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
     let endpoints = slice.endpoints.iter().flatten();
-    endpoints
-        .filter_map(|endpoint| endpoint.node_name.as_ref())
-        .any(|node| nodes.contains(node))
+    let mut held = endpoints.filter_map(|endpoint| endpoint.node_name.as_ref());
+    held.any(|node| nodes.contains(node))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::nodes::cluster::{Cluster, NodeState};
@@ -47,8 +48,7 @@ fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     let os = node.pool.os();
     let is_windows = os == Os::Windows;
     // Despite its name the kubelet compares a label of the pod's metadata
-    let labels = pod.metadata.labels.as_ref();
-    let label = labels.and_then(|labels| labels.get("kubernetes.io/os"));
+    let label = pod.labels().get("kubernetes.io/os");
     let context = spec.security_context.as_ref();
     let policy = context.and_then(|context| context.supplemental_groups_policy.as_deref());
     let rules = [
@@ -84,16 +84,11 @@ fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
 fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     let spec = pod.spec.as_ref()?;
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-    let others: Vec<Arc<PodRun>> = cluster
-        .runs(node)
-        .values()
-        .filter(|other| other.uid != uid)
-        .map(Arc::clone)
-        .collect();
-    let active = others.iter().filter(|other| {
-        let book = other.book();
-        matches!(book.phase(), "Pending" | "Running")
-    });
+    let others: Vec<Arc<PodRun>> = cluster.runs(node).values().map(Arc::clone).collect();
+    let is_active = |other: &&Arc<PodRun>| {
+        other.uid != uid && matches!(other.book().phase(), "Pending" | "Running")
+    };
+    let active = others.iter().filter(is_active);
     let active: Vec<&PodSpec> = active.filter_map(|other| other.pod.spec.as_ref()).collect();
     lacking(spec, &active, |name| allocatable(node, name))
 }

@@ -328,11 +328,8 @@ impl NodeState {
 
     /// The place in the node's image store for one image: empty until it has been pulled.
     pub(crate) fn image(&self, reference: &str) -> Arc<OnceCell<()>> {
-        Arc::clone(
-            locked(&self.images)
-                .entry(reference.to_owned())
-                .or_default(),
-        )
+        let mut images = locked(&self.images);
+        Arc::clone(images.entry(reference.to_owned()).or_default())
     }
 
     /// The references of the images that have been pulled.

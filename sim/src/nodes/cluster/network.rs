@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::{Api, Resource};
+use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use super::Cluster;
@@ -56,44 +56,32 @@ pub(crate) fn ingress(service: &Service) -> impl Iterator<Item = &LoadBalancerIn
 
 pub(crate) fn service(service: &Service) -> world::Service {
     let spec = service.spec.clone().unwrap_or_default();
+    let preserves = service.annotations().get("preserve-destination");
     let port = |number: i32| u16::try_from(number).ok();
-    let ports = spec
-        .ports
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|each| {
-            Some(ServicePort {
-                name: each.name.unwrap_or_default(),
-                protocol: Protocol::named(each.protocol.as_deref())?,
-                port: port(each.port)?,
-                node_port: each.node_port.and_then(port).filter(|port| *port != 0),
-            })
-        });
+    let ports = spec.ports.into_iter().flatten().filter_map(|each| {
+        Some(ServicePort {
+            name: each.name.unwrap_or_default(),
+            protocol: Protocol::named(each.protocol.as_deref())?,
+            port: port(each.port)?,
+            node_port: each.node_port.and_then(port).filter(|port| *port != 0),
+        })
+    });
     let ingress = ingress(service)
         // KEP-1860: with ipMode Proxy the address is left to the load balancer
         .filter(|ingress| ingress.ip_mode.as_deref() != Some("Proxy"))
         .filter_map(|ingress| ingress.ip.clone());
     let external = ingress.chain(spec.external_ips.unwrap_or_default());
     // "None" of headless Services is no address and falls out here
-    let addresses = spec.cluster_ips.unwrap_or_default();
+    let addresses = spec.cluster_ips.into_iter().flatten();
+    let parsed = |address: String| address.parse().ok();
     world::Service {
-        addresses: addresses
-            .iter()
-            .filter_map(|address| address.parse().ok())
-            .collect(),
-        external: external
-            .filter_map(|address| address.parse().ok())
-            .collect(),
+        addresses: addresses.filter_map(parsed).collect(),
+        external: external.filter_map(parsed).collect(),
         ports: ports.collect(),
         sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
         internal_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
         external_local: spec.external_traffic_policy.as_deref() == Some("Local"),
-        preserves_destination: service
-            .metadata
-            .annotations
-            .as_ref()
-            .and_then(|all| all.get("preserve-destination"))
-            .is_some_and(|value| value == "true"),
+        preserves_destination: preserves.is_some_and(|value| value == "true"),
         external_name: spec
             .external_name
             .filter(|_| spec.type_.as_deref() == Some("ExternalName"))
@@ -102,7 +90,7 @@ pub(crate) fn service(service: &Service) -> world::Service {
 }
 
 pub(crate) fn slice(slice: &EndpointSlice) -> world::Slice {
-    let labels = slice.metadata.labels.clone().unwrap_or_default();
+    let service = slice.labels().get("kubernetes.io/service-name");
     let ports = slice.ports.iter().flatten().filter_map(|port| {
         let number = u16::try_from(port.port?).ok()?;
         Some((port.name.clone().unwrap_or_default(), number))
@@ -127,10 +115,7 @@ pub(crate) fn slice(slice: &EndpointSlice) -> world::Slice {
         })
     });
     world::Slice {
-        service: labels
-            .get("kubernetes.io/service-name")
-            .cloned()
-            .unwrap_or_default(),
+        service: service.cloned().unwrap_or_default(),
         ports: ports.collect(),
         endpoints: endpoints.collect(),
     }

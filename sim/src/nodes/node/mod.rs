@@ -138,10 +138,8 @@ pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Resul
         },
     }));
     let post = PostParams::default();
-    let created = match cluster
-        .insist("node", || nodes.create(&post, &object))
-        .await
-    {
+    let created = cluster.insist("node", || nodes.create(&post, &object));
+    let created = match created.await {
         // Of an earlier try that was not answered, or of another simulator
         Err(kube::Error::Api(status)) if status.code == 409 => {
             let found = cluster.insist("node", || nodes.get(&node.name)).await?;
@@ -164,10 +162,8 @@ pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Resul
         },
     }));
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
-    cluster
-        .insist("lease", || leases.create(&post, &lease))
-        .await?;
-    Ok(())
+    let leased = cluster.insist("lease", || leases.create(&post, &lease));
+    leased.await.map(drop)
 }
 
 /// An object as the API writes it.
@@ -197,10 +193,8 @@ async fn mark(
             "spec": {"taints": taints},
         }));
         let params = PatchParams::default();
-        let marked = cluster
-            .insist("labels and taints", || nodes.patch(name, &params, &patch))
-            .await;
-        match marked {
+        let marked = cluster.insist("labels and taints", || nodes.patch(name, &params, &patch));
+        match marked.await {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             other => return other.map(drop),
         }
@@ -217,12 +211,9 @@ async fn report(cluster: &Cluster, node: &NodeState) -> kube::Result<()> {
     }
     let patch = Patch::Strategic(json!({ "status": status }));
     let params = PatchParams::default();
-    cluster
-        .insist("node status", || {
-            nodes.patch_status(&node.name, &params, &patch)
-        })
-        .await?;
-    Ok(())
+    let (name, what) = (&node.name, "node status");
+    let reported = cluster.insist(what, || nodes.patch_status(name, &params, &patch));
+    reported.await.map(drop)
 }
 
 #[cfg(test)]

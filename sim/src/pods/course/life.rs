@@ -363,10 +363,8 @@ async fn delete(cluster: &Cluster, run: &PodRun) {
         resource_version: None,
     };
     let params = DeleteParams::default().grace_period(0).preconditions(own);
-    if let Err(error) = cluster
-        .insist("pod deletion", || pods.delete(&run.key.name, &params))
-        .await
-    {
+    let deleted = cluster.insist("pod deletion", || pods.delete(&run.key.name, &params));
+    if let Err(error) = deleted.await {
         tracing::debug!(pod = %run.key, %error, "deletion is not taken");
     }
 }

@@ -186,10 +186,8 @@ async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
         return Ok(String::new());
     };
     let classes: Api<RuntimeClass> = Api::all(cluster.client.clone());
-    match cluster
-        .insist("RuntimeClass", || classes.get_opt(name))
-        .await
-    {
+    let found = cluster.insist("RuntimeClass", || classes.get_opt(name));
+    match found.await {
         Ok(Some(class)) => Ok(class.handler),
         Ok(None) => Err(format!(
             "failed to lookup RuntimeClass {name}: runtimeclass.node.k8s.io \"{name}\" not found"

@@ -124,8 +124,9 @@ impl Book {
             true => "ContainerCreating",
             false => "PodInitializing",
         };
-        let book = |container: Container, role| ContainerBook::new(container, role, waiting, wall);
-        let ephemeral = spec.ephemeral_containers.unwrap_or_default();
+        let book = |role, container| ContainerBook::new(container, role, waiting, wall);
+        let (init, main) = (init.into_iter(), spec.containers.into_iter());
+        let added = spec.ephemeral_containers.iter().flatten().map(plain);
         Self {
             pod: Arc::clone(pod),
             verdict: None,
@@ -136,22 +137,9 @@ impl Book {
             address: None,
             sandbox: false,
             sandboxes: 0,
-            init: init
-                .into_iter()
-                .map(|container| {
-                    let role = Role::of_init(&container);
-                    book(container, role)
-                })
-                .collect(),
-            containers: spec
-                .containers
-                .into_iter()
-                .map(|container| book(container, Role::Main))
-                .collect(),
-            ephemeral: ephemeral
-                .iter()
-                .map(|container| book(plain(container), Role::Ephemeral))
-                .collect(),
+            init: init.map(|own| book(Role::of_init(&own), own)).collect(),
+            containers: main.map(|own| book(Role::Main, own)).collect(),
+            ephemeral: added.map(|own| book(Role::Ephemeral, own)).collect(),
             disruption: None,
             conditions: BTreeMap::new(),
         }

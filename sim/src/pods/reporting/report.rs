@@ -50,10 +50,8 @@ impl Reporter {
             let mut book = run.book();
             (book.status(&run.node.view), book.pod.clone())
         };
-        let known = locked(&self.taken)
-            .as_ref()
-            .is_some_and(|taken| taken.status == status && !taken.is_contradicted(&seen));
-        if known {
+        let is_known = |taken: &Taken| taken.status == status && !taken.is_contradicted(&seen);
+        if locked(&self.taken).as_ref().is_some_and(is_known) {
             return;
         }
         let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
@@ -61,12 +59,9 @@ impl Reporter {
         let patch = json!({"metadata": {"uid": run.uid}, "status": written(&status)});
         let patch = Patch::Strategic(patch);
         let params = PatchParams::default();
-        let answer = cluster
-            .insist("pod status", || {
-                pods.patch_status(&run.key.name, &params, &patch)
-            })
-            .await;
-        match answer {
+        let (name, what) = (&run.key.name, "pod status");
+        let answer = cluster.insist(what, || pods.patch_status(name, &params, &patch));
+        match answer.await {
             Ok(pod) => {
                 let version = version(&pod);
                 *locked(&self.taken) = Some(Taken { status, version });
@@ -78,18 +73,15 @@ impl Reporter {
     /// Whether what the API server took is not what it now says.
     pub(crate) fn is_contradicted(&self, pod: &Pod) -> bool {
         let taken = locked(&self.taken);
-        taken
-            .as_ref()
-            .is_some_and(|taken| taken.is_contradicted(pod))
+        let taken = taken.as_ref();
+        taken.is_some_and(|taken| taken.is_contradicted(pod))
     }
 }
 
 /// Versions are numbers that grow (KEP-5504).
 fn version(pod: &Pod) -> u64 {
-    let version = pod.metadata.resource_version.as_deref();
-    version
-        .and_then(|version| version.parse().ok())
-        .unwrap_or(0)
+    let version = pod.metadata.resource_version.as_deref().unwrap_or_default();
+    version.parse().unwrap_or(0)
 }
 
 /// A status as a patch of the one before.
