@@ -162,8 +162,8 @@ pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Resul
         },
     }));
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
-    let leased = cluster.insist("lease", || leases.create(&post, &lease));
-    leased.await.map(drop)
+    let held = cluster.insist("lease", || leases.create(&post, &lease));
+    held.await.map(drop)
 }
 
 /// An object as the API writes it.
