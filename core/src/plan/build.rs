@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedAssertion, Point};
 use super::points::{at_point, points};
 use crate::config::Config;
-use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
+use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, WindowsBuild};
 use crate::method::{
     Denied, ErrorKind, FixtureName, Need, ObservationError, SourceKind, Test, VantageKey,
 };
@@ -59,14 +59,12 @@ impl Surroundings<'_> {
                 let disposition = if self.pools.values().any(unread) {
                     Disposition::Inconclusive(unreadable_build())
                 } else {
-                    let reason = format!("the cluster has no {only} nodes");
-                    Disposition::Skip(SkipReason::NotApplicable { reason })
+                    not_applicable(format!("the cluster has no {only} nodes"))
                 };
-                return vec![self.check(case, point, Scope::Within, disposition, Vec::new())];
+                return vec![self.check(case, point, Scope::Within, Err(disposition))];
             }
         }
         if pools.is_empty() {
-            let point = Point::default();
             let disposition = match &self.facts.nodes {
                 Known::Unknown { reason } => Disposition::Inconclusive(unknown("nodes", reason)),
                 Known::Fact { .. } => Disposition::Skip(SkipReason::NoUsableNode {
@@ -74,7 +72,7 @@ impl Surroundings<'_> {
                     why: Vec::new(),
                 }),
             };
-            return vec![self.check(case, point, Scope::Within, disposition, Vec::new())];
+            return vec![self.check(case, Point::default(), Scope::Within, Err(disposition))];
         }
         let to = match case.over.across {
             Across::Pools => pools.clone(),
@@ -88,48 +86,52 @@ impl Surroundings<'_> {
     }
 
     fn check_at(&self, case: &Case, point: Point) -> Check {
-        let build_of = |pool: &PoolName| self.pools.get(pool)?.build;
-        let build = point.pool.as_ref().and_then(build_of);
-        let unreadable = |pool: &PoolName| build_of(pool).is_none();
+        let (scope, planned) = match self.scope(case, &point) {
+            Ok(scope) => (scope.clone(), self.assertions(case, &point, &scope)),
+            Err(disposition) => (Scope::Within, Err(disposition)),
+        };
+        self.check(case, point, scope, planned)
+    }
+
+    /// Whether a limitation's entry covers a point, or what becomes of the check there, whatever is expected.
+    fn scope(&self, case: &Case, point: &Point) -> Result<Scope, Disposition> {
+        let unreadable = |pool: &PoolName| self.build(pool).is_none();
         let named = [&point.pool, &point.to];
         if named.into_iter().flatten().any(unreadable) {
-            let disposition = Disposition::Inconclusive(unreadable_build());
-            return self.check(case, point, Scope::Within, disposition, Vec::new());
+            return Err(Disposition::Inconclusive(unreadable_build()));
         }
         if let Some(disposition) = case.over.elsewhere(self.facts) {
-            return self.check(case, point, Scope::Within, disposition, Vec::new());
+            return Err(disposition);
         }
         let family = point.family.filter(|_| point.pool.is_some());
         if let Some(reason) = family.and_then(|family| self.facts.without_family(family)) {
-            let disposition = Disposition::Skip(SkipReason::NotApplicable { reason });
-            return self.check(case, point, Scope::Within, disposition, Vec::new());
+            return Err(not_applicable(reason));
         }
         if let (Some(_), SecondFamily::Unknown { reason, .. }) = (point.family, &self.second) {
             let what = "whether pods have addresses of two families";
-            let disposition = Disposition::Inconclusive(unknown(what, reason));
-            return self.check(case, point, Scope::Within, disposition, Vec::new());
+            return Err(Disposition::Inconclusive(unknown(what, reason)));
         }
-        if let Some(reason) = self.lacks_ring(case, &point) {
-            let disposition = Disposition::Skip(SkipReason::NotApplicable { reason });
-            return self.check(case, point, Scope::Within, disposition, Vec::new());
+        if let Some(reason) = self.lacks_ring(case, point) {
+            return Err(not_applicable(reason));
         }
-        let entry = self.suites.limitation(case);
-        let scope = match entry {
-            None => Scope::Within,
-            Some(entry) => match entry.scope(build, self.facts) {
-                Ok(scope) => scope,
-                Err(disposition) => {
-                    return self.check(case, point, Scope::Within, disposition, Vec::new());
-                }
-            },
-        };
-        let expected = match Expected::on(self.facts, &case.exceptions, point.workload) {
-            Ok(expected) => expected,
-            Err(disposition) => return self.check(case, point, scope, disposition, Vec::new()),
-        };
-        let test = at_point(&case.test, &case.over, &point, expected.instead.as_ref());
+        let build = point.pool.as_ref().and_then(|pool| self.build(pool));
+        match self.suites.limitation(case) {
+            None => Ok(Scope::Within),
+            Some(entry) => entry.scope(build, self.facts),
+        }
+    }
+
+    /// The assertions of a case at a point, its own and its controls', or why there are none.
+    fn assertions(
+        &self,
+        case: &Case,
+        point: &Point,
+        scope: &Scope,
+    ) -> Result<Vec<PlannedAssertion>, Disposition> {
+        let expected = Expected::on(self.facts, &case.exceptions, point.workload)?;
+        let test = at_point(&case.test, &case.over, point, expected.instead.as_ref());
         // A known limitation's own assertion expects its signature; its controls what should work
-        let own = match (&scope, entry) {
+        let own = match (scope, self.suites.limitation(case)) {
             (Scope::Within, Some(entry)) => test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
         };
@@ -137,12 +139,12 @@ impl Surroundings<'_> {
             "test",
             point.source,
             own.clone().unwrap_or_else(|| test.clone()),
-            &point,
+            point,
         )];
         assertions[0].presumed = expected.presumed;
         for control in &case.controls {
             let test = match (&control.test, control.without) {
-                (Some(own), _) => at_point(own, &case.over, &point, None),
+                (Some(own), _) => at_point(own, &case.over, point, None),
                 (None, Some(without)) => without.assertion(&test),
                 (None, None) => test.clone(),
             };
@@ -152,7 +154,7 @@ impl Surroundings<'_> {
                 .filter(|_| test.traits().needs_source);
             let assertion = PlannedAssertion {
                 role: control.role,
-                ..self.assertion(&control.name, source, test, &point)
+                ..self.assertion(&control.name, source, test, point)
             };
             // Where Linux has no such nodes, Windows is judged by itself
             let linux = self.pools.get(&PoolName::linux());
@@ -163,19 +165,19 @@ impl Surroundings<'_> {
                 assertions.push(assertion);
             }
         }
-        if let Some(reason) = assertions
-            .iter()
-            .find_map(|assertion| self.hindrance(assertion))
-        {
-            return self.check(case, point, scope, Disposition::Skip(reason), Vec::new());
+        let mut all = assertions.iter();
+        if let Some(reason) = all.find_map(|assertion| self.hindrance(assertion)) {
+            return Err(Disposition::Skip(reason));
         }
-        match assertions
-            .iter()
-            .find_map(|assertion| self.lacks_balancer(assertion))
-        {
-            Some(disposition) => self.check(case, point, scope, disposition, Vec::new()),
-            None => self.check(case, point, scope, Disposition::Observe, assertions),
+        let mut all = assertions.iter();
+        match all.find_map(|assertion| self.lacks_balancer(assertion)) {
+            Some(disposition) => Err(disposition),
+            None => Ok(assertions),
         }
+    }
+
+    fn build(&self, pool: &PoolName) -> Option<WindowsBuild> {
+        self.pools.get(pool)?.build
     }
 
     /// The nodes of a pool that are each observed from by such places. Of Windows nodes by themselves it is
@@ -268,13 +270,13 @@ impl Surroundings<'_> {
         case: &Case,
         point: Point,
         scope: Scope,
-        disposition: Disposition,
-        assertions: Vec<PlannedAssertion>,
+        planned: Result<Vec<PlannedAssertion>, Disposition>,
     ) -> Check {
-        let build = point
-            .pool
-            .as_ref()
-            .and_then(|pool| self.pools.get(pool)?.build);
+        let (disposition, assertions) = match planned {
+            Ok(assertions) => (Disposition::Observe, assertions),
+            Err(disposition) => (disposition, Vec::new()),
+        };
+        let build = point.pool.as_ref().and_then(|pool| self.build(pool));
         Check {
             id: CheckId::new(&case.claim, case.name.as_deref(), &point),
             claim: case.claim.clone(),
@@ -329,6 +331,10 @@ impl Surroundings<'_> {
             .chain(case.test.traits().facts.iter().copied())
             .collect()
     }
+}
+
+fn not_applicable(reason: String) -> Disposition {
+    Disposition::Skip(SkipReason::NotApplicable { reason })
 }
 
 fn unreadable_build() -> ObservationError {

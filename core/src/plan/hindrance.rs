@@ -85,14 +85,13 @@ impl Surroundings<'_> {
     pub(super) fn lacks_balancer(&self, assertion: &PlannedAssertion) -> Option<Disposition> {
         let mut needs = assertion.needs.iter().map(|(key, _)| key.name);
         needs.find(|name| *name == FixtureName::LoadBalancer)?;
+        let untold = |reason| {
+            let error = unknown("the cluster's load balancer", reason);
+            Some(Disposition::Inconclusive(error))
+        };
         let known = match &self.facts.load_balancer {
             Known::Fact { value, .. } => value,
-            Known::Unknown { reason } => {
-                return Some(Disposition::Inconclusive(unknown(
-                    "the cluster's load balancer",
-                    reason,
-                )));
-            }
+            Known::Unknown { reason } => return untold(reason),
         };
         let cloud = self.facts.provider.value().and_then(Option::as_deref);
         let there = known.with_address > 0
@@ -100,10 +99,7 @@ impl Surroundings<'_> {
             || cloud.is_some_and(|cloud| CLOUDS.contains(&cloud));
         match known.unread.first() {
             _ if there => None,
-            Some(unread) => Some(Disposition::Inconclusive(unknown(
-                "the cluster's load balancer",
-                unread,
-            ))),
+            Some(unread) => untold(unread),
             None => {
                 let reason =
                     "there is no sign of a load balancer: none that is known, no cloud's, \
