@@ -1,5 +1,6 @@
 //! Pulls of images, from the kubelet's own words.
 
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 /// A pull of an image that the kubelet reported in an event with the reason `Pulled`.
@@ -52,36 +53,8 @@ impl PullFact {
 
 /// Milliseconds of a duration as Go writes it (`time.Duration.String`): `1m2.3s`, `890ms`, `0s`.
 fn duration(text: &str) -> Option<u64> {
-    let mut rest = text.trim_end_matches('.');
-    if rest.is_empty() {
-        return None;
-    }
-    let mut nanoseconds = 0_u128;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at(digits);
-        let unit_ends = tail.find(|c: char| c.is_ascii_digit());
-        let (unit, tail) = tail.split_at(unit_ends.unwrap_or(tail.len()));
-        let unit: u128 = match unit {
-            "h" => 3_600_000_000_000,
-            "m" => 60_000_000_000,
-            "s" => 1_000_000_000,
-            "ms" => 1_000_000,
-            "µs" | "μs" | "us" => 1_000,
-            "ns" => 1,
-            _ => return None,
-        };
-        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-        nanoseconds += whole.parse::<u64>().map(u128::from).ok()? * unit;
-        if !part.is_empty() {
-            // More digits than nanoseconds have say nothing
-            let part = &part[..part.len().min(9)];
-            let scale = 10_u128.pow(u32::try_from(part.len()).ok()?);
-            nanoseconds += u128::from(part.parse::<u64>().ok()?) * unit / scale;
-        }
-        rest = tail;
-    }
-    u64::try_from(nanoseconds / 1_000_000).ok()
+    let took: SignedDuration = text.trim_end_matches('.').parse().ok()?;
+    u64::try_from(took.as_millis()).ok()
 }
 
 #[cfg(test)]

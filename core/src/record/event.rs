@@ -103,7 +103,7 @@ pub enum Event {
 }
 
 /// How a run began.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Started {
     /// [`SCHEMA`] of the writer.

@@ -81,7 +81,7 @@ impl CheckView {
 }
 
 /// A run as its record tells it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says whether one thing happened"
@@ -216,25 +216,8 @@ impl RunView {
             started,
             began: at,
             last: at,
-            facts: None,
-            planned: false,
-            checks: BTreeMap::new(),
-            fixtures: BTreeMap::new(),
-            spans: Vec::new(),
-            diagnoses: BTreeMap::new(),
-            unoffered: Vec::new(),
-            intents: Vec::new(),
-            left_out: BTreeMap::new(),
-            interrupted: None,
-            deadline: None,
-            resumed: None,
             repetitions: 1,
-            kept: false,
-            torn_down: None,
-            ended: None,
-            cut: false,
-            process: None,
-            unwritten: false,
+            ..Self::default()
         }
     }
 

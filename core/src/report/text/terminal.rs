@@ -92,6 +92,14 @@ impl Page {
         self.line(&text);
     }
 
+    /// A sentence on as many lines as it takes.
+    fn sentence(&mut self, text: &str, style: Style) {
+        for line in wrap(text, self.width) {
+            let line = self.paint(&line, style);
+            self.line(&line);
+        }
+    }
+
     /// A word, then a value on as many lines as it takes, all of it indented.
     fn field(&mut self, indent: usize, word: &str, value: &str) {
         let margin = " ".repeat(indent);
@@ -342,22 +350,13 @@ impl Page {
     fn ending(&mut self, view: &RunView) {
         self.blank();
         for idle in idle(view) {
-            for line in wrap(&idle.sentence, self.width) {
-                let line = self.paint(&line, Style::News);
-                self.line(&line);
-            }
+            self.sentence(&idle.sentence, Style::News);
         }
         for sentence in asked_for(view) {
-            for line in wrap(&sentence, self.width) {
-                let line = self.paint(&line, Style::News);
-                self.line(&line);
-            }
+            self.sentence(&sentence, Style::News);
         }
         for Reservation { word: _, sentence } in reservations(view) {
-            for line in wrap(&sentence, self.width) {
-                let line = self.paint(&line, Style::Doubt);
-                self.line(&line);
-            }
+            self.sentence(&sentence, Style::Doubt);
         }
         let left: Vec<_> = view.left().into_iter().map(object).collect();
         if !left.is_empty() {
