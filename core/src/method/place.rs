@@ -232,6 +232,10 @@ pub(crate) fn assertions_alone(of: FixtureName) -> String {
     format!("it observes from the only pod of {of}, which does not observe itself")
 }
 
+pub(crate) fn prober_lacks(what: &str) -> ObservationError {
+    ErrorKind::FixtureFailed.error(format!("the prober has no {what}"))
+}
+
 /// Where an assertion is bound to: what stands, and the check's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
@@ -269,6 +273,20 @@ impl<'a> Bound<'a> {
             family: None,
             once: false,
         }
+    }
+
+    /// The word of the check's pool; none where it has no pool.
+    pub(crate) fn pool_word(&self) -> &'a str {
+        self.pool.map_or("", PoolName::as_str)
+    }
+
+    /// The path of a fixture's objects at the check's pool.
+    pub(crate) fn path_of(&self, plural: &str, fixture: &str) -> String {
+        let (namespace, run, pool) = (&self.ready.namespace, &self.ready.run, self.pool_word());
+        format!(
+            "/api/v1/namespaces/{namespace}/{plural}?labelSelector=winconform%2Frun%3D{run}\
+             %2Cwinconform%2Ffixture%3D{fixture}%2Cwinconform%2Fpool%3D{pool}"
+        )
     }
 
     /// Of somebody's addresses that of the family that is observed.
@@ -343,8 +361,7 @@ impl<'a> Bound<'a> {
     /// The pod that is observed from.
     pub fn vantage(&self) -> Result<&'a ReadyPod> {
         let pods = &self.prober()?.pods;
-        pods.first()
-            .ok_or_else(|| ErrorKind::FixtureFailed.error("the prober has no pod"))
+        pods.first().ok_or_else(|| prober_lacks("pod"))
     }
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.

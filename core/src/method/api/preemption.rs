@@ -60,7 +60,7 @@ impl Method for Preemption {
         let namespace = &at.ready.namespace;
         let path = format!("/api/v1/namespaces/{namespace}/events");
         let otherwise = "no answer of the API server to a request for events";
-        let pool = at.pool.map_or("", |pool| pool.as_str());
+        let pool = at.pool_word();
         Ok(Prepared::list(path, otherwise, move |events| {
             Ok(read(pool, events))
         }))

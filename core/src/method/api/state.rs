@@ -140,18 +140,9 @@ impl Method for State {
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, StateObservation>> {
         let namespace = &at.ready.namespace;
-        let of_fixture = |plural: &str, fixture: &FixtureName| {
-            let pool = at.pool.map_or("", |pool| pool.as_str());
-            let run = &at.ready.run;
-            format!(
-                "/api/v1/namespaces/{namespace}/{plural}?labelSelector=winconform%2Frun%3D{run}\
-                 %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
-                fixture.as_str()
-            )
-        };
         let path = match query {
-            StateQuery::Pods(fixture) => of_fixture("pods", fixture),
-            StateQuery::Balancer(fixture) => of_fixture("services", fixture),
+            StateQuery::Pods(fixture) => at.path_of("pods", fixture.as_str()),
+            StateQuery::Balancer(fixture) => at.path_of("services", fixture.as_str()),
             StateQuery::Endpoints(fixture) => {
                 let key = FixtureKey {
                     name: *fixture,

@@ -13,7 +13,7 @@ use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{Host, HttpGet, HttpReply};
 use crate::method::failure::{FailureClass, Signature};
 use crate::method::fixture::{FixtureName, Need};
-use crate::method::place::{Bound, ReadyPod, assertions_alone};
+use crate::method::place::{Bound, ReadyPod, assertions_alone, prober_lacks};
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::{bound, printable};
@@ -39,14 +39,10 @@ impl Method for Udp {
     const TEST: fn(Assertion<Self>) -> Test = Test::Udp;
 
     fn prepare<'a>(query: &'a UdpQuery, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
-        let lacks = |what: &str| {
-            let detail = format!("the prober has no {what}");
-            ErrorKind::FixtureFailed.error(detail)
-        };
         let targets = targets(*query, at)?;
-        let own = at.prober()?.port.ok_or_else(|| lacks("port"))?;
+        let own = at.prober()?.port.ok_or_else(|| prober_lacks("port"))?;
         let family = at.vantage()?.addresses.first();
-        let family = family.ok_or_else(|| lacks("address"))?;
+        let family = family.ok_or_else(|| prober_lacks("address"))?;
         let itself: std::net::IpAddr = match family.is_ipv4() {
             true => std::net::Ipv4Addr::LOCALHOST.into(),
             false => std::net::Ipv6Addr::LOCALHOST.into(),

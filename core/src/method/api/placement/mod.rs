@@ -130,13 +130,7 @@ impl Method for Placement {
         query: &'a PlacementQuery,
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, PlacementObservation>> {
-        let (namespace, run) = (&at.ready.namespace, &at.ready.run);
-        let pool = at.pool.map_or("", |pool| pool.as_str());
-        let fixture = query.pod.fixture().as_str();
-        let path = format!(
-            "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
-             %2Cwinconform%2Ffixture%3D{fixture}%2Cwinconform%2Fpool%3D{pool}"
-        );
+        let path = at.path_of("pods", query.pod.fixture().as_str());
         let otherwise = "no answer of the API server to a placement assertion";
         let at = *at;
         Ok(Prepared::list(path, otherwise, move |pods| {

@@ -8,7 +8,7 @@ use super::sample::sample;
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::{Host, HttpGet};
 use crate::method::fixture::FixtureName;
-use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod};
+use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, prober_lacks};
 use crate::method::vantage::SourceKind;
 
 /// The same, and each once more by port 80.
@@ -210,10 +210,6 @@ pub(super) fn unknown(what: &str, node: &str) -> ObservationError {
 
 /// The pod that observes, by its own address or through its Service.
 fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
-    let lacks = |what: &str| {
-        let detail = format!("the prober has no {what}");
-        ErrorKind::FixtureFailed.error(detail)
-    };
     let (prober, pod) = (at.prober()?, at.vantage()?);
     let (address, port, shown) = match by_service {
         true => {
@@ -221,14 +217,14 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
                 return Ok(Aims::none(absent));
             }
             let service = prober.served(at.family)?.service;
-            let (address, port) = service.ok_or_else(|| lacks("Service address"))?;
+            let (address, port) = service.ok_or_else(|| prober_lacks("Service address"))?;
             (address, port, format!("its own Service IP {address}"))
         }
         false => {
             let address = at
                 .of_family(&pod.addresses)
-                .ok_or_else(|| lacks("address"))?;
-            let port = prober.port.ok_or_else(|| lacks("port"))?;
+                .ok_or_else(|| prober_lacks("address"))?;
+            let port = prober.port.ok_or_else(|| prober_lacks("port"))?;
             (address, port, format!("its own address {address}"))
         }
     };
