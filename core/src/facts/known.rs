@@ -26,9 +26,14 @@ impl<T> Default for Known<T> {
 
 impl<T> Known<T> {
     pub fn value(&self) -> Option<&T> {
+        self.told().ok()
+    }
+
+    /// The fact, or why it is not known.
+    pub(crate) fn told(&self) -> Result<&T, &str> {
         match self {
-            Self::Fact { value, .. } => Some(value),
-            Self::Unknown { .. } => None,
+            Self::Fact { value, .. } => Ok(value),
+            Self::Unknown { reason } => Err(reason),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
-use crate::facts::{Known, NodeFact, PoolName};
+use crate::facts::{NodeFact, PoolName};
 use crate::method::{FixtureName, SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
 
@@ -89,9 +89,9 @@ impl Surroundings<'_> {
             let error = unknown("the cluster's load balancer", reason);
             Some(Disposition::Inconclusive(error))
         };
-        let known = match &self.facts.load_balancer {
-            Known::Fact { value, .. } => value,
-            Known::Unknown { reason } => return untold(reason),
+        let known = match self.facts.load_balancer.told() {
+            Ok(known) => known,
+            Err(reason) => return untold(reason),
         };
         let cloud = self.facts.provider.value().and_then(Option::as_deref);
         let there = known.with_address > 0

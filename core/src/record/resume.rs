@@ -94,48 +94,34 @@ impl RunView {
     pub fn can_be_resumed(&self, started: &Started, facts: &Facts) -> Result<(), ResumeError> {
         let then = &self.started;
         let run = || then.run.clone();
-        let none = || "none".to_owned();
-        let config = |started: &Started| started.config.clone().unwrap_or_else(none);
-        let same = [
-            (
-                "winconform's version",
-                then.version.clone(),
-                started.version.clone(),
-            ),
-            (
-                "the suites' digest",
-                then.suites.clone(),
-                started.suites.clone(),
-            ),
-            ("the config file's digest", config(then), config(started)),
-        ];
-        let identity = |facts: Option<&Facts>| match facts.map(|facts| &facts.cluster) {
-            Some(Known::Fact { value, .. }) => Ok(value.clone()),
-            Some(Known::Unknown { reason }) => Err(ResumeError::UnknownCluster {
-                run: run(),
-                reason: reason.clone(),
-            }),
-            None => Err(ResumeError::UnknownCluster {
-                run: run(),
-                reason: "it ended before it had asked".to_owned(),
-            }),
+        let config = |started: &Started| started.config.clone().unwrap_or("none".to_owned());
+        let (then_config, config) = (config(then), config(started));
+        let unknown = |reason: &str| ResumeError::UnknownCluster {
+            run: run(),
+            reason: reason.to_owned(),
         };
-        let cluster = (
-            "the cluster (the UID of kube-system)",
-            identity(self.facts.as_ref())?,
-            identity(Some(facts))?,
-        );
-        match same
-            .into_iter()
-            .chain([cluster])
-            .find(|(_, then, now)| then != now)
-        {
+        let then_cluster = match self.facts.as_ref().map(|facts| &facts.cluster) {
+            None => return Err(unknown("it ended before it had asked")),
+            Some(known) => known.told().map_err(unknown)?,
+        };
+        let cluster = facts.cluster.told().map_err(unknown)?;
+        let same = [
+            ("winconform's version", &then.version, &started.version),
+            ("the suites' digest", &then.suites, &started.suites),
+            ("the config file's digest", &then_config, &config),
+            (
+                "the cluster (the UID of kube-system)",
+                then_cluster,
+                cluster,
+            ),
+        ];
+        match same.into_iter().find(|(_, then, now)| then != now) {
             None => Ok(()),
             Some((what, then, now)) => Err(ResumeError::Differs {
                 what,
                 run: run(),
-                then,
-                now,
+                then: then.clone(),
+                now: now.clone(),
             }),
         }
     }

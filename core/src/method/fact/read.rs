@@ -103,10 +103,7 @@ fn silent_node(name: &str) -> Subject {
 }
 
 fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
-    match fact {
-        Known::Fact { value, .. } => Ok(value),
-        Known::Unknown { reason } => Err(unread(name, reason)),
-    }
+    fact.told().map_err(|reason| unread(name, reason))
 }
 
 fn unread(name: &str, reason: &str) -> ObservationError {
@@ -204,15 +201,7 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
             },
         },
         // Not about single nodes
-        Topic::ControlPlane
-        | Topic::UsableNodes
-        | Topic::Cni
-        | Topic::Vxlan
-        | Topic::KubeProxy
-        | Topic::Dns
-        | Topic::IpFamilies
-        | Topic::PodsWithoutOs
-        | Topic::PodsWithoutRequests => return Err(unknown("no node tells it").into()),
+        _ => return Err(unknown("no node tells it").into()),
     })
 }
 

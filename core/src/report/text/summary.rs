@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::facts::{Facts, Known, Os};
+use crate::facts::{Facts, Os};
 use crate::record::{RunView, Tally, critical_path, exit};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
@@ -89,18 +89,18 @@ pub(crate) fn seconds(ms: u64) -> String {
 
 /// The server's version, or why it is unknown; printable.
 pub(crate) fn server(facts: Option<&Facts>) -> String {
-    match facts.map(|facts| &facts.server) {
-        None => "unknown: the run ended before".to_owned(),
-        Some(Known::Fact { value, .. }) => printable(value),
-        Some(Known::Unknown { reason }) => format!("unknown: {}", printable(reason)),
+    let untold = Err("the run ended before");
+    match facts.map_or(untold, |facts| facts.server.told()) {
+        Ok(version) => printable(version),
+        Err(reason) => format!("unknown: {}", printable(reason)),
     }
 }
 
 /// Each pool with its nodes, or why they are unknown; printable.
 pub(crate) fn pools(facts: &Facts) -> Vec<String> {
-    let nodes = match &facts.nodes {
-        Known::Unknown { reason } => return vec![format!("unknown: {}", printable(reason))],
-        Known::Fact { value, .. } => value,
+    let nodes = match facts.nodes.told() {
+        Ok(nodes) => nodes,
+        Err(reason) => return vec![format!("unknown: {}", printable(reason))],
     };
     let mut pools: Vec<_> = facts
         .pools()
