@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry::{Occupied, Vacant};
 
 use super::claim_type::{ClaimType, Document};
 use super::id::ClaimId;
-use crate::document::{Decoder, Diagnostic, Node, Unread, parse};
+use crate::document::{Decoder, Diagnostic, Node, Unread, read_list};
 
 /// One documented statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,42 +26,23 @@ pub struct Catalogue {
 impl Catalogue {
     /// Reads a claims file; what is valid is kept, the rest is reported to `found`.
     pub fn read(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Self {
-        let mut catalogue = Self::default();
-        let root = match parse(file, text) {
-            Ok(root) => root,
-            Err(error) => {
-                found.push(error);
-                return Self::unread();
-            }
-        };
-        let mut decoder = Decoder::new(file);
-        if let Some(mut fields) = decoder.fields(&root, "the claims file") {
-            let list = fields.required(&mut decoder, "claims");
-            fields.finish(&mut decoder);
-            let items = list.and_then(|node| decoder.list(node, "`claims`"));
-            for item in items.unwrap_or_default() {
-                match read_claim(&mut decoder, item) {
-                    None => catalogue.unread.note(item, "id"),
-                    Some(claim) => match catalogue.claims.entry(claim.id.clone()) {
-                        Vacant(place) => {
-                            place.insert(claim);
-                        }
-                        Occupied(_) => {
-                            let message = format!("claim `{}` stands here twice", claim.id);
-                            let hint = "give each an id of its own, or remove one".to_owned();
-                            decoder.report(item, message, Some(hint));
-                        }
-                    },
+        let mut claims = BTreeMap::new();
+        let words = ["the claims file", "claims", "id"];
+        let unread = read_list((file, text), words, found, |decoder, item| {
+            let claim = read_claim(decoder, item)?;
+            match claims.entry(claim.id.clone()) {
+                Vacant(place) => {
+                    place.insert(claim);
+                }
+                Occupied(_) => {
+                    let message = format!("claim `{}` stands here twice", claim.id);
+                    let hint = "give each an id of its own, or remove one".to_owned();
+                    decoder.report(item, message, Some(hint));
                 }
             }
-            if items.is_none() {
-                catalogue.unread = Unread::whole();
-            }
-        } else {
-            catalogue.unread = Unread::whole();
-        }
-        found.extend(decoder.finish());
-        catalogue
+            Some(())
+        });
+        Self { claims, unread }
     }
 
     /// The catalogue of a file that could not be read at all.

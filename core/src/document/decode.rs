@@ -4,7 +4,8 @@ use semver::VersionReq;
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::place::Place;
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, Node, Value, parse};
+use super::unread::Unread;
 
 /// Collects the problems of one file while its tree is decoded.
 pub struct Decoder<'f> {
@@ -204,6 +205,40 @@ impl<'f> Decoder<'f> {
             }
         }
     }
+}
+
+/// Reads the list of a file, item by item, and tells of what it could not: `what` names the file in messages,
+/// `key` is that of the list, and `name` that of an item's name.
+pub fn read_list(
+    (file, text): (&str, &str),
+    [what, key, name]: [&'static str; 3],
+    found: &mut Vec<Diagnostic>,
+    mut read: impl FnMut(&mut Decoder<'_>, &Node) -> Option<()>,
+) -> Unread {
+    let root = match parse(file, text) {
+        Ok(root) => root,
+        Err(error) => {
+            found.push(error);
+            return Unread::whole();
+        }
+    };
+    let mut decoder = Decoder::new(file);
+    let items = decoder.fields(&root, what).and_then(|mut fields| {
+        let list = fields.required(&mut decoder, key);
+        fields.finish(&mut decoder);
+        decoder.list(list?, &format!("`{key}`"))
+    });
+    let mut unread = match items {
+        Some(_) => Unread::default(),
+        None => Unread::whole(),
+    };
+    for item in items.unwrap_or_default() {
+        if read(&mut decoder, item).is_none() {
+            unread.note(item, name);
+        }
+    }
+    found.extend(decoder.finish());
+    unread
 }
 
 /// The fields of one mapping; [`Fields::finish`] reports those nobody asked for.

@@ -10,7 +10,7 @@ mod place;
 mod tree;
 mod unread;
 
-pub use decode::{Decoder, Fields, did_you_mean};
+pub use decode::{Decoder, Fields, did_you_mean, read_list};
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use place::{Place, Placed, hexadecimal};
 pub use tree::{Entry, Node, Value, parse};

@@ -8,8 +8,8 @@ use strum::IntoStaticStr;
 use super::disposition::Disposition;
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, ClaimType};
-use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, parse};
-use crate::facts::{CniMode, Facts, Known, WindowsBuild, read_build};
+use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, read_list};
+use crate::facts::{CniMode, Facts, WindowsBuild, read_build};
 use crate::method::{ErrorKind, FailureClass, Signature, StartFailure};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
@@ -117,11 +117,7 @@ impl ScopedNetwork {
             let detail = format!("the network plugin's mode, on which the scope depends: {why}");
             Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
         };
-        let cni = match &facts.cni {
-            Known::Fact { value, .. } => value,
-            Known::Unknown { reason } => return Err(unknown(reason)),
-        };
-        match cni {
+        match facts.cni.told().map_err(unknown)? {
             None => Ok(Some("no rule recognises the network plugin".to_owned())),
             Some(cni) if cni.product != self.product => {
                 Ok(Some(format!("the network plugin is {}", cni.product)))
@@ -147,45 +143,23 @@ pub fn read_ledger(
     found: &mut Vec<Diagnostic>,
 ) -> (Ledger, Unread) {
     let mut ledger = Ledger::default();
-    let mut unread = Unread::default();
-    let root = match parse(file, text) {
-        Ok(root) => root,
-        Err(error) => {
-            found.push(error);
-            return (ledger, Unread::whole());
+    let words = ["the ledger", "limitations", "claim"];
+    let unread = read_list((file, text), words, found, |decoder, item| {
+        let entry = read_entry(decoder, item, claims)?;
+        let name = entry.case.as_ref().map(|case| case.value.as_str());
+        if ledger.of_case(&entry.claim, name).is_none() {
+            ledger.entries.push(entry);
+            return Some(());
         }
-    };
-    let mut decoder = Decoder::new(file);
-    if let Some(mut fields) = decoder.fields(&root, "the ledger") {
-        let list = fields.required(&mut decoder, "limitations");
-        fields.finish(&mut decoder);
-        let items = list.and_then(|node| decoder.list(node, "`limitations`"));
-        for item in items.unwrap_or_default() {
-            match read_entry(&mut decoder, item, claims) {
-                None => unread.note(item, "claim"),
-                Some(entry) => {
-                    let name = entry.case.as_ref().map(|case| case.value.as_str());
-                    if ledger.of_case(&entry.claim, name).is_none() {
-                        ledger.entries.push(entry);
-                        continue;
-                    }
-                    let (of, what) = match name {
-                        None => (entry.claim.to_string(), "claim"),
-                        Some(name) => (format!("{}/{name}", entry.claim), "case"),
-                    };
-                    let message = format!("limitation `{of}` stands here twice");
-                    let hint = format!("a {what} has one entry: make one of both");
-                    decoder.report(item, message, Some(hint));
-                }
-            }
-        }
-        if items.is_none() {
-            unread = Unread::whole();
-        }
-    } else {
-        unread = Unread::whole();
-    }
-    found.extend(decoder.finish());
+        let (of, what) = match name {
+            None => (entry.claim.to_string(), "claim"),
+            Some(name) => (format!("{}/{name}", entry.claim), "case"),
+        };
+        let message = format!("limitation `{of}` stands here twice");
+        let hint = format!("a {what} has one entry: make one of both");
+        decoder.report(item, message, Some(hint));
+        Some(())
+    });
     (ledger, unread)
 }
 
