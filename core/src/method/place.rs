@@ -373,6 +373,12 @@ impl<'a> Bound<'a> {
         })
     }
 
+    /// The full name of a Service of the run.
+    pub(crate) fn full_name(&self, name: &str) -> Result<String> {
+        let (namespace, domain) = (&self.ready.namespace, self.domain()?);
+        Ok(format!("{name}.{namespace}.svc.{domain}"))
+    }
+
     fn standing(&self, key: &FixtureKey) -> Result<&'a ReadyFixture> {
         self.ready
             .fixtures

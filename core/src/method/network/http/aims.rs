@@ -60,9 +60,8 @@ impl Target {
             Self::EveryPodBehindServiceIp if !at.once => {
                 let aim = binding.service()?;
                 Ok(Aims {
-                    each: vec![aim; requests_to_meet(fixture.pods.len())],
                     all: fixture.pods.iter().map(|pod| pod.name.clone()).collect(),
-                    absent: None,
+                    ..Aims::of(vec![aim; requests_to_meet(fixture.pods.len())])
                 })
             }
             Self::ServiceIp | Self::EveryPodBehindServiceIp => Ok(Aims::of([binding.service()?])),
@@ -133,14 +132,8 @@ impl Target {
             let host = target.address().map(Host::Address);
             let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
             Aim {
-                get: HttpGet {
-                    host,
-                    port: target.port,
-                    path: target.path.clone(),
-                },
-                shown: target.to_string(),
-                by: &[],
                 says: Some(Cow::Borrowed(&target.says)),
+                ..Aim::at(host, target.port, &target.path, target.to_string())
             }
         });
         Aims::of(targets.chain(self.name_of_the_cluster(at)))
@@ -152,18 +145,8 @@ impl Target {
         let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
         let prober = at.prober().ok().filter(|_| asks)?;
         let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
-        let namespace = &at.ready.namespace;
-        let name = format!("{name}.{namespace}.svc.{}", at.domain().ok()?);
-        Some(Aim {
-            get: HttpGet {
-                host: Host::Name(name.clone()),
-                port,
-                path: "/".to_owned(),
-            },
-            shown: name,
-            by: &[],
-            says: None,
-        })
+        let name = at.full_name(name).ok()?;
+        Some(Aim::at(Host::Name(name.clone()), port, "/", name))
     }
 }
 
@@ -175,16 +158,8 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
         let address = at.of_family(&node.addresses);
         let address = address.ok_or_else(|| unknown("address"))?;
         let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
-        Ok(Aim {
-            get: HttpGet {
-                host: Host::Address(address),
-                port,
-                path: "/".to_owned(),
-            },
-            shown: format!("kubelet of node {}", node.name),
-            by: &[],
-            says: None,
-        })
+        let shown = format!("kubelet of node {}", node.name);
+        Ok(Aim::at(Host::Address(address), port, "/", shown))
     };
     // Nodes need not have addresses of a second family, though pods have; one of which no address is
     // known may have
@@ -229,14 +204,8 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
         }
     };
     Ok(Aims::of([Aim {
-        get: HttpGet {
-            host: Host::Address(address),
-            port,
-            path: "/hostname".to_owned(),
-        },
-        shown,
         by: std::slice::from_ref(pod),
-        says: None,
+        ..Aim::at(Host::Address(address), port, "/hostname", shown)
     }]))
 }
 
@@ -262,8 +231,21 @@ pub(crate) struct Aim<'a> {
     pub(crate) says: Option<Cow<'a, str>>,
 }
 
+impl Aim<'_> {
+    /// A target whose answer anyone may give.
+    pub(super) fn at(host: Host, port: u16, path: &str, shown: String) -> Self {
+        let path = path.to_owned();
+        Self {
+            get: HttpGet { host, port, path },
+            shown,
+            by: &[],
+            says: None,
+        }
+    }
+}
+
 /// The requests of one assertion.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Aims<'a> {
     pub(crate) each: Vec<Aim<'a>>,
     /// The names of the pods that must each answer at least once.
@@ -276,17 +258,15 @@ impl<'a> Aims<'a> {
     /// Nothing to ask, and why.
     pub(super) fn none(reason: String) -> Self {
         Self {
-            each: Vec::new(),
-            all: Vec::new(),
             absent: Some(reason),
+            ..Self::default()
         }
     }
 
     pub(super) fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
         Self {
             each: each.into_iter().collect(),
-            all: Vec::new(),
-            absent: None,
+            ..Self::default()
         }
     }
 }

@@ -20,17 +20,11 @@ impl<'a> Binding<'_, 'a> {
         if within && !balancer.short_cut {
             let at = printable(&balancer.at);
             let absent = format!("from within, {at} is the load balancer's own matter");
-            return Ok(Aims {
-                absent: Some(absent),
-                ..Aims::of([])
-            });
+            return Ok(Aims::none(absent));
         }
         let host = Host::parse(&balancer.at);
         let host = host.ok_or_else(|| self.lacks("load balancer's address that is one"))?;
-        Ok(Aims::of([self.to(
-            format!("load balancer {host}"),
-            host,
-            port,
-        )]))
+        let shown = format!("load balancer {host}");
+        Ok(Aims::of([self.to(shown, host, port)]))
     }
 }

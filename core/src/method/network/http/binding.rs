@@ -6,7 +6,7 @@ use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::method::error::{ErrorKind, ObservationError, Result};
-use crate::method::exchange::{Host, HttpGet};
+use crate::method::exchange::Host;
 use crate::method::fixture::FixtureName;
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
 
@@ -39,11 +39,10 @@ impl<'b, 'a> Binding<'b, 'a> {
         let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
             let address = self.at.of_family(&pod.addresses);
             let address = address.ok_or_else(|| self.lacks("address of each pod"))?;
+            let shown = format!("pod {} on {}", pod.name, pod.node);
             Ok(Aim {
-                get: self.get(Host::Address(address), port),
-                shown: format!("pod {} on {}", pod.name, pod.node),
                 by: std::slice::from_ref(pod),
-                says: None,
+                ..Aim::at(Host::Address(address), port, self.path(), shown)
             })
         });
         let each: Vec<_> = aims.collect::<Result<_>>()?;
@@ -64,9 +63,8 @@ impl<'b, 'a> Binding<'b, 'a> {
             }
         });
         Ok(Aims {
-            each,
-            all: Vec::new(),
             absent,
+            ..Aims::of(each)
         })
     }
 
@@ -107,7 +105,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
         let name = self.served()?.headless;
         let name = name.ok_or_else(|| self.lacks("headless Service"))?;
-        let name = self.full(&name)?;
+        let name = self.at.full_name(&name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
@@ -117,14 +115,8 @@ impl<'b, 'a> Binding<'b, 'a> {
         let alias = self.at.fixture(FixtureName::Alias)?;
         let name = alias.name.as_ref();
         let name = name.ok_or_else(|| self.lacks("alias"))?;
-        let name = self.full(name)?;
+        let name = self.at.full_name(name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
-    }
-
-    /// The full name of a Service of the run.
-    fn full(&self, name: &str) -> Result<String> {
-        let (namespace, domain) = (&self.at.ready.namespace, self.at.domain()?);
-        Ok(format!("{name}.{namespace}.svc.{domain}"))
     }
 
     pub(super) fn node_ports(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
@@ -198,19 +190,17 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
         Aim {
-            get: self.get(host, port),
-            shown,
             // IIS' own page tells of no pod
             by: match self.of {
                 FixtureName::Iis => &[],
                 _ => &self.fixture.pods,
             },
-            says: None,
+            ..Aim::at(host, port, self.path(), shown)
         }
     }
 
-    fn get(&self, host: Host, port: u16) -> HttpGet {
-        let path = match self.of {
+    fn path(&self) -> &'static str {
+        match self.of {
             // agnhost answers any other path with the time
             FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
@@ -220,11 +210,6 @@ impl<'b, 'a> Binding<'b, 'a> {
             | FixtureName::PolicyDenied
             | FixtureName::PolicyAllowed => "/hostname",
             _ => "/",
-        };
-        HttpGet {
-            host,
-            port,
-            path: path.to_owned(),
         }
     }
 
