@@ -9,14 +9,6 @@ use super::rules::{ConfigMapRule, DaemonSetRule, Kind, Rule, Rules, Sign};
 use super::signs::{DaemonSetSign, Signs};
 use crate::text::printable;
 
-enum Seen {
-    /// It is: the object and what it held.
-    Yes(String),
-    No,
-    /// Where it would be could not be read.
-    Unread(String),
-}
-
 /// A product with the signs of it that were seen.
 struct Found<'r> {
     rule: &'r Rule,
@@ -31,15 +23,11 @@ impl Rules {
             return Ok(None);
         };
         let mut unread = Vec::new();
-        let mut seen = |sign: &Sign| match look(sign, signs) {
-            Seen::Yes(what) => Some(what),
-            Seen::No => None,
-            Seen::Unread(why) => {
-                if !unread.contains(&why) {
-                    unread.push(why);
-                }
+        let mut seen = |sign: &Sign| {
+            look(sign, signs).unwrap_or_else(|why| {
+                note(&mut unread, why);
                 None
-            }
+            })
         };
         let mut all = found.signs;
         let mut mode = None;
@@ -104,18 +92,12 @@ impl Rules {
     /// Every product of a kind with signs of it, and what could not be read.
     fn all(&self, kind: Kind, signs: &Signs) -> (Vec<Found<'_>>, Vec<String>) {
         let (mut all, mut unread) = (Vec::new(), Vec::new());
-        let mut note = |why: String| {
-            if !unread.contains(&why) {
-                unread.push(why);
-            }
-        };
         for rule in self.products.iter().filter(|rule| rule.kind == kind) {
             let mut found = Vec::new();
             for sign in &rule.signs {
                 match look(sign, signs) {
-                    Seen::Yes(what) => found.push(what),
-                    Seen::No => {}
-                    Seen::Unread(why) => note(why),
+                    Ok(what) => found.extend(what),
+                    Err(why) => note(&mut unread, why),
                 }
             }
             if found.is_empty() {
@@ -124,10 +106,9 @@ impl Rules {
             let mut excluded = false;
             for sign in &rule.unless {
                 match look(sign, signs) {
-                    Seen::Yes(_) => excluded = true,
-                    Seen::No => {}
-                    Seen::Unread(why) => {
-                        note(why);
+                    Ok(what) => excluded |= what.is_some(),
+                    Err(why) => {
+                        note(&mut unread, why);
                         excluded = true;
                     }
                 }
@@ -140,42 +121,43 @@ impl Rules {
     }
 }
 
-fn look(sign: &Sign, signs: &Signs) -> Seen {
-    match sign {
-        Sign::Version(pattern) => among(&signs.version, |version| {
+fn note(unread: &mut Vec<String>, why: &str) {
+    if !unread.iter().any(|known| known == why) {
+        unread.push(why.to_owned());
+    }
+}
+
+/// The object and what it held, where a sign is there; the error is why that could not be read.
+fn look<'s>(sign: &Sign, signs: &'s Signs) -> Result<Option<String>, &'s String> {
+    let what = match sign {
+        Sign::Version(pattern) => {
+            let version = signs.version.as_ref()?;
             matches(pattern, version).then(|| format!("version {version}"))
-        }),
-        Sign::ApiGroup(group) => among(&signs.groups, |groups| {
-            groups.contains(group).then(|| format!("API group {group}"))
-        }),
-        Sign::NodeLabel(wanted) => among(&signs.nodes, |nodes| {
+        }
+        Sign::ApiGroup(group) => {
+            let there = signs.groups.as_ref()?.contains(group);
+            there.then(|| format!("API group {group}"))
+        }
+        Sign::NodeLabel(wanted) => {
             let (key, pattern) = wanted.split_once('=').unwrap_or((wanted, "*"));
-            let value = nodes.labels.get(key)?;
-            matches(pattern, value).then(|| format!("node label {key}={value}"))
-        }),
-        Sign::NodeAnnotation(key) => among(&signs.nodes, |nodes| {
-            let there = nodes.annotations.contains(key);
+            let value = signs.nodes.as_ref()?.labels.get(key);
+            let value = value.filter(|value| matches(pattern, value));
+            value.map(|value| format!("node label {key}={value}"))
+        }
+        Sign::NodeAnnotation(key) => {
+            let there = signs.nodes.as_ref()?.annotations.contains(key);
             there.then(|| format!("node annotation {key}"))
-        }),
-        Sign::DaemonSet(rule) => among(&signs.daemon_sets, |sets| {
-            sets.iter().find_map(|set| daemon_set(rule, set))
-        }),
-        Sign::ConfigMap(rule) => match signs.config_map(&rule.namespace, &rule.name) {
-            Err(why) => Seen::Unread(why.clone()),
-            Ok(data) => seen(data.and_then(|data| config_map(rule, data))),
-        },
-    }
-}
-
-fn among<T>(read: &Result<T, String>, find: impl FnOnce(&T) -> Option<String>) -> Seen {
-    match read {
-        Err(why) => Seen::Unread(why.clone()),
-        Ok(read) => seen(find(read)),
-    }
-}
-
-fn seen(what: Option<String>) -> Seen {
-    what.map_or(Seen::No, |what| Seen::Yes(printable(&what)))
+        }
+        Sign::DaemonSet(rule) => {
+            let mut sets = signs.daemon_sets.as_ref()?.iter();
+            sets.find_map(|set| daemon_set(rule, set))
+        }
+        Sign::ConfigMap(rule) => {
+            let data = signs.config_map(&rule.namespace, &rule.name)?;
+            data.and_then(|data| config_map(rule, data))
+        }
+    };
+    Ok(what.map(|what| printable(&what)))
 }
 
 /// The DaemonSet and what of it was asked for, when all of that is there.
