@@ -233,32 +233,22 @@ impl Term {
             return None;
         }
         match &self.what {
-            What::Axis(axis @ (Axis::Pool | Axis::To), pattern) => {
-                // Not those that only a case names
-                let there = facts.pools();
+            What::Axis(axis @ (Axis::Pool | Axis::To | Axis::Node), pattern) => {
+                // Not the pools that only a case names
+                let pools = facts.pools();
+                let there = |value: &str| *axis == Axis::Node || pools.contains_key(value);
                 let values = plan.checks.iter().filter_map(|check| check.point.on(*axis));
-                let values: BTreeSet<_> =
-                    values.filter(|name| there.contains_key(&**name)).collect();
-                let known: Vec<_> = values.iter().map(|name| &**name).collect();
+                let values: Vec<_> = values.filter(|value| there(value)).collect();
+                let known: Vec<_> = values.iter().map(|value| &**value).collect();
                 if known.is_empty() {
-                    let message =
-                        format!("the cluster has no Windows pool, so none is `{pattern}`");
+                    let none = match axis {
+                        Axis::Node => "no pool of the cluster has several usable nodes",
+                        _ => "the cluster has no Windows pool",
+                    };
+                    let message = format!("{none}, so none is `{pattern}`");
                     return Some(self.at.problem(message, None));
                 }
                 is_known(axis.as_str(), pattern, &known, &self.at).err()
-            }
-            What::Axis(Axis::Node, pattern) => {
-                let values = plan.checks.iter().filter_map(|check| check.point.node);
-                let values: BTreeSet<_> = values.collect();
-                let known: Vec<_> = values.iter().map(ToString::to_string).collect();
-                let known: Vec<_> = known.iter().map(String::as_str).collect();
-                if known.is_empty() {
-                    let message = format!(
-                        "no pool of the cluster has several usable nodes, so none is `{pattern}`"
-                    );
-                    return Some(self.at.problem(message, None));
-                }
-                is_known(Axis::Node.as_str(), pattern, &known, &self.at).err()
             }
             What::Id(pattern) if pattern.is_of_a_check() => {
                 let mut ids = plan.checks.iter().map(|check| &check.id);

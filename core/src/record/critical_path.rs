@@ -45,11 +45,7 @@ fn longest(spans: &[Span]) -> Option<CriticalPath<'_>> {
         });
         let latest = match span.what {
             Activity::TearDown => over.iter().map(|(id, (end, _))| (*end, *id)).max(),
-            Activity::Plan
-            | Activity::Lease
-            | Activity::Fixture(_)
-            | Activity::Request
-            | Activity::ExecSession(_) => named.max(),
+            _ => named.max(),
         };
         let (begins, before) = latest.map_or((0, None), |(end, id)| (end, Some(id)));
         over.insert(*id, (begins.saturating_add(span.took_ms), before));

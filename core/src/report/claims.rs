@@ -83,26 +83,13 @@ pub fn plan_text(plan: &Plan) -> String {
     let mut counts = [0; 3];
     let mut lines: Vec<Vec<(String, String, String)>> = Vec::new();
     for check in &plan.checks {
-        let (word, below) = match &check.disposition {
-            Disposition::Observe => {
-                counts[0] += 1;
-                ("observe", assertions_of(check))
-            }
-            Disposition::Skip(reason) => {
-                counts[1] += 1;
-                (
-                    "skip",
-                    format!("          because {}\n", printable(&reason.to_string())),
-                )
-            }
-            Disposition::Inconclusive(error) => {
-                counts[2] += 1;
-                (
-                    "inconclusive",
-                    format!("          because {}\n", printable(&error.to_string())),
-                )
-            }
+        let because = |why: String| format!("          because {}\n", printable(&why));
+        let (nth, word, below) = match &check.disposition {
+            Disposition::Observe => (0, "observe", assertions_of(check)),
+            Disposition::Skip(reason) => (1, "skip", because(reason.to_string())),
+            Disposition::Inconclusive(error) => (2, "inconclusive", because(error.to_string())),
         };
+        counts[nth] += 1;
         let below = format!("{word}\n{below}");
         let id = printable(check.id.as_str());
         let case = id.split('[').next().unwrap_or_default().to_owned();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::claims::{is_implemented, words};
 use crate::document::nearest;
-use crate::method::{AdmissionExpectation, Change, StateQuery, Test};
+use crate::method::{AdmissionExpectation, Change, FixtureName, StateQuery, Target, Test};
 use crate::report::text::layout::pad;
 use crate::suite::{Across, Case, Suites, Then};
 use crate::text::printable;
@@ -194,15 +194,11 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             assertion.expectation.to_string(),
         ),
         Test::Http(assertion) => {
-            let of = assertion.query.of.map(|of| format!(" of {}", of.as_str()));
-            let target = assertion.query.target.as_str();
-            let asks = format!("a GET of {target}{}", of.unwrap_or_default());
+            let asks = aimed("a GET", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())
         }
         Test::Ping(assertion) => {
-            let of = assertion.query.of.map(|of| format!(" of {}", of.as_str()));
-            let target = assertion.query.target.as_str();
-            let asks = format!("a ping of {target}{}", of.unwrap_or_default());
+            let asks = aimed("a ping", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())
         }
         Test::Udp(assertion) => {
@@ -244,6 +240,11 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             field(out, "lifted by", &expects);
         }
     }
+}
+
+fn aimed(what: &str, target: Target, of: Option<FixtureName>) -> String {
+    let of = of.map(|of| format!(" of {}", of.as_str()));
+    format!("{what} of {}{}", target.as_str(), of.unwrap_or_default())
 }
 
 fn explain_entry(text: &mut String, entry: &LedgerEntry) {

@@ -188,16 +188,12 @@ fn check_axes(
     let of_controls = controls
         .iter()
         .filter_map(|(_, control)| control.as_ref()?.test.as_ref());
-    let mut all = of_controls.clone().chain([test]).flat_map(Test::needs);
-    let needs_ring = all.any(|(name, _)| name == FixtureName::Ring);
-    check_nodes(over, needs_ring, &mut refuse);
-    let mut needs = std::iter::once(test)
-        .chain(of_controls)
-        .flat_map(Test::needs);
-    let mut probers = over.sources.iter().filter_map(|source| source.prober());
-    let per_pool =
-        needs.any(|(fixture, _)| fixture.per_pool()) || probers.any(FixtureName::per_pool);
-    if per_pool && !over.windows_pools {
+    let needs = of_controls.chain([test]).flat_map(Test::needs);
+    let needs: Vec<_> = needs.map(|(name, _)| name).collect();
+    check_nodes(over, needs.contains(&FixtureName::Ring), &mut refuse);
+    let probers = over.sources.iter().filter_map(|source| source.prober());
+    let mut all = needs.into_iter().chain(probers);
+    if all.any(FixtureName::per_pool) && !over.windows_pools {
         refuse(
             "its fixture stands once per pool, but the case has no pool",
             "add `pool: windows` to `over`",

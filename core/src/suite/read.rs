@@ -8,7 +8,8 @@ use super::admission::read_exceptions;
 use super::case::{Case, read_case};
 use crate::claims::{Catalogue, Claim, ClaimId};
 use crate::document::{
-    Decoder, Diagnostic, Diagnostics, Node, Unread, did_you_mean, hexadecimal, nearest, parse,
+    Decoder, Diagnostic, Diagnostics, Node, Place, Unread, did_you_mean, hexadecimal, nearest,
+    parse,
 };
 use crate::verdict::{Ledger, LedgerEntry, read_ledger};
 
@@ -100,13 +101,11 @@ impl Suites {
                 path if path.contains('/') => {
                     read_cases(file, &known, &mut cases, &mut unread_cases, &mut found);
                 }
-                _ => found.push(Diagnostic {
-                    file: file.shown.clone(),
-                    line: 0,
-                    column: 0,
-                    message: "is neither claims.yaml nor limitations.yaml".to_owned(),
-                    hint: Some("cases belong into a folder named for their area".to_owned()),
-                }),
+                _ => {
+                    let message = "is neither claims.yaml nor limitations.yaml";
+                    let hint = "cases belong into a folder named for their area".to_owned();
+                    found.push(Place::argument(&file.shown).problem(message, Some(hint)));
+                }
             }
         }
         report_unknown_cases(&ledger, &cases, &unread_cases, &mut found);
@@ -137,13 +136,8 @@ fn file<'f>(
 ) -> Option<&'f SuiteFile> {
     let file = files.iter().find(|file| file.path == path);
     if file.is_none() {
-        found.push(Diagnostic {
-            file: path.to_owned(),
-            line: 0,
-            column: 0,
-            message: "is missing from the suites".to_owned(),
-            hint: Some("copy it from the project's own `suites/`".to_owned()),
-        });
+        let hint = "copy it from the project's own `suites/`".to_owned();
+        found.push(Place::argument(path).problem("is missing from the suites", Some(hint)));
     }
     file
 }

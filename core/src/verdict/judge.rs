@@ -123,13 +123,7 @@ impl SkipReason {
             Self::NoUsableNode { of: place, .. }
             | Self::NoImage { pool: place }
             | Self::NoAgnhost { pool: place } => Some(place),
-            Self::NotApplicable { .. }
-            | Self::NotAsked { .. }
-            | Self::OutOfScope { .. }
-            | Self::Version { .. }
-            | Self::NotWindowsSpecific { .. }
-            | Self::Interrupted
-            | Self::Deadline => None,
+            _ => None,
         }
     }
 }

@@ -92,14 +92,7 @@ impl Progress {
                     left => format!("torn down          {removed} removed, {left} left"),
                 }]
             }
-            Event::RunStarted(_)
-            | Event::Facts(_)
-            | Event::LeftOut(_)
-            | Event::Intent(_)
-            | Event::Attempt(_)
-            | Event::Span(_)
-            | Event::Diagnosis(_)
-            | Event::RunEnded(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

@@ -46,37 +46,29 @@ crate::text::words!(Workload);
 impl Workload {
     /// `kind`, as in the API.
     pub fn kind(self) -> &'static str {
-        match self {
-            Self::Pod => "Pod",
-            Self::Deployment => "Deployment",
-            Self::ReplicaSet => "ReplicaSet",
-            Self::StatefulSet => "StatefulSet",
-            Self::DaemonSet => "DaemonSet",
-            Self::Job => "Job",
-            Self::CronJob => "CronJob",
-            Self::ReplicationController => "ReplicationController",
-            Self::PodTemplate => "PodTemplate",
-        }
+        self.api().0
     }
 
-    /// `apiVersion` and the plural of paths.
-    fn api(self) -> (&'static str, &'static str) {
+    /// `kind`, `apiVersion` and the plural of paths.
+    fn api(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Pod => ("v1", "pods"),
-            Self::Deployment => ("apps/v1", "deployments"),
-            Self::ReplicaSet => ("apps/v1", "replicasets"),
-            Self::StatefulSet => ("apps/v1", "statefulsets"),
-            Self::DaemonSet => ("apps/v1", "daemonsets"),
-            Self::Job => ("batch/v1", "jobs"),
-            Self::CronJob => ("batch/v1", "cronjobs"),
-            Self::ReplicationController => ("v1", "replicationcontrollers"),
-            Self::PodTemplate => ("v1", "podtemplates"),
+            Self::Pod => ("Pod", "v1", "pods"),
+            Self::Deployment => ("Deployment", "apps/v1", "deployments"),
+            Self::ReplicaSet => ("ReplicaSet", "apps/v1", "replicasets"),
+            Self::StatefulSet => ("StatefulSet", "apps/v1", "statefulsets"),
+            Self::DaemonSet => ("DaemonSet", "apps/v1", "daemonsets"),
+            Self::Job => ("Job", "batch/v1", "jobs"),
+            Self::CronJob => ("CronJob", "batch/v1", "cronjobs"),
+            Self::ReplicationController => {
+                ("ReplicationController", "v1", "replicationcontrollers")
+            }
+            Self::PodTemplate => ("PodTemplate", "v1", "podtemplates"),
         }
     }
 
     /// The path of the kind's objects in a namespace.
     pub(super) fn collection(self, namespace: &str) -> String {
-        let (version, plural) = self.api();
+        let (_, version, plural) = self.api();
         let root = if version.contains('/') { "apis" } else { "api" };
         format!("/{root}/{version}/namespaces/{namespace}/{plural}")
     }
@@ -108,7 +100,7 @@ impl Workload {
 
     pub(super) fn around(self, mut pod: Json) -> Json {
         let labels = json!({"winconform/dry-run": "true"});
-        let (version, _) = self.api();
+        let (kind, version, _) = self.api();
         let metadata = json!({"name": "winconform-dry-run"});
         pod["metadata"] = json!({"labels": labels});
         let template = pod;
@@ -117,11 +109,11 @@ impl Workload {
         let selector = json!({"matchLabels": labels});
         let spec = match self {
             Self::Pod => {
-                return json!({"apiVersion": version, "kind": "Pod", "metadata": metadata,
+                return json!({"apiVersion": version, "kind": kind, "metadata": metadata,
                     "spec": template["spec"]});
             }
             Self::PodTemplate => {
-                return json!({"apiVersion": version, "kind": "PodTemplate",
+                return json!({"apiVersion": version, "kind": kind,
                     "metadata": metadata, "template": template});
             }
             Self::Deployment | Self::ReplicaSet | Self::DaemonSet => {
@@ -135,7 +127,7 @@ impl Workload {
                 "jobTemplate": {"spec": {"template": job}}}),
             Self::ReplicationController => json!({"selector": labels, "template": template}),
         };
-        json!({"apiVersion": version, "kind": self.kind(), "metadata": metadata, "spec": spec})
+        json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
     }
 }
 
