@@ -148,16 +148,17 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
         .flat_map(|whole| whole.split('\n'))
         .enumerate()
     {
-        let line: Line = serde_json::from_str(text).map_err(|error| RecordError::Malformed {
+        let malformed = |problem| RecordError::Malformed {
             line: index + 1,
-            problem: problem(&error),
-        })?;
+            problem,
+        };
+        let line =
+            serde_json::from_str::<Line>(text).map_err(|error| malformed(problem(&error)))?;
         if line.seq != index as u64 {
-            let (expected, found) = (index as u64, line.seq);
             return Err(RecordError::Gap {
                 line: index + 1,
-                expected,
-                found,
+                expected: index as u64,
+                found: line.seq,
             });
         }
         match (&mut view, line.event) {
@@ -167,16 +168,18 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
                         found: started.schema,
                     });
                 }
-                view = Some(RunView::new(started, line.at));
+                view = Some(RunView {
+                    started,
+                    began: line.at,
+                    last: line.at,
+                    repetitions: 1,
+                    ..RunView::default()
+                });
             }
             (None, _) => return Err(RecordError::NoStart),
             (Some(view), event) => {
                 view.last = line.at;
-                view.take(event, &mut places)
-                    .map_err(|problem| RecordError::Malformed {
-                        line: index + 1,
-                        problem,
-                    })?;
+                view.take(event, &mut places).map_err(malformed)?;
             }
         }
     }
@@ -208,16 +211,6 @@ impl RunView {
                 torn.left.iter().chain(untold).collect()
             }
             Some(torn) => torn.left.iter().collect(),
-        }
-    }
-
-    fn new(started: Started, at: Timestamp) -> Self {
-        Self {
-            started,
-            began: at,
-            last: at,
-            repetitions: 1,
-            ..Self::default()
         }
     }
 
