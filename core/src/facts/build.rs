@@ -17,21 +17,18 @@ pub struct WindowsBuild {
 
 impl WindowsBuild {
     /// Windows Server 2019 (1809).
-    pub const SERVER_2019: Self = Self {
-        major: 10,
-        minor: 0,
-        build: 17763,
-    };
-    pub const SERVER_2022: Self = Self {
-        major: 10,
-        minor: 0,
-        build: 20348,
-    };
-    pub const SERVER_2025: Self = Self {
-        major: 10,
-        minor: 0,
-        build: 26100,
-    };
+    pub const SERVER_2019: Self = Self::server(17763);
+    pub const SERVER_2022: Self = Self::server(20348);
+    pub const SERVER_2025: Self = Self::server(26100);
+
+    const fn server(build: u32) -> Self {
+        let (major, minor) = (10, 0);
+        Self {
+            major,
+            minor,
+            build,
+        }
+    }
 
     /// Of which build an image runs on such a host under process isolation, too; where there is no other, its own
     /// (Microsoft's `version-compatibility.md`, January 2025: Server 2025 runs that of 2022).

@@ -10,6 +10,13 @@ pub struct Difference {
     pub seen: String,
 }
 
+impl Difference {
+    pub(crate) fn of(expected: &impl ToString, seen: String) -> Self {
+        let expected = expected.to_string();
+        Self { expected, seen }
+    }
+}
+
 /// How an observation compares with its expectation; not yet a verdict.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

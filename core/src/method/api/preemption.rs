@@ -85,10 +85,7 @@ impl Method for Preemption {
         expectation: &PreemptionExpectation,
         seen: &PreemptionObservation,
     ) -> Result<Comparison> {
-        let difference = |seen: &String| Difference {
-            expected: expectation.to_string(),
-            seen: seen.clone(),
-        };
+        let difference = |seen: &String| Difference::of(expectation, seen.clone());
         match (&seen.preempted, &seen.refused) {
             (Some(words), _) => Ok(Comparison::Met(difference(words))),
             (None, Some(words)) => Ok(Comparison::NotMet(difference(words))),

@@ -288,10 +288,7 @@ fn compare_ready(expectation: StateExpectation, pods: &[ObservedPod]) -> Result<
         let name = printable(&pod.name);
         seen.push_str(&format!("; {name} was restarted {times}"));
     }
-    let difference = Difference {
-        expected: expectation.to_string(),
-        seen,
-    };
+    let difference = Difference::of(&expectation, seen);
     Ok(
         if ready.len() < usize::from(expectation.pods()) || restarted().next().is_some() {
             Comparison::NotMet(difference)
@@ -314,10 +311,7 @@ fn compare_listed(expectation: StateExpectation, pods: &[ObservedPod]) -> Compar
         let (node, address) = (of(&pod.node, "node"), of(&pod.address, "address"));
         format!("{}: {ready}, {node}, {address}", printable(&pod.name))
     });
-    let difference = Difference {
-        expected: expectation.to_string(),
-        seen: shown.collect::<Vec<_>>().join("; "),
-    };
+    let difference = Difference::of(&expectation, shown.collect::<Vec<_>>().join("; "));
     match pods.iter().filter(|pod| is_listed(pod)).count() >= usize::from(expectation.pods()) {
         true => Comparison::Met(difference),
         false => Comparison::NotMet(difference),
@@ -345,10 +339,7 @@ fn compare_endpoints(expectation: StateExpectation, endpoints: &[ObservedEndpoin
         };
         seen.push_str(&format!("; {} {lacks}", printable(pod)));
     }
-    let difference = Difference {
-        expected: expectation.to_string(),
-        seen,
-    };
+    let difference = Difference::of(&expectation, seen);
     match pods.len().cmp(&usize::from(expectation.pods())) {
         Ordering::Less => Comparison::NotMet(difference),
         Ordering::Equal => Comparison::Met(difference),
@@ -357,10 +348,7 @@ fn compare_endpoints(expectation: StateExpectation, endpoints: &[ObservedEndpoin
 }
 
 fn compare_balancer(expectation: StateExpectation, seen: Option<&Balancer>) -> Comparison {
-    let difference = |seen: String| Difference {
-        expected: expectation.to_string(),
-        seen,
-    };
+    let difference = |seen| Difference::of(&expectation, seen);
     match seen {
         Some(balancer) => Comparison::Met(difference(printable(&balancer.at))),
         None => Comparison::NotMet(difference("none: the Service is pending".to_owned())),

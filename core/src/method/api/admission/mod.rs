@@ -128,10 +128,7 @@ impl Method for Admission {
     ) -> Result<Comparison> {
         use AdmissionExpectation::{Accepted, Dropped, Refused};
         use AdmissionObservation as Seen;
-        let difference = |seen: &Seen| Difference {
-            expected: expectation.to_string(),
-            seen: seen.to_string(),
-        };
+        let difference = |seen: &Seen| Difference::of(expectation, seen.to_string());
         let interfered = |what: String| {
             let detail = format!("{what}; expected: {expectation}");
             Err(ErrorKind::Interfered.error(detail))

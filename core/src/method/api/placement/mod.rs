@@ -174,10 +174,7 @@ impl Method for Placement {
         expectation: &PlacementExpectation,
         seen: &PlacementObservation,
     ) -> Result<Comparison> {
-        let difference = |seen: String| Difference {
-            expected: expectation.to_string(),
-            seen,
-        };
+        let difference = |seen| Difference::of(expectation, seen);
         match expectation {
             PlacementExpectation::Placed(ground) => placed(*ground, seen, difference(seen.place())),
             PlacementExpectation::Pending(by) => pending(*by, seen, difference(seen.place())),

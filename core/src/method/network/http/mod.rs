@@ -225,32 +225,23 @@ fn read(
 }
 
 fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {
-    let (by, answer) = match reply {
+    let failed = |class, text| (None, false, HttpAnswer::Failed { class, text });
+    let (by, foreign, answer) = match reply {
         HttpReply::Answered { status, body } => {
             let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
+            let says = aim.says.as_ref();
+            let unsaid = says.is_some_and(|says| !body.contains(&**says));
+            let foreign = by.is_none() && !aim.by.is_empty() || unsaid;
             let (status, body) = (*status, body.clone());
-            (by, HttpAnswer::Answered { status, body })
+            (by, foreign, HttpAnswer::Answered { status, body })
         }
         HttpReply::Failed { code, text } => {
             let text = format!("curl: ({code}) {text}");
             let class = classify(*code, &text)
                 .ok_or_else(|| ErrorKind::UnrecognisedOutput.error(text.clone()))?;
-            (None, HttpAnswer::Failed { class, text })
+            failed(class, text)
         }
-        HttpReply::Unreached { class, text } => {
-            let (class, text) = (*class, text.clone());
-            (None, HttpAnswer::Failed { class, text })
-        }
-    };
-    let foreign = match reply {
-        HttpReply::Answered { body, .. } => {
-            by.is_none() && !aim.by.is_empty()
-                || aim
-                    .says
-                    .as_ref()
-                    .is_some_and(|says| !body.contains(&**says))
-        }
-        HttpReply::Failed { .. } | HttpReply::Unreached { .. } => false,
+        HttpReply::Unreached { class, text } => failed(*class, text.clone()),
     };
     Ok(ObservedTarget {
         foreign,
