@@ -256,11 +256,8 @@ impl State {
         let limit = parameter(query, "limit").unwrap_or(usize::MAX);
         let from = parameter(query, "continue").unwrap_or(0);
         let mut of_kind = self.objects.iter().filter(|(at, _)| of_kind(at)).skip(from);
-        let items: Vec<_> = of_kind
-            .by_ref()
-            .take(limit)
-            .map(|(_, o)| o.clone())
-            .collect();
+        let items = of_kind.by_ref().take(limit);
+        let items: Vec<_> = items.map(|(_, o)| o.clone()).collect();
         let metadata = match of_kind.next() {
             Some(_) => json!({"continue": (from + items.len()).to_string()}),
             None => json!({}),

@@ -22,11 +22,8 @@ pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
         pools: facts.pools(),
         second: facts.second_family(),
     };
-    let checks = suites
-        .cases
-        .iter()
-        .flat_map(|case| surroundings.checks(case))
-        .collect();
+    let checks = suites.cases.iter();
+    let checks = checks.flat_map(|case| surroundings.checks(case)).collect();
     Plan { checks }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::check::{CheckId, Plan};
+use super::check::Plan;
 use crate::claims::{Claim, ClaimId, Pattern};
 use crate::config::Waiver;
 use crate::document::{Diagnostic, Place, Placed, did_you_mean, nearest};
@@ -33,15 +33,9 @@ pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result
     }
     let head = head(pattern.as_str());
     let named = Pattern::parse(head).ok();
-    let of_claims: Vec<_> = suites
-        .cases
-        .iter()
-        .filter(|case| {
-            named
-                .as_ref()
-                .is_some_and(|it| it.covers(case.claim.as_str()))
-        })
-        .collect();
+    let is_named = |claim: &ClaimId| named.as_ref().is_some_and(|it| it.covers(claim.as_str()));
+    let of_claims = suites.cases.iter().filter(|case| is_named(&case.claim));
+    let of_claims: Vec<_> = of_claims.collect();
     if !of_claims.is_empty() {
         return Err(no_case(pattern, at, head, &of_claims));
     }
@@ -60,11 +54,8 @@ pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result
 fn no_case(pattern: &Pattern, at: &Place, head: &str, cases: &[&Case]) -> Diagnostic {
     let rest = pattern.as_str()[head.len()..].strip_prefix('/');
     let name = rest.map(|rest| rest.split('[').next().unwrap_or_default());
-    let names: BTreeSet<_> = cases
-        .iter()
-        .filter_map(|case| case.name.as_deref())
-        .collect();
-    let names: Vec<_> = names.into_iter().collect();
+    let names = cases.iter().filter_map(|case| case.name.as_deref());
+    let names: Vec<_> = names.collect::<BTreeSet<_>>().into_iter().collect();
     let is_one = |name: &&str| names.contains(name);
     match name.filter(|name| !is_one(name)) {
         Some(name) if !names.is_empty() => {
@@ -126,11 +117,7 @@ pub(super) fn known_place(value: &str, at: &Place) -> Result<(), Diagnostic> {
 /// values as there are.
 pub(super) fn nearest_check<'p>(pattern: &Pattern, plan: &'p Plan) -> Option<&'p str> {
     let written = pattern.as_str();
-    let ids = plan
-        .checks
-        .iter()
-        .map(|check| &check.id)
-        .map(CheckId::as_str);
+    let ids = plan.checks.iter().map(|check| check.id.as_str());
     let values: BTreeSet<_> = values(written).collect();
     let rank = |id: &&str| {
         let shared = self::values(id).filter(|value| values.contains(value));

@@ -139,10 +139,8 @@ impl Selection {
 
     /// What it leaves of a plan. Refuses what names no pool of the cluster and no check.
     pub fn apply(&self, plan: Plan, facts: &Facts) -> Result<Selected, Diagnostics> {
-        let problems = self
-            .terms
-            .iter()
-            .filter_map(|term| term.amiss(&plan, facts));
+        let terms = self.terms.iter();
+        let problems = terms.filter_map(|term| term.amiss(&plan, facts));
         Diagnostics::check(problems.collect())?;
         let mut left_out = BTreeMap::new();
         let (wanted, unwanted): (Vec<_>, Vec<_>) = plan
@@ -370,12 +368,8 @@ fn is_known(key: &str, pattern: &Pattern, known: &[&str], at: &Place) -> Result<
     if known.iter().any(|value| pattern.matches(value)) {
         return Ok(());
     }
-    let known: Vec<_> = known
-        .iter()
-        .copied()
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    let known: BTreeSet<_> = known.iter().copied().collect();
+    let known: Vec<_> = known.into_iter().collect();
     let message = format!("there is no {key} `{pattern}`");
     Err(at.problem(message, Some(did_you_mean(pattern.as_str(), &known))))
 }

@@ -39,10 +39,8 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         let _ = writeln!(text, "  {id}  {kind}  {cases}");
     }
     let all = claims.len();
-    let implemented = claims
-        .iter()
-        .filter(|claim| is_implemented(suites, claim))
-        .count();
+    let implemented = claims.iter().filter(|it| is_implemented(suites, it));
+    let implemented = implemented.count();
     let missing = all - implemented;
     let _ = writeln!(
         text,

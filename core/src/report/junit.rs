@@ -65,12 +65,8 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
     let mut suite = TestSuite::new(clean_line(&format!("winconform.{area}")));
     suite.timestamp = view.began.to_string().parse().ok();
     let (code, meaning) = ending(view);
-    let pools = view
-        .facts
-        .as_ref()
-        .map(pools)
-        .unwrap_or_default()
-        .join(", ");
+    let pools = view.facts.as_ref().map(pools).unwrap_or_default();
+    let pools = pools.join(", ");
     let resumed = view.resumed.as_ref().map_or("", |(run, _)| run.as_str());
     for (name, value) in [
         ("winconform.version", view.started.version.as_str()),
@@ -187,11 +183,8 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         .as_ref()
         .map(|conclusion| times(&conclusion.repeated));
     let repeated = repeated.unwrap_or_default();
-    let attempts: Vec<_> = check
-        .attempts
-        .iter()
-        .map(|attempt| attempt.verdict.as_str())
-        .collect();
+    let attempts = check.attempts.iter();
+    let attempts: Vec<_> = attempts.map(|one| one.verdict.as_str()).collect();
     for (name, value) in [
         ("winconform.verdict", word(finding.verdict)),
         ("winconform.check", planned.id.as_str()),

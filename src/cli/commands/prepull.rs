@@ -70,12 +70,8 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     match left {
         0 => screen.say("nothing left on the cluster but the images\n"),
         _ => {
-            let why: Vec<_> = done
-                .torn_down
-                .errors
-                .iter()
-                .map(|why| printable(&redact(why)))
-                .collect();
+            let why = done.torn_down.errors.iter();
+            let why: Vec<_> = why.map(|why| printable(&redact(why))).collect();
             let command = cleanup.command(&options.run);
             screen.say(&format!(
                 "something may be left: {}\nTo remove it:\n  {command}\n",

@@ -51,10 +51,8 @@ pub(crate) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology,
     if path.exists() {
         return Ok(decoded(given, &read(path)?, found));
     }
-    let names: Vec<_> = NamedTopology::all()
-        .iter()
-        .map(|known| known.name.as_str())
-        .collect();
+    let names = NamedTopology::all().iter().map(|it| it.name.as_str());
+    let names: Vec<_> = names.collect();
     let message = format!("`{given}` is neither a topology that is known nor a file");
     let hint = did_you_mean(given, &names);
     found.push(Place::argument("--topology").problem(message, Some(hint)));
@@ -438,11 +436,8 @@ mod tests {
         let mut found = Vec::new();
         let topology = decoded("t.yaml", text, &mut found);
         assert_eq!(found, []);
-        let names: Vec<_> = topology
-            .nodes
-            .iter()
-            .map(|node| node.name.as_str())
-            .collect();
+        let nodes = topology.nodes.iter();
+        let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
         assert_eq!(
             (names, topology.outside, topology.load_balancer),
             (vec!["lin", "win-1", "win-2"], false, true)

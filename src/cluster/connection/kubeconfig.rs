@@ -160,12 +160,8 @@ impl Sources {
         if let Some(given) = &self.given {
             return vec![given.clone()];
         }
-        let listed: Vec<_> = self
-            .variable
-            .iter()
-            .flat_map(std::env::split_paths)
-            .filter(|path| !path.as_os_str().is_empty())
-            .collect();
+        let listed = self.variable.iter().flat_map(std::env::split_paths);
+        let listed: Vec<_> = listed.filter(|it| !it.as_os_str().is_empty()).collect();
         if !listed.is_empty() {
             return listed;
         }
@@ -337,11 +333,8 @@ fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), Kubeco
         });
     };
     let clusters: Vec<_> = kubeconfig.clusters.iter().map(|c| c.name.clone()).collect();
-    let users: Vec<_> = kubeconfig
-        .auth_infos
-        .iter()
-        .map(|u| u.name.clone())
-        .collect();
+    let users = kubeconfig.auth_infos.iter();
+    let users: Vec<_> = users.map(|u| u.name.clone()).collect();
     let user = body.user.as_ref().filter(|user| !user.is_empty());
     for (what, name, known) in [
         ("cluster", Some(&body.cluster), clusters),

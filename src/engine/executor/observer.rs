@@ -273,11 +273,8 @@ impl Observer {
             .filter(|pod| !by_address || is_asked(pod));
         let from = prober.as_ref().into_iter().flat_map(pods);
         let of_pods = asked.chain(from).map(|pod| pod.node.clone());
-        let own = self
-            .ready
-            .nodes
-            .iter()
-            .filter(|node| is_host(&node.addresses));
+        let own = self.ready.nodes.iter();
+        let own = own.filter(|node| is_host(&node.addresses));
         of_pods.chain(own.map(|node| node.name.clone())).collect()
     }
 

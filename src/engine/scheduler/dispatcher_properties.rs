@@ -367,11 +367,8 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
 
 /// A world in which nothing has come to pass yet.
 fn begun(repeat: Repeat, forms: &[usize]) -> World {
-    let checks: Vec<_> = forms
-        .iter()
-        .enumerate()
-        .map(|(i, form)| check(i, *form))
-        .collect();
+    let checks = forms.iter().enumerate();
+    let checks: Vec<_> = checks.map(|(i, form)| check(i, *form)).collect();
     let limits = Limits {
         api_in_flight: 2,
         assertions_per_exec_session: 2,
@@ -739,11 +736,8 @@ fn everything_is_observed_again_as_often_as_asked_for() {
     assert_eq!(world.exec_sessions, 6);
     // Each once, as nothing has changed
     assert_eq!(world.recorded, 2);
-    let times: Vec<_> = world
-        .conclusions
-        .iter()
-        .map(|one| one.repeated.clone())
-        .collect();
+    let times = world.conclusions.iter();
+    let times: Vec<_> = times.map(|one| one.repeated.clone()).collect();
     let thrice = BTreeMap::from([(Verdict::Pass, 3)]);
     // What is skipped beforehand is concluded at once
     assert_eq!(times, [BTreeMap::new(), thrice.clone(), thrice]);

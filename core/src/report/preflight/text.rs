@@ -86,12 +86,8 @@ impl Preflight {
         for (name, pool) in &pools {
             let mut words = format!("{} usable", pool.nodes.len());
             if !pool.unusable.is_empty() {
-                let named: Vec<_> = pool
-                    .unusable
-                    .iter()
-                    .take(NAMED)
-                    .map(|n| printable(n))
-                    .collect();
+                let named = pool.unusable.iter().take(NAMED);
+                let named: Vec<_> = named.map(|name| printable(name)).collect();
                 let _ = write!(words, ", {} not: {}", pool.unusable.len(), named.join(", "));
                 if pool.unusable.len() > NAMED {
                     words.push_str(", …");
@@ -105,11 +101,8 @@ impl Preflight {
     fn permissions_text(&self, text: &mut String, width: usize) {
         let lacks = self.lacks();
         let asked = self.answers.len();
-        let allowed = self
-            .answers
-            .values()
-            .filter(|a| **a == Answer::Allowed)
-            .count();
+        let answers = self.answers.values();
+        let allowed = answers.filter(|a| **a == Answer::Allowed).count();
         let _ = writeln!(text, "\npermissions\n  {allowed} of {asked} are granted");
         for lack in &lacks {
             let (word, reason) = match lack.answer {

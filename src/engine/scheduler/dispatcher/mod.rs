@@ -173,11 +173,8 @@ impl Dispatcher {
     /// Begins another repetition, if there is to be one and anything to observe again.
     fn observe_again(&mut self) -> bool {
         let due = self.repeat.goes_on_after(self.repetition, self.now);
-        let worth: Vec<_> = self
-            .checks
-            .iter_mut()
-            .filter(|state| state.is_worth_repeating())
-            .collect();
+        let worth = self.checks.iter_mut();
+        let worth: Vec<_> = worth.filter(|it| it.is_worth_repeating()).collect();
         if !due || worth.is_empty() {
             return false;
         }

@@ -41,13 +41,8 @@ impl Alterations {
 
     /// All paths, in words.
     pub(super) fn all(&self) -> String {
-        let all: Vec<_> = self
-            .lost
-            .iter()
-            .chain(&self.added)
-            .map(String::as_str)
-            .collect();
-        all.join(", ")
+        let all = self.lost.iter().chain(&self.added);
+        all.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 
     /// Those that may be why validation let a field pass: whatever of what was sent is gone, but for

@@ -18,11 +18,8 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
     if let Some(absent) = &seen.absent {
         return Comparison::NotApplicable(absent.clone());
     }
-    let each: Vec<_> = seen
-        .targets
-        .iter()
-        .map(|target| one(expectation, target))
-        .collect();
+    let targets = seen.targets.iter();
+    let each: Vec<_> = targets.map(|target| one(expectation, target)).collect();
     let difference = Difference {
         expected: expected(expectation, seen),
         seen: told(seen, &each),
