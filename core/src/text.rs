@@ -79,6 +79,12 @@ pub fn is_dns_label(text: &str) -> bool {
     text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
 }
 
+/// A URL or an image's name without what stands before an `@`, which may be a user and a password.
+pub fn without_user(text: &str) -> String {
+    let hidden = |(_, behind): (&str, &str)| format!("***@{behind}");
+    text.rsplit_once('@').map_or(text.to_owned(), hidden)
+}
+
 /// A count with its word, in the plural where it is not one.
 pub fn counted(count: usize, word: &str) -> String {
     match count {

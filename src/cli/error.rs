@@ -112,17 +112,18 @@ impl CliError {
     pub(crate) fn render(&self) -> String {
         let own = self.to_string();
         // Made line by line of printable parts already
-        match self {
-            Self::Suites(_) => return format!("error: the suites are not valid\n{own}\n"),
+        let what = match self {
+            Self::Suites(_) => "the suites are not valid",
             #[cfg(feature = "demo")]
-            Self::Topology(_) => return format!("error: the topology is not valid\n{own}\n"),
-            Self::Settings(_) => {
-                return format!("error: what is set or selected is not valid\n{own}\n");
-            }
+            Self::Topology(_) => "the topology is not valid",
+            Self::Settings(_) => "what is set or selected is not valid",
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => {
-                return format!("error: what is selected is not on this cluster\n{own}\n");
+                "what is selected is not on this cluster"
             }
-            _ => {}
+            _ => "",
+        };
+        if !what.is_empty() {
+            return redact(&format!("error: {what}\n{own}\n"));
         }
         let mut text = match self.source() {
             None => format!("error: {}", lines(&own)),

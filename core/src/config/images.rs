@@ -9,7 +9,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::written::WrittenImages;
 use crate::document::{Decoder, Node};
 use crate::facts::{WindowsBuild, read_build};
-use crate::text::is_dns_label;
+use crate::text::{is_dns_label, without_user};
 
 /// A role a container image plays in a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -315,8 +315,12 @@ fn read_image(
     let last = text.rsplit('/').next().unwrap_or_default();
     let has_tag = last.contains([':', '@']) && (text.contains('/') || tagged != Tagged::Mirror);
     let known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
-    let without;
-    let hint = if text.contains("://") {
+    let is_digest = |behind: &str| behind.starts_with("sha256:") || behind.starts_with("sha512:");
+    let mut behind = text.split('@').skip(1);
+    let without = format!("without its tag, which stands in `{what}-tags`");
+    let hint = if behind.any(|behind| !is_digest(behind) || behind.contains('/')) {
+        "without user and password, which belong into the Secrets of `pull-secrets`"
+    } else if text.contains("://") {
         "without the scheme: `registry.example.com/mirror`"
     } else if text.len() > 255
         || !text.chars().all(known)
@@ -327,10 +331,7 @@ fn read_image(
     } else {
         match (tagged, has_tag) {
             (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.66.1`",
-            (Tagged::No, true) => {
-                without = format!("without its tag, which stands in `{what}-tags`");
-                &without
-            }
+            (Tagged::No, true) => &without,
             (Tagged::Mirror, true) => "a mirror has no tag: `registry.example.com/mirror`",
             (Tagged::Yes, true) | (Tagged::No | Tagged::Mirror, false) => {
                 return Some(text.to_owned());
@@ -341,7 +342,8 @@ fn read_image(
         Tagged::Mirror => "the beginning of an image's name",
         Tagged::Yes | Tagged::No => "the name of an image",
     };
-    let message = format!("`{what}` is `{text}`, which is not {name} here");
+    let shown = without_user(text);
+    let message = format!("`{what}` is `{shown}`, which is not {name} here");
     decoder.report(node, message, Some(hint.to_owned()));
     None
 }

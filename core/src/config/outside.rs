@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::written::{WrittenOutside, WrittenTarget};
 use crate::document::{Decoder, Fields, Node};
+use crate::text::without_user;
 
 /// What lies outside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -77,12 +78,8 @@ impl Target {
         // It is written in quotes for curl, whose escape is the backslash
         let of_paths = |c: char| c.is_ascii_graphic() && !"\"\\<>#".contains(c);
         // curl leaves fragments out, and such segments
-        let plain = path
-            .split('?')
-            .next()
-            .unwrap_or_default()
-            .replace("%2e", ".")
-            .replace("%2E", ".");
+        let plain = path.split('?').next().unwrap_or_default();
+        let plain = plain.replace("%2e", ".").replace("%2E", ".");
         let mut segments = plain.split('/');
         let valid = !segments.any(|one| matches!(one, "." | ".."))
             && !host.is_empty()
@@ -187,8 +184,10 @@ fn read_url(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Target
     let text = decoder.text(node, what)?;
     let target = Target::parse(text);
     if target.is_none() {
-        let hint = "plain HTTP, such as `http://www.example.com/page` or `http://192.0.2.1:3128`";
-        let message = format!("{what} is `{text}`, which is no URL that can be asked here");
+        let hint = "plain HTTP without user and password, such as `http://www.example.com/page` or \
+                    `http://192.0.2.1:3128`";
+        let shown = without_user(text);
+        let message = format!("{what} is `{shown}`, which is no URL that can be asked here");
         decoder.report(node, message, Some(hint.to_owned()));
     }
     target

@@ -75,6 +75,12 @@ fn every_mistake_of_a_setting() {
          server-core-tags: {windows-2022: ltsc2022, 10.0.25398: \"a b\", 10.0.26100: 1}\n",
     );
     refused(
+        "passwords",
+        "outside:\n  proxy: http://bob:hunter2@192.0.2.1:3128\n  http://bob:hunter2@a.example: 1\n  \
+         names: [{url: \"bob:hun/ter2@a.example\", says: a}]\nimages:\n  mirror: bob:hunter2@a.example/b\n  \
+         agnhost: https://bob:hunter2@a.example/b:1\n  host-process: bob:hunter2@a.example\n",
+    );
+    refused(
         "pull-secrets",
         "images:\n  pull-policy: ifNotPresent\n  pull-secrets:\n  - regcred\n  - registry/regcred\n  \
          - registry/regcred\n  - Registry/regcred\n  - registry/reg_cred\n  - 5\n  \
