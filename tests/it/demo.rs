@@ -1,7 +1,7 @@
 //! `winconform demo`, as the binary: whole runs in memory, and a cluster that is served.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,18 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
         let written = fs::read_to_string(out.join(report)).expect("it is written");
         assert!(written.contains("a simulation, no cluster"), "{report}");
         assert!(!written.contains("***"), "{report} has lost words");
+    }
+}
+
+/// Pods without a readiness probe are Ready before they listen; and one node has no other.
+#[test]
+fn node_ports_are_neither_flaky_nor_asked_of_nobody() {
+    for topology in ["windows-only", "single-windows"] {
+        let ports = ["net.nodeport-external", "*node-port-from-windows*"];
+        let select: Vec<_> = ports.iter().flat_map(|id| ["--select", id]).collect();
+        let done = demo(&[&["--topology", topology][..], &select].concat());
+        let told = said(&done, 0);
+        assert!(told.contains("(0 flaky)"), "{told}");
     }
 }
 

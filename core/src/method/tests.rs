@@ -325,6 +325,17 @@ fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_questio
 }
 
 #[test]
+fn where_no_other_node_forwards_a_node_port_none_is_asked() {
+    let mut ready = standing();
+    ready.nodes.retain(|node| node.name == "win-a");
+    let query = http(FixtureName::WinWebserver, Target::NodePortsOfOtherNodes);
+    let none = Reply::Get(Vec::new());
+    let seen = bound_in(&ready, None, |at| Http::read(&query, at, &none));
+    let told = "it observes from node win-a, and no other forwards the NodePort";
+    assert_eq!(seen.expect("read").absent.as_deref(), Some(told));
+}
+
+#[test]
 fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
     let query = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
     bound(|at| {

@@ -58,11 +58,14 @@ impl AssertionOutcome {
     }
 
     /// Whether nothing but a refusal kept requests from being answered. A pod without a readiness probe, such
-    /// as the published win-webserver, is Ready before it listens, and refuses until then.
+    /// as the published win-webserver, is Ready before it listens, and refuses until then; a proxy says so by
+    /// 502 or 503 (RFC 9110, 15.6).
     pub(crate) fn is_refused_alone(&self) -> bool {
         let refused = |target: &Json| {
             let class = target["answer"]["failed"]["class"].as_str();
+            let status = target["answer"]["answered"]["status"].as_u64();
             class.is_some_and(|class| ["refused", "not-connected"].contains(&class))
+                || status.is_some_and(|status| [502, 503].contains(&status))
         };
         self.lacks_an_answer() && self.unanswered().all(refused)
     }

@@ -124,6 +124,13 @@ impl<'b, 'a> Binding<'b, 'a> {
         let nodes = nodes
             .filter(|node| wanted(node))
             .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node));
+        let mut nodes = nodes.peekable();
+        if let (None, Ok(here)) = (nodes.peek(), self.at.vantage()) {
+            let here = &here.node;
+            let absent =
+                format!("it observes from node {here}, and no other forwards the NodePort");
+            return Ok(Aims::none(absent));
+        }
         let aims = sample(&self.at.ready.run, nodes)
             .into_iter()
             .filter_map(|node| self.node_port(node).transpose());
