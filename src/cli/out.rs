@@ -11,6 +11,7 @@ use super::error::CliError;
 
 /// What is made of a record.
 const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
+const RECORD: &str = "record.jsonl";
 
 /// Makes the folder and tells whether files can be made in it, before anything is begun.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
@@ -33,14 +34,18 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let probe = folder.join(format!(".winconform-{:016x}", rand::random::<u64>()));
     std::fs::File::create_new(&probe).map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
-    let record = folder.join("record.jsonl");
-    let kind = std::fs::symlink_metadata(&record).map(|metadata| metadata.file_type());
-    let what = match kind {
-        Ok(kind) if kind.is_dir() => "a folder",
-        Ok(kind) if kind.is_symlink() => "a symbolic link, which is not followed",
-        Ok(_) | Err(_) => return Ok(record),
-    };
-    Err(refused(&format!("its `record.jsonl` is {what}")))
+    for name in REPORTS.into_iter().chain([RECORD]) {
+        let kind = std::fs::symlink_metadata(folder.join(name)).map(|it| it.file_type());
+        let what = match kind {
+            Ok(kind) if kind.is_dir() => "a folder",
+            Ok(kind) if kind.is_symlink() && name == RECORD => {
+                "a symbolic link, which is not followed"
+            }
+            Ok(_) | Err(_) => continue,
+        };
+        return Err(refused(&format!("its `{name}` is {what}")));
+    }
+    Ok(folder.join(RECORD))
 }
 
 /// The reports of an earlier run: whoever picks them up must never take them for this run's.
@@ -80,7 +85,7 @@ fn is_absent(error: &std::io::Error) -> bool {
 
 /// Whether a record is in the folder.
 pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
-    let there = folder.join("record.jsonl").canonicalize();
+    let there = folder.join(RECORD).canonicalize();
     there.is_ok_and(|there| record.canonicalize().is_ok_and(|record| record == there))
 }
 

@@ -16,7 +16,9 @@ fn tool() -> Tool {
 fn a_folder_for_reports_that_cannot_be_written() {
     let tool = tool();
     tool.write("file", "kept");
+    tool.write("earlier/report.json/notes.txt", "kept");
     for (name, out) in [
+        ("report-a-folder", "earlier"),
         ("a-file", "file"),
         ("below-a-file", "file/below"),
         ("proc", "/proc/winconform"),
