@@ -38,7 +38,7 @@ pub(crate) fn load(
     let config = match config {
         None => Config::default(),
         Some(path) => {
-            let text = read(path)?;
+            let text = read(path, "configuration")?;
             let file = path.display().to_string();
             let config = config::read(&file, &text, &mut found);
             check_waivers(&config.waivers, suites, &mut found);
@@ -74,27 +74,37 @@ pub(crate) fn selected(
     Selection::read(&given.collect::<Vec<_>>(), suites, found)
 }
 
-/// The text of a file that is no more than a file of settings may be.
-pub(crate) fn read(path: &Path) -> Result<String, CliError> {
-    read_bounded(path, "configuration", LARGEST)
+/// The text of a file that is no more than a file of settings may be; `what` names its kind.
+pub(crate) fn read(path: &Path, what: &str) -> Result<String, CliError> {
+    read_bounded(path, what, LARGEST)
 }
 
 /// The text of a file that has no more bytes than one of its kind may have.
 pub(crate) fn read_bounded(path: &Path, what: &str, most: u64) -> Result<String, CliError> {
-    let refuse = |source| CliError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let metadata = std::fs::metadata(path).map_err(refuse)?;
-    let shown = path.display();
-    if !metadata.is_file() {
-        return Err(CliError::Usage(format!("`{shown}` is not a regular file")));
-    }
-    if metadata.len() > most {
-        let bytes = metadata.len();
+    let (bytes, shown) = (length(path)?, path.display());
+    if bytes > most {
         return Err(CliError::Usage(format!(
             "`{shown}` has {bytes} bytes; a {what} may have {most}"
         )));
     }
-    std::fs::read_to_string(path).map_err(refuse)
+    std::fs::read_to_string(path).map_err(unread(path))
+}
+
+/// How many bytes a regular file has; what is none, such as a device or a pipe, may never end.
+pub(crate) fn length(path: &Path) -> Result<u64, CliError> {
+    let metadata = std::fs::metadata(path).map_err(unread(path))?;
+    let shown = path.display();
+    match metadata.is_file() {
+        true => Ok(metadata.len()),
+        false => Err(CliError::Usage(format!("`{shown}` is not a regular file"))),
+    }
+}
+
+/// Why a file cannot be read.
+pub(crate) fn unread(path: &Path) -> impl Fn(std::io::Error) -> CliError {
+    let path = path.to_owned();
+    move |source| CliError::Read {
+        path: path.clone(),
+        source,
+    }
 }

@@ -6,7 +6,7 @@ use include_dir::{Dir, include_dir};
 use winconform_core::suite::{SuiteFile, Suites};
 
 use super::error::CliError;
-use super::settings::read_bounded;
+use super::settings::{read_bounded, unread};
 
 /// The suites built into the binary.
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
@@ -41,17 +41,13 @@ fn built_in(dir: &Dir<'_>) -> Vec<SuiteFile> {
 }
 
 fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(), CliError> {
-    let unread = |path: &Path, source| CliError::Read {
-        path: path.to_owned(),
-        source,
-    };
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let mut entries = entries.map_err(|source| unread(folder, source))?;
+    let mut entries = entries.map_err(unread(folder))?;
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {
         let path = entry.path();
         let ending = path.extension().unwrap_or_default();
-        let metadata = std::fs::metadata(&path).map_err(|source| unread(&path, source))?;
+        let metadata = std::fs::metadata(&path).map_err(unread(&path))?;
         if metadata.is_dir() {
             of_folder(root, &path, files)?;
         } else if ending == "yml" {

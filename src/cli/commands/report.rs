@@ -9,6 +9,7 @@ use crate::cli::args::ReportArgs;
 use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::cli::screen::Screen;
+use crate::cli::settings::{length, unread};
 
 pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     let path = &args.record;
@@ -23,12 +24,9 @@ pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
 
 /// Reads a record.
 pub(crate) fn load(path: &Path) -> Result<RunView, CliError> {
-    let text = std::fs::read(path)
-        .and_then(as_text)
-        .map_err(|source| CliError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+    length(path)?;
+    let text = std::fs::read(path).and_then(as_text);
+    let text = text.map_err(unread(path))?;
     read(&text).map_err(|source| CliError::Record {
         path: path.to_owned(),
         source,

@@ -48,8 +48,8 @@ pub(crate) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology,
         return Ok(topology);
     }
     let path = Path::new(given);
-    if path.exists() {
-        return Ok(decoded(given, &read(path)?, found));
+    if path.symlink_metadata().is_ok() {
+        return Ok(decoded(given, &read(path, "topology")?, found));
     }
     let names = NamedTopology::all().iter().map(|it| it.name.as_str());
     let names: Vec<_> = names.collect();

@@ -76,6 +76,7 @@ fn arguments_that_are_none() {
         ("claim", &["explain", "net.service-ip-from-pot"]),
         ("claim-hostile", &["explain", "\u{1b}[31m\u{202e}"]),
         ("no-record", &["report"]),
+        ("record-device", &["report", "/dev/zero"]),
     ] {
         let said = tool.run(arguments);
         assert_eq!(said.code, Some(2), "{name}: {}", said.stderr);
