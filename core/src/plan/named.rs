@@ -42,8 +42,8 @@ pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result
     let ids = suites.claims.iter().map(|claim| claim.id.as_str());
     let areas: BTreeSet<_> = suites.claims.iter().map(|claim| claim.id.area()).collect();
     let hint = match nearest(head, ids) {
+        _ if areas.contains(head) => format!("did you mean `{head}.*` or `area={head}`?"),
         Some(near) => format!("did you mean `{near}`?"),
-        None if areas.contains(head) => format!("did you mean `{head}.*` or `area={head}`?"),
         None => "`winconform list` names the claims".to_owned(),
     };
     let message = format!("no claim is called `{pattern}`");

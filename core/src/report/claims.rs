@@ -48,9 +48,7 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         counted(all, "claim")
     );
     if selection.is_of_pools() {
-        text.push_str(
-            "what of it a cluster has, by its pools and nodes, `winconform plan` lists\n",
-        );
+        text.push_str("`winconform plan` lists which checks of these a cluster has\n");
     }
     text
 }

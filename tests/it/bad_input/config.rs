@@ -160,6 +160,7 @@ fn selections_of_what_is_not_there() {
     for (name, terms) in [
         ("unknown-id", &["net.service-ip-form-pod"][..]),
         ("unknown-area", &["area=nett"]),
+        ("area-alone", &["net"]),
         ("unknown-kind", &["type=rejections"]),
         ("unknown-axis", &["pod=windows-2022"]),
         ("unknown-source", &["source=linux"]),

@@ -1,6 +1,7 @@
 //! Demos that cannot be: all that is wrong is told at once, before anything begins.
 
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 
 use super::tool::{Tool, check};
 
@@ -72,6 +73,9 @@ fn everything_at_once() {
     tool.write("nodes.yaml", "nodes:\n- {name: a, pool: linus}\n");
     let fault = "--fault=untainted=windows-2019";
     refused("file", &tool, &["--topology", "nodes.yaml", fault]);
+    refused("old-version", &tool, &["--kubernetes-version", "1.30"]);
+    symlink("nowhere", tool.path("link")).expect("a link");
+    refused("dangling", &tool, &["--topology", "link"]);
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn arguments_that_are_none() {
         ),
         ("claim", &["explain", "net.service-ip-from-pot"]),
         ("claim-hostile", &["explain", "\u{1b}[31m\u{202e}"]),
+        ("claim-area", &["explain", "net"]),
         ("no-record", &["report"]),
         ("record-device", &["report", "/dev/zero"]),
     ] {

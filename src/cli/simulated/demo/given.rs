@@ -67,7 +67,11 @@ fn server(args: &DemoArgs, found: &mut Vec<Diagnostic>) -> ServerOptions {
         let known: Vec<_> = Server::versions().collect();
         if !known.contains(&version.as_str()) {
             let message = format!("no answers are recorded of Kubernetes `{version}`");
-            let hint = did_you_mean(version, &known);
+            let is_begun = known.iter().any(|known| known.starts_with(version));
+            let hint = match is_begun {
+                true => did_you_mean(version, &known),
+                false => format!("known are: {}", known.join(", ")),
+            };
             found.push(Place::argument("--kubernetes-version").problem(message, Some(hint)));
         }
         options.version.clone_from(version);
