@@ -104,8 +104,8 @@ mod tests {
         let fake = Fake::default();
         let api = fake.api();
         assert_eq!(delete_lease(&api, "winconform", "a").await, Ok(()));
-        let durations = Durations::default();
-        let held = acquire(&api, "winconform", "r1", "a", &durations).await;
+        let (who, durations) = (("r1", "a"), Durations::default());
+        let held = acquire(&api, "winconform", who, &durations, |_| ()).await;
         // As of a process that has gone: nobody renews it
         drop(held.expect("held"));
         assert_eq!(delete_lease(&api, "winconform", "b").await, Ok(()));
@@ -118,7 +118,8 @@ mod tests {
     async fn one_that_goes_on_changing_is_read_again_and_given_up() {
         let fake = Fake::default();
         let api = fake.api();
-        let held = acquire(&api, "winconform", "r1", "a", &Durations::default()).await;
+        let (who, durations) = (("r1", "a"), Durations::default());
+        let held = acquire(&api, "winconform", who, &durations, |_| ()).await;
         drop(held.expect("held"));
         let changed = json!({"message": "the object has been modified"});
         fake.script(&format!("DELETE {PATH} "), 409, changed);

@@ -161,7 +161,7 @@ async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld
     if !denied.is_empty() {
         return Err(RunError::Denied(denied));
     }
-    run::acquired(cluster, options).await
+    run::acquired(cluster, options, |_| ()).await
 }
 
 /// What is to be pulled, by the name of its pod.

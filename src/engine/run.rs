@@ -36,7 +36,6 @@ use crate::engine::record::journal::{Journal, JournalError};
 use crate::engine::record::record_plan::{noted, started};
 use crate::engine::record::spans::Spans;
 use crate::engine::scheduler::repeat::Repeat;
-use crate::transport::causes;
 
 /// What a run is given beside its cluster and suites.
 #[derive(Clone, Debug)]
@@ -374,12 +373,8 @@ async fn not_let_in(life: Life<'_>, error: &RunError) {
         true => tear_down(life, None).await,
         false => TornDown::default(),
     };
-    // The first lines: what to do next is said to whoever is at the terminal
-    let why = causes(error).skip(1).map(ToString::to_string);
-    let why: Vec<_> = why
-        .filter_map(|why| Some(why.lines().next()?.to_owned()))
-        .collect();
-    let by = format!("a Lease that it could not take: {}", why.join(": "));
+    // Why is said to whoever is at the terminal: there is no report
+    let by = "a Lease that it could not take".to_owned();
     let _ = not_begun(life, Stop::By(by), torn_down);
 }
 
@@ -406,15 +401,21 @@ async fn take_lease(life: Life<'_>) -> Result<LeaseHeld, RunError> {
     };
     let announced = life.journal.write(Event::Intent(intent));
     announced.map_err(RunError::Journal)?;
-    acquired(life.cluster, life.options).await
+    let waits = |holder: String| {
+        // A failure to write is kept by the journal
+        let _ = life.journal.write(Event::Waits { holder });
+    };
+    acquired(life.cluster, life.options, waits).await
 }
 
 pub(crate) async fn acquired(
     cluster: &Cluster,
     options: &RunOptions,
+    waits: impl Fn(String),
 ) -> Result<LeaseHeld, RunError> {
     let (api, name) = (&cluster.api, &options.lease);
-    let taken = acquire(api, name, &options.run, &options.holder, api.durations()).await;
+    let who = (&*options.run, &*options.holder);
+    let taken = acquire(api, name, who, api.durations(), waits).await;
     taken.map_err(|source| RunError::Lease {
         name: name.clone(),
         source,

@@ -80,12 +80,9 @@ async fn what_a_run_makes_is_seen_and_removed() {
     let run = format!("t{}", std::process::id());
     let durations = Durations::default();
     let name = format!("winconform-{run}");
-    let lease = acquire(api, &name, &run, "this test", &durations)
-        .await
-        .expect("a Lease");
-    let error = acquire(api, &name, &run, "another", &durations)
-        .await
-        .expect_err("held");
+    let take = |holder| acquire(api, &name, (&run, holder), &durations, |_| ());
+    let lease = take("this test").await.expect("a Lease");
+    let error = take("another").await.expect_err("held");
     assert!(matches!(error, LeaseError::Held { .. }), "{error}");
 
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());

@@ -49,6 +49,11 @@ pub enum Event {
     Unoffered(Unoffered),
     /// An object is about to be created: written before, so that a killed run leaves word of it.
     Intent(ObjectName),
+    /// Another run has the Lease: it waits to see whether that one is dead.
+    Waits {
+        /// Who holds it.
+        holder: String,
+    },
     /// A fixture is ready or is not.
     Fixture {
         /// Which.

@@ -259,6 +259,7 @@ impl RunView {
             Event::Resumed { run, checks } => self.resumed = Some((run, checks)),
             Event::Repetition { number } => self.repetitions = number,
             Event::Kept => self.kept = true,
+            Event::Waits { .. } => {}
             Event::LeftOut(counts) => self.left_out = counts,
             Event::Interrupted { by } => self.interrupted = Some(by),
             Event::Deadline { after_ms } => self.deadline = Some(after_ms),

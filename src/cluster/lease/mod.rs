@@ -120,13 +120,13 @@ struct Keeper {
 }
 
 /// Takes the Lease `name` for a run; `holder` is what whoever is refused is told. Creates it, or
-/// takes it over when its holder is dead.
+/// takes it over when its holder is dead; `waits` is told who that is before it is waited for.
 pub async fn acquire(
     api: &Api,
     name: &str,
-    run: &str,
-    holder: &str,
+    (run, holder): (&str, &str),
     durations: &Durations,
+    waits: impl Fn(String),
 ) -> Result<LeaseHeld, LeaseError> {
     let keeper = Keeper {
         api: api.of_lease(),
@@ -137,7 +137,7 @@ pub async fn acquire(
         lease: durations.lease,
         renewal: durations.lease_renewal,
     };
-    let (mark, asked) = keeper.acquire().await?;
+    let (mark, asked) = keeper.acquire(waits).await?;
     api.hold(Hold::Until(asked + keeper.lease));
     let (send, lost) = watch::channel(None);
     let stop = CancellationToken::new();
@@ -171,7 +171,7 @@ impl LeaseHeld {
 
 impl Keeper {
     /// Its mark, and when it was asked for.
-    async fn acquire(&self) -> Result<(Mark, Instant), LeaseError> {
+    async fn acquire(&self, waits: impl Fn(String)) -> Result<(Mark, Instant), LeaseError> {
         for _ in 0..TRIES {
             let asked = Instant::now();
             let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
@@ -197,6 +197,7 @@ impl Keeper {
             if self.is_ours(&found) {
                 return Ok((self.mark(&found)?, asked));
             }
+            waits(holder(&found));
             let Some(dead) = self.watch_die(&found).await? else {
                 continue;
             };
@@ -351,7 +352,7 @@ mod tests {
 
     async fn take(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
         let (api, durations) = (fake.api(), Durations::default());
-        acquire(&api, "winconform", "r1", holder, &durations).await
+        acquire(&api, "winconform", ("r1", holder), &durations, |_| ()).await
     }
 
     fn anothers(fake: &Fake, holder: &str) {
@@ -514,7 +515,7 @@ mod tests {
     async fn nothing_is_written_while_it_may_have_expired() {
         let fake = Fake::default();
         let (api, durations) = (fake.api(), Durations::default());
-        let held = acquire(&api, "winconform", "r1", "a", &durations).await;
+        let held = acquire(&api, "winconform", ("r1", "a"), &durations, |_| ()).await;
         let held = held.expect("held");
         fake.late([Duration::from_secs(99); 20]);
         pause(durations.lease * 2).await;

@@ -50,7 +50,7 @@ pub async fn cleanup(
     let mut refused: Option<LeaseError> = None;
     let taking = names
         .iter()
-        .map(|name| acquire(api, name, CLEANUP, holder, api.durations()));
+        .map(|name| acquire(api, name, (CLEANUP, holder), api.durations(), |_| ()));
     for taken in join_all(taking).await {
         match taken {
             Ok(lease) => held.push(lease),

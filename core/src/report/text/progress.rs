@@ -67,6 +67,10 @@ impl Progress {
                     printable(&image.to_string())
                 )]
             }
+            Event::Waits { holder } => vec![format!(
+                "waiting            to see whether `{}`, which holds the Lease, is dead",
+                printable(holder)
+            )],
             Event::Verdict { check, conclusion } => self.verdict(check, conclusion),
             Event::Interrupted { by } => {
                 let by = printable(by);
