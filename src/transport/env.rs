@@ -121,7 +121,7 @@ where
 #[cfg(feature = "demo")]
 pub fn simulated_runtime() -> io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_time().start_paused(true);
+    builder.enable_all().start_paused(true);
     builder.build()
 }
 

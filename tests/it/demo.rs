@@ -165,10 +165,17 @@ fn at_the_pace_of_real_time_a_run_takes_what_it_says() {
 }
 
 #[test]
-fn what_is_followed_can_be_interrupted() {
+fn a_run_at_either_pace_can_be_interrupted() {
+    for pace in ["real", "fast"] {
+        interrupt(pace);
+    }
+}
+
+/// Ends a run once it has a plan: its reports are written.
+fn interrupt(pace: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
-        .args(["demo", "--topology", "hybrid", "--pace", "real", "--out"])
+        .args(["demo", "--topology", "hybrid", "--pace", pace, "--out"])
         .arg(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -181,14 +188,9 @@ fn what_is_followed_can_be_interrupted() {
             signal(&child, "INT");
         }
     }
-    let mut said = String::new();
-    let read = child
-        .stdout
-        .take()
-        .expect("piped")
-        .read_to_string(&mut said);
-    read.expect("it is text");
-    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{said}");
+    let done = child.wait_with_output().expect("it ends");
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(130), "{said}");
     assert!(folder.path().join("junit.xml").exists());
 }
 

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant as WallInstant};
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{JoinOptions, Loopback};
 use jiff::Timestamp;
-use ordered_watch as watch;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use winconform_core::config::{Config, Outside, Target};
@@ -174,11 +173,7 @@ async fn checked(
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let out = args.out.as_deref();
     let (progress, journal) = begun(cluster, out, record.as_deref(), *screen)?;
-    // Who ends it while time is skipped ends the process, and with it all there is
-    let (_alive, mut signals) = watch::channel(0);
-    if let Pace::Real = args.pace {
-        signals = count_signals().map_err(CliError::Signals)?;
-    }
+    let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     progress.end();
     reported(&journal, finished, args.out.as_deref(), args.format, screen)
