@@ -100,8 +100,7 @@ pub(crate) struct SuitesArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SelectArgs {
     /// Only these checks; may be repeated: an id or pattern (`net.*[pool=windows-2022*`), area=net,
-    /// type=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out.
-    /// In the place of `select` in the config file
+    /// type=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out
     #[arg(long, value_name = "EXPR")]
     pub(crate) select: Vec<String>,
 }
@@ -113,7 +112,7 @@ pub(crate) struct OnClusterArgs {
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) suites: SuitesArgs,
-    /// A config file (see `winconform config example`)
+    /// A config file (see `winconform config example`); --select takes the place of its `select`
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]

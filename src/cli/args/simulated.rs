@@ -9,7 +9,8 @@ use super::{ReportFormat, SelectArgs, SuitesArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
-    /// Break something of the nodes, as NAME or NAME=PARAM; may be repeated (see --list-faults)
+    /// Break something of the nodes, as NAME or NAME=PARAM, for a time by @FROM..UNTIL behind it; may be
+    /// repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT")]
     pub(crate) faults: Vec<String>,
     /// List what can be broken
@@ -87,7 +88,8 @@ pub(crate) struct SimulateArgs {
     /// Stands before each node's name, so that several simulators can join one cluster
     #[arg(long, value_name = "TEXT", default_value = "", value_parser = parse_prefix)]
     pub(crate) prefix: String,
-    /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
+    /// Break something, as NAME or NAME=PARAM, for a time by @FROM..UNTIL behind it; may be repeated
+    /// (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
     pub(crate) faults: Vec<TimedFault>,
     /// How many times faster than real simulated pulls, starts and time-outs go
