@@ -330,7 +330,7 @@ fn where_no_other_node_forwards_a_node_port_none_is_asked() {
     ready.nodes.retain(|node| node.name == "win-a");
     let query = http(FixtureName::WinWebserver, Target::NodePortsOfOtherNodes);
     let none = Reply::Get(Vec::new());
-    let seen = bound_in(&ready, None, |at| Http::read(&query, at, &none));
+    let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &none));
     let told = "it observes from node win-a, and no other forwards the NodePort";
     assert_eq!(seen.expect("read").absent.as_deref(), Some(told));
 }
