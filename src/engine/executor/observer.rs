@@ -139,11 +139,8 @@ impl Observer {
             let mut health = made.health(api, since).await;
             let stands = health.changed.is_none() && health.unready.is_none();
             if stands && traits.needs_source && !met {
-                let of_pods = made.health_of_pods(api, since).await;
-                let restarted = health.restarted.take().or(of_pods.restarted);
-                health.changed = of_pods.changed.or(restarted);
-                health.unready = of_pods.unready;
-                health.unknown = health.unknown.or(of_pods.unknown);
+                health = health.or(made.health_of_pods(api, since).await);
+                health.changed = health.changed.or(health.restarted.take());
             }
             // What its pods say of themselves counts for nothing once they had to begin anew elsewhere
             if health.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds() {
@@ -159,7 +156,7 @@ impl Observer {
                 return outcome;
             }
             if self.family.is_some() {
-                let second = made.health_of_second(api, since).await;
+                let second = made.second.health(api, since).await;
                 // Not told, which would have all of the first family observed anew
                 if let Some(error) = second.changed {
                     outcome.taken = Err(error);

@@ -11,13 +11,13 @@ use std::sync::{Arc, OnceLock};
 use futures::future::join_all;
 use ordered_watch as watch;
 use serde_json::Value as Json;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::method::{
     ApiRequest, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, ReadyPod, is_disrupted,
 };
 use winconform_core::text::printable;
 
+use super::fresh_answer::FreshAnswer;
 use crate::cluster::objects::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::objects::labels;
 use crate::cluster::objects::pods::readiness;
@@ -31,14 +31,19 @@ const DELETED: &str = "was deleted by somebody else";
 /// The objects of one application of a fixture.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedObjects {
-    objects: Vec<Object>,
+    own: ObjectSet,
     /// Its Services in the second family, where it has any; nothing in the first depends on them.
-    second: Option<Box<Self>>,
+    pub(crate) second: ObjectSet,
     /// The pods that its controllers made and assertions are bound to, once it is ready.
-    pods: OnceLock<Box<Self>>,
-    /// When the last request for them began, and what it saw.
-    last: Mutex<Option<(Instant, Health)>>,
+    pods: OnceLock<ObjectSet>,
     told: AtomicBool,
+}
+
+/// Objects that are asked for together.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectSet {
+    objects: Vec<Object>,
+    last: FreshAnswer<Health>,
 }
 
 #[derive(Debug)]
@@ -114,21 +119,12 @@ impl AppliedObjects {
                 stood: OnceLock::new(),
             })
         };
-        let of = |objects: Vec<&Json>| Self {
-            objects: objects.into_iter().filter_map(object).collect(),
-            ..Self::default()
-        };
+        let [own, second] =
+            [first, second].map(|all| ObjectSet::of(all.into_iter().filter_map(object).collect()));
         Self {
-            second: (!second.is_empty()).then(|| Box::new(of(second))),
-            ..of(first)
-        }
-    }
-
-    /// How its Services in the second family stand, at `since` or later.
-    pub(crate) async fn health_of_second(&self, api: &Api, since: Instant) -> Health {
-        match &self.second {
-            Some(second) => Box::pin(second.health(api, since)).await,
-            None => Health::default(),
+            own,
+            second,
+            ..Self::default()
         }
     }
 
@@ -137,7 +133,7 @@ impl AppliedObjects {
         let mut objects = Vec::new();
         for pod in pods {
             // A fixture is ready once: whatever is made anew is another
-            if let Some(applied) = self.objects.iter().find(|own| own.uid == *pod.uid) {
+            if let Some(applied) = self.own.objects.iter().find(|own| own.uid == *pod.uid) {
                 let _ = applied.stood.set(pod.clone());
                 continue;
             }
@@ -151,52 +147,36 @@ impl AppliedObjects {
                 stood: pod.clone().into(),
             });
         }
-        let _ = self.pods.set(Box::new(Self {
-            objects,
-            ..Self::default()
-        }));
+        let _ = self.pods.set(ObjectSet::of(objects));
     }
 
     /// The health of the pods that assertions are bound to, at `since` or later: who fails to answer may
     /// be gone, who answers is not.
     pub(crate) async fn health_of_pods(&self, api: &Api, since: Instant) -> Health {
         match self.pods.get() {
-            Some(pods) if !pods.objects.is_empty() => Box::pin(pods.health(api, since)).await,
-            _ => Health::default(),
+            Some(pods) => pods.health(api, since).await,
+            None => Health::default(),
         }
     }
 
     /// How they stand at `since` or later.
     pub(crate) async fn health(&self, api: &Api, since: Instant) -> Health {
-        let mut last = self.last.lock().await;
-        match &*last {
-            Some((began, health)) if *began >= since || health.changed.is_some() => health.clone(),
-            _ => {
-                let began = Instant::now();
-                let each = join_all(self.objects.iter().map(|object| object.health(api))).await;
-                let both = |all: Health, one: Health| Health {
-                    changed: all.changed.or(one.changed),
-                    restarted: all.restarted.or(one.restarted),
-                    unready: all.unready.or(one.unready),
-                    unknown: all.unknown.or(one.unknown),
-                };
-                let health = each.into_iter().fold(Health::default(), both);
-                *last = Some((began, health.clone()));
-                health
-            }
-        }
+        self.own.health(api, since).await
     }
 
     /// Whether pods are all that it is.
     pub(crate) fn is_of_pods_alone(&self) -> bool {
-        let mut objects = self.objects.iter();
-        !self.objects.is_empty() && objects.all(|object| matches!(object.wanted, Wanted::PodReady))
+        let objects = &self.own.objects;
+        !objects.is_empty()
+            && objects
+                .iter()
+                .all(|object| matches!(object.wanted, Wanted::PodReady))
     }
 
     /// Whether pods are all that it is, and these are they.
     pub(crate) fn is(&self, pods: &[ReadyPod]) -> bool {
         let stands = |object: &Object| pods.iter().any(|pod| object.uid == *pod.uid);
-        self.is_of_pods_alone() && self.objects.iter().all(stands)
+        self.is_of_pods_alone() && self.own.objects.iter().all(stands)
     }
 
     /// Returns when one was deleted or replaced; never otherwise. Where pods are all that it is their
@@ -227,7 +207,7 @@ impl AppliedObjects {
             None => Condition::NotYet("as it was made".to_owned()),
         };
         let never = std::future::pending;
-        if self.objects.is_empty() {
+        if self.own.objects.is_empty() {
             return never().await;
         }
         let (first, limit) = (durations.observe_again, durations.fixture);
@@ -245,7 +225,7 @@ impl AppliedObjects {
         let mut seen = BTreeSet::new();
         let (what, limit) = ("a change of a fixture", api.durations().fixture);
         let changed = wait_for_objects(pods, limit, what, |pods| {
-            for object in &self.objects {
+            for object in &self.own.objects {
                 let health = match pods.get(&object.at) {
                     Some(pod)
                         if seen.contains(&object.at) || pod["metadata"]["uid"] == object.uid =>
@@ -272,6 +252,35 @@ impl AppliedObjects {
     /// Whether nobody has told of its change before.
     pub(crate) fn is_news(&self) -> bool {
         !self.told.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl ObjectSet {
+    fn of(objects: Vec<Object>) -> Self {
+        let last = FreshAnswer::default();
+        Self { objects, last }
+    }
+
+    /// How they stand at `since` or later; what has changed has for good.
+    pub(crate) async fn health(&self, api: &Api, since: Instant) -> Health {
+        let ask = async {
+            let each = join_all(self.objects.iter().map(|object| object.health(api))).await;
+            each.into_iter().fold(Health::default(), Health::or)
+        };
+        let has_changed = |health: &Health| health.changed.is_some();
+        self.last.since(since, has_changed, ask).await
+    }
+}
+
+impl Health {
+    /// What is amiss with the one or the other.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            changed: self.changed.or(other.changed),
+            restarted: self.restarted.or(other.restarted),
+            unready: self.unready.or(other.unready),
+            unknown: self.unknown.or(other.unknown),
+        }
     }
 }
 
@@ -457,14 +466,14 @@ mod tests {
     async fn services_in_the_second_family_are_apart_where_there_are_any() {
         let fake = Fake::default();
         put(&fake, 2);
-        assert!(made(&fake).second.is_none());
+        assert!(made(&fake).second.objects.is_empty());
 
         let mut service = fake.get(SERVICE).expect("it was put");
         service["metadata"]["labels"][labels::FAMILY] = json!("ipv6");
         fake.put(SERVICE, service);
         let (made, api) = (made(&fake), fake.api());
         fake.remove(SERVICE);
-        let second = made.health_of_second(&api, Instant::now()).await;
+        let second = made.second.health(&api, Instant::now()).await;
         let said = "Service a/s was deleted by somebody else during the run";
         assert_eq!(detail(second.changed), said);
         let first = made.health(&api, Instant::now()).await;
@@ -570,7 +579,7 @@ mod tests {
             let mut pod = pod("own");
             pod["status"] = json!({"phase": "Failed", "reason": reason});
             let made = AppliedObjects::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
-            let changed = made.objects[0].read(&pod).changed;
+            let changed = made.own.objects[0].read(&pod).changed;
             let said = format!("Pod a/p was ended ({reason}) during the run");
             assert_eq!(changed.map(|one| one.detail), ended.then_some(said));
         }

@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::method::{ErrorKind, Host, ObservationError, PoolNode, Request, Result};
 use winconform_core::text::printable;
 
+use super::fresh_answer::FreshAnswer;
 use crate::cluster::fold;
 use crate::cluster::objects::status::{condition, text};
 use crate::transport::Api;
@@ -20,7 +20,7 @@ use crate::transport::Api;
 /// What was last asked. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeReadiness {
-    last: Arc<Mutex<Option<(Instant, Told)>>>,
+    last: Arc<FreshAnswer<Told>>,
 }
 
 /// By name of the node, what its condition says where it is not Ready.
@@ -40,7 +40,7 @@ impl NodeReadiness {
         if aimed_at.is_empty() {
             return None;
         }
-        let told = match self.at(api, since).await {
+        let told = match self.last.since(since, |_| false, ask(api)).await {
             Ok(told) => told,
             Err(error) => return Some(error),
         };
@@ -53,19 +53,6 @@ impl NodeReadiness {
             let detail = format!("Node {}, which it observes, {how}", printable(&node.name));
             Some(ErrorKind::FixtureChanged.error(detail))
         })
-    }
-
-    async fn at(&self, api: &Api, since: Instant) -> Told {
-        let mut last = self.last.lock().await;
-        match &*last {
-            Some((began, told)) if *began >= since => told.clone(),
-            _ => {
-                let began = Instant::now();
-                let told = ask(api).await;
-                *last = Some((began, told.clone()));
-                told
-            }
-        }
     }
 }
 
