@@ -36,19 +36,9 @@ const BELIEVED: (u64, u64) = (10, 300);
 /// What was heard of nodes. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeLiveness {
-    boots: Arc<Sync<BTreeMap<String, Boot>>>,
     /// The nodes on which the cluster's names are resolved.
     dns: Arc<BTreeSet<String>>,
     nodes: Arc<Sync<BTreeMap<String, Arc<Mutex<Node>>>>>,
-}
-
-/// Of which boot a node is.
-#[derive(Debug, Default)]
-struct Boot {
-    /// Empty where it is not told.
-    id: String,
-    /// When it was first seen, if another was before.
-    seen: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +51,10 @@ struct Node {
     away: Option<(Instant, String)>,
     /// It has given a sign of life after this.
     alive_after: Option<Instant>,
+    /// The boot that it is of; empty where it is not told.
+    boot: String,
+    /// When that was first seen, if another was before.
+    booted: Option<Instant>,
 }
 
 /// What the API server had of it.
@@ -78,18 +72,21 @@ impl NodeLiveness {
     /// Nothing yet but the facts that the run began with.
     pub(crate) fn new(facts: &Facts) -> Self {
         let nodes = facts.nodes.value().into_iter().flatten();
-        let boots = nodes.map(|node| {
-            let (id, seen) = (node.details.boot_id.clone(), None);
-            (node.name.clone(), Boot { id, seen })
+        let nodes = nodes.map(|node| {
+            let boot = node.details.boot_id.clone();
+            let known = Node {
+                boot,
+                ..Node::default()
+            };
+            (node.name.clone(), Arc::new(Mutex::new(known)))
         });
         let dns = facts.dns.value().and_then(Option::as_ref);
         let endpoints = dns.iter().flat_map(|dns| &dns.endpoints);
         // Nobody is sent to the others
         let ready = endpoints.filter(|endpoint| endpoint.ready);
         Self {
-            boots: Arc::new(Sync::new(boots.collect())),
             dns: Arc::new(ready.filter_map(|endpoint| endpoint.node.clone()).collect()),
-            nodes: Arc::default(),
+            nodes: Arc::new(Sync::new(nodes.collect())),
         }
     }
 
@@ -152,7 +149,7 @@ impl NodeLiveness {
             Err(error) => return Condition::Never(error),
         };
         // What runs there takes its time to come back
-        let booted = self.booted(name, &sign.boot);
+        let booted = node.booted(&sign.boot);
         if booted.is_some_and(|seen| since <= seen + api.durations().converge) {
             return Condition::Never(changed(name, "was booted"));
         }
@@ -176,17 +173,6 @@ impl NodeLiveness {
             }
             Err(error) => Some(error),
         }
-    }
-
-    /// Takes note of the boot a node is of, and says when another than before was first seen.
-    fn booted(&self, name: &str, id: &str) -> Option<Instant> {
-        let mut all = locked(&self.boots);
-        let boot = all.entry(name.to_owned()).or_default();
-        if !id.is_empty() && boot.id != id {
-            boot.seen = (!boot.id.is_empty()).then(Instant::now);
-            id.clone_into(&mut boot.id);
-        }
-        boot.seen
     }
 
     fn node(&self, name: &str) -> Arc<Mutex<Node>> {
@@ -230,6 +216,15 @@ impl Node {
         }
         self.last = Some((began, told.clone()));
         told
+    }
+
+    /// Takes note of the boot it is of, and says when another than before was first seen.
+    fn booted(&mut self, id: &str) -> Option<Instant> {
+        if !id.is_empty() && self.boot != id {
+            self.booted = (!self.boot.is_empty()).then(Instant::now);
+            id.clone_into(&mut self.boot);
+        }
+        self.booted
     }
 
     fn lasts(&self) -> Duration {
@@ -334,7 +329,10 @@ mod tests {
         put(&fake, "True", "1");
         renew(&fake, 0);
         let heard = NodeLiveness::default();
-        assert_eq!(heard.booted("win-a", "1"), None);
+        let node = heard.node("win-a");
+        let mut node = node.try_lock().expect("nobody else asks");
+        assert_eq!(node.booted("1"), None);
+        drop(node);
         (fake, heard)
     }
 
