@@ -50,7 +50,10 @@ pub(crate) enum Failure {
         /// The one before.
         floor: u64,
     },
-    /// 429, 500, 502, 503 or 504, or no JSON.
+    /// No answer to an upgrade, or none that is a WebSocket.
+    #[error("{0}")]
+    NoWebSocket(String),
+    /// 429, 500, 502, 503 or 504, or no JSON; to an upgrade any answer.
     #[error("status {status}: {text}")]
     NoReply {
         status: u16,
@@ -80,7 +83,9 @@ impl Failure {
         match self {
             Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
             Self::NoReply { status, .. } => matches!(status, 502..=504),
-            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } => false,
+            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } | Self::NoWebSocket(_) => {
+                false
+            }
         }
     }
 
