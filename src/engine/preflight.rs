@@ -32,6 +32,6 @@ pub async fn survey(
         plan,
         uses,
         answers,
-        ahead: cluster.api.server_ahead(),
+        ahead: cluster.api.clock.ahead(),
     })
 }

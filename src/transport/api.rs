@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
@@ -16,7 +15,7 @@ use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;
 use super::counts::Counts;
 use super::env::Env;
-use super::outage::{Hold, Outage};
+use super::outage::Outage;
 use super::pace::{Pace, pause};
 use super::staleness::Fresh;
 
@@ -38,7 +37,7 @@ pub struct Api {
     pub(crate) execs: Arc<Counts>,
     pub(crate) clock: Arc<ServerClock>,
     fresh: Arc<Fresh>,
-    outage: Arc<Outage>,
+    pub(crate) outage: Arc<Outage>,
     /// Whether it renews the Lease that all others depend on.
     keeps_lease: bool,
 }
@@ -66,11 +65,6 @@ impl Api {
             keeps_lease: true,
             ..self.clone()
         }
-    }
-
-    /// Takes note of how the run holds its Lease.
-    pub(crate) fn hold(&self, hold: Hold) {
-        self.outage.hold(hold);
     }
 
     /// Sends a request, again while it fails in transport or brings a list older than one before, within
@@ -176,14 +170,9 @@ impl Api {
         }
     }
 
-    /// When the server was last away for a request: nobody saw what changed until then.
-    pub(crate) fn last_away(&self) -> Option<Instant> {
-        self.outage.last_met()
-    }
-
     /// Whether requests met an outage since then, which is over by now or is soon.
     pub(crate) async fn is_back(&self, since: Instant) -> bool {
-        let met = self.last_away().is_some_and(|met| met >= since);
+        let met = self.outage.last_met().is_some_and(|met| met >= since);
         met && self.outlasted(since).await.is_some()
     }
 
@@ -211,12 +200,6 @@ impl Api {
     /// How many execs were sent, by the name of the pod; `resent …` as with [`Api::counts`].
     pub fn execs(&self) -> Vec<(String, u64)> {
         self.execs.snapshot()
-    }
-
-    /// How far the server's clock is ahead of ours, by the answers so far; `None` when none of
-    /// them had a date.
-    pub fn server_ahead(&self) -> Option<SignedDuration> {
-        self.clock.ahead()
     }
 
     /// The time limits this was made with.

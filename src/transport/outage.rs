@@ -46,7 +46,7 @@ impl Outage {
         *locked(&self.met) = Some(Instant::now());
     }
 
-    /// When that was so last.
+    /// When that was so last: nobody saw what changed until then.
     pub(crate) fn last_met(&self) -> Option<Instant> {
         *locked(&self.met)
     }

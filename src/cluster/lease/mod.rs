@@ -138,7 +138,7 @@ pub async fn acquire(
         renewal: durations.lease_renewal,
     };
     let (mark, asked) = keeper.acquire(waits).await?;
-    api.hold(Hold::Until(asked + keeper.lease));
+    api.outage.hold(Hold::Until(asked + keeper.lease));
     let (send, lost) = watch::channel(None);
     let stop = CancellationToken::new();
     let renewing = tokio::spawn(keeper.clone().keep(mark, send, stop.clone()));

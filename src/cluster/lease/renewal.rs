@@ -21,9 +21,9 @@ impl Keeper {
         let api = self.api.clone();
         match self.renew(mark, stop).await {
             // A run that lets go of it writes nothing more
-            None => api.hold(Hold::Free),
+            None => api.outage.hold(Hold::Free),
             Some(why) => {
-                api.hold(Hold::Lost);
+                api.outage.hold(Hold::Lost);
                 lost.send_replace(Some(why));
             }
         }
@@ -53,7 +53,7 @@ impl Keeper {
                 Ok(Ok(())) => {
                     (away, refused) = (None, None);
                     (wait, failed) = (self.renewal, 0);
-                    self.api.hold(Hold::Until(asked + self.lease));
+                    self.api.outage.hold(Hold::Until(asked + self.lease));
                     continue;
                 }
                 Ok(Err(error)) => error,
