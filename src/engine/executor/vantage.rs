@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use winconform_core::command::{Command, Curl, HttpSession, NotOn, Token};
+use winconform_core::command::{Command, Curl, HttpSession, Token};
 use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::method::ping::session;
 use winconform_core::method::{
-    ErrorKind, ExecRequest, Host, HttpGet, HttpReply, ObservationError, PingReply, Result,
-    VantageKey, curl,
+    ErrorKind, Host, HttpGet, HttpReply, ObservationError, PingReply, Result, VantageKey, curl,
 };
 
 use crate::engine::fixtures::manifest::prober;
@@ -40,23 +39,6 @@ struct Asker<'a> {
     /// Whose shell pings.
     os: Option<Os>,
     token: Token,
-}
-
-impl Asker<'_> {
-    fn pings(
-        &self,
-        os: Os,
-        targets: &[IpAddr],
-        after: Option<HttpSession>,
-    ) -> Result<ExecRequest, NotOn> {
-        let (targets, token) = (targets.to_vec(), self.token.clone());
-        let pings = Command::Pings {
-            targets,
-            token,
-            after,
-        };
-        pings.on(os)
-    }
 }
 
 impl Vantages {
@@ -132,58 +114,63 @@ impl Vantages {
         pings: &[IpAddr],
     ) -> Result<(Vec<HttpReply>, Vec<PingReply>)> {
         if gets.is_empty() {
-            return Ok((Vec::new(), self.pinged(asker, pings).await?));
+            return self.by_exec(asker, None, gets, pings).await;
         }
         let known = locked(&self.curls).get(asker.from).copied();
         let curls = match &known {
             Some(curl) => std::slice::from_ref(curl),
             None => curl::candidates(asker.from.kind),
         };
-        let got = |curl| self.got(asker, curl, gets, pings);
+        let got = |curl| self.by_exec(asker, Some(curl), gets, pings);
         let (curl, swept) = with_first(asker.from, curls, got).await?;
         locked(&self.curls).insert(asker.from.clone(), curl);
         Ok(swept)
     }
 
-    /// The same with one curl.
-    async fn got(
+    /// The same with one curl, where there is anything to get.
+    async fn by_exec(
         &self,
         asker: &Asker<'_>,
-        curl: Curl,
+        curl: Option<Curl>,
         gets: &[HttpGet],
         pings: &[IpAddr],
     ) -> Result<(Vec<HttpReply>, Vec<PingReply>)> {
         let (pod, token) = (&asker.pod, &asker.token);
         let durations = self.api.durations();
-        let http = HttpSession {
+        let http = curl.map(|curl| HttpSession {
             curl,
             gets: gets.to_vec(),
             token: token.clone(),
             connect: durations.http_connect,
             total: durations.http_total,
+        });
+        let os = asker.os.filter(|_| !pings.is_empty());
+        let request = match (http, os) {
+            (None, None) => return Ok((Vec::new(), Vec::new())),
+            (Some(http), None) => {
+                let os = http.curl.os();
+                Command::HttpSession(http).on(os)?
+            }
+            (after, Some(os)) => {
+                let (targets, token) = (pings.to_vec(), token.clone());
+                let pings = Command::Pings {
+                    targets,
+                    token,
+                    after,
+                };
+                pings.on(os)?
+            }
         };
-        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
-            let alone = Command::HttpSession(http).on(curl.os())?;
-            let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
-            return self.api.exec_read(pod, &alone, split).await;
+        let split = |reply: &_| match (curl, os) {
+            (None, _) => Ok((Vec::new(), session::split(pings, token, reply)?)),
+            (Some(_), None) => Ok((curl::split(gets, token, reply)?, Vec::new())),
+            (Some(_), Some(_)) => {
+                let (of_curl, of_pings) = session::apart(token, reply)?;
+                let got = curl::split(gets, token, &of_curl)?;
+                Ok((got, session::split(pings, token, &of_pings)?))
+            }
         };
-        let both = asker.pings(os, pings, Some(http))?;
-        let split = |reply: &_| {
-            let (of_curl, of_pings) = session::apart(token, reply)?;
-            let got = curl::split(gets, token, &of_curl)?;
-            Ok((got, session::split(pings, token, &of_pings)?))
-        };
-        self.api.exec_read(pod, &both, split).await
-    }
-
-    async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>> {
-        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
-            return Ok(Vec::new());
-        };
-        let token = &asker.token;
-        let alone = asker.pings(os, pings, None)?;
-        let split = |reply: &_| session::split(pings, token, reply);
-        self.api.exec_read(&asker.pod, &alone, split).await
+        self.api.exec_read(pod, &request, split).await
     }
 
     /// Takes note of what the cluster itself answered, and whether at a node's address.
