@@ -30,12 +30,10 @@ use crate::engine::fixtures::apply::{Fixtures, Stood};
 use crate::engine::integrity::applied::{AppliedObjects, Dependency};
 use crate::engine::integrity::node_liveness::NodeLiveness;
 use crate::engine::integrity::node_readiness::NodeReadiness;
-use crate::engine::record::journal::Journal;
 use crate::engine::record::spans::Spans;
 use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
 use crate::engine::scheduler::dispatcher::Dispatcher;
 use crate::engine::scheduler::repeat::Repeat;
-use crate::transport::Api;
 
 /// What comes back from tasks.
 enum Message {
@@ -78,19 +76,16 @@ impl Stop {
 
 /// Performs commands.
 pub(crate) struct Executor {
-    api: Api,
     dispatcher: Dispatcher,
     fixtures: Fixtures,
     vantages: Vantages,
     shared: SharedRequests,
-    journal: Journal,
     spans: Spans,
     facts: FactsTold,
     ready: Arc<ReadyFixtures>,
     made: BTreeMap<FixtureKey, Arc<AppliedObjects>>,
     nodes: NodeReadiness,
     heard: NodeLiveness,
-    began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
     cancel: CancellationToken,
@@ -114,12 +109,9 @@ impl Executor {
             dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
             vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
             shared: SharedRequests::default(),
-            journal: fixtures.journal.clone(),
-            began: spans.began(),
             spans,
             heard: NodeLiveness::new(&facts),
-            facts: FactsTold::new(facts, api.clone()),
-            api,
+            facts: FactsTold::new(facts, api),
             fixtures,
             ready: Arc::new(ready),
             made: BTreeMap::new(),
@@ -143,7 +135,7 @@ impl Executor {
             Some(stop) => self.stop(stop),
         };
         loop {
-            for command in self.dispatcher.step(self.began.elapsed(), input) {
+            for command in self.dispatcher.step(self.spans.began().elapsed(), input) {
                 if matches!(command, Command::TearDown) {
                     self.cancel.cancel();
                     self.tracker.close();
@@ -221,7 +213,7 @@ impl Executor {
                 self.spans.repeats();
                 self.note(Event::Repetition { number });
             }
-            Command::WakeAt(at) => self.wake = Some(self.began + at),
+            Command::WakeAt(at) => self.wake = Some(self.spans.began() + at),
             Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
             Command::Conclude(index, conclusion) => {
                 if let Some(state) = self.dispatcher.state(index) {
@@ -244,7 +236,7 @@ impl Executor {
 
     /// Writes an event; that the record's file failed is asked of the journal by the run.
     fn note(&self, event: Event) {
-        if let Err(error) = self.journal.write(event) {
+        if let Err(error) = self.fixtures.journal.write(event) {
             tracing::debug!(%error, "record");
         }
     }
@@ -308,7 +300,7 @@ impl Executor {
 
     fn observer(&self, ix: AssertionIx) -> Option<Observer> {
         let state = self.dispatcher.state(ix.check)?;
-        let (check, limits) = (&state.check, self.api.limits());
+        let (check, limits) = (&state.check, self.fixtures.api.limits());
         let assertion = check.assertions.get(ix.assertion)?;
         let rests = assertion.depends_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
@@ -341,7 +333,7 @@ impl Executor {
         let Some(observer) = self.observer(ix) else {
             return;
         };
-        let (api, facts) = (self.api.clone(), self.facts.clone());
+        let (api, facts) = (self.fixtures.api.clone(), self.facts.clone());
         let (shared, tell) = (self.shared.clone(), self.tell());
         let asking = async move {
             let prepared = observer.prepare();
@@ -370,7 +362,7 @@ impl Executor {
         let Some(observer) = self.observer(ix) else {
             return;
         };
-        let (api, tell) = (self.api.clone(), self.tell());
+        let (api, tell) = (self.fixtures.api.clone(), self.tell());
         let confirming = async move {
             let outcome = observer.heard(&api, outcome, &tell).await;
             Input::Confirmed(ix, outcome)
@@ -381,7 +373,8 @@ impl Executor {
     fn exec_session(&self, from: VantageKey, assertions: &[AssertionIx]) {
         let observers = assertions.iter().filter_map(|ix| self.observer(*ix));
         let observers: Vec<_> = observers.collect();
-        let (api, vantages, tell) = (self.api.clone(), self.vantages.clone(), self.tell());
+        let (api, vantages) = (self.fixtures.api.clone(), self.vantages.clone());
+        let tell = self.tell();
         let untold = assertions.iter().map(|ix| (*ix, untold())).collect();
         let broken = Input::SessionReplies(from.clone(), untold);
         let in_exec_session = async move {
