@@ -125,7 +125,6 @@ mod tests {
     fn cluster(fake: &Fake) -> Cluster {
         Cluster {
             api: fake.api(),
-            client: fake.client(),
             context: "prod-admin".to_owned(),
             name: Some("prod".to_owned()),
             unverified: false,

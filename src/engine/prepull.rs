@@ -338,7 +338,6 @@ mod tests {
     ) -> Result<Prepulled, RunError> {
         let cluster = Cluster {
             api: fake.api(),
-            client: fake.client(),
             context: "test".to_owned(),
             name: None,
             unverified: false,

@@ -82,7 +82,7 @@ impl World {
 
     async fn run(&self, fault: &str) -> (RunView, u64) {
         let interference = Interference::new(of_the_way(&[fault]), 1);
-        let client = interference.before(&self.direct().await.client);
+        let client = interference.before(self.direct().await.api.client());
         (self.run_with(client).await, interference.hits())
     }
 

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         loopback: Loopback::default(),
     };
     let traces = Traces::default();
-    let client = named(cluster.client.clone(), "hybrid-sim");
+    let client = named(cluster.api.client().clone(), "hybrid-sim");
     let all = async {
         let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await?;
         if let Some(joined) = joined {

@@ -34,10 +34,9 @@ pub struct ConnectOptions {
 }
 
 /// A cluster whose server answers.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Cluster {
     pub api: Api,
-    pub client: kube::Client,
     pub context: String,
     /// What the kubeconfig calls it; in a pod there is none.
     pub name: Option<String>,
@@ -61,8 +60,7 @@ impl Cluster {
         });
         let client = kube::Client::new(head.layer(service), "default");
         Self {
-            api: Api::new(env, client.clone(), durations, limits),
-            client,
+            api: Api::new(env, client, durations, limits),
             context: context.to_owned(),
             name: None,
             unverified: false,
@@ -191,12 +189,10 @@ pub async fn connect(
             },
         },
     })?;
-    let client = named(client, "winconform");
-    let api = Api::new(env, client.clone(), durations, limits);
+    let api = Api::new(env, named(client, "winconform"), durations, limits);
     reach(&api, &server).await?;
     Ok(Cluster {
         api,
-        client,
         context,
         name: cluster,
         unverified: config.accept_invalid_certs,
@@ -317,14 +313,6 @@ fn address(config: &Config) -> String {
     match url.port_u16() {
         Some(port) => format!("{host}:{port}"),
         None => host,
-    }
-}
-
-impl std::fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster")
-            .field("context", &self.context)
-            .finish_non_exhaustive()
     }
 }
 

@@ -130,8 +130,8 @@ fn plain_requests_and_upgrades_go_by_the_proxy() {
                 .header("connection", "upgrade")
                 .header("upgrade", "websocket")
                 .body(kube::client::Body::empty());
-            let client = cluster.expect("the server answers").client;
-            let answer = client.send(upgrade.expect("a request")).await;
+            let cluster = cluster.expect("the server answers");
+            let answer = cluster.api.client().send(upgrade.expect("a request")).await;
             let answer = answer.expect("an answer");
             assert_eq!(answer.status(), 101);
             hyper::upgrade::on(answer).await.expect("it stands");
