@@ -165,6 +165,7 @@ fn begins_anew(error: &watcher::Error) -> bool {
 }
 
 fn take(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch::Sender<Watched>) {
+    let gone = matches!(event, Event::Delete(_));
     match event {
         Event::Init => *listed = Some(Objects::new()),
         Event::InitApply(object) => {
@@ -181,19 +182,15 @@ fn take(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch:
                 news
             });
         }
-        Event::Apply(object) => {
+        Event::Apply(object) | Event::Delete(object) => {
             if let Some((key, json)) = keyed(object) {
                 send.send_modify(|known| {
                     known.refused = None;
-                    Arc::make_mut(&mut known.objects).insert(key, json);
-                });
-            }
-        }
-        Event::Delete(object) => {
-            if let Some((key, _)) = keyed(object) {
-                send.send_modify(|known| {
-                    known.refused = None;
-                    Arc::make_mut(&mut known.objects).remove(&key);
+                    let objects = Arc::make_mut(&mut known.objects);
+                    match gone {
+                        true => objects.remove(&key),
+                        false => objects.insert(key, json),
+                    };
                 });
             }
         }
