@@ -22,7 +22,7 @@ pub(crate) struct Settings {
 }
 
 /// Reads the suites, and what is set and selected of them.
-pub(crate) fn of(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
+pub(crate) fn read_settings(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = load(args.config.as_deref(), &args.select, &suites)?;
     Ok((suites, settings))

@@ -19,7 +19,7 @@ pub(crate) struct Cleanup(String);
 
 impl Cleanup {
     /// In that cluster: without its kubeconfig the command would look for the run in another.
-    pub(crate) fn of(cluster: &ClusterArgs) -> Self {
+    pub(crate) fn for_cluster(cluster: &ClusterArgs) -> Self {
         let mut options = String::new();
         let kubeconfig = cluster.kubeconfig.as_ref();
         let kubeconfig = kubeconfig.map(|path| path.display().to_string());
@@ -48,9 +48,9 @@ mod tests {
             kubeconfig: Some(kubeconfig.into()),
             context: context.map(str::to_owned),
         };
-        let plain = Cleanup::of(&cluster("a/config", None)).command("r1");
+        let plain = Cleanup::for_cluster(&cluster("a/config", None)).command("r1");
         assert_eq!(plain, "winconform cleanup --run r1 --kubeconfig a/config");
-        let odd = Cleanup::of(&cluster("it's; here", Some("$(id)"))).command("r 1");
+        let odd = Cleanup::for_cluster(&cluster("it's; here", Some("$(id)"))).command("r 1");
         assert_eq!(
             odd,
             r"winconform cleanup --run 'r 1' --kubeconfig 'it'\''s; here' --context '$(id)'"

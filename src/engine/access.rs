@@ -27,7 +27,7 @@ fn of_all(images: &Images) -> Result<Uses, ManifestError> {
         run: of_run(),
         ..Uses::default()
     };
-    let get = |path: &&str| Access::of(&ApiRequest::get(*path), &ReadyFixtures::default());
+    let get = |path: &&str| Access::for_request(&ApiRequest::get(*path), &ReadyFixtures::default());
     let facts = READ.iter();
     uses.facts = facts
         .map(|(fact, paths)| (*fact, paths.iter().map(get).collect()))

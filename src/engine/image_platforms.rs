@@ -32,9 +32,9 @@ pub(crate) async fn note_unoffered(
     for (name, pulled) in &pulls {
         for (image, fixtures) in &pulled.images {
             let offer = offers.get(&(name.clone(), image.clone()));
-            let unoffered = offer
-                .zip(pools.get(name))
-                .and_then(|(offer, pool)| Unoffered::of(image, (name, pool), fixtures, offer));
+            let unoffered = offer.zip(pools.get(name)).and_then(|(offer, pool)| {
+                Unoffered::from_offer(image, (name, pool), fixtures, offer)
+            });
             if let Some(unoffered) = unoffered {
                 // A journal that takes no more has said so
                 let _ = journal.write(Event::Unoffered(unoffered));
@@ -65,7 +65,7 @@ pub async fn image_platforms(
             let mut fixtures = fixtures.iter();
             let any_build = fixtures.all(|name| name.image() == Some(Image::HostProcess));
             let offer = match &told[image] {
-                Ok(platforms) => Offer::of(platforms, pool, any_build),
+                Ok(platforms) => Offer::for_pool(platforms, pool, any_build),
                 Err(why) => Offer::Unknown(why.clone()),
             };
             offers.insert((name.clone(), image.clone()), offer);

@@ -208,7 +208,7 @@ async fn pull_all(
     tell: &mut Tell<'_>,
 ) {
     let begun = Instant::now();
-    let namespaces = FixtureName::Namespaces.at(None);
+    let namespaces = FixtureName::Namespaces.in_pool(None);
     let stood = fixtures.clone().stand(&namespaces, cancel).await.outcome;
     let ready = match stood {
         Ok(_) => fixtures.copy_pull_secrets(cancel).await,

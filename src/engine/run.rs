@@ -272,7 +272,7 @@ async fn live(
     let mut fixtures = fixtures(life, pools, nodes, pods);
     fixtures.second = plan.second_family();
     let before = stop_before(options, *signals.borrow(), deadline);
-    let ((stop_sender, stop), rests) = (watch::channel(before), Dependencies::of(&plan));
+    let ((stop_sender, stop), rests) = (watch::channel(before), Dependencies::from_plan(&plan));
     let executor = Executor::new(
         plan,
         facts,

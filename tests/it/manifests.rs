@@ -185,7 +185,8 @@ fn powershell_can_read_every_script() {
 
 #[test]
 fn every_command_line_of_a_manifest_is_simulated() {
-    let server_core = Images::default().of(Image::ServerCore, Some(WindowsBuild::SERVER_2022));
+    let server_core =
+        Images::default().for_role(Image::ServerCore, Some(WindowsBuild::SERVER_2022));
     let server_core = server_core.expect("an image");
     let mut seen = 0;
     for manifest in manifests() {
@@ -227,7 +228,7 @@ const SENT_INTO: [Image; 4] = [
 fn is_simulated(windows: bool, words: &[&str], input: &str) -> bool {
     let images = Images::default();
     SENT_INTO.into_iter().any(|role| {
-        let reference = images.of(role, Some(WindowsBuild::SERVER_2022));
+        let reference = images.for_role(role, Some(WindowsBuild::SERVER_2022));
         let image = ImageOn {
             reference: &reference.expect("an image"),
             windows,
@@ -268,7 +269,7 @@ fn what_is_not_in_the_list_is_not_simulated() {
 
 #[test]
 fn every_agnhost_is_of_the_release_that_the_image_table_names() {
-    let agnhost = Images::default().of(Image::AgnhostLinux, None);
+    let agnhost = Images::default().for_role(Image::AgnhostLinux, None);
     let agnhost = agnhost.expect("an image");
     let all: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
     let text = json!(all).to_string();

@@ -134,7 +134,7 @@ async fn record() {
                 panic!("{}, {}: no answer", check.id, assertion.name);
             };
             let ready = standing();
-            let prepared = assertion.test.prepare(&Bound::of(&ready));
+            let prepared = assertion.test.prepare(&Bound::to_ready(&ready));
             let request = of_api(&prepared.expect("bound").request);
             let answer = Recorded {
                 verb: request.verb,
@@ -164,7 +164,7 @@ async fn record() {
 fn replayed(check: &Check, answers: &Answers) -> Verdict {
     let ready = standing();
     let taken = check.assertions.iter().map(|assertion| {
-        let prepared = assertion.test.prepare(&Bound::of(&ready))?;
+        let prepared = assertion.test.prepare(&Bound::to_ready(&ready))?;
         let asked = key(&of_api(&prepared.request));
         let answer = answers.get(&asked).ok_or_else(|| {
             let detail = format!("no answer to {asked}: record again");

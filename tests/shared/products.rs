@@ -27,7 +27,7 @@ pub(crate) fn shows(view: &RunView, row: &Row) -> Result<(), String> {
     let seen = verdicts(view);
     let mut other = Vec::new();
     for (id, verdict) in &seen {
-        let mut by_chance = row.by_chance.of(id).into_iter().flatten();
+        let mut by_chance = row.by_chance.first_match(id).into_iter().flatten();
         let expected = expected.get(id).copied();
         let may_be = by_chance.any(|any| Some(*any) == *verdict);
         if *verdict != expected && !may_be {
@@ -84,8 +84,8 @@ pub(crate) fn expected<'v>(view: &'v RunView, broken: &[&Row]) -> BTreeMap<&'v s
     let healthy = table::healthy(topology);
     let of = |check: &'v CheckView| {
         let id = check.planned.id.as_str();
-        let mut named = broken.iter().filter_map(|row| row.turns.of(id));
-        let verdict = named.next().or_else(|| healthy.turns.of(id));
+        let mut named = broken.iter().filter_map(|row| row.turns.first_match(id));
+        let verdict = named.next().or_else(|| healthy.turns.first_match(id));
         let usual = || usual(check.planned.claim_type);
         (id, verdict.copied().unwrap_or_else(usual))
     };

@@ -158,7 +158,7 @@ impl<T> FromIterator<(Pattern, T)> for Ordered<T> {
 
 impl<T> Ordered<T> {
     /// What the first pattern says that covers a check.
-    pub(crate) fn of(&self, id: &str) -> Option<&T> {
+    pub(crate) fn first_match(&self, id: &str) -> Option<&T> {
         let mut covering = self.0.iter().filter(|(pattern, _)| pattern.covers(id));
         covering.next().map(|(_, what)| what)
     }

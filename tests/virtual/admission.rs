@@ -164,11 +164,11 @@ fn distinct(facts: &Facts) -> u64 {
     let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
     let ready = ReadyFixtures {
         fixtures: names
-            .map(|name| (name.at(None), ReadyFixture::default()))
+            .map(|name| (name.in_pool(None), ReadyFixture::default()))
             .into(),
         ..ReadyFixtures::default()
     };
-    let at = Bound::of(&ready);
+    let at = Bound::to_ready(&ready);
     let checks = plan(&ALL, facts, &Config::default()).checks;
     let rejections = checks.iter().filter(|check| check.claim.area() == "reject");
     let assertions = rejections.flat_map(|check| &check.assertions);

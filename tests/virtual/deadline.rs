@@ -53,7 +53,7 @@ pub(crate) async fn overdue(
     let took = began.elapsed();
     world.unchanged(&before)?;
     if took > after + Durations::default().tear_down {
-        return Err(format!("it took {took:?}\n{}", ran.told()));
+        return Err(format!("it took {took:?}\n{}", ran.report()));
     }
     let lines = lines(&ran)?;
     let late = lines.iter().filter(|line| since(lines[0].at, line) > after);

@@ -85,7 +85,7 @@ fn taken() -> Outcome {
     ran.came_to(Exit::CouldNotTell)?;
     match ran.view()?.interrupted.as_deref() {
         Some("the loss of its Lease: it is held by `thief`") => Ok(()),
-        by => Err(format!("interrupted by {by:?}:\n{}", ran.told())),
+        by => Err(format!("interrupted by {by:?}:\n{}", ran.report())),
     }
 }
 
@@ -128,11 +128,11 @@ fn without_token(fault: &str, whole: &BTreeMap<String, Option<Verdict>>) -> Resu
         let lost: Vec<_> = now.filter(|(_, was, is)| *was != is).collect();
         for (id, _, is) in &lost {
             if !matches!(is, None | Some(Verdict::Inconclusive | Verdict::Skip)) {
-                return Err(format!("{id} came to {is:?}:\n{}", ran.told()));
+                return Err(format!("{id} came to {is:?}:\n{}", ran.report()));
             }
         }
-        if !lost.is_empty() && !ran.told().contains("refused the credential") {
-            return Err(format!("it does not say why:\n{}", ran.told()));
+        if !lost.is_empty() && !ran.report().contains("refused the credential") {
+            return Err(format!("it does not say why:\n{}", ran.report()));
         }
         world.left(&view, &before).await?;
         Ok(lost.len())

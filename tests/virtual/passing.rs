@@ -43,12 +43,15 @@ fn passes(fault: &str, words: &str, times: u64) -> Outcome {
         world.joined.shown().await;
         let mends = async {
             let (pause, limit) = (Duration::from_secs(1), Duration::from_mins(30));
-            let mended = poll(Pace::steady(pause), limit, words, async || {
-                match told(world, words) {
+            let mended = poll(
+                Pace::steady(pause),
+                limit,
+                words,
+                async || match count_told(world, words) {
                     often if often >= times => Condition::Done(()),
                     often => Condition::NotYet(format!("told {often} times")),
-                }
-            });
+                },
+            );
             let mended = mended.await;
             world.joined.faults().lift(&fault);
             mended
@@ -66,7 +69,7 @@ fn passes(fault: &str, words: &str, times: u64) -> Outcome {
 }
 
 /// How often these words were told of one and the same pod.
-fn told(world: &World, words: &str) -> u64 {
+fn count_told(world: &World, words: &str) -> u64 {
     let objects = world.server.objects();
     let events = objects.values().filter(|it| {
         it["message"]

@@ -136,7 +136,7 @@ fn hostile() -> Outcome {
         let view = ran.view()?;
         let rows = BROKEN.map(|fault| table::row("three-builds", fault));
         tally(&view, &rows)?;
-        let report = ran.told();
+        let report = ran.report();
         let unwrapped = report.split_whitespace().collect::<Vec<_>>().join(" ");
         for shown in SHOWN {
             if !unwrapped.contains(shown) {

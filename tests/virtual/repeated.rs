@@ -146,7 +146,7 @@ fn once() -> Outcome {
                 false => (came.0, came.1) == (Verdict::Pass, false),
             };
             if !is_it {
-                return Err(format!("{id}: {came:?}\n{}", ran.told()));
+                return Err(format!("{id}: {came:?}\n{}", ran.report()));
             }
         }
         world.unchanged(&before)
@@ -200,10 +200,10 @@ fn deleted() -> Outcome {
             };
             let (verdict, flaky, times) = came(&view, id)?;
             if (verdict, flaky, &times) != (expected.0, false, &expected.1) {
-                return Err(format!("{id}: {verdict:?}, {times:?}\n{}", ran.told()));
+                return Err(format!("{id}: {verdict:?}, {times:?}\n{}", ran.report()));
             }
         }
-        let (said, told) = ("could not be told in every repetition of 3", ran.told());
+        let (said, told) = ("could not be told in every repetition of 3", ran.report());
         if !told.contains(said) {
             return Err(format!("that is not told:\n{told}"));
         }
@@ -233,7 +233,7 @@ fn deadlines(repeat: Repeat) -> Outcome {
             let (verdict, flaky, times) = came(&view, check.planned.id.as_str())?;
             let others = times.keys().any(|verdict| *verdict != Verdict::Pass);
             if (verdict, flaky, others) != (Verdict::Pass, false, false) {
-                return Err(format!("{verdict:?}, {times:?}\n{}", ran.told()));
+                return Err(format!("{verdict:?}, {times:?}\n{}", ran.report()));
             }
         }
         let last = lines.iter().filter_map(begins).max();

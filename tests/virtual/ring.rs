@@ -96,7 +96,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             move || harness(fault, hundredths, seeds_of_a_broken_world(), &BROKEN),
         )
     });
-    let told = trial("ring::what_fails_on_a_node_is_told_with_its_network", told);
+    let told = trial(
+        "ring::what_fails_on_a_node_is_told_with_its_network",
+        tells_beside,
+    );
     let broken_off = [
         trial("ring::killed_and_gone_on_with", killed),
         trial("ring::signals", signals),
@@ -201,10 +204,10 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
 }
 
 /// Beside the pod that failed on the second node stands what HNS says there, asked of that node itself.
-fn told() -> Outcome {
+fn tells_beside() -> Outcome {
     let select = selection(&["net.pod-to-pod-udp/ring", "net.node-to-service-ip*"]);
     let view = seen_of(two(), &BROKEN[..1], Vec::new(), 0, select)?;
-    let key = FixtureName::Ring.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)));
+    let key = FixtureName::Ring.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)));
     let diagnosis = view.diagnoses.get(&key.on(Some(2)));
     let evidence = diagnosis.ok_or("there is no diagnosis")?.evidence.iter();
     let hns = evidence.filter(|one| one.kind == EvidenceKind::Hns);

@@ -64,7 +64,7 @@ fn shows(row: &Row) -> Outcome {
     let view = match row.fault.as_str() {
         NONE => healthy,
         _ => {
-            ran = seen(row, of(row))?;
+            ran = seen(row, selection_for(row))?;
             &ran
         }
     };
@@ -82,7 +82,7 @@ fn says(view: &RunView, row: &Row) -> Outcome {
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
         let told = format!("{:?}", check.conclusion.as_ref().map(|it| &it.reason));
-        let turned = row.turns.of(id).copied();
+        let turned = row.turns.first_match(id).copied();
         if matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive)) && !told.contains(words) {
             return Err(format!("{id} does not say `{words}`: {told}"));
         }
@@ -113,7 +113,7 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         let interference = Interference::new(of_the_way, 1);
         let client = interference.before(&world.server.client());
         let client = refusing(mutating(client, &[&row.fault]), &row.fault);
-        let client = match Validation::of(&row.fault) {
+        let client = match Validation::by_name(&row.fault) {
             Some(validation) => validation.before(client),
             None => client,
         };
@@ -171,7 +171,7 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
         let came_to = [before, check].map(|it| it.conclusion.as_ref().map(|it| it.verdict));
         // What is skipped or untold observes nothing
         let observes = came_to[0] == came_to[1] && came_to[0].is_some_and(Verdict::is_conclusive);
-        let is_by_chance = row.by_chance.of(id).is_some();
+        let is_by_chance = row.by_chance.first_match(id).is_some();
         if !observes || named.is_none() && (is_by_chance || !is_recorded(check)) {
             continue;
         }
@@ -243,7 +243,7 @@ pub(crate) fn healthy(name: &str) -> Result<&'static RunView, String> {
 }
 
 /// The checks of a row's areas, less the long ones that it does not turn.
-fn of(row: &Row) -> Selection {
+fn selection_for(row: &Row) -> Selection {
     let left_out = LONG.iter().filter(|(name, _)| !row.turns.has(name));
     let left_out: Vec<_> = left_out.map(|(_, term)| *term).collect();
     match asked() {

@@ -73,7 +73,7 @@ fn every_fault() -> Outcome {
         let is_policy = fault == NONE
             || POLICIES.contains(&fault)
             || refuses(fault)
-            || Validation::of(fault).is_some();
+            || Validation::by_name(fault).is_some();
         let is_of_objects = !row.objects.is_empty();
         let is_known = is_policy || is_of_objects;
         if !is_known && fault.parse::<ProductFault>().is_err() && fault.parse::<Fault>().is_err() {
@@ -162,10 +162,10 @@ fn every_case() -> Outcome {
         for check in healthy(&row.topology)?.checks.values() {
             let (id, kind) = (check.planned.id.as_str(), check.planned.claim_type);
             let case = id.split('[').next().unwrap_or(id).to_owned();
-            let turned = row.turns.of(id).is_some_and(|it| fails(kind, *it));
-            let mut may_be = row.by_chance.of(id).into_iter().flatten();
+            let turned = row.turns.first_match(id).is_some_and(|it| fails(kind, *it));
+            let mut may_be = row.by_chance.first_match(id).into_iter().flatten();
             let verdict = check.conclusion.as_ref().map(|it| it.verdict);
-            let verdict = row.turns.of(id).copied().or(verdict);
+            let verdict = row.turns.first_match(id).copied().or(verdict);
             if row.cause.is_none() {
                 if !matches!(verdict, None | Some(Verdict::Inconclusive | Verdict::Skip)) {
                     let fails = verdict.is_some_and(|it| fails(kind, it));
@@ -220,7 +220,7 @@ fn tells(row: &Row, id: &str, kind: ClaimType) -> bool {
     let covers = |pattern: &String| Pattern::parse(pattern).is_ok_and(|it| it.covers(id));
     let observes = row
         .turns
-        .of(id)
+        .first_match(id)
         .is_none_or(|it| *it == Verdict::Informational);
     kind == ClaimType::Informational && observes && row.tells.iter().any(covers)
 }

@@ -27,7 +27,7 @@ enum Rule {
 
 impl Validation {
     /// The one that a fault names; other faults name none.
-    pub(crate) fn of(fault: &str) -> Option<Self> {
+    pub(crate) fn by_name(fault: &str) -> Option<Self> {
         let (rule, field) = fault.split_once('=')?;
         let rule = match rule {
             "validation-forbids" => Rule::Forbids,

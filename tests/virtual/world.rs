@@ -333,12 +333,12 @@ impl Ran {
     pub(crate) fn came_to(&self, exit: Exit) -> Outcome {
         match &self.finished {
             Ok(finished) if finished.exit == exit => Ok(()),
-            other => Err(format!("{other:?}, not {exit:?}:\n{}", self.told())),
+            other => Err(format!("{other:?}, not {exit:?}:\n{}", self.report())),
         }
     }
 
     /// Its report.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn report(&self) -> String {
         self.view()
             .map_or_else(|error| error, |view| products::described(&view))
     }

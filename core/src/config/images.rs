@@ -129,7 +129,7 @@ const PUBLIC: [&str; 3] = ["registry.k8s.io", "mcr.microsoft.com", "docker.io"];
 impl Images {
     /// The image of a role on a build; `None` when the table has none for it.
     /// On Linux the build is not asked for.
-    pub fn of(&self, image: Image, build: Option<WindowsBuild>) -> Option<String> {
+    pub fn for_role(&self, image: Image, build: Option<WindowsBuild>) -> Option<String> {
         match image {
             Image::AgnhostLinux | Image::AgnhostWindows => Some(self.agnhost.clone()),
             Image::WindowsProber if self.has_agnhost(build) => Some(self.agnhost.clone()),

@@ -22,7 +22,7 @@ pub enum IpFamily {
 crate::text::words!(IpFamily);
 
 impl IpFamily {
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::Ipv4,
             IpAddr::V6(_) => Self::Ipv6,

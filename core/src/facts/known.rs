@@ -26,11 +26,11 @@ impl<T> Default for Known<T> {
 
 impl<T> Known<T> {
     pub fn value(&self) -> Option<&T> {
-        self.told().ok()
+        self.known().ok()
     }
 
     /// The fact, or why it is not known.
-    pub(crate) fn told(&self) -> Result<&T, &str> {
+    pub(crate) fn known(&self) -> Result<&T, &str> {
         match self {
             Self::Fact { value, .. } => Ok(value),
             Self::Unknown { reason } => Err(reason),

@@ -11,7 +11,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    pub(crate) fn of(expected: &impl ToString, seen: String) -> Self {
+    pub(crate) fn between(expected: &impl ToString, seen: String) -> Self {
         let expected = expected.to_string();
         Self { expected, seen }
     }

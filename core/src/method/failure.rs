@@ -59,7 +59,7 @@ impl StartFailure {
     /// The failure that words of a runtime or kubelet tell of: those of containerd
     /// (`core/images/image.go`; older ones say `no matching manifest`), of CRI-O (cri-o#6457) and of
     /// hcsshim (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
-    pub fn of(words: &str) -> Option<Self> {
+    pub fn from_words(words: &str) -> Option<Self> {
         const PLATFORM: [&str; 4] = [
             "no match for platform in manifest",
             "no matching manifest for",

@@ -110,7 +110,7 @@ impl FixtureName {
     }
 
     /// The fixture of this name that an assertion about a Windows pool is about.
-    pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
+    pub fn in_pool(self, pool: Option<&PoolName>) -> FixtureKey {
         let pool = match self.spec().0 {
             FixtureScope::PerPool => pool.cloned(),
             FixtureScope::OnLinux => Some(PoolName::linux()),
@@ -305,10 +305,10 @@ mod tests {
     #[test]
     fn the_ring_alone_is_on_a_node() {
         for name in FixtureName::all() {
-            let key = name.at(None).on(Some(2));
+            let key = name.in_pool(None).on(Some(2));
             let node = (name == FixtureName::Ring).then_some(2);
             assert_eq!((key.name, key.node), (name, node));
-            assert_eq!(key.on(None), name.at(None));
+            assert_eq!(key.on(None), name.in_pool(None));
         }
     }
 }

@@ -90,7 +90,7 @@ pub struct Balancer {
 
 impl Balancer {
     /// What a Service's status tells of it; `None` while there is nothing.
-    pub fn of(service: &serde_json::Value) -> Option<Self> {
+    pub fn from_service(service: &serde_json::Value) -> Option<Self> {
         let ingress = &service["status"]["loadBalancer"]["ingress"][0];
         let text = |key: &str| ingress[key].as_str().filter(|text| !text.is_empty());
         let at = text("ip").or(text("hostname"))?.to_owned();
@@ -219,7 +219,8 @@ impl ReadyFixtures {
         let mut others = own.flat_map(|(_, fixture)| &fixture.pods);
         let has = |other: &&ReadyPod| {
             let mut addresses = other.addresses.iter();
-            beside(&other.node) && addresses.any(|address| IpFamily::of(*address) == family)
+            beside(&other.node)
+                && addresses.any(|address| IpFamily::from_address(*address) == family)
         };
         let other = others.find(has)?;
         Some(format!("pod {} on {} has", other.name, other.node))
@@ -261,7 +262,7 @@ pub struct Bound<'a> {
 
 impl<'a> Bound<'a> {
     /// Bound to what stands, and to nothing else.
-    pub fn of(ready: &'a ReadyFixtures) -> Self {
+    pub fn to_ready(ready: &'a ReadyFixtures) -> Self {
         Self {
             ready,
             from: None,
@@ -294,7 +295,7 @@ impl<'a> Bound<'a> {
         let mut addresses = addresses.iter().copied();
         match self.family {
             None => addresses.next(),
-            Some(family) => addresses.find(|address| IpFamily::of(*address) == family),
+            Some(family) => addresses.find(|address| IpFamily::from_address(*address) == family),
         }
     }
 
@@ -343,7 +344,7 @@ impl<'a> Bound<'a> {
     }
 
     pub fn fixture(&self, name: FixtureName) -> Result<&'a ReadyFixture> {
-        self.standing(&name.at(self.to.or(self.pool)).on(self.node))
+        self.standing(&name.in_pool(self.to.or(self.pool)).on(self.node))
     }
 
     /// The prober that is observed from.
@@ -366,7 +367,7 @@ impl<'a> Bound<'a> {
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.
     pub fn domain(&self) -> Result<&'a str> {
-        let prober = self.standing(&FixtureName::LinuxPodProber.at(None))?;
+        let prober = self.standing(&FixtureName::LinuxPodProber.in_pool(None))?;
         prober.domain.as_deref().ok_or_else(|| {
             let detail = "the cluster's DNS suffix: the prober in a Linux pod did not tell it";
             ErrorKind::FactUnknown.error(detail)

@@ -105,7 +105,7 @@ fn standing() -> ReadyFixtures {
             ..Outside::default()
         }),
         fixtures: fixtures
-            .map(|(name, stands)| (name.at(Some(&pool())), stands))
+            .map(|(name, stands)| (name.in_pool(Some(&pool())), stands))
             .collect(),
         ..ReadyFixtures::default()
     }
@@ -127,7 +127,7 @@ fn bound_in<T>(
         from: Some(&from),
         pool: Some(&pool),
         family,
-        ..Bound::of(ready)
+        ..Bound::to_ready(ready)
     })
 }
 
@@ -211,7 +211,7 @@ fn the_pod_that_looks_asks_itself_nothing() {
         );
         // One that has another pod beside it
         let mut ready = standing();
-        let key = FixtureName::WindowsPodProber.at(Some(&pool()));
+        let key = FixtureName::WindowsPodProber.in_pool(Some(&pool()));
         let prober = ready.fixtures.get_mut(&key).expect("it stands");
         prober.pods.push(pod("prober-2", "win-b", "10.0.2.9"));
         let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
@@ -264,7 +264,7 @@ fn an_answer_is_of_whom_it_names_and_else_foreign() {
 fn a_page_that_tells_of_no_pod_is_nobodys() {
     let query = http(FixtureName::Iis, Target::ServiceIp);
     let replies = Reply::Get(vec![answered("it is of web-1, IP 10.0.1.1")]);
-    let key = |name: FixtureName| name.at(Some(&pool()));
+    let key = |name: FixtureName| name.in_pool(Some(&pool()));
     let mut ready = standing();
     let web = ready.fixtures[&key(FixtureName::WinWebserver)].clone();
     ready.fixtures.insert(key(FixtureName::Iis), web);
@@ -290,7 +290,7 @@ fn each_pod_behind_a_service_must_be_met() {
 fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
     let alone = |pod: ReadyPod| {
         let mut ready = standing();
-        let web = FixtureName::WinWebserver.at(Some(&pool()));
+        let web = FixtureName::WinWebserver.in_pool(Some(&pool()));
         let web = ready.fixtures.get_mut(&web).expect("it stands");
         web.pods = vec![pod];
         let query = http(FixtureName::WinWebserver, Target::PodsOnOtherNodes);
@@ -311,7 +311,7 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
 #[test]
 fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_question() {
     let mut ready = standing();
-    let web = FixtureName::WinWebserver.at(Some(&pool()));
+    let web = FixtureName::WinWebserver.in_pool(Some(&pool()));
     let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.pods = vec![pod("web-2", "win-b", "10.0.2.1")];
     let query = http(FixtureName::WinWebserver, Target::ServiceIpOnSameNode);
@@ -448,9 +448,12 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         };
         assert_eq!(ready.namespace_of(name), expected, "{name:?}");
     }
-    let key = FixtureName::WinWebserver.at(Some(&pool()));
+    let key = FixtureName::WinWebserver.in_pool(Some(&pool()));
     assert_eq!(key.object_name(), "win-webserver-windows-2022");
-    assert_eq!(FixtureName::Namespaces.at(None).object_name(), "namespaces");
+    assert_eq!(
+        FixtureName::Namespaces.in_pool(None).object_name(),
+        "namespaces"
+    );
 }
 
 /// One test of each way, those over networks by what they expect.
@@ -602,7 +605,9 @@ fn what_a_server_says_is_fit_for_a_terminal_and_what_it_forbids_is_told_apart() 
 
 #[test]
 fn a_load_balancer_is_passed_by_where_it_has_an_address_and_is_no_proxy() {
-    let of = |ingress| Balancer::of(&json!({"status": {"loadBalancer": {"ingress": [ingress]}}}));
+    let of = |ingress| {
+        Balancer::from_service(&json!({"status": {"loadBalancer": {"ingress": [ingress]}}}))
+    };
     for (ingress, at, short_cut) in [
         (json!({"ip": "192.0.2.1"}), "192.0.2.1", true),
         (
@@ -629,7 +634,7 @@ fn a_load_balancer_is_passed_by_where_it_has_an_address_and_is_no_proxy() {
             "{ingress}"
         );
     }
-    assert_eq!(Balancer::of(&json!({"status": {}})), None);
+    assert_eq!(Balancer::from_service(&json!({"status": {}})), None);
 }
 
 #[test]
@@ -736,7 +741,7 @@ fn in_a_second_family_datagrams_go_to_its_addresses() {
 
 /// Takes their second addresses from the pods of a fixture that are on a node.
 fn without_second(ready: &mut ReadyFixtures, name: FixtureName, node: &str) {
-    let fixture = ready.fixtures.get_mut(&name.at(Some(&pool())));
+    let fixture = ready.fixtures.get_mut(&name.in_pool(Some(&pool())));
     let pods = &mut fixture.expect("it stands").pods;
     for pod in pods.iter_mut().filter(|pod| pod.node.starts_with(node)) {
         pod.addresses.truncate(1);
@@ -970,7 +975,7 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
     for node in &mut ready.nodes {
         node.addresses.remove(0);
     }
-    let web = FixtureName::WinWebserver.at(Some(&pool()));
+    let web = FixtureName::WinWebserver.in_pool(Some(&pool()));
     let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
     let query = http(FixtureName::WinWebserver, Target::NodePorts);

@@ -39,7 +39,7 @@ impl Transcript {
                 }
             }
             "cmd" | "containerd exec" => curl::is_missing(&self.text).then_some("tool-missing")?,
-            _ => StartFailure::of(&self.text)?.as_str(),
+            _ => StartFailure::from_words(&self.text)?.as_str(),
         };
         Some(word.to_owned())
     }

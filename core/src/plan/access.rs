@@ -66,7 +66,7 @@ pub enum Access {
 
 impl Access {
     /// What a request has to be allowed, for a run with these namespaces.
-    pub fn of(request: &ApiRequest, own: &ReadyFixtures) -> Self {
+    pub fn for_request(request: &ApiRequest, own: &ReadyFixtures) -> Self {
         let path = ApiPath::parse(&request.path);
         let one = matches!(
             &path,
@@ -268,7 +268,7 @@ impl Uses {
 
     fn of_assertion(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
         match test.prepare(at).map(|prepared| prepared.request) {
-            Ok(Request::Api(request)) => [Access::of(&request, at.ready)].into(),
+            Ok(Request::Api(request)) => [Access::for_request(&request, at.ready)].into(),
             Ok(Request::Facts) => BTreeSet::new(),
             // Made-up surroundings may have nothing to aim at: who observes from a prober does so by exec, who observes
             // from outside asks nobody for leave
@@ -337,19 +337,19 @@ mod tests {
 
     const TABLES: &str = include_str!("access.yaml");
 
-    fn of(verb: Verb, path: &str) -> String {
+    fn access_to(verb: Verb, path: &str) -> String {
         let request = ApiRequest {
             verb,
             path: path.to_owned(),
             body: None,
         };
-        Access::of(&request, &own()).to_string()
+        Access::for_request(&request, &own()).to_string()
     }
 
     #[test]
     fn requests_are_what_authorisers_see() {
         for (verb, path, access) in rows::<(Verb, String, String)>(TABLES, "access") {
-            assert_eq!(of(verb, &path), access, "{path}");
+            assert_eq!(access_to(verb, &path), access, "{path}");
         }
     }
 }

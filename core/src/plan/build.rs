@@ -243,7 +243,7 @@ impl Surroundings<'_> {
     ) -> PlannedAssertion {
         let of = point.to.as_ref().or(point.pool.as_ref());
         let node = self.observed(source, point);
-        let key = |(name, need): (FixtureName, Need)| (name.at(of).on(node), need);
+        let key = |(name, need): (FixtureName, Need)| (name.in_pool(of).on(node), need);
         let from = source.map(|kind| VantageKey {
             kind,
             pool: kind.pool(point.pool.as_ref()),
@@ -284,7 +284,7 @@ impl Surroundings<'_> {
                 .test
                 .traits()
                 .image
-                .and_then(|role| self.config.images.of(role, build)),
+                .and_then(|role| self.config.images.for_role(role, build)),
             build,
             scope,
             reads: self.reads(case, &point, &disposition),

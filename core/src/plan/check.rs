@@ -151,11 +151,13 @@ impl PlannedAssertion {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let beside = prober.as_ref().and_then(|prober| match prober.name {
             FixtureName::WindowsNodeProber => {
-                Some(FixtureName::WindowsPodProber.at(prober.pool.as_ref()))
+                Some(FixtureName::WindowsPodProber.in_pool(prober.pool.as_ref()))
             }
-            FixtureName::EachWindowsNode => {
-                Some(FixtureName::Ring.at(prober.pool.as_ref()).on(prober.node))
-            }
+            FixtureName::EachWindowsNode => Some(
+                FixtureName::Ring
+                    .in_pool(prober.pool.as_ref())
+                    .on(prober.node),
+            ),
             _ => None,
         });
         let probers = prober.into_iter().chain(beside);

@@ -34,7 +34,7 @@ impl Surroundings<'_> {
                 {
                     return Some(self.no_usable(&PoolName::linux()));
                 }
-                let image = self.config.images.of(fixture.image()?, pool.build);
+                let image = self.config.images.for_role(fixture.image()?, pool.build);
                 image.is_none().then(|| SkipReason::NoImage {
                     pool: name.to_string(),
                 })
@@ -89,7 +89,7 @@ impl Surroundings<'_> {
             let error = unknown("the cluster's load balancer", reason);
             Some(Disposition::Inconclusive(error))
         };
-        let known = match self.facts.load_balancer.told() {
+        let known = match self.facts.load_balancer.known() {
             Ok(known) => known,
             Err(reason) => return untold(reason),
         };

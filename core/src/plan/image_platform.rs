@@ -151,7 +151,7 @@ fn systems(platforms: &[Platform]) -> BTreeSet<String> {
 
 impl Offer {
     /// Whether what a tag has is for a pool; for `any_build` of it where the build does not matter.
-    pub fn of(platforms: &[Platform], pool: &Pool, any_build: bool) -> Self {
+    pub fn for_pool(platforms: &[Platform], pool: &Pool, any_build: bool) -> Self {
         match platforms.iter().any(|one| one.runs_on(pool, any_build)) {
             true => Self::Fits,
             false => Self::Lacks(platforms.to_vec()),
@@ -207,7 +207,7 @@ impl Unoffered {
     const SYSTEM: usize = 60;
 
     /// What a registry's answer comes to, where it is sure.
-    pub fn of(
+    pub fn from_offer(
         image: &str,
         (name, pool): (&PoolName, &Pool),
         fixtures: &BTreeSet<FixtureName>,
@@ -298,7 +298,7 @@ mod tests {
             (windows(other), false),
         ] {
             assert_eq!(
-                Offer::of(&list, &pool, false) == Offer::Fits,
+                Offer::for_pool(&list, &pool, false) == Offer::Fits,
                 fits,
                 "{pool:?}"
             );
@@ -308,12 +308,12 @@ mod tests {
             .filter(|one| one.build != Some(WindowsBuild::SERVER_2022))
             .cloned()
             .collect();
-        let lacks = Offer::of(&without_2022, &windows(WindowsBuild::SERVER_2025), false);
+        let lacks = Offer::for_pool(&without_2022, &windows(WindowsBuild::SERVER_2025), false);
         let said = "NOT for these nodes: the registry has it for linux, windows 10.0.17763 alone";
         assert_eq!(lacks.to_string(), said);
-        let any = Offer::of(&without_2022, &windows(WindowsBuild::SERVER_2025), true);
+        let any = Offer::for_pool(&without_2022, &windows(WindowsBuild::SERVER_2025), true);
         assert_eq!(any, Offer::Fits);
-        let none = Offer::of(&list[..0], &pool(Os::Linux, None), true);
+        let none = Offer::for_pool(&list[..0], &pool(Os::Linux, None), true);
         assert!(none.to_string().ends_with("for no system"), "{none}");
     }
 
@@ -321,9 +321,9 @@ mod tests {
     fn a_windows_image_that_tells_no_build_may_be_of_any() {
         let config = br#"{"architecture": "amd64", "os": "windows", "rootfs": {}}"#;
         let one = [Platform::read(config).expect("a config")];
-        let offer = Offer::of(&one, &windows(WindowsBuild::SERVER_2022), false);
+        let offer = Offer::for_pool(&one, &windows(WindowsBuild::SERVER_2022), false);
         assert_eq!(offer, Offer::Fits);
-        let linux = Offer::of(&one, &pool(Os::Linux, None), false);
+        let linux = Offer::for_pool(&one, &pool(Os::Linux, None), false);
         assert!(matches!(linux, Offer::Lacks(_)), "{linux:?}");
     }
 
@@ -335,9 +335,9 @@ mod tests {
             panic!("a list");
         };
         let pool = windows(WindowsBuild::SERVER_2022);
-        assert_eq!(Offer::of(&list, &pool, false), Offer::Fits);
+        assert_eq!(Offer::for_pool(&list, &pool, false), Offer::Fits);
         assert!(matches!(
-            Offer::of(&list[..1], &pool, false),
+            Offer::for_pool(&list[..1], &pool, false),
             Offer::Lacks(_)
         ));
     }
@@ -347,7 +347,7 @@ mod tests {
         let pool = windows(WindowsBuild::SERVER_2022);
         let name = PoolName::windows(WindowsBuild::SERVER_2022);
         let fixtures = BTreeSet::from([FixtureName::Iis]);
-        let told = |offer| Unoffered::of("a/iis:1", (&name, &pool), &fixtures, &offer);
+        let told = |offer| Unoffered::from_offer("a/iis:1", (&name, &pool), &fixtures, &offer);
         assert_eq!(told(Offer::Fits), None);
         assert_eq!(
             told(Offer::Unknown("it wants credentials".to_owned())),

@@ -85,6 +85,6 @@ pub(super) fn at_point(
     query.container = point.container.unwrap_or(query.container);
     let value = point.value.as_ref().and_then(|name| over.values.get(name));
     query.value = value.cloned().or(query.value);
-    let expectation = instead.unwrap_or(&assertion.expectation).of(&query);
+    let expectation = instead.unwrap_or(&assertion.expectation).for_query(&query);
     Test::Admission(Assertion { query, expectation })
 }

@@ -34,7 +34,7 @@ pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, 
             FixtureName::Sched(SchedFixture::Builds) => pool.build.map(WindowsBuild::fitting),
             _ => pool.build,
         };
-        let Some(image) = role.and_then(|role| images.of(role, build)) else {
+        let Some(image) = role.and_then(|role| images.for_role(role, build)) else {
             continue;
         };
         let of_pool = all.entry(name.clone()).or_default();

@@ -64,7 +64,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// The end of a text: at most [`LINES`] lines of at most [`LINE`] bytes each.
-    pub fn of(kind: EvidenceKind, of: String, text: &str) -> Self {
+    pub fn from_text(kind: EvidenceKind, of: String, text: &str) -> Self {
         let clean = redact(text);
         let lines: Vec<_> = clean
             .lines()
@@ -92,7 +92,7 @@ impl Evidence {
         crate::text::bound(&mut why, LINE);
         Self {
             unknown: Some(why),
-            ..Self::of(kind, of, "")
+            ..Self::from_text(kind, of, "")
         }
     }
 }
@@ -105,14 +105,14 @@ mod tests {
     fn the_end_is_kept_and_no_more() {
         let lines: Vec<_> = (0..100).map(|n| format!("line {n}")).collect();
         let text = lines.join("\n\n");
-        let evidence = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), &text);
+        let evidence = Evidence::from_text(EvidenceKind::Log, "Pod a/b".to_owned(), &text);
         assert!(evidence.cut);
         assert_eq!(evidence.lines.len(), LINES);
         assert_eq!(evidence.lines.last().map(String::as_str), Some("line 99"));
         let long = "ü".repeat(LINE);
-        let evidence = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), &long);
+        let evidence = Evidence::from_text(EvidenceKind::Log, "Pod a/b".to_owned(), &long);
         assert!(evidence.cut && evidence.lines[0].len() <= LINE);
-        let whole = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), "one\ntwo");
+        let whole = Evidence::from_text(EvidenceKind::Log, "Pod a/b".to_owned(), "one\ntwo");
         assert!(!whole.cut);
         assert_eq!(whole.lines, ["one", "two"]);
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_secret_is_struck_out_even_where_it_would_be_cut() {
         let long = format!("{}password=hunter2", "x ".repeat(LINE / 2 - 6));
-        let evidence = Evidence::of(EvidenceKind::Log, String::new(), &long);
+        let evidence = Evidence::from_text(EvidenceKind::Log, String::new(), &long);
         assert!(!evidence.lines[0].contains("hun"), "{:?}", evidence.lines);
         let unknown = Evidence::unknown(EvidenceKind::Log, String::new(), "http://u:p@h/ failed");
         assert_eq!(unknown.unknown.as_deref(), Some("http://***@h/ failed"));

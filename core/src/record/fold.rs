@@ -179,7 +179,7 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
             (None, _) => return Err(RecordError::NoStart),
             (Some(view), event) => {
                 view.last = line.at;
-                view.take(event, &mut places).map_err(malformed)?;
+                view.fold_event(event, &mut places).map_err(malformed)?;
             }
         }
     }
@@ -214,7 +214,11 @@ impl RunView {
         }
     }
 
-    fn take(&mut self, event: Event, places: &mut BTreeMap<CheckId, usize>) -> Result<(), String> {
+    fn fold_event(
+        &mut self,
+        event: Event,
+        places: &mut BTreeMap<CheckId, usize>,
+    ) -> Result<(), String> {
         match event {
             Event::RunStarted(_) => return Err("a run started twice".to_owned()),
             Event::Facts(facts) => self.facts = Some(*facts),

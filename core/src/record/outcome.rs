@@ -77,7 +77,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a run's verdicts.
-    pub fn of(view: &RunView) -> Self {
+    pub fn from_view(view: &RunView) -> Self {
         let mut tally = Self::default();
         for check in view.checks.values() {
             let Some(conclusion) = &check.conclusion else {
@@ -127,7 +127,7 @@ impl Tally {
 /// What a run came to. Objects left behind leave it untold: what stays of one run may change
 /// what the next one sees.
 pub fn exit(view: &RunView) -> Exit {
-    let tally = Tally::of(view);
+    let tally = Tally::from_view(view);
     let left = match &view.torn_down {
         // What was to stay leaves nothing in doubt
         Some(torn) => !(view.kept || torn.left.is_empty()) || !torn.errors.is_empty(),

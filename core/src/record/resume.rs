@@ -102,9 +102,9 @@ impl RunView {
         };
         let then_cluster = match self.facts.as_ref().map(|facts| &facts.cluster) {
             None => return Err(unknown("it ended before it had asked")),
-            Some(known) => known.told().map_err(unknown)?,
+            Some(known) => known.known().map_err(unknown)?,
         };
-        let cluster = facts.cluster.told().map_err(unknown)?;
+        let cluster = facts.cluster.known().map_err(unknown)?;
         let same = [
             ("winconform's version", &then.version, &started.version),
             ("the suites' digest", &then.suites, &started.suites),

@@ -34,7 +34,7 @@ pub(crate) fn ending(view: &RunView) -> (u8, &'static str) {
 
 /// Renders a run as JSON, ending in a newline. Characters a terminal would act on are escaped.
 pub fn render(view: &RunView) -> String {
-    let (blame, tally) = (Blame::of(view), Tally::of(view));
+    let (blame, tally) = (Blame::from_view(view), Tally::from_view(view));
     let (code, meaning) = ending(view);
     let places = pools(view);
     let reservations = reservations(view).into_iter();
@@ -129,7 +129,7 @@ fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
 
 fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
     let planned = &check.planned;
-    let finding = Finding::of(planned, check.conclusion.as_ref());
+    let finding = Finding::from_check(planned, check.conclusion.as_ref());
     json!({
         "id": planned.id,
         "claim": planned.claim,

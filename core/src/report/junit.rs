@@ -125,7 +125,7 @@ fn waiver(idle: &Idle<'_>) -> TestCase {
 
 fn case(view: &RunView, check: &CheckView) -> TestCase {
     let planned = &check.planned;
-    let finding = Finding::of(planned, check.conclusion.as_ref());
+    let finding = Finding::from_check(planned, check.conclusion.as_ref());
     let waiver = view.waiver(check);
     let raised = raised(view, check);
     let mut status = match finding.verdict {

@@ -409,12 +409,12 @@ mod tests {
     fn row(kind: ClaimType, controls: &[Evaluation<'_>], scope: &Scope) -> [Verdict; 5] {
         let controls: Vec<_> = controls
             .iter()
-            .map(|one| of(Role::SamePath, *one))
+            .map(|one| outcome_of(Role::SamePath, *one))
             .collect();
         row_beside(kind, &controls, scope)
     }
 
-    fn of(role: Role, observed: Evaluation<'_>) -> ControlOutcome<'_> {
+    fn outcome_of(role: Role, observed: Evaluation<'_>) -> ControlOutcome<'_> {
         let name = "control";
         ControlOutcome {
             name,
@@ -457,10 +457,10 @@ mod tests {
             ),
         ];
         let refuted = Comparison::NotMet(difference());
-        let other_control = of(Role::SamePath, Ok(&refuted));
+        let other_control = outcome_of(Role::SamePath, Ok(&refuted));
         for (kind, expected) in cells {
             for (control, expected) in columns().iter().zip(expected) {
-                let control = of(Role::OtherOs, control.as_ref());
+                let control = outcome_of(Role::OtherOs, control.as_ref());
                 let row = row_beside(kind, &[control], &Scope::Within);
                 assert_eq!(row[..3], expected, "{kind}: {control:?}");
                 assert_eq!(row[3..], [Skip, Inconclusive]);
@@ -469,7 +469,7 @@ mod tests {
                 assert_eq!(without, row.map(skipped), "{kind}: {control:?}");
             }
         }
-        let control = of(Role::OtherOs, Ok(&refuted));
+        let control = outcome_of(Role::OtherOs, Ok(&refuted));
         let of = |verdict| reason_for(verdict, Ok(&refuted), &[control]);
         assert_eq!(of(Pass), Reason::Seen(difference()));
         let Reason::Skipped(reason) = of(Skip) else {
@@ -574,7 +574,7 @@ mod tests {
         );
         let named = |name, observed| ControlOutcome {
             name,
-            ..of(Role::SamePath, observed)
+            ..outcome_of(Role::SamePath, observed)
         };
         let controls = [named("first", Ok(&holds)), named("second", Ok(&refuted))];
         let named = reason_for(Verdict::Inconclusive, Ok(&holds), &controls);

@@ -117,7 +117,7 @@ impl ScopedNetwork {
             let detail = format!("the network plugin's mode, on which the scope depends: {why}");
             Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
         };
-        match facts.cni.told().map_err(unknown)? {
+        match facts.cni.known().map_err(unknown)? {
             None => Ok(Some("no rule recognises the network plugin".to_owned())),
             Some(cni) if cni.product != self.product => {
                 Ok(Some(format!("the network plugin is {}", cni.product)))

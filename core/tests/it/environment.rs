@@ -169,13 +169,13 @@ fn seen(
     let at = Bound {
         pool,
         build: pool.map(|_| WindowsBuild::SERVER_2022),
-        ..Bound::of(&ready)
+        ..Bound::to_ready(&ready)
     };
     Fact::prepare(topic, &at)?.read(&Reply::Facts(Arc::new(facts.clone())))
 }
 
 /// Whether it is told of the cluster, and of a pool.
-fn told(topic: &Topic, facts: &Facts) -> [bool; 2] {
+fn is_told(topic: &Topic, facts: &Facts) -> [bool; 2] {
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
     [None, Some(&pool)].map(|pool| {
         let seen = seen(topic, facts, pool);
@@ -200,10 +200,10 @@ fn a_topic_is_told_by_its_own_facts_and_by_no_others() {
         assert!(!needed.is_empty(), "{word}");
         for needed in needed {
             assert!(fields.contains_key(*needed), "{word}: {needed}");
-            let lacking = told(&topic, &without(&|name| name == *needed));
+            let lacking = is_told(&topic, &without(&|name| name == *needed));
             assert!(lacking.contains(&false), "{word} without {needed}");
         }
-        let told = told(&topic, &without(&|name| !needed.contains(&name)));
+        let told = is_told(&topic, &without(&|name| !needed.contains(&name)));
         assert!(told.contains(&true), "{word}");
     }
 }
@@ -266,7 +266,7 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
             build: check.build,
             image: check.image.as_deref(),
             family: check.point.family,
-            ..Bound::of(&ready)
+            ..Bound::to_ready(&ready)
         };
         let test = match &check.disposition {
             Disposition::Skip(reason) => return (check.claim_type, Skip, json!(reason)),

@@ -13,7 +13,7 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Scope, Verdict};
 
-use crate::runs::{self, Recorder, at, facts, planned, saw};
+use crate::runs::{self, Recorder, facts, planned, point_at, saw};
 
 /// The lines of `every-event.jsonl`: every kind of event, with what tests an encoding.
 #[test]
@@ -60,7 +60,7 @@ fn a_run_is_folded_from_its_lines() {
 fn what_a_kill_leaves_is_read_and_conforms_to_nothing() {
     let view = runs::recorded("killed").view();
     assert!(view.cut && view.ended.is_none());
-    assert_eq!(Tally::of(&view).unfinished, 4);
+    assert_eq!(Tally::from_view(&view).unfinished, 4);
     assert_eq!(exit(&view), Exit::CouldNotTell);
 }
 
@@ -70,7 +70,7 @@ fn objects_announced_and_never_torn_down_leave_a_run_untold() {
     let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
     let untorn = lines[..lines.len() - 2].concat();
     let view = read(&untorn).expect("a record");
-    assert_eq!(Tally::of(&view).unfinished, 0);
+    assert_eq!(Tally::from_view(&view).unfinished, 0);
     assert_eq!(exit(&view), Exit::CouldNotTell);
 }
 
@@ -258,7 +258,7 @@ fn what_is_no_record_is_refused() {
 
 #[test]
 fn what_cannot_have_happened_is_refused() {
-    let check = planned("net.x", ClaimType::Capability, at(None), "title");
+    let check = planned("net.x", ClaimType::Capability, point_at(None), "title");
     let verdict = || Event::Verdict {
         check: check.id.clone(),
         conclusion: saw(Verdict::Pass, "a", "a"),

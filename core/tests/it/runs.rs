@@ -143,7 +143,7 @@ pub(crate) fn planned(claim: &str, kind: ClaimType, point: Point, title: &str) -
 }
 
 /// A point at the Windows Server 2022 pool.
-pub(crate) fn at(source: Option<SourceKind>) -> Point {
+pub(crate) fn point_at(source: Option<SourceKind>) -> Point {
     Point {
         pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
         source,

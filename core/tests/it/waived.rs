@@ -24,7 +24,7 @@ fn run(profile: Profile, waivers: Vec<Waiver>, checks: &[(&str, Conclusion)]) ->
         planned(
             id,
             ClaimType::Capability,
-            runs::at(None),
+            runs::point_at(None),
             "what the claim says",
         )
     };
@@ -182,7 +182,7 @@ fn report_json() {
 
 #[test]
 fn what_counts_is_counted_apart_from_verdicts() {
-    let tally = Tally::of(&all_of_it());
+    let tally = Tally::from_view(&all_of_it());
     assert_eq!((tally.against, tally.waived), (4, 2));
     assert_eq!(tally.count(Verdict::Fail), 2);
 }

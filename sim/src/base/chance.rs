@@ -19,18 +19,18 @@ impl Chance {
 
     /// A duration within 20 % of `about`, fixed by the seed and `name`.
     pub(crate) fn about(self, name: &str, about: Duration) -> Duration {
-        about.mul_f64(self.of(name).random_range(0.8..1.2))
+        about.mul_f64(self.stream(name).random_range(0.8..1.2))
     }
 
     /// Hexadecimal digits, fixed by the seed and `name`.
     pub(crate) fn hex(self, name: &str, digits: usize) -> String {
-        let mut rng = self.of(name);
+        let mut rng = self.stream(name);
         (0..digits)
             .map(|_| char::from_digit(rng.random_range(0..16), 16).expect("below 16"))
             .collect()
     }
 
-    fn of(self, name: &str) -> ChaCha8Rng {
+    fn stream(self, name: &str) -> ChaCha8Rng {
         ChaCha8Rng::seed_from_u64(self.seed ^ hash(name))
     }
 }

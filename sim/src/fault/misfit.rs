@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::topology::{Build, IpFamilies, NetworkMode};
 
-    fn told(faults: &[&str], topology: &Topology) -> Vec<String> {
+    fn misfits_of(faults: &[&str], topology: &Topology) -> Vec<String> {
         let timed = faults.iter().map(|text| text.parse::<TimedFault>());
         let plan: FaultPlan = timed.map(|fault| fault.expect("a fault")).collect();
         let misfits = plan.misfits(topology, "x-");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     fn checked(fault: &str, topology: &Topology) -> Result<(), String> {
-        told(&[fault], topology).pop().map_or(Ok(()), Err)
+        misfits_of(&[fault], topology).pop().map_or(Ok(()), Err)
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
             }
             assert!(!refused(&format!("{fault}=windows"), &topology));
             // That there is no such node is told once
-            let told = told(&[&format!("{fault}=node/y")], &topology);
+            let told = misfits_of(&[&format!("{fault}=node/y")], &topology);
             assert!(told.len() == 1 && told[0].contains("no node is in"));
         }
     }

@@ -18,23 +18,24 @@ pub struct FaultSet {
 impl FaultSet {
     /// Whether a kind of fault holds anywhere at all.
     pub fn any(&self, kind: FaultKind) -> bool {
-        self.of(kind).next().is_some()
+        self.with_kind(kind).next().is_some()
     }
 
     /// Whether a kind of fault holds on a node.
     pub fn on_node(&self, kind: FaultKind, node: &str, pool: Pool) -> bool {
-        self.of(kind).any(|fault| fault.place.has_node(node, pool))
+        self.with_kind(kind)
+            .any(|fault| fault.place.has_node(node, pool))
     }
 
     /// Whether a kind of fault holds for a pod.
     pub fn on_pod(&self, kind: FaultKind, namespace: &str, node: &str, pool: Pool) -> bool {
-        self.of(kind)
+        self.with_kind(kind)
             .any(|fault| fault.place.has_pod(namespace, node, pool))
     }
 
     /// Whether a kind of fault holds from one node to another.
     pub fn on_way(&self, kind: FaultKind, from: (&str, Pool), to: (&str, Pool)) -> bool {
-        self.of(kind).any(|fault| {
+        self.with_kind(kind).any(|fault| {
             let begins = fault.place.has_node(from.0, from.1);
             let towards = fault.towards.as_ref();
             begins && towards.is_none_or(|towards| towards.has_node(to.0, to.1))
@@ -46,7 +47,7 @@ impl FaultSet {
         self.faults.iter()
     }
 
-    fn of(&self, kind: FaultKind) -> impl Iterator<Item = &ProductFault> {
+    fn with_kind(&self, kind: FaultKind) -> impl Iterator<Item = &ProductFault> {
         self.faults.iter().filter(move |fault| fault.kind == kind)
     }
 }

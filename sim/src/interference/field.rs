@@ -71,9 +71,9 @@ impl FromStr for FieldPath {
 impl FieldPath {
     /// Removes the field wherever the path leads; whether it was anywhere. Objects that it leaves
     /// empty go as well: `os: {}` is not the same as no `os`.
-    pub(crate) fn take(&self, object: &mut Value) -> bool {
+    pub(crate) fn remove_from(&self, object: &mut Value) -> bool {
         let all = self.expanded().into_iter();
-        all.fold(false, |any, steps| any | take(&steps, object))
+        all.fold(false, |any, steps| any | remove_at(&steps, object))
     }
 
     /// Gives an object the field as another has it.
@@ -140,7 +140,7 @@ impl FieldPath {
     }
 }
 
-fn take(steps: &[Step], value: &mut Value) -> bool {
+fn remove_at(steps: &[Step], value: &mut Value) -> bool {
     match steps {
         [] => false,
         [Step::Key(key)] => {
@@ -151,7 +151,7 @@ fn take(steps: &[Step], value: &mut Value) -> bool {
             let Some(inner) = value.get_mut(key) else {
                 return false;
             };
-            let taken = take(rest, inner);
+            let taken = remove_at(rest, inner);
             if taken
                 && inner.as_object().is_some_and(Map::is_empty)
                 && let Some(object) = value.as_object_mut()
@@ -162,7 +162,7 @@ fn take(steps: &[Step], value: &mut Value) -> bool {
         }
         // A list's element itself is emptied, not removed: the others keep their places
         [step] => each(step, value, |element| !element.take().is_null()),
-        [step, rest @ ..] => each(step, value, |element| take(rest, element)),
+        [step, rest @ ..] => each(step, value, |element| remove_at(rest, element)),
     }
 }
 

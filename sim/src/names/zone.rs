@@ -21,7 +21,7 @@ pub(super) fn is_cluster(world: &World, asked: IpAddr) -> bool {
         Some(address) if address == asked => true,
         Some(_) => world
             .slices
-            .of(&dns_service())
+            .for_service(&dns_service())
             .any(|slice| slice.endpoints.iter().any(|each| each.address == asked)),
     }
 }
@@ -97,7 +97,10 @@ fn in_cluster(world: &World, rest: &str, before: u32) -> Vec<IpAddr> {
         return service.addresses.clone();
     }
     // A headless Service is known by its endpoints
-    let endpoints = world.slices.of(&key).flat_map(|slice| &slice.endpoints);
+    let endpoints = world
+        .slices
+        .for_service(&key)
+        .flat_map(|slice| &slice.endpoints);
     let ready = endpoints.filter(|each| each.ready);
     let asked = ready.filter(|each| host.is_none_or(|host| host_label(each) == host));
     asked.map(|each| each.address).collect()

@@ -219,13 +219,13 @@ impl<'a> Flow<'a> {
 
     fn outcome(self) -> Outcome {
         let to = self.request.to;
-        if to.is_loopback() && self.world.nodes.at(to).is_none() {
+        if to.is_loopback() && self.world.nodes.by_address(to).is_none() {
             return self.to_itself();
         }
-        if let Some((key, service)) = self.world.services.at(to) {
+        if let Some((key, service)) = self.world.services.by_address(to) {
             return self.to_service(key, service);
         }
-        if let Some((name, node)) = self.world.nodes.at(to) {
+        if let Some((name, node)) = self.world.nodes.by_address(to) {
             return self.to_node(name, node);
         }
         self.deliver(to, self.request.port)

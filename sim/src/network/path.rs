@@ -30,12 +30,12 @@ impl<'a> Flow<'a> {
     pub(super) fn deliver(self, address: IpAddr, port: u16) -> Outcome {
         // The DNS answers, whether its pods are there or only known by its Service
         let other = bystander(self.world, address, port, self.request.protocol);
-        if let Some((key, pod)) = self.world.pods.at(address)
+        if let Some((key, pod)) = self.world.pods.by_address(address)
             && !matches!(other, Some(Backend::Dns))
         {
             return self.to_pod(key, pod, (address, port));
         }
-        if let Some((name, node)) = self.world.nodes.at(address) {
+        if let Some((name, node)) = self.world.nodes.by_address(address) {
             return self.to_host(name, node, (address, port));
         }
         if let Some(backend) = other {
@@ -247,10 +247,15 @@ fn unbuilt(at: Option<There<'_>>) -> bool {
 /// by what their Services say.
 fn bystander(world: &World, address: IpAddr, port: u16, protocol: Protocol) -> Option<Backend> {
     let is_of = |namespace, name| {
-        world.slices.of(&Key::new(namespace, name)).any(|slice| {
-            let there = slice.endpoints.iter().any(|each| each.address == address);
-            there && (protocol == Protocol::Icmp || slice.ports.values().any(|each| *each == port))
-        })
+        world
+            .slices
+            .for_service(&Key::new(namespace, name))
+            .any(|slice| {
+                let there = slice.endpoints.iter().any(|each| each.address == address);
+                there
+                    && (protocol == Protocol::Icmp
+                        || slice.ports.values().any(|each| *each == port))
+            })
     };
     if is_of("kube-system", "kube-dns") {
         return Some(match protocol {

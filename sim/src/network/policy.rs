@@ -33,7 +33,7 @@ pub(super) fn allows(
     if selecting.peek().is_none() {
         return true;
     }
-    let from = world.pods.at(flow.source);
+    let from = world.pods.by_address(flow.source);
     let mut rules = selecting.flatten();
     !world.suffers(FaultKind::PolicyClosed, name)
         && rules.any(|rule| {

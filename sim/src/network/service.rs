@@ -249,7 +249,7 @@ impl<'a> Flow<'a> {
         let world = self.world;
         let all: Vec<(&Endpoint, u16)> = world
             .slices
-            .of(key)
+            .for_service(key)
             .filter_map(|slice| Some((slice, *slice.ports.get(&port.name)?)))
             .flat_map(|(slice, target)| slice.endpoints.iter().map(move |each| (each, target)))
             // kube-proxy keeps a proxier for each family (pkg/proxy/metaproxier)

@@ -23,7 +23,7 @@ impl Volume {
     }
 
     /// Replaces them with those of another.
-    pub(crate) fn take(&self, other: &Self) {
+    pub(crate) fn replace_with(&self, other: &Self) {
         let files = std::mem::take(&mut *locked(&other.0));
         self.fill(files);
     }

@@ -60,7 +60,7 @@ impl Slot<'_> {
     /// Changes the container's book.
     pub(crate) fn book(self, change: impl FnOnce(&mut ContainerBook)) {
         let mut book = self.run.book();
-        if let Some(container) = book.of(self.role).get_mut(self.index) {
+        if let Some(container) = book.containers_of(self.role).get_mut(self.index) {
             change(container);
         }
     }
@@ -68,7 +68,7 @@ impl Slot<'_> {
     /// What the container's book says.
     pub(crate) fn read<T>(self, read: impl FnOnce(&ContainerBook) -> T) -> Option<T> {
         let mut book = self.run.book();
-        book.of(self.role).get(self.index).map(read)
+        book.containers_of(self.role).get(self.index).map(read)
     }
 
     /// Changes the container's book and has it reported.
@@ -210,7 +210,7 @@ impl Slot<'_> {
     /// Where its program finds itself, or why it is not created.
     async fn place(self, image: &Image) -> Result<Place, String> {
         let (run, spec) = (self.run, self.spec);
-        let env = env::of(self.cluster, run, spec).await?;
+        let env = env::variables(self.cluster, run, spec).await?;
         let files = volumes::files(run, spec, &env)?;
         if let Some(text) = start::forbidden(run, spec) {
             return Err(text);
@@ -239,7 +239,7 @@ impl Slot<'_> {
         self.tell("Created", "Container created".to_owned());
         cluster.clock.pass(start_time(self.os())).await;
 
-        let argv = command::of(spec, image.family, place.os, &place.env);
+        let argv = command::command_line(spec, image.family, place.os, &place.env);
         let started = match start::refused(self, image, &place, &argv, &hex) {
             Some(text) => Err(text),
             None => {

@@ -310,7 +310,7 @@ mod tests {
     use crate::base::log::Stream;
     use crate::nodes::image::Family;
 
-    fn told(place: &Place, argv: &[&str]) -> (u32, String) {
+    fn run_file(place: &Place, argv: &[&str]) -> (u32, String) {
         match run(place, argv) {
             Started::Ended(ran) => (
                 ran.code,
@@ -341,24 +341,27 @@ mod tests {
                 &["cmd", "/c", "del /q C:\\x\\y"],
             ),
         ] {
-            assert_eq!(told(place, exists).0, 1);
-            assert_eq!(told(place, write), (0, String::new()));
-            assert_eq!(told(place, exists).0, 0);
-            let (code, text) = told(place, read);
+            assert_eq!(run_file(place, exists).0, 1);
+            assert_eq!(run_file(place, write), (0, String::new()));
+            assert_eq!(run_file(place, exists).0, 0);
+            let (code, text) = run_file(place, read);
             assert_eq!((code, text.trim_end()), (0, "a b"));
-            assert_eq!(told(place, delete), (0, String::new()));
-            assert_eq!(told(place, read).0, 1);
+            assert_eq!(run_file(place, delete), (0, String::new()));
+            assert_eq!(run_file(place, read).0, 1);
         }
         // Its own digest of nothing but a line
-        told(&linux, &["sh", "-c", "echo a > /z"]);
+        run_file(&linux, &["sh", "-c", "echo a > /z"]);
         let sum = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  /z\n";
-        assert_eq!(told(&linux, &["sha256sum", "/z"]), (0, sum.to_owned()));
+        assert_eq!(run_file(&linux, &["sha256sum", "/z"]), (0, sum.to_owned()));
     }
 
     #[test]
     fn what_an_image_has_of_its_own_is_not_known() {
         let linux = place(Os::Linux, Family::Agnhost);
-        assert_eq!(told(&linux, &["cat", "/etc/os-release"]).0, NOT_SIMULATED);
-        assert_eq!(told(&linux, &["cat", "/nowhere"]).0, 1);
+        assert_eq!(
+            run_file(&linux, &["cat", "/etc/os-release"]).0,
+            NOT_SIMULATED
+        );
+        assert_eq!(run_file(&linux, &["cat", "/nowhere"]).0, 1);
     }
 }

@@ -42,7 +42,7 @@ impl<'a> Seat<'a> {
     }
 
     /// The place of the program behind a server.
-    fn of(&self, server: &Server) -> Place {
+    fn place_of(&self, server: &Server) -> Place {
         Place {
             os: server.origin.os(self.view.world),
             origin: server.origin.clone(),
@@ -96,7 +96,7 @@ impl Net for Seat<'_> {
     }
 
     fn open(&self, address: IpAddr, port: u16) -> Link {
-        let turn = self.view.turns.take(Protocol::Tcp, address, port);
+        let turn = self.view.turns.next_turn(Protocol::Tcp, address, port);
         let request = Request::tcp(self.place.origin.clone(), address, port, turn);
         let (source, speaks) = match network::connect(self.view.world, &request) {
             Outcome::Refused => return Link::Refused,
@@ -129,7 +129,7 @@ impl Net for Seat<'_> {
     }
 
     fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram {
-        let turn = self.view.turns.take(Protocol::Udp, address, port);
+        let turn = self.view.turns.next_turn(Protocol::Udp, address, port);
         let mut request = Request {
             payload: payload.len(),
             ..Request::udp(self.place.origin.clone(), address, port, turn)
@@ -167,9 +167,9 @@ impl Net for Seat<'_> {
             Outcome::Answered { .. } => {
                 // The sender's start value: 64 on Linux, which addresses outside are taken for, and
                 // 128 on Windows; routers take one each
-                let node = match world.pods.at(address) {
+                let node = match world.pods.by_address(address) {
                     Some((_, pod)) => world.nodes.get(&pod.node),
-                    None => world.nodes.at(address).map(|(_, node)| node),
+                    None => world.nodes.by_address(address).map(|(_, node)| node),
                 };
                 let windows = node.is_some_and(|node| node.pool.os() == Os::Windows);
                 Echo::Reply(if windows { 128 } else { 64 })
@@ -183,7 +183,7 @@ impl Net for Seat<'_> {
     fn ask(&self, peer: &Peer, path: &str) -> Option<Answer> {
         let answer = match &peer.speaks {
             Speaks::Page(server) => {
-                let place = self.of(server);
+                let place = self.place_of(server);
                 server.answer(path, peer.source, &Seat::new(&place, &self.view))
             }
             speaks => speaks.own_answer()?,

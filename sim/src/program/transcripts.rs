@@ -166,11 +166,11 @@ impl Transcript {
                 return Some((failure, None));
             }
             "containerd sandbox" => {
-                return Some((sandbox::told(&sandbox::unconfigured(&args[0])), None));
+                return Some((sandbox::describe(&sandbox::unconfigured(&args[0])), None));
             }
             "cmd" => Started::Ended(shell::not_found(self.os(), &self.command[0])),
             "containerd sandbox, VPC CNI of EKS" => {
-                return Some((sandbox::told(&sandbox::unlabelled(&args[0])), None));
+                return Some((sandbox::describe(&sandbox::unlabelled(&args[0])), None));
             }
             "containerd exec trouble" => {
                 let refusal = Refusal::RpcUnavailable;

@@ -28,7 +28,7 @@ impl Turns {
     }
 
     /// The turn of a connection.
-    pub(crate) fn take(&self, protocol: Protocol, to: IpAddr, port: u16) -> u64 {
+    pub(crate) fn next_turn(&self, protocol: Protocol, to: IpAddr, port: u16) -> u64 {
         let all = self.all.fetch_add(1, Ordering::Relaxed);
         let mut next = locked(&self.next);
         if next.len() >= MOST {

@@ -107,7 +107,7 @@ impl Kind {
     }
 
     /// The one that an object is of, or a reference.
-    pub(crate) fn of(object: &Value) -> Option<&'static Self> {
+    pub(crate) fn for_object(object: &Value) -> Option<&'static Self> {
         let is_it = |kind: &&Self| {
             object["kind"] == kind.name && object["apiVersion"] == kind.api_version()
         };

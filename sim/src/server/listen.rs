@@ -107,7 +107,7 @@ impl Server {
 
     /// Starts a server that nobody reaches yet but by [`Server::client`].
     pub fn start(options: &ServerOptions) -> Result<Self, ServerError> {
-        let recorded = Recorded::of(&options.version).ok_or_else(|| {
+        let recorded = Recorded::by_version(&options.version).ok_or_else(|| {
             let known = versions().collect::<Vec<_>>().join(", ");
             ServerError::Version(options.version.clone(), known)
         })?;
@@ -235,7 +235,7 @@ fn begin(state: &mut State) {
 
 /// Makes what is to be there from the start.
 fn seed(state: &mut State, object: Value) -> Result<(), String> {
-    let kind = Kind::of(&object).ok_or("of no kind that is served")?;
+    let kind = Kind::for_object(&object).ok_or("of no kind that is served")?;
     let namespace = object["metadata"]["namespace"].text().to_owned();
     let made = state.create(kind, &namespace, object, false);
     made.map(drop).map_err(|refusal| format!("{refusal:?}"))

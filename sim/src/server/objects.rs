@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::ask::{Ask, Verb};
 use super::controllers;
 use super::kinds::Kind;
-use super::serve::{Answer, Shared, accepts, json, media_type, told};
+use super::serve::{Answer, Shared, accepts, json, media_type, respond};
 use crate::base::fields::Fields;
 use crate::server::checks::refusal::{Cause, Refusal, details};
 use crate::server::checks::shape;
@@ -71,7 +71,7 @@ pub(crate) fn answer(
         }
         (_, below) => Err(Refusal::unserved(format_args!("this verb of `{below}`"))),
     })?;
-    Ok(told(code, value.to_string()))
+    Ok(respond(code, value.to_string()))
 }
 
 /// Refuses fields that the kind does not have, where a client wants that.
@@ -127,12 +127,15 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
     let (path, now) = (head.uri.path(), state.wall.now());
     let recorded = &mut state.recorded;
     let (code, answer) = recorded.answer((verb, path, &body), &ask.namespace, now)?;
-    Some(told(StatusCode::from_u16(code).ok()?, answer.to_string()))
+    Some(respond(
+        StatusCode::from_u16(code).ok()?,
+        answer.to_string(),
+    ))
 }
 
 fn form_of(head: &Parts) -> Result<Form, Refusal> {
     let media = media_type(head);
-    Form::of(media).ok_or_else(|| Refusal::media_type(media))
+    Form::from_media_type(media).ok_or_else(|| Refusal::media_type(media))
 }
 
 fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
@@ -140,11 +143,11 @@ fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refu
     let told_as = if ask.subresource == "scale" {
         scale_of(&found).to_string()
     } else if accepts(head, "Table") {
-        table::of(state, ask, &[found]).to_string()
+        table::render(state, ask, &[found]).to_string()
     } else {
         found.to_string()
     };
-    Ok(told(StatusCode::OK, told_as))
+    Ok(respond(StatusCode::OK, told_as))
 }
 
 /// An object of which nothing but its metadata is told.
@@ -153,11 +156,11 @@ pub(crate) fn metadata_of(value: &Value) -> Value {
 }
 
 fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
-    let items = Selection::of(ask.kind, &ask.query)?.all(&state.store, ask);
+    let items = Selection::from_query(ask.kind, &ask.query)?.all(&state.store, ask);
     let version = state.store.version();
     if accepts(head, "Table") {
-        let table = table::of(state, ask, &items);
-        return Ok(told(StatusCode::OK, table.to_string()));
+        let table = table::render(state, ask, &items);
+        return Ok(respond(StatusCode::OK, table.to_string()));
     }
     let (kind, api_version, items) = match accepts(head, "PartialObjectMetadataList") {
         true => (
@@ -174,7 +177,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
         items: items.iter().map(AsRef::as_ref).collect(),
     };
     let list = serde_json::to_string(&list).map_err(Refusal::internal)?;
-    Ok(told(StatusCode::OK, list))
+    Ok(respond(StatusCode::OK, list))
 }
 
 #[derive(Serialize)]

@@ -206,10 +206,10 @@ pub(crate) fn accepts(head: &Parts, form: &str) -> bool {
 
 pub(crate) fn refused(refusal: &Refusal) -> Answer {
     let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    told(code, refusal.status().to_string())
+    respond(code, refusal.status().to_string())
 }
 
-pub(crate) fn told(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(crate) fn respond(code: StatusCode, body: impl Into<Bytes>) -> Answer {
     text(code, "application/json", body)
 }
 

@@ -48,7 +48,7 @@ impl Nodes {
     }
 
     /// The node that has an address.
-    pub(crate) fn at(&self, address: IpAddr) -> Option<(&String, &Node)> {
+    pub(crate) fn by_address(&self, address: IpAddr) -> Option<(&String, &Node)> {
         let name = self.maps.by_address.get(&address)?;
         self.maps.all.get_key_value(name)
     }
@@ -151,7 +151,7 @@ impl Pods {
     }
 
     /// The pod that has an address for itself.
-    pub(crate) fn at(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
+    pub(crate) fn by_address(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
         self.get_key_value(self.maps.by_address.get(&address)?)
     }
 
@@ -274,7 +274,7 @@ impl Services {
     }
 
     /// The Service that has an address, its own or its load balancer's.
-    pub(crate) fn at(&self, address: IpAddr) -> Option<(&Key, &Service)> {
+    pub(crate) fn by_address(&self, address: IpAddr) -> Option<(&Key, &Service)> {
         let key = self.maps.by_address.get(&address)?;
         self.maps.all.get_key_value(key)
     }

@@ -25,7 +25,7 @@ struct SliceMaps {
 impl Slices {
     pub(crate) fn insert(&mut self, key: Key, slice: Slice) {
         let service = Key::new(&key.namespace, &slice.service);
-        let left = self.take(&key);
+        let left = self.take_out(&key);
         let maps = Arc::make_mut(&mut self.maps);
         let of_service = maps.by_service.entry(service.clone()).or_default();
         of_service.insert(key.clone());
@@ -35,14 +35,14 @@ impl Slices {
 
     pub(crate) fn remove(&mut self, key: &Key) {
         let service = self.maps.by_key.get(key).map(|slice| slice.service.clone());
-        let left = self.take(key);
+        let left = self.take_out(key);
         if let Some(service) = service {
             self.remember(&Key::new(&key.namespace, &service), left);
         }
     }
 
     /// The slices of a Service.
-    pub(crate) fn of(&self, service: &Key) -> impl Iterator<Item = &Slice> {
+    pub(crate) fn for_service(&self, service: &Key) -> impl Iterator<Item = &Slice> {
         let keys = self.maps.by_service.get(service).into_iter().flatten();
         keys.filter_map(|key| self.maps.by_key.get(key))
     }
@@ -52,7 +52,7 @@ impl Slices {
         self.maps.gone.get(service).map_or(&[], Vec::as_slice)
     }
 
-    fn take(&mut self, key: &Key) -> Vec<Endpoint> {
+    fn take_out(&mut self, key: &Key) -> Vec<Endpoint> {
         let maps = Arc::make_mut(&mut self.maps);
         let Some(slice) = maps.by_key.remove(key) else {
             return Vec::new();
@@ -68,7 +68,7 @@ impl Slices {
     }
 
     fn remember(&mut self, service: &Key, left: Vec<Endpoint>) {
-        let here = self.of(service).flat_map(|slice| &slice.endpoints);
+        let here = self.for_service(service).flat_map(|slice| &slice.endpoints);
         let mut seen: HashSet<IpAddr> = here.map(|endpoint| endpoint.address).collect();
         let maps = Arc::make_mut(&mut self.maps);
         let gone = maps.gone.entry(service.clone()).or_default();

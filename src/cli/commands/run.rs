@@ -20,10 +20,10 @@ use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (suites, settings) = settings::of(&args.on)?;
+    let (suites, settings) = settings::read_settings(&args.on)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
-    let cleanup = Cleanup::of(&args.on.cluster);
+    let cleanup = Cleanup::for_cluster(&args.on.cluster);
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let whose = (&args.on.cluster, &args.protected);
     let cluster = connected_to_change(whose, &settings.config, screen).await;

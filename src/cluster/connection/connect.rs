@@ -172,7 +172,7 @@ pub async fn connect(
         }
     }
     let env = Env::system();
-    let credential = Credential::take(&env, &mut config.auth_info).await;
+    let credential = Credential::extract(&env, &mut config.auth_info).await;
     let credential = credential.map_err(|error| {
         let asked = format!("{server} (context `{}`)", printable(&context));
         no_credential(&error, asked)

@@ -79,7 +79,7 @@ pub(crate) struct Credential {
 impl Credential {
     /// Takes out of what a kubeconfig says of a user what is a token, or makes one. A plugin's client
     /// certificate is put in instead.
-    pub(crate) async fn take(
+    pub(crate) async fn extract(
         env: &Env,
         user: &mut AuthInfo,
     ) -> Result<Option<Arc<Self>>, CredentialError> {
@@ -280,7 +280,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_hangs_is_ended() {
-        let asked = Credential::take(&Env::system(), &mut plugin("exec sleep 1000")).await;
+        let asked = Credential::extract(&Env::system(), &mut plugin("exec sleep 1000")).await;
         let said = asked.err().expect("it hangs").why;
         assert!(
             said.starts_with("`sh` gave no credential within 60 s, and was ended"),
@@ -298,7 +298,7 @@ mod tests {
                 format!(r#"{{"status":{{"token":"a\n","expirationTimestamp":"{until}"}}}}"#);
             let command = format!("echo >> {file}; echo '{status}'");
             std::fs::write(folder.path().join("asked"), "").expect("written");
-            let asked = Credential::take(&Env::system(), &mut plugin(&command)).await;
+            let asked = Credential::extract(&Env::system(), &mut plugin(&command)).await;
             let credential = asked.expect("it answers").expect("a token");
             for _ in 0..2 {
                 let header = credential.clone().header().await;
@@ -313,7 +313,7 @@ mod tests {
     async fn a_certificate_of_a_plugin_is_left_to_kube() {
         let status = r#"echo 'status: {clientCertificateData: "c", clientKeyData: "k"}'"#;
         let mut user = plugin(status);
-        let none = Credential::take(&Env::system(), &mut user)
+        let none = Credential::extract(&Env::system(), &mut user)
             .await
             .expect("it answers");
         assert!(none.is_none() && user.exec.is_none());

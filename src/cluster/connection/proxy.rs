@@ -34,12 +34,15 @@ impl Proxy {
     pub(crate) fn choose(written: Option<&str>, server: &Uri) -> Result<Option<Self>, String> {
         match written.filter(|written| !written.is_empty()) {
             Some(written) => Self::parse("the kubeconfig's `proxy-url`", written).map(Some),
-            None => Self::of(server, |name| std::env::var(name).ok()),
+            None => Self::from_environment(server, |name| std::env::var(name).ok()),
         }
     }
 
     /// The one of the environment.
-    fn of(server: &Uri, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
+    fn from_environment(
+        server: &Uri,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, String> {
         let first = |names: [&'static str; 2]| {
             let set = |name| Some((name, variable(name).filter(|value| !value.is_empty())?));
             names.into_iter().find_map(set)
@@ -150,7 +153,7 @@ mod tests {
                 "NO_PROXY" => Some(spared),
                 _ => None,
             };
-            let proxy = Proxy::of(&server, |name| variable(name).map(str::to_owned));
+            let proxy = Proxy::from_environment(&server, |name| variable(name).map(str::to_owned));
             proxy
                 .expect("they are proxies")
                 .map(|proxy| proxy.url.to_string())

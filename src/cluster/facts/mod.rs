@@ -63,7 +63,7 @@ pub async fn collect(api: &Api) -> Facts {
         Box::pin(parts),
     );
     let (groups, daemon_sets, config_maps, (services, dns)) = parts;
-    let at = |place| server::at(&server, server::VERSION, place);
+    let at = |place| server::text_at(&server, server::VERSION, place);
     facts.server = known(at("/gitVersion"), server::VERSION);
     facts.platform = known(at("/platform"), server::VERSION);
     let of_nodes = nodes.as_ref().map(|nodes| nodes.signs.clone());
@@ -93,7 +93,7 @@ pub async fn collect(api: &Api) -> Facts {
 async fn apart(api: &Api) -> Facts {
     let identity = async {
         let read = read::get(api, server::IDENTITY).await;
-        server::at(&read, server::IDENTITY, "/metadata/uid")
+        server::text_at(&read, server::IDENTITY, "/metadata/uid")
     };
     let (gates, cluster, runtime, storage, drivers, csi_nodes, metrics, gmsa, hooks, policies) = tokio::join!(
         server::gates(api),

@@ -18,7 +18,7 @@ pub(super) const METRICS_API: &str =
 pub(super) const GMSA: &str = "/apis/windows.k8s.io/v1";
 
 /// A text at a place (RFC 6901) of what was read at a path.
-pub(super) fn at(read: &Result<Json, Unread>, path: &str, at: &str) -> Result<String, Unread> {
+pub(super) fn text_at(read: &Result<Json, Unread>, path: &str, at: &str) -> Result<String, Unread> {
     let object = read.as_ref().map_err(Clone::clone)?;
     match object.pointer(at).and_then(Json::as_str) {
         Some(text) if !text.is_empty() => Ok(printable(text)),

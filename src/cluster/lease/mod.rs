@@ -350,7 +350,7 @@ mod tests {
 
     const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
-    async fn take(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
+    async fn acquire_as(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
         let (api, durations) = (fake.api(), Durations::default());
         acquire(&api, "winconform", ("r1", holder), &durations, |_| ()).await
     }
@@ -365,7 +365,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_renewed_while_held_and_gone_once_released() {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
+        let held = acquire_as(&fake, "a").await.expect("held");
         let first = fake.get(PATH).expect("there");
         pause(Durations::default().lease * 3).await;
         let later = fake.get(PATH).expect("there");
@@ -382,9 +382,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_that_changes_is_held_whoever_holds_it() {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
+        let held = acquire_as(&fake, "a").await.expect("held");
         for holder in ["b", "a"] {
-            let error = take(&fake, holder).await.expect_err("held");
+            let error = acquire_as(&fake, holder).await.expect_err("held");
             assert!(matches!(error, LeaseError::Held { holder, .. } if holder == "a"));
         }
         assert_eq!(*held.lost().borrow(), None);
@@ -395,7 +395,7 @@ mod tests {
         let fake = Fake::default();
         anothers(&fake, "dead");
         let begun = Instant::now();
-        let held = take(&fake, "b").await.expect("taken over");
+        let held = acquire_as(&fake, "b").await.expect("taken over");
         assert!(
             begun.elapsed() >= Duration::from_secs(20),
             "{:?}",
@@ -440,8 +440,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_in_which_nobody_can_ask_is_not_its_duration() {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
-        let second = take(&fake, "b");
+        let held = acquire_as(&fake, "a").await.expect("held");
+        let second = acquire_as(&fake, "b");
         let away = async {
             pause(Duration::from_secs(1)).await;
             for request in ["PUT", "GET"] {
@@ -457,7 +457,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_process_that_stood_still_has_the_whole_time_of_an_outage() {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
+        let held = acquire_as(&fake, "a").await.expect("held");
         fake.late([Duration::from_secs(99)]);
         tokio::time::advance(Duration::from_mins(10)).await;
         pause(Duration::from_mins(1)).await;
@@ -472,14 +472,14 @@ mod tests {
             PATH,
             json!({"metadata": {"name": "winconform"}, "spec": {}}),
         );
-        let error = take(&fake, "b").await.expect_err("foreign");
+        let error = acquire_as(&fake, "b").await.expect_err("foreign");
         assert!(matches!(error, LeaseError::Foreign { .. }));
     }
 
     #[tokio::test(start_paused = true)]
     async fn losing_it_is_told_and_anothers_is_not_deleted() {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
+        let held = acquire_as(&fake, "a").await.expect("held");
         anothers(&fake, "thief");
         let mut state = held.lost();
         let lost = state.wait_for(Option::is_some).await.expect("told").clone();
@@ -491,7 +491,7 @@ mod tests {
         );
         let held = {
             fake.remove(PATH);
-            take(&fake, "a").await.expect("held")
+            acquire_as(&fake, "a").await.expect("held")
         };
         fake.remove(PATH);
         let mut state = held.lost();
@@ -502,7 +502,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_refuses_to_renew_it_for_the_duration_loses_it() {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
+        let held = acquire_as(&fake, "a").await.expect("held");
         fake.script("PUT", 403, json!({}));
         let mut state = held.lost();
         let begun = Instant::now();
@@ -548,7 +548,7 @@ mod tests {
     /// How it stands a minute after the next answers to renewals came so late, in seconds.
     async fn after(late: &[u64]) -> Option<String> {
         let fake = Fake::default();
-        let held = take(&fake, "a").await.expect("held");
+        let held = acquire_as(&fake, "a").await.expect("held");
         fake.late(late.iter().map(|late| Duration::from_secs(*late)));
         pause(Duration::from_mins(1)).await;
         held.lost().borrow().clone()

@@ -36,7 +36,7 @@ pub enum ApplyError {
 
 /// Applies one object and returns it as it then stands.
 pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
-    let (Some(kind), Some(name)) = (Kind::of(object), object["metadata"]["name"].as_str()) else {
+    let (Some(kind), Some(name)) = (Kind::find(object), object["metadata"]["name"].as_str()) else {
         let what = format!("{} {}", object["apiVersion"], object["kind"]);
         return Err(ApplyError::Unsuitable {
             what: printable(&what),

@@ -75,7 +75,7 @@ pub const ALL: [&Kind; 8] = [
 
 impl Kind {
     /// The kind of an object, if it is one of ours.
-    pub fn of(object: &Json) -> Option<&'static Self> {
+    pub fn find(object: &Json) -> Option<&'static Self> {
         ALL.into_iter().chain([&SECRETS]).find(|kind| {
             object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
         })
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn an_object_is_of_a_kind_by_group_too() {
         let of =
-            |version: &str, kind: &str| Kind::of(&json!({"apiVersion": version, "kind": kind}));
+            |version: &str, kind: &str| Kind::find(&json!({"apiVersion": version, "kind": kind}));
         for kind in ALL {
             assert_eq!(of(&kind.api_version(), kind.kind), Some(kind));
         }

@@ -105,7 +105,7 @@ fn failure(pod: &Json) -> Option<Failure> {
         let ended = &container["lastState"]["terminated"];
         let last = text(&ended["message"]);
         let name = printable(text(&container["name"]));
-        let detail = format!("container {name}: {}", told(reason, message));
+        let detail = format!("container {name}: {}", describe(reason, message));
         let (kind, detail, may_pass) = if is_mismatch(message) || is_mismatch(last) {
             (ErrorKind::BuildMismatch, detail, false)
         } else if NO_IMAGE.contains(&reason) {
@@ -199,7 +199,7 @@ pub fn crashes(pod: &Json) -> Option<String> {
                     .map_or("unknown".into(), |c| c.to_string());
                 format!(
                     "{}, exit code {code}",
-                    told(text(&ended["reason"]), text(&ended["message"]))
+                    describe(text(&ended["reason"]), text(&ended["message"]))
                 )
             }
             None => "unknown why".to_owned(),
@@ -227,7 +227,7 @@ impl PodWaits {
     }
 
     /// The wait for a pod; when the server was last `away` nobody saw what became of it.
-    pub fn of(&mut self, name: &str, away: Option<Instant>) -> &mut PodWait {
+    pub fn wait_for(&mut self, name: &str, away: Option<Instant>) -> &mut PodWait {
         let wait = self.waits.entry(name.to_owned());
         let wait = wait.or_insert_with(|| self.new.clone());
         wait.unseen(away);
@@ -330,7 +330,7 @@ fn never(kind: ErrorKind, detail: String) -> Condition<()> {
 /// `NodeAffinity`, `OutOfcpu`), an eviction, a deadline.
 fn ended(status: &Json) -> String {
     let phase = printable(text(&status["phase"]));
-    let said = told(text(&status["reason"]), text(&status["message"]));
+    let said = describe(text(&status["reason"]), text(&status["message"]));
     format!("the pod ended as {phase}: {said}")
 }
 
@@ -340,14 +340,14 @@ fn progress(pod: &Json) -> String {
     }
     let waiting = containers(pod).find_map(|container| {
         let waiting = &container["state"]["waiting"];
-        let said = told(text(&waiting["reason"]), text(&waiting["message"]));
+        let said = describe(text(&waiting["reason"]), text(&waiting["message"]));
         waiting
             .is_object()
             .then(|| format!("{}: {said}", printable(text(&container["name"]))))
     });
     waiting.unwrap_or_else(|| match condition(pod, "Ready") {
         Some(ready) if !text(&ready["reason"]).is_empty() => {
-            told(text(&ready["reason"]), text(&ready["message"]))
+            describe(text(&ready["reason"]), text(&ready["message"]))
         }
         _ => format!("phase {}", printable(text(&pod["status"]["phase"]))),
     })
@@ -355,10 +355,10 @@ fn progress(pod: &Json) -> String {
 
 /// Whether these are words of a runtime about an image that the node cannot run.
 pub(crate) fn is_mismatch(message: &str) -> bool {
-    StartFailure::of(message).is_some()
+    StartFailure::from_words(message).is_some()
 }
 
-fn told(reason: &str, message: &str) -> String {
+fn describe(reason: &str, message: &str) -> String {
     match (reason, message) {
         ("", "") => "no reason given".to_owned(),
         (reason, "") => printable(reason),

@@ -128,7 +128,7 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                     if forbidden == 0 {
                         pace = Pace::new(durations.transport_pause);
                     }
-                    take(event, &mut listed, send);
+                    apply_event(event, &mut listed, send);
                 }
             }
         }
@@ -164,7 +164,11 @@ fn begins_anew(error: &watcher::Error) -> bool {
     }
 }
 
-fn take(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch::Sender<Watched>) {
+fn apply_event(
+    event: Event<DynamicObject>,
+    listed: &mut Option<Objects>,
+    send: &watch::Sender<Watched>,
+) {
     let gone = matches!(event, Event::Delete(_));
     match event {
         Event::Init => *listed = Some(Objects::new()),

@@ -67,7 +67,7 @@ impl Observer {
     }
 
     /// What depends on something presumed tells nothing when it is not as presumed.
-    fn told(&self, taken: Evaluated) -> Result<Evaluated> {
+    fn withhold_presumed(&self, taken: Evaluated) -> Result<Evaluated> {
         match (&self.presumed, &taken.comparison) {
             (
                 Some(presumed),
@@ -105,7 +105,7 @@ impl Observer {
         reply: Result<Reply>,
     ) -> AssertionOutcome {
         let read = |prepared: Prepared<'_, _>| {
-            self.told(prepared.read(reply.as_ref().map_err(Clone::clone)?)?)
+            self.withhold_presumed(prepared.read(reply.as_ref().map_err(Clone::clone)?)?)
         };
         AssertionOutcome {
             taken: prepared.and_then(read),
@@ -334,8 +334,8 @@ mod tests {
     }
 
     fn observer(fake: &Fake, test: Test, need: Need) -> Observer {
-        let key = FixtureName::LinuxPodProber.at(None);
-        let made = AppliedObjects::of(&key, &[fake.get(POD).expect("it was put")]);
+        let key = FixtureName::LinuxPodProber.in_pool(None);
+        let made = AppliedObjects::from_applied(&key, &[fake.get(POD).expect("it was put")]);
         let rest = Dependency {
             key,
             need,
@@ -378,7 +378,7 @@ mod tests {
             addresses: vec![IpAddr::from([10, 0, 0, last])],
             restarts: 0,
         };
-        let sample = FixtureName::WinWebserver.at(Some(&pool));
+        let sample = FixtureName::WinWebserver.in_pool(Some(&pool));
         let from = VantageKey {
             kind: SourceKind::WindowsPod,
             pool: Some(pool.clone()),
@@ -522,7 +522,7 @@ mod tests {
         ] {
             let fake = fake("True");
             let mut gone = observer(&fake, http(), Need::Ready);
-            gone.rests[0].key = FixtureName::Ring.at(None).on(Some(1));
+            gone.rests[0].key = FixtureName::Ring.in_pool(None).on(Some(1));
             fake.remove(POD);
             let before = fake.log().len();
             assert_eq!(confirmed(&fake, &gone, brought(comparison)).await, told);
@@ -605,7 +605,7 @@ mod tests {
         let applied = [POD, SERVICE].map(|path| fake.get(path).expect("it was put"));
         let of = |family| {
             let mut observer = observer(&fake, http(), Need::Ready);
-            let made = AppliedObjects::of(&observer.rests[0].key, &applied);
+            let made = AppliedObjects::from_applied(&observer.rests[0].key, &applied);
             observer.rests[0].made = Arc::new(made);
             Observer { family, ..observer }
         };

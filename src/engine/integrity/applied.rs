@@ -91,13 +91,13 @@ pub(crate) struct Dependency {
 impl AppliedObjects {
     /// What was applied, as the server gave it back. Namespaces are not asked for: with them goes
     /// what is in them.
-    pub(crate) fn of(key: &FixtureKey, applied: &[Json]) -> Self {
+    pub(crate) fn from_applied(key: &FixtureKey, applied: &[Json]) -> Self {
         let ours = applied
             .iter()
             .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
         let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_of_second(object));
         let object = |object: &Json| {
-            let kind = Kind::of(object).filter(|kind| kind.scope == Scope::Namespaced)?;
+            let kind = Kind::find(object).filter(|kind| kind.scope == Scope::Namespaced)?;
             let metadata = &object["metadata"];
             let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
             let in_namespace = printable(namespace.unwrap_or_default());
@@ -119,8 +119,8 @@ impl AppliedObjects {
                 stood: OnceLock::new(),
             })
         };
-        let [own, second] =
-            [first, second].map(|all| ObjectSet::of(all.into_iter().filter_map(object).collect()));
+        let [own, second] = [first, second]
+            .map(|all| ObjectSet::from_objects(all.into_iter().filter_map(object).collect()));
         Self {
             own,
             second,
@@ -147,7 +147,7 @@ impl AppliedObjects {
                 stood: pod.clone().into(),
             });
         }
-        let _ = self.pods.set(ObjectSet::of(objects));
+        let _ = self.pods.set(ObjectSet::from_objects(objects));
     }
 
     /// The health of the pods that assertions are bound to, at `since` or later: who fails to answer may
@@ -256,7 +256,7 @@ impl AppliedObjects {
 }
 
 impl ObjectSet {
-    fn of(objects: Vec<Object>) -> Self {
+    fn from_objects(objects: Vec<Object>) -> Self {
         let last = FreshAnswer::default();
         Self { objects, last }
     }
@@ -377,7 +377,7 @@ mod tests {
     const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
 
     fn key() -> FixtureKey {
-        FixtureName::WinWebserver.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
+        FixtureName::WinWebserver.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
     }
 
     /// A Service, and a Deployment of which so many pods are Ready.
@@ -394,7 +394,7 @@ mod tests {
     fn made(fake: &Fake) -> AppliedObjects {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
         let applied = [SERVICE, DEPLOYMENT].map(|path| fake.get(path).expect("it was put"));
-        AppliedObjects::of(&key(), &[&[namespace], applied.as_slice()].concat())
+        AppliedObjects::from_applied(&key(), &[&[namespace], applied.as_slice()].concat())
     }
 
     fn pod(uid: &str) -> Json {
@@ -513,7 +513,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
         let fake = Fake::default();
-        let made = AppliedObjects::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        let made = AppliedObjects::from_applied(&FixtureName::Ring.in_pool(None), &[pod("own")]);
         for (others, said) in [
             (vec![], "was deleted by somebody else"),
             (vec![pod("another")], "was deleted and made anew"),
@@ -537,7 +537,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
         let (fake, begun) = (Fake::default(), Instant::now());
-        let made = AppliedObjects::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        let made = AppliedObjects::from_applied(&FixtureName::Ring.in_pool(None), &[pod("own")]);
         let (_send, mut pods) = watch::channel(Watched::default());
         let api = fake.api();
         let error = made.changed(&api, &mut pods).await;
@@ -578,7 +578,10 @@ mod tests {
         ] {
             let mut pod = pod("own");
             pod["status"] = json!({"phase": "Failed", "reason": reason});
-            let made = AppliedObjects::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
+            let made = AppliedObjects::from_applied(
+                &FixtureName::Ring.in_pool(None),
+                std::slice::from_ref(&pod),
+            );
             let changed = made.own.objects[0].read(&pod).changed;
             let said = format!("Pod a/p was ended ({reason}) during the run");
             assert_eq!(changed.map(|one| one.detail), ended.then_some(said));

@@ -236,10 +236,10 @@ impl Node {
 /// A node's sign of life, or why there is none, and since when it is not Ready where that is told.
 async fn ask(api: &Api, name: &str) -> Result<Sign, (ObservationError, String)> {
     let unknown = |error| (error, String::new());
-    let lease = told(api, name, LEASES.object_path(Some(NAMESPACE), name)).await;
+    let lease = read_answer(api, name, LEASES.object_path(Some(NAMESPACE), name)).await;
     let lease = lease.map_err(unknown)?;
     // After its Lease: who boots tells of it before
-    let node = told(api, name, format!("/api/v1/nodes/{}", encode(name))).await;
+    let node = read_answer(api, name, format!("/api/v1/nodes/{}", encode(name))).await;
     let node = node.map_err(unknown)?;
     if node.status == 404 {
         return Err(unknown(changed(name, "is gone")));
@@ -272,7 +272,7 @@ async fn ask(api: &Api, name: &str) -> Result<Sign, (ObservationError, String)> 
 }
 
 /// An answer about a node: that there is none, that it is not for us, or what there is.
-async fn told(api: &Api, name: &str, path: String) -> Result<ApiReply> {
+async fn read_answer(api: &Api, name: &str, path: String) -> Result<ApiReply> {
     let reply = api.send(&ApiRequest::get(path)).await?;
     match reply.status {
         200 | 403 | 404 => Ok(reply),

@@ -20,7 +20,7 @@ use winconform_core::record::{
 use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
 
-use super::evidence::{name_of, node_of, node_status, status, told};
+use super::evidence::{describe_events, name_of, node_of, node_status, status};
 use super::journal::Journal;
 use crate::cluster::labels;
 use crate::cluster::objects::kinds::PODS;
@@ -45,7 +45,7 @@ pub(crate) const SYSTEM: &str = "kube-system";
 pub(crate) struct Dependencies(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 
 impl Dependencies {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn from_plan(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
             let own = check.depends_on().map(|(key, _)| key);
             (check.id.clone(), own.collect())
@@ -100,7 +100,7 @@ pub(crate) async fn diagnose(
         return;
     }
     let looking = async {
-        let seen = Seen::of(api, run).await;
+        let seen = Seen::read(api, run).await;
         // One after another is on record as soon as it is told
         for (key, checks) in subjects {
             let evidence = seen.evidence(api, run, &view, &key, &checks).await;
@@ -127,7 +127,7 @@ struct Seen {
 }
 
 impl Seen {
-    async fn of(api: &Api, run: &str) -> Self {
+    async fn read(api: &Api, run: &str) -> Self {
         let [own, host] = [manifest::namespace(run), manifest::host_namespace(run)];
         let selector = encode(&labels::selector(Some(run)));
         let path = |kind: &str, namespace: &str, query: &str| {
@@ -159,9 +159,13 @@ impl Seen {
         let mut evidence: Vec<_> = own.iter().map(|pod| status(pod)).collect();
         match &self.events {
             Ok(events) => {
-                let told = told(events, &own, key);
+                let told = describe_events(events, &own, key);
                 if !told.is_empty() {
-                    evidence.push(Evidence::of(EvidenceKind::Events, key.to_string(), &told));
+                    evidence.push(Evidence::from_text(
+                        EvidenceKind::Events,
+                        key.to_string(),
+                        &told,
+                    ));
                 }
             }
             Err(why) => evidence.push(unknown(EvidenceKind::Events, why)),
@@ -215,7 +219,7 @@ async fn network(
     let hns = match balancers.await {
         Ok(reply) => {
             let text = format!("{}\n{}", reply.stdout, reply.stderr);
-            Evidence::of(EvidenceKind::Hns, of, &text)
+            Evidence::from_text(EvidenceKind::Hns, of, &text)
         }
         Err(error) => Evidence::unknown(EvidenceKind::Hns, of, &error.to_string()),
     };
@@ -289,7 +293,7 @@ impl Log {
     async fn read(self, api: &Api) -> Evidence {
         let why = match api.text(&self.path).await {
             Ok(reply) if reply.status == 200 => {
-                return Evidence::of(self.kind, self.of, text(&reply.body));
+                return Evidence::from_text(self.kind, self.of, text(&reply.body));
             }
             Ok(reply) => format!("status {}: {}", reply.status, text(&reply.body["message"])),
             Err(error) => error.to_string(),
@@ -347,7 +351,7 @@ mod tests {
     const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";
 
     fn key() -> FixtureKey {
-        FixtureName::LinuxServer.at(Some(&PoolName::linux()))
+        FixtureName::LinuxServer.in_pool(Some(&PoolName::linux()))
     }
 
     /// A journal of a run, in which the fixture failed or not.

@@ -42,7 +42,7 @@ pub(crate) fn status(pod: &Json) -> Evidence {
         let restarts = container["restartCount"].as_u64().unwrap_or(0);
         lines.push(format!("{line} {restarts} restarts"));
     }
-    Evidence::of(EvidenceKind::Status, of, &lines.join("\n"))
+    Evidence::from_text(EvidenceKind::Status, of, &lines.join("\n"))
 }
 
 pub(crate) fn node_status(node: &Json) -> Evidence {
@@ -58,7 +58,7 @@ pub(crate) fn node_status(node: &Json) -> Evidence {
     let lines: Vec<_> = std::iter::once(versions)
         .chain(status_lines(node))
         .collect();
-    Evidence::of(EvidenceKind::Node, of, &lines.join("\n"))
+    Evidence::from_text(EvidenceKind::Node, of, &lines.join("\n"))
 }
 
 fn status_lines(object: &Json) -> impl Iterator<Item = String> {
@@ -70,7 +70,7 @@ fn status_lines(object: &Json) -> impl Iterator<Item = String> {
 }
 
 /// Events of pods, of what made them, and of what is to make them; the latest last.
-pub(crate) fn told(events: &[Json], pods: &[&Json], key: &FixtureKey) -> String {
+pub(crate) fn describe_events(events: &[Json], pods: &[&Json], key: &FixtureKey) -> String {
     let owners = pods.iter().flat_map(|pod| {
         let owners = pod["metadata"]["ownerReferences"].as_array();
         owners
@@ -172,9 +172,9 @@ mod tests {
             ),
         ];
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
-        let key = FixtureName::WinWebserver.at(Some(&pool));
-        let told = told(&events, &[&pod()], &key);
-        let evidence = Evidence::of(EvidenceKind::Events, String::new(), &told);
+        let key = FixtureName::WinWebserver.in_pool(Some(&pool));
+        let told = describe_events(&events, &[&pod()], &key);
+        let evidence = Evidence::from_text(EvidenceKind::Events, String::new(), &told);
         assert_eq!(
             evidence.lines,
             [

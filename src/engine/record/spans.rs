@@ -84,7 +84,7 @@ impl Spans {
     }
 
     pub(crate) fn applies(&mut self, key: &FixtureKey) {
-        let namespaces = FixtureName::Namespaces.at(None);
+        let namespaces = FixtureName::Namespaces.in_pool(None);
         // Nothing stands without them
         let before = self.fixtures.get(&namespaces).copied();
         let before: Vec<_> = before.into_iter().map(at_once).collect();
@@ -261,7 +261,7 @@ mod tests {
             }),
             presumed: None,
         };
-        let sample = (FixtureName::WinWebserver.at(None), Need::Ready);
+        let sample = (FixtureName::WinWebserver.in_pool(None), Need::Ready);
         let claim = ClaimId::parse("net.claim").expect("an id");
         Check {
             id: CheckId::new(&claim, None, &Point::default()),
@@ -310,7 +310,7 @@ mod tests {
         let plan = spans.stage(Activity::Plan);
         spans.passed(plan);
         let both = [FixtureName::Namespaces, FixtureName::WinWebserver];
-        let [namespaces, sample] = both.map(|name| name.at(None));
+        let [namespaces, sample] = both.map(|name| name.in_pool(None));
         let prober = linux_pod().prober().expect("a pod is one");
         spans.applies(&namespaces);
         spans.stands(&namespaces);

@@ -89,7 +89,7 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedAssertion {
         status: 200,
         body: "marker".to_owned(),
     };
-    let key = FixtureName::WinWebserver.at(Some(pool));
+    let key = FixtureName::WinWebserver.in_pool(Some(pool));
     let from = VantageKey {
         kind,
         node: None,
@@ -121,7 +121,7 @@ fn admission() -> PlannedAssertion {
     };
     let expectation = AdmissionExpectation::Accepted;
     let test = Test::Admission(Assertion { query, expectation });
-    look(FixtureName::Namespaces.at(None), Need::Ready, test)
+    look(FixtureName::Namespaces.in_pool(None), Need::Ready, test)
 }
 
 /// An assertion at the very question whether a fixture came to stand.
@@ -130,7 +130,7 @@ fn pods(pool: &PoolName) -> PlannedAssertion {
     let query = StateQuery::Pods(name);
     let expectation = StateExpectation::Ready { pods: 2 };
     let test = Test::State(Assertion { query, expectation });
-    look(name.at(Some(pool)), Need::Settled, test)
+    look(name.in_pool(Some(pool)), Need::Settled, test)
 }
 
 fn check(index: usize, form: usize) -> Check {
@@ -1160,6 +1160,6 @@ fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
     assert_eq!(world.conclusions[0].verdict, Verdict::Inconclusive);
     let repeated = BTreeMap::from([(Verdict::Inconclusive, 1), (Verdict::Pass, 1)]);
     assert_eq!(world.conclusions[0].repeated, repeated);
-    let namespaces = FixtureName::Namespaces.at(None);
+    let namespaces = FixtureName::Namespaces.in_pool(None);
     assert_eq!(world.applied[&namespaces], 2);
 }

@@ -73,7 +73,7 @@ pub(crate) enum Stage {
 impl CheckState {
     pub(crate) fn new(check: Check) -> Self {
         // Whatever stands, stands in a namespace: without them nothing else is even applied
-        let namespaces = (FixtureName::Namespaces.at(None), Need::Ready);
+        let namespaces = (FixtureName::Namespaces.in_pool(None), Need::Ready);
         let mut depends_on = Vec::new();
         for need in check.depends_on() {
             for need in [namespaces.clone(), need] {

@@ -163,7 +163,7 @@ impl Api {
                         continue;
                     }
                 };
-                if session.take(&data, self.limits.exec_output)? {
+                if session.read_message(&data, self.limits.exec_output)? {
                     deadline = Instant::now() + if session.is_over() { tail } else { idle };
                 }
             }

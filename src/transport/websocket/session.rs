@@ -27,7 +27,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Takes one message, and tells whether it brought anything; `limit` bounds each output.
-    pub(crate) fn take(&mut self, message: &[u8], limit: usize) -> Result<bool> {
+    pub(crate) fn read_message(&mut self, message: &[u8], limit: usize) -> Result<bool> {
         let Some((&channel, data)) = message.split_first() else {
             return Ok(false);
         };
@@ -159,7 +159,9 @@ mod tests {
         let mut session = Session::default();
         for (channel, data) in messages {
             let message = [&[*channel], data.as_bytes()].concat();
-            session.take(&message, 16).expect("within the limit");
+            session
+                .read_message(&message, 16)
+                .expect("within the limit");
         }
         session
     }
@@ -235,11 +237,13 @@ mod tests {
     #[test]
     fn too_much_output_is_trouble() {
         let mut session = Session::default();
-        assert_eq!(session.take(b"\x01123456789", 16), Ok(true));
-        let error = session.take(b"\x01123456789", 16).expect_err("18 bytes");
+        assert_eq!(session.read_message(b"\x01123456789", 16), Ok(true));
+        let error = session
+            .read_message(b"\x01123456789", 16)
+            .expect_err("18 bytes");
         assert_eq!(error.kind, ErrorKind::OutputTruncated);
-        assert_eq!(session.take(b"", 16), Ok(false));
-        assert_eq!(session.take(b"\x02", 16), Ok(false));
-        assert!(session.take(b"\x07x", 16).is_err());
+        assert_eq!(session.read_message(b"", 16), Ok(false));
+        assert_eq!(session.read_message(b"\x02", 16), Ok(false));
+        assert!(session.read_message(b"\x07x", 16).is_err());
     }
 }

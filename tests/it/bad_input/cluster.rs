@@ -131,7 +131,7 @@ fn cluster(script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) ->
 fn tool(server: &Server) -> Tool {
     let tool = Tool::new();
     let address = format!("http://{}", server.address);
-    tool.write("config", kubeconfig::of(&address, ""));
+    tool.write("config", kubeconfig::kubeconfig(&address, ""));
     tool
 }
 

@@ -198,7 +198,7 @@ fn planned(arguments: &[&str]) -> Said {
     let tool = Tool::new();
     tool.write(
         "kubeconfig",
-        kubeconfig::of(&format!("http://{}", server.address), ""),
+        kubeconfig::kubeconfig(&format!("http://{}", server.address), ""),
     );
     tool.write("config.yaml", "select: ['net.*']\n");
     tool.run(&[&["plan", "--kubeconfig", "kubeconfig"], arguments].concat())

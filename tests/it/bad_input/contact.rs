@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use winconform::cluster::{ConnectOptions, connect};
 use winconform_core::config::{Durations, Limits};
 
-use super::kubeconfig::of;
+use super::kubeconfig::kubeconfig;
 use super::server::{Answer, Server, status};
 use super::tool::{Said, Tool, check};
 
@@ -118,7 +118,8 @@ fn plain_requests_and_upgrades_go_by_the_proxy() {
             proxy.address
         );
         let tool = Tool::new();
-        let kubeconfig = of("http://cluster.test:6443", &url).replace("token: ", "password: ");
+        let kubeconfig =
+            kubeconfig("http://cluster.test:6443", &url).replace("token: ", "password: ");
         tool.write("config", kubeconfig);
         let options = ConnectOptions {
             context: None,
@@ -150,7 +151,7 @@ fn plain_requests_and_upgrades_go_by_the_proxy() {
 
 #[test]
 fn proxies_of_the_environment_that_do_not_help_are_named() {
-    let kubeconfig = of("http://192.0.2.1:6443", "");
+    let kubeconfig = kubeconfig("http://192.0.2.1:6443", "");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let closed = listener.local_addr().expect("it is bound").to_string();
     drop(listener);
@@ -183,21 +184,21 @@ fn tokens_lose_the_space_around_them() {
         r#"{auth-provider: {name: oidc, config: {id-token: "s3cr3t\n"}}}"#.to_owned(),
     ] {
         let (server, noted) = server(Before::Nothing);
-        let kubeconfig = of(&format!("http://{}", server.address), "");
+        let kubeconfig = kubeconfig(&format!("http://{}", server.address), "");
         let kubeconfig = kubeconfig.replace("{token: s3cr3t-t0ken}", &credential);
         let said = said(&kubeconfig, &[]);
         assert!(said.contains("does not accept the credential"), "{said}");
         let head = noted.lock().expect("not poisoned").concat();
         assert!(head.contains("authorization: Bearer s3cr3t\r\n"), "{head}");
     }
-    let odd = of("http://127.0.0.1:1", "").replace("s3cr3t-t0ken", r#""hunter2\u0001""#);
+    let odd = kubeconfig("http://127.0.0.1:1", "").replace("s3cr3t-t0ken", r#""hunter2\u0001""#);
     check("contact-odd-token", &said(&odd, &[]));
 }
 
 #[test]
 fn a_simulator_takes_the_same_token() {
     let (server, noted) = server(Before::Nothing);
-    let kubeconfig = of(&format!("http://{}", server.address), "");
+    let kubeconfig = kubeconfig(&format!("http://{}", server.address), "");
     let tool = Tool::new();
     tool.write(
         "config",
@@ -218,7 +219,7 @@ fn what_answers_is_quoted_without_secrets() {
             401 => status(code, why),
             _ => Answer::Text(code, why),
         });
-        let said = said(&of(&format!("http://{}", server.address), ""), &[]);
+        let said = said(&kubeconfig(&format!("http://{}", server.address), ""), &[]);
         assert!(
             said.contains("***") && said.ends_with("exit 21\n"),
             "{said}"
@@ -230,7 +231,7 @@ fn what_answers_is_quoted_without_secrets() {
 fn a_certificate_that_is_not_verified_is_warned_of() {
     let (server, _) = Server::https(|_| Answer::Json(200, json!({"gitVersion": "v1.37.0"})));
     let address = format!("https://{}", server.address);
-    let unverified = of(&address, "    insecure-skip-tls-verify: true\n");
+    let unverified = kubeconfig(&address, "    insecure-skip-tls-verify: true\n");
     let tool = Tool::new();
     tool.write("config", &unverified);
     let said = tool.run(&["plan", "--kubeconfig", "config"]).stderr;
@@ -254,7 +255,7 @@ fn plugins_that_give_no_credential_are_named() {
     ] {
         let version = "apiVersion: client.authentication.k8s.io/v1";
         let exec = format!("exec: {{{version}, {plugin}}}");
-        let kubeconfig = of("http://127.0.0.1:1", "").replace("token: s3cr3t-t0ken", &exec);
+        let kubeconfig = kubeconfig("http://127.0.0.1:1", "").replace("token: s3cr3t-t0ken", &exec);
         let path = ("PATH", std::env::var("PATH").expect("there is one"));
         check(
             &format!("contact-plugin-{name}"),
@@ -262,6 +263,6 @@ fn plugins_that_give_no_credential_are_named() {
         );
     }
     let gcp = "auth-provider: {name: gcp, config: {cmd-path: /bin/sleep, cmd-args: '1000'}}";
-    let kubeconfig = of("http://127.0.0.1:1", "").replace("token: s3cr3t-t0ken", gcp);
+    let kubeconfig = kubeconfig("http://127.0.0.1:1", "").replace("token: s3cr3t-t0ken", gcp);
     check("contact-auth-provider", &said(&kubeconfig, &[]));
 }

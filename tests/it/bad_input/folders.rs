@@ -8,7 +8,7 @@ use super::tool::{Tool, check};
 /// A kubeconfig that would be reached for after the arguments: nothing listens there.
 fn tool() -> Tool {
     let tool = Tool::new();
-    tool.write("config", kubeconfig::of("http://127.0.0.1:1", ""));
+    tool.write("config", kubeconfig::kubeconfig("http://127.0.0.1:1", ""));
     tool
 }
 

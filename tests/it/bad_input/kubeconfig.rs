@@ -12,7 +12,7 @@ use super::tool::{Said, Tool, check};
 const SECRET: &str = "s3cr3t-t0ken";
 
 /// A kubeconfig of one context `lab` with a token.
-pub(crate) fn of(server: &str, authority: &str) -> String {
+pub(crate) fn kubeconfig(server: &str, authority: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Config\nclusters:\n- name: one\n  cluster:\n    server: {server}\n\
          {authority}users:\n- name: me\n  user: {{token: {SECRET}}}\ncontexts:\n\
@@ -43,7 +43,10 @@ fn planned(name: &str, tool: &Tool, more: &[&str], address: &str) {
 #[track_caller]
 fn met(name: &str, server: &Server) {
     let tool = Tool::new();
-    tool.write("config", of(&format!("http://{}", server.address), ""));
+    tool.write(
+        "config",
+        kubeconfig(&format!("http://{}", server.address), ""),
+    );
     planned(name, &tool, &[], &server.address.to_string());
 }
 
@@ -80,7 +83,7 @@ fn no_file() {
 #[test]
 fn no_permission_unless_root() {
     let tool = Tool::new();
-    tool.write("config", of("http://127.0.0.1:1", ""));
+    tool.write("config", kubeconfig("http://127.0.0.1:1", ""));
     fs::set_permissions(tool.path("config"), fs::Permissions::from_mode(0o0)).expect("set");
     if fs::read(tool.path("config")).is_err() {
         planned("no-permission", &tool, &[], "");
@@ -89,7 +92,7 @@ fn no_permission_unless_root() {
 
 #[test]
 fn contexts_that_lead_nowhere() {
-    let one = of("http://127.0.0.1:1", "");
+    let one = kubeconfig("http://127.0.0.1:1", "");
     refused("unknown-context", &one, &["--context", "lap"]);
     refused(
         "hostile-context",
@@ -126,7 +129,7 @@ fn contexts_that_lead_nowhere() {
 /// kubectl refuses a name that stands twice in one file, and takes the first of several files.
 #[test]
 fn names_that_stand_for_two_things() {
-    let one = of("http://127.0.0.1:1", "");
+    let one = kubeconfig("http://127.0.0.1:1", "");
     let context = "- name: lab\n  context: {cluster: one, user: me}\n";
     refused(
         "two-contexts-of-one-name",
@@ -141,7 +144,7 @@ fn names_that_stand_for_two_things() {
     );
     let tool = Tool::new();
     tool.write("here", &one);
-    tool.write("there", of("http://127.0.0.1:2", ""));
+    tool.write("there", kubeconfig("http://127.0.0.1:2", ""));
     tool.write("same", &one);
     let planned = |files: &str| {
         let mut command = tool.command(&["plan", "--context", "lab"]);
@@ -176,7 +179,7 @@ fn certificates_that_cannot_be_loaded() {
         let tool = Tool::new();
         tool.write(
             "config",
-            of("https://127.0.0.1:1", &format!("    {field}\n")),
+            kubeconfig("https://127.0.0.1:1", &format!("    {field}\n")),
         );
         let arguments = ["plan", "--kubeconfig", "config"];
         let said = tool.run(&arguments).errors();
@@ -196,14 +199,14 @@ fn an_authority_of_another_cluster() {
     let authority = "    certificate-authority: other.crt\n";
     tool.write(
         "config",
-        of(&format!("https://{}", server.address), authority),
+        kubeconfig(&format!("https://{}", server.address), authority),
     );
     planned("wrong-authority", &tool, &[], &server.address.to_string());
     // TLS with whom speaks none
     let plain = Server::http(|_| Answer::Text(200, "ok"));
     tool.write(
         "config",
-        of(&format!("https://{}", plain.address), authority),
+        kubeconfig(&format!("https://{}", plain.address), authority),
     );
     planned("no-tls", &tool, &[], &plain.address.to_string());
 }
@@ -244,7 +247,10 @@ fn servers_that_are_no_api_server() {
 fn a_server_that_closes_at_once() {
     let server = Server::mannered(Manners::Curt);
     let tool = Tool::new();
-    tool.write("config", of(&format!("http://{}", server.address), ""));
+    tool.write(
+        "config",
+        kubeconfig(&format!("http://{}", server.address), ""),
+    );
     let said = tool.run(&["plan", "--kubeconfig", "config"]);
     let errors = said.errors();
     let why = format!("the server {} cannot be reached: ", server.address);
@@ -258,7 +264,7 @@ fn nothing_listens() {
     let address = listener.local_addr().expect("it is bound").to_string();
     drop(listener);
     let tool = Tool::new();
-    tool.write("config", of(&format!("http://{address}"), ""));
+    tool.write("config", kubeconfig(&format!("http://{address}"), ""));
     planned("refused-connection", &tool, &[], &address);
 }
 

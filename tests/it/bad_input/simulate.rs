@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::kubeconfig::of;
+use super::kubeconfig::kubeconfig;
 use super::server::{Answer, Asked, Server, status};
 use super::tool::{Said, Tool, check};
 
@@ -35,7 +35,7 @@ fn refused(name: &str, kubeconfig: Option<&str>) {
 #[test]
 fn hints_name_the_option_that_there_is() {
     refused("no-kubeconfig", None);
-    let one = of("https://127.0.0.1:1", "");
+    let one = kubeconfig("https://127.0.0.1:1", "");
     refused(
         "several-contexts",
         Some(&format!(
@@ -52,7 +52,7 @@ fn a_control_plane_that_is_too_old() {
     });
     refused(
         "too-old",
-        Some(&of(&format!("http://{}", server.address), "")),
+        Some(&kubeconfig(&format!("http://{}", server.address), "")),
     );
 }
 
@@ -106,7 +106,10 @@ fn a_second_signal_does_not_wait_and_says_what_is_left() {
         clinging(asked)
     });
     let tool = Tool::new();
-    tool.write("it's config", of(&format!("http://{}", server.address), ""));
+    tool.write(
+        "it's config",
+        kubeconfig(&format!("http://{}", server.address), ""),
+    );
     let arguments = ["simulate", "--join", "it's config", "--prefix", "x-"];
     let child = tool.command(&arguments).spawn().expect("the tool starts");
     // By which it asks whether kubelets are reached, when all have joined

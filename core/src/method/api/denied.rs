@@ -20,7 +20,7 @@ impl Denied {
     /// The words are the server's own whatever authoriser it has; that one's reason follows them
     /// (apiserver `responsewriters.Forbidden`, `forbiddenMessage`). A webhook's or a policy's
     /// words never stand where a user does.
-    pub fn of(status: &Json) -> Option<Self> {
+    pub fn from_status(status: &Json) -> Option<Self> {
         let message = status["message"].as_str()?;
         let said = message.split_once("forbidden: ")?;
         // `forbidden`, `pods is forbidden`, `pods "a" is forbidden`
@@ -93,15 +93,16 @@ mod tests {
     const TABLES: &str = include_str!("denied.yaml");
     use serde_json::json;
 
-    fn of(message: &str) -> Option<String> {
-        Denied::of(&json!({"kind": "Status", "message": message})).map(|denied| denied.to_string())
+    fn denied_by(message: &str) -> Option<String> {
+        Denied::from_status(&json!({"kind": "Status", "message": message}))
+            .map(|denied| denied.to_string())
     }
 
     #[test]
     fn what_is_denied_is_read_of_real_answers() {
         // Kubernetes 1.37.0
         for (message, denied) in rows::<(String, String)>(TABLES, "denied") {
-            assert_eq!(of(&message).as_deref(), Some(&*denied), "{message}");
+            assert_eq!(denied_by(&message).as_deref(), Some(&*denied), "{message}");
             let quoted = Denied::quoted(&format!("/api/v1/x: status 403: {message}"));
             assert_eq!(
                 quoted.map(|quoted| quoted.to_string()).as_deref(),
@@ -124,8 +125,8 @@ mod tests {
             r#"forbidden: User "a"#,
             "",
         ] {
-            assert_eq!(of(message), None, "{message}");
+            assert_eq!(denied_by(message), None, "{message}");
         }
-        assert_eq!(Denied::of(&json!("pods")), None);
+        assert_eq!(Denied::from_status(&json!("pods")), None);
     }
 }

@@ -85,7 +85,7 @@ impl Method for Preemption {
         expectation: &PreemptionExpectation,
         seen: &PreemptionObservation,
     ) -> Result<Comparison> {
-        let difference = |seen: &String| Difference::of(expectation, seen.clone());
+        let difference = |seen: &String| Difference::between(expectation, seen.clone());
         match (&seen.preempted, &seen.refused) {
             (Some(words), _) => Ok(Comparison::Met(difference(words))),
             (None, Some(words)) => Ok(Comparison::NotMet(difference(words))),
@@ -152,7 +152,7 @@ mod tests {
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
         let at = Bound {
             pool: Some(&pool),
-            ..Bound::of(&ready)
+            ..Bound::to_ready(&ready)
         };
         let event = |(pod, reason, message): &(&str, &str, &str)| {
             json!({"reason": reason, "message": message,

@@ -217,7 +217,7 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
                 let detail = format!("{} has no Service: nothing to observe", fixture.as_str());
                 ErrorKind::NotApplied.error(detail)
             })?;
-            return Ok(StateObservation::Balancer(Balancer::of(service)));
+            return Ok(StateObservation::Balancer(Balancer::from_service(service)));
         }
     };
     let (ended, there): (Vec<_>, Vec<_>) = items.iter().partition(|pod| is_disrupted(pod));
@@ -288,7 +288,7 @@ fn compare_ready(expectation: StateExpectation, pods: &[ObservedPod]) -> Result<
         let name = printable(&pod.name);
         seen.push_str(&format!("; {name} was restarted {times}"));
     }
-    let difference = Difference::of(&expectation, seen);
+    let difference = Difference::between(&expectation, seen);
     Ok(
         if ready.len() < usize::from(expectation.pods()) || restarted().next().is_some() {
             Comparison::NotMet(difference)
@@ -311,7 +311,7 @@ fn compare_listed(expectation: StateExpectation, pods: &[ObservedPod]) -> Compar
         let (node, address) = (of(&pod.node, "node"), of(&pod.address, "address"));
         format!("{}: {ready}, {node}, {address}", printable(&pod.name))
     });
-    let difference = Difference::of(&expectation, shown.collect::<Vec<_>>().join("; "));
+    let difference = Difference::between(&expectation, shown.collect::<Vec<_>>().join("; "));
     match pods.iter().filter(|pod| is_listed(pod)).count() >= usize::from(expectation.pods()) {
         true => Comparison::Met(difference),
         false => Comparison::NotMet(difference),
@@ -339,7 +339,7 @@ fn compare_endpoints(expectation: StateExpectation, endpoints: &[ObservedEndpoin
         };
         seen.push_str(&format!("; {} {lacks}", printable(pod)));
     }
-    let difference = Difference::of(&expectation, seen);
+    let difference = Difference::between(&expectation, seen);
     match pods.len().cmp(&usize::from(expectation.pods())) {
         Ordering::Less => Comparison::NotMet(difference),
         Ordering::Equal => Comparison::Met(difference),
@@ -348,7 +348,7 @@ fn compare_endpoints(expectation: StateExpectation, endpoints: &[ObservedEndpoin
 }
 
 fn compare_balancer(expectation: StateExpectation, seen: Option<&Balancer>) -> Comparison {
-    let difference = |seen| Difference::of(&expectation, seen);
+    let difference = |seen| Difference::between(&expectation, seen);
     match seen {
         Some(balancer) => Comparison::Met(difference(printable(&balancer.at))),
         None => Comparison::NotMet(difference("none: the Service is pending".to_owned())),
@@ -467,7 +467,7 @@ mod tests {
         let image = Some("web:2022");
         let at = Bound {
             image,
-            ..Bound::of(&ready)
+            ..Bound::to_ready(&ready)
         };
         for row in rows {
             let (query, expectation) = test(&row.expectation);

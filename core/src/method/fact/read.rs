@@ -103,7 +103,7 @@ fn silent_node(name: &str) -> Subject {
 }
 
 fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
-    fact.told().map_err(|reason| unread(name, reason))
+    fact.known().map_err(|reason| unread(name, reason))
 }
 
 fn unread(name: &str, reason: &str) -> ObservationError {

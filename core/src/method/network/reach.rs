@@ -95,13 +95,13 @@ pub(crate) fn compare(expectation: &ReachExpectation, seen: &ReachObservation) -
             0 | 1 => expectation.to_string(),
             many => format!("{expectation} from each of {many}"),
         },
-        seen: told(seen, &each),
+        seen: describe(seen, &each),
     };
     let is_limitation = matches!(expectation, ReachExpectation::Fails(_));
     Each::together(&each, is_limitation, difference)
 }
 
-fn told(seen: &ReachObservation, each: &[Each]) -> String {
+fn describe(seen: &ReachObservation, each: &[Each]) -> String {
     let line = |one: &ReachedTarget| {
         let said = match &one.answer {
             ReachAnswer::Answered(text) => format!("`{}`", printable(text)),

@@ -26,7 +26,7 @@ pub(crate) struct Broke<'v> {
 
 impl<'v> Blame<'v> {
     /// The failed fixtures of a run with their checks.
-    pub(crate) fn of(view: &'v RunView) -> Self {
+    pub(crate) fn from_view(view: &'v RunView) -> Self {
         let failed = view
             .fixtures
             .iter()

@@ -60,12 +60,12 @@ mod tests {
     fn the_last_line_before_the_restart_is_shown_and_is_printable() {
         let of = || "Pod a/b, container c".to_owned();
         let diagnosis = Diagnosis {
-            fixture: FixtureName::LinuxServer.at(Some(&PoolName::linux())),
+            fixture: FixtureName::LinuxServer.in_pool(Some(&PoolName::linux())),
             checks: Vec::new(),
             evidence: vec![
-                Evidence::of(EvidenceKind::Log, of(), "starting"),
-                Evidence::of(EvidenceKind::PreviousLog, of(), "one\n\u{1b}[2Jfatal"),
-                Evidence::of(EvidenceKind::Status, of(), "CrashLoopBackOff"),
+                Evidence::from_text(EvidenceKind::Log, of(), "starting"),
+                Evidence::from_text(EvidenceKind::PreviousLog, of(), "one\n\u{1b}[2Jfatal"),
+                Evidence::from_text(EvidenceKind::Status, of(), "CrashLoopBackOff"),
             ],
         };
         assert_eq!(

@@ -36,7 +36,7 @@ pub struct Finding {
 
 impl Finding {
     /// The finding of a check; without a conclusion it is that of a run that ended before.
-    pub fn of(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
+    pub fn from_check(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
         match conclusion {
             None => Self::make(planned, None, None, ""),
             Some(Conclusion {

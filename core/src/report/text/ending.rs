@@ -60,7 +60,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         };
         say(word, sentence);
     }
-    for ((reason, place), untested) in Tally::of(view).untested_where {
+    for ((reason, place), untested) in Tally::from_view(view).untested_where {
         let place = place.map_or(String::new(), |place| format!(" on {}", printable(&place)));
         let named: Vec<_> = untested.iter().map(ToString::to_string).collect();
         let (count, named) = (claims(untested.len()), named.join(", "));

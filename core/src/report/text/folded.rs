@@ -29,7 +29,7 @@ impl Row<'_> {
 pub(crate) fn rows(view: &RunView) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for check in view.checks.values() {
-        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
+        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
         let reason = match (check.is_flaky(), finding.reason.is_empty()) {
             (true, true) => "flaky".to_owned(),
             (true, false) => format!("flaky: {}", finding.reason),
@@ -96,7 +96,7 @@ pub(crate) fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, Strin
     match check.verdict() {
         None => Some((None, UNFINISHED.to_owned())),
         Some(Verdict::Skip) => {
-            let reason = Finding::of(&check.planned, check.conclusion.as_ref()).reason;
+            let reason = Finding::from_check(&check.planned, check.conclusion.as_ref()).reason;
             Some((Some(Verdict::Skip), reason))
         }
         Some(_) => None,

@@ -16,7 +16,7 @@ pub(crate) enum Style {
 
 impl Style {
     /// How a verdict looks; none is in doubt.
-    pub(crate) fn of(verdict: Option<Verdict>) -> Self {
+    pub(crate) fn for_verdict(verdict: Option<Verdict>) -> Self {
         match verdict {
             Some(Verdict::Pass) => Self::Good,
             Some(Verdict::KnownLimitation | Verdict::Informational) => Self::Known,

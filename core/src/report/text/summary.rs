@@ -21,7 +21,7 @@ const ORDER: [Verdict; 8] = [
 
 /// `6 checks: 4 pass, 1 fail (0 flaky) in 12.3 s — not conformant (exit 10)`.
 pub(crate) fn tally(view: &RunView) -> String {
-    let tally = Tally::of(view);
+    let tally = Tally::from_view(view);
     let mut counts: Vec<_> = ORDER
         .into_iter()
         .map(|verdict| (tally.count(verdict), verdict.as_str().replace('-', " ")))
@@ -90,7 +90,7 @@ pub(crate) fn seconds(ms: u64) -> String {
 /// The server's version, or why it is unknown; printable.
 pub(crate) fn server(facts: Option<&Facts>) -> String {
     let untold = Err("the run ended before");
-    match facts.map_or(untold, |facts| facts.server.told()) {
+    match facts.map_or(untold, |facts| facts.server.known()) {
         Ok(version) => printable(version),
         Err(reason) => format!("unknown: {}", printable(reason)),
     }
@@ -98,7 +98,7 @@ pub(crate) fn server(facts: Option<&Facts>) -> String {
 
 /// Each pool with its nodes, or why they are unknown; printable.
 pub(crate) fn pools(facts: &Facts) -> Vec<String> {
-    let nodes = match facts.nodes.told() {
+    let nodes = match facts.nodes.known() {
         Ok(nodes) => nodes,
         Err(reason) => return vec![format!("unknown: {}", printable(reason))],
     };

@@ -44,7 +44,7 @@ pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
         colour,
         unpointed: false,
     };
-    let blame = Blame::of(view);
+    let blame = Blame::from_view(view);
     page.header(view);
     page.matrix(view);
     page.findings(view, &blame);
@@ -166,7 +166,7 @@ impl Page {
     }
 
     fn row(&mut self, label: &str, row: &Row<'_>, widest: usize) {
-        let (word, style) = (word(row.verdict), Style::of(row.verdict));
+        let (word, style) = (word(row.verdict), Style::for_verdict(row.verdict));
         let margin = 2 + VERDICT;
         let aside = self.width.saturating_sub(margin + widest + 2);
         if row.reason.is_empty() {
@@ -224,7 +224,7 @@ impl Page {
             self.blank();
             self.entry(
                 word(verdict),
-                Style::of(verdict),
+                Style::for_verdict(verdict),
                 &counted(checks.len(), "check"),
             );
             self.field(4, "because", &reason);
@@ -234,10 +234,14 @@ impl Page {
 
     /// A finding, with the others that are of its kind.
     fn finding(&mut self, view: &RunView, check: &CheckView, others: &[&CheckView]) {
-        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
+        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
         let id = shown(&finding.check);
         self.blank();
-        self.entry(word(finding.verdict), Style::of(finding.verdict), &id);
+        self.entry(
+            word(finding.verdict),
+            Style::for_verdict(finding.verdict),
+            &id,
+        );
         let title = printable(&check.planned.title);
         self.field(
             4,

@@ -114,7 +114,7 @@ impl<'a> Review<'a> {
         let Some(causes) = status["details"]["causes"].as_array() else {
             return Next::Stands;
         };
-        if self.take(causes) {
+        if self.forget(causes) {
             return Next::Again(self.body());
         }
         match !causes.is_empty() && causes.iter().all(|cause| self.forgives(cause)) {
@@ -138,7 +138,7 @@ impl<'a> Review<'a> {
     }
 
     /// Takes the fields that were refused and are to be forgotten; whether there were any.
-    fn take(&mut self, causes: &[Value]) -> bool {
+    fn forget(&mut self, causes: &[Value]) -> bool {
         let mut any = false;
         for (fault, done) in self.faults.iter().zip(&mut self.taken) {
             let (Fault::AdmissionAllows(field) | Fault::AdmissionDrops(field)) = fault else {
@@ -148,7 +148,7 @@ impl<'a> Review<'a> {
                 .iter()
                 .any(|cause| self.holder.concerns(field, cause));
             let pod = self.object.pointer_mut(self.holder.template);
-            if *done || !refused || !pod.is_some_and(|pod| field.take(pod)) {
+            if *done || !refused || !pod.is_some_and(|pod| field.remove_from(pod)) {
                 continue;
             }
             (*done, any) = (true, true);
@@ -156,7 +156,7 @@ impl<'a> Review<'a> {
                 self.restore.push(field);
             } else if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
                 // What comes back has to be without it, whoever makes the answer
-                field.take(pod);
+                field.remove_from(pod);
             }
         }
         any

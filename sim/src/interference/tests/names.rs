@@ -95,7 +95,7 @@ fn fields_go_and_come_back() {
         ("spec.list[1]", "/spec/list/1"),
     ] {
         let mut object = original.clone();
-        assert!(field(path).take(&mut object), "{path}");
+        assert!(field(path).remove_from(&mut object), "{path}");
         let left = object.pointer(left).unwrap_or(&Value::Null);
         assert_eq!(left, &Value::Null, "{path}");
         field(path).restore(&mut object, &original);
@@ -107,7 +107,7 @@ fn fields_go_and_come_back() {
         "securityContext": { "privileged": true } }] } });
     let whole = object.clone();
     let fields = ["spec.os.name", "container.securityContext.privileged"].map(field);
-    assert!(fields.iter().all(|field| field.take(&mut object)));
+    assert!(fields.iter().all(|field| field.remove_from(&mut object)));
     assert_eq!(
         object,
         json!({ "spec": { "initContainers": [{ "name": "i" }] } })
@@ -120,7 +120,7 @@ fn fields_go_and_come_back() {
     // A server that put a container first does not mislead it
     let mut object = original.clone();
     let path = field("spec.containers[*].securityContext");
-    path.take(&mut object);
+    path.remove_from(&mut object);
     let containers = object["spec"]["containers"].as_array_mut().expect("a list");
     containers.insert(0, json!({ "name": "sidecar" }));
     path.restore(&mut object, &original);
@@ -135,7 +135,7 @@ fn fields_go_and_come_back() {
 
     let mut object = original.clone();
     for path in ["spec.nothing.there", "spec.hostPID.inside[*].x"] {
-        assert!(!field(path).take(&mut object), "{path}");
+        assert!(!field(path).remove_from(&mut object), "{path}");
         field(path).restore(&mut object, &original);
     }
     assert_eq!(object, original);

@@ -51,7 +51,10 @@ pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
     let (tells, known) = watch::channel(Known::new());
     let api = Api::<Service>::all(cluster.client.clone());
     cluster.spawn(async move {
-        follow(api, |change| tells.send_modify(|known| take(known, change))).await;
+        follow(api, |change| {
+            tells.send_modify(|known| apply(known, change))
+        })
+        .await;
     });
     let all = Arc::clone(cluster);
     cluster.spawn(async move { control(&all, known).await });
@@ -74,7 +77,7 @@ pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
     Ok(())
 }
 
-fn take(known: &mut Known, change: Change<Service>) {
+fn apply(known: &mut Known, change: Change<Service>) {
     match change {
         Change::Is(key, service) => drop(known.insert(key, Arc::from(service))),
         Change::Gone(key) => drop(known.remove(&key)),

@@ -40,7 +40,7 @@ enum Lost {
 }
 
 impl Lost {
-    fn of(run: &PodRun, cluster: &Cluster) -> Self {
+    fn from_faults(run: &PodRun, cluster: &Cluster) -> Self {
         if run.suffers(FaultKind::LogsEmpty, cluster) {
             Self::All
         } else if run.suffers(FaultKind::LogsCut, cluster) {
@@ -73,7 +73,7 @@ pub(super) fn answer(
     };
     match log {
         Ok(log) => {
-            let frames = frames(&log, options, Lost::of(run, cluster));
+            let frames = frames(&log, options, Lost::from_faults(run, cluster));
             Response::new(StreamBody::new(frames).boxed_unsync())
         }
         Err(words) => text(StatusCode::BAD_REQUEST, &words),
@@ -223,7 +223,7 @@ mod tests {
         Options::read(&Query::parse(Some(query)))
     }
 
-    async fn told(log: &Arc<Log>, query: &str) -> String {
+    async fn read_log(log: &Arc<Log>, query: &str) -> String {
         told_but(Lost::Nothing, log, query).await
     }
 
@@ -249,9 +249,9 @@ mod tests {
             ("tailLines=0", ""),
             ("limitBytes=6", "one\ntw"),
         ] {
-            assert_eq!(told(&log, query).await, said, "{query}");
+            assert_eq!(read_log(&log, query).await, said, "{query}");
         }
-        let stamped = told(&log, "timestamps=1&tailLines=1").await;
+        let stamped = read_log(&log, "timestamps=1&tailLines=1").await;
         let (at, line) = stamped.split_once(' ').expect("a time and a line");
         assert_eq!(
             (at.len(), line),

@@ -173,7 +173,7 @@ async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver
         }
         run.note(|book| {
             for role in [Role::Init, Role::Main] {
-                for container in book.of(role) {
+                for container in book.containers_of(role) {
                     container.again();
                 }
             }

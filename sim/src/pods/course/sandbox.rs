@@ -32,7 +32,7 @@ pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) 
                 Err(why) => why,
             },
         };
-        let text = told(&why);
+        let text = describe(&why);
         events::warning(cluster, run, "FailedCreatePodSandBox", text);
         cluster.clock.pass(AGAIN).await;
     }
@@ -53,7 +53,7 @@ pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
 }
 
 /// The words of the event.
-pub(crate) fn told(why: &str) -> String {
+pub(crate) fn describe(why: &str) -> String {
     format!("Failed to create pod sandbox: {why}")
 }
 

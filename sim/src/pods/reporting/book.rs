@@ -151,7 +151,7 @@ impl Book {
     }
 
     /// Those of one list.
-    pub(crate) fn of(&mut self, role: Role) -> &mut Vec<ContainerBook> {
+    pub(crate) fn containers_of(&mut self, role: Role) -> &mut Vec<ContainerBook> {
         match role {
             Role::Init | Role::Sidecar => &mut self.init,
             Role::Main => &mut self.containers,

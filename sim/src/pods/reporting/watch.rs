@@ -31,7 +31,7 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
         };
         let bound = watcher::Config::default().fields("spec.nodeName!=");
         let api = Api::all(all.client.clone());
-        follow_some(api, bound.streaming_lists(), |change| pods.take(change)).await;
+        follow_some(api, bound.streaming_lists(), |change| pods.apply(change)).await;
     });
 }
 
@@ -124,7 +124,7 @@ struct Task {
 }
 
 impl Pods {
-    fn take(&mut self, change: Change<Pod>) {
+    fn apply(&mut self, change: Change<Pod>) {
         match change {
             Change::Is(key, mut pod) => {
                 // Nobody here asks who has set what, and it is the largest part

@@ -8,7 +8,7 @@ use crate::nodes::image::Family;
 use crate::topology::Os;
 
 /// The command line of a container: its own words, else the image's.
-pub(crate) fn of(
+pub(crate) fn command_line(
     spec: &Container,
     family: Family,
     os: Os,
@@ -86,7 +86,7 @@ mod tests {
     fn own_words_replace_the_images() {
         let line = |json: serde_json::Value| {
             let spec: Container = serde_json::from_value(json).expect("a container");
-            of(&spec, Family::Agnhost, Os::Linux, &BTreeMap::new())
+            command_line(&spec, Family::Agnhost, Os::Linux, &BTreeMap::new())
         };
         assert_eq!(
             line(serde_json::json!({"name": "a"})),

@@ -16,7 +16,7 @@ use crate::pods::course::run::PodRun;
 pub(crate) type Env = BTreeMap<String, String>;
 
 /// The variables of a container, or why it cannot have them.
-pub(crate) async fn of(
+pub(crate) async fn variables(
     cluster: &Cluster,
     run: &PodRun,
     container: &Container,

@@ -143,7 +143,7 @@ async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen:
         if let Some(known) = known {
             // Room for it is needed now and then alone
             let now = Box::pin(insistently(cluster, run, spec)).await;
-            known.volume.take(&now.volume);
+            known.volume.replace_with(&now.volume);
         }
     }
 }
@@ -226,7 +226,7 @@ async fn projection(
         return chosen(words, found.unwrap_or_default(), items, secret.optional);
     }
     if let Some(downward) = &source.downward_api {
-        return told(run, downward.items.as_deref());
+        return downward_files(run, downward.items.as_deref());
     }
     if let Some(token) = &source.service_account_token {
         // Never a real one: nothing in here talks to the API server
@@ -259,7 +259,7 @@ fn chosen(
 }
 
 /// The files of the downward API.
-fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, String> {
+fn downward_files(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, String> {
     let spec = run.pod.spec.clone().unwrap_or_default();
     let mut files = Data::new();
     for item in items.unwrap_or_default() {

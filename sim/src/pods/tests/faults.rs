@@ -38,10 +38,10 @@ async fn seen(scene: &Scene, pods: &[(&str, &str)]) -> Vec<Seen> {
     let mut all = Vec::new();
     for &(namespace, name) in pods {
         let container = status(scene, namespace, name);
-        let pulled = scene.told(name, "Pulled").pop().unwrap_or_default();
+        let pulled = scene.events_of(name, "Pulled").pop().unwrap_or_default();
         let time = pulled.split(" in ").nth(1);
         let time = time.and_then(|time| time.split(' ').next());
-        let sandbox = scene.told(name, "FailedCreatePodSandBox").is_empty();
+        let sandbox = scene.events_of(name, "FailedCreatePodSandBox").is_empty();
         let target = format!("{namespace}/{name}/main");
         let executed = scene.exec(NODE, &target, &ARGV).await;
         all.push(Seen::from([
@@ -66,7 +66,7 @@ async fn seen(scene: &Scene, pods: &[(&str, &str)]) -> Vec<Seen> {
             .get(&path(namespace, name))
             .copied();
         let took = deleted.and_then(|(_, took)| Some(took?.as_secs()));
-        let hook = scene.told(name, "FailedPreStopHook").is_empty();
+        let hook = scene.events_of(name, "FailedPreStopHook").is_empty();
         let code = &status(scene, namespace, name)["state"]["terminated"]["exitCode"];
         seen.insert("hook", hook.to_string());
         seen.insert("end", format!("{code} after {took:?}"));
@@ -216,8 +216,8 @@ async fn a_fault_of_a_node_is_of_it_alone() {
         let restarts = scene.container(&name)["restartCount"].clone();
         (
             restarts,
-            scene.told(&name, "SandboxChanged").len(),
-            scene.told(node, "Rebooted").len(),
+            scene.events_of(&name, "SandboxChanged").len(),
+            scene.events_of(node, "Rebooted").len(),
         )
     };
     assert_eq!(

@@ -49,7 +49,7 @@ async fn probes_reach_what_they_name_from_the_node() {
     for (name, _, _, expected) in probed {
         let ready = &scene.container(name)["ready"];
         assert_eq!(ready, expected.is_ok(), "{name}");
-        let told = scene.told(name, "Unhealthy");
+        let told = scene.events_of(name, "Unhealthy");
         let Err(words) = expected else {
             assert!(told.is_empty(), "{name}: {told:?}");
             continue;
@@ -111,7 +111,7 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
     assert_eq!(seen(), ["3", "3", "1"]);
     let words =
         "MountVolume.SetUp failed for volume \"settings\" : configmap \"settings\" not found";
-    let told = scene.told("reader", "FailedMount");
+    let told = scene.events_of("reader", "FailedMount");
     assert!(told.iter().any(|told| told == words), "{told:?}");
     scene.config_map(Some("4"));
     scene.pass(150).await;

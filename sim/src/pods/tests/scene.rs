@@ -102,7 +102,7 @@ impl Scene {
     }
 
     /// What was told of the pod for a reason.
-    pub(super) fn told(&self, name: &str, reason: &str) -> Vec<String> {
+    pub(super) fn events_of(&self, name: &str, reason: &str) -> Vec<String> {
         let state = self.stub.state();
         let of =
             |event: &&Value| event["involvedObject"]["name"] == name && event["reason"] == reason;

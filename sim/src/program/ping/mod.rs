@@ -63,7 +63,7 @@ const BYTES: usize = 32;
 /// Windows' `ping ARGS`: requests a second apart; with `-t` it stays.
 pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Option<Started> {
     let asked = parse(args)?;
-    let (mut ran, words) = (Ran::default(), Words::of(language));
+    let (mut ran, words) = (Ran::default(), Words::in_language(language));
     let mut pinging = Windows {
         address: asked.target,
         language,
@@ -117,7 +117,7 @@ struct Windows {
 impl Windows {
     /// Sends the next request and tells of its answer; whether none came.
     fn request(&mut self, ran: &mut Ran, net: &dyn Net) -> bool {
-        let (words, address) = (Words::of(self.language), self.address);
+        let (words, address) = (Words::in_language(self.language), self.address);
         let echo = match is_itself(address) {
             true => Echo::Reply(128),
             false => net.echo(address, BYTES),
@@ -154,7 +154,7 @@ impl Windows {
     }
 
     fn end(&self, ran: &mut Ran) {
-        let words = Words::of(self.language);
+        let words = Words::in_language(self.language);
         let lost = self.sent - self.received;
         let percent = (u64::from(lost) * 100).checked_div(u64::from(self.sent));
         let numbers = [
@@ -188,7 +188,7 @@ struct Words {
 }
 
 impl Words {
-    fn of(language: Language) -> &'static Self {
+    fn in_language(language: Language) -> &'static Self {
         static ALL: LazyLock<BTreeMap<Language, Words>> = LazyLock::new(|| {
             serde_saphyr::from_str(include_str!("words.yaml")).expect("texts of each language")
         });

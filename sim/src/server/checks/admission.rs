@@ -59,7 +59,7 @@ struct Line {
 
 impl Recorded {
     /// That of a version such as `1.37.0`, if it is known.
-    pub(crate) fn of(version: &str) -> Option<Self> {
+    pub(crate) fn by_version(version: &str) -> Option<Self> {
         let found = VERSIONS.iter().find(|known| &known.git[1..] == version)?;
         Some(Self {
             version: *found,
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn all_that_is_recorded_is_answered_again() {
         for version in VERSIONS {
-            let mut recorded = Recorded::of(&version.git[1..]).expect("it is known");
+            let mut recorded = Recorded::by_version(&version.git[1..]).expect("it is known");
             let mut asked = 0;
             for line in version.answers.lines() {
                 let line: Line = serde_json::from_str(line).expect("a line of the recording");
@@ -181,6 +181,6 @@ mod tests {
             let other = ("create", "/api/v1/namespaces/mine/pods", &other);
             assert_eq!(recorded.answer(other, "mine", Timestamp::UNIX_EPOCH), None);
         }
-        assert!(Recorded::of("1.2.3").is_none());
+        assert!(Recorded::by_version("1.2.3").is_none());
     }
 }

@@ -90,7 +90,7 @@ impl Refusal {
     }
 
     /// What is said of an object: `pods "x" …`.
-    fn of(code: u16, kind: &Kind, name: &str, words: &str) -> Self {
+    fn about_object(code: u16, kind: &Kind, name: &str, words: &str) -> Self {
         let message = format!("{} \"{name}\" {words}", kind.resource());
         Self::new(code, message).with(kind, name)
     }
@@ -126,11 +126,11 @@ impl Refusal {
     }
 
     pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
-        Self::of(403, kind, name, &format!("is forbidden: {why}"))
+        Self::about_object(403, kind, name, &format!("is forbidden: {why}"))
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
-        Self::of(404, kind, name, "not found")
+        Self::about_object(404, kind, name, "not found")
     }
 
     /// A path that leads to nothing that any server has.
@@ -139,7 +139,7 @@ impl Refusal {
     }
 
     pub(crate) fn exists(kind: &Kind, name: &str) -> Self {
-        Self::of(409, kind, name, "already exists").because("AlreadyExists")
+        Self::about_object(409, kind, name, "already exists").because("AlreadyExists")
     }
 
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {

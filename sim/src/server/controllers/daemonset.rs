@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::{Work, count, hash_of, made, scheduler, told};
+use super::{Work, count, hash_of, made, scheduler, without_zeros};
 use crate::base::clock;
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
@@ -90,7 +90,7 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     });
     let [current, desired] = ["currentNumberScheduled", "desiredNumberScheduled"];
     let always = [current, desired, "numberMisscheduled", "numberReady"];
-    state.set_status("daemonsets", key, told(status, &always));
+    state.set_status("daemonsets", key, without_zeros(status, &always));
 }
 
 /// Whether a pod that is over is replaced now, or how long it is left as it is (client-go,

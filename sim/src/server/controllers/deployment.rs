@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::pods::{condition, condition_mut, set_condition};
-use super::{Work, hash_of, made, owned_by, told};
+use super::{Work, hash_of, made, owned_by, without_zeros};
 use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
@@ -181,7 +181,7 @@ fn tell(state: &mut State, key: &Key, newest: &Key) {
         "readyReplicas": ready, "unavailableReplicas": (wanted - able).max(0),
         "replicas": replicas, "availableReplicas": able,
     });
-    let mut status = told(counts, &[]);
+    let mut status = without_zeros(counts, &[]);
     status["conditions"] = deployment["status"]["conditions"].clone();
     let (is, reason, has) = match able >= bounds(&deployment).1 {
         true => ("True", "MinimumReplicasAvailable", "has"),

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, condition, is_active, is_going, is_over, is_ready, set_condition};
-use super::{count, counted, made, told};
+use super::{count, counted, made, without_zeros};
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
 use crate::world::Key;
@@ -62,7 +62,7 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
         "conditions": job["status"]["conditions"],
         "active": count(&own, is_active), "succeeded": succeeded, "failed": failed,
     });
-    let mut status = told(counts, &["ready", "terminating"]);
+    let mut status = without_zeros(counts, &["ready", "terminating"]);
     if let Some((conditions, reason, message)) = ending {
         let now = state.wall.now();
         for named in conditions {

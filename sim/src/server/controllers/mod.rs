@@ -68,7 +68,7 @@ const WORKLOADS: [(&str, Controller); 5] = [
 
 impl Work {
     /// What there is to do for an object of a namespace, as it is or as the owner of another.
-    fn of(plural: &str, key: &Key) -> Option<Self> {
+    fn for_object(plural: &str, key: &Key) -> Option<Self> {
         if plural == "services" {
             return Some(Self::Endpoints(key.clone()));
         }
@@ -77,7 +77,7 @@ impl Work {
     }
 
     fn workload(plural: &str, key: &Key) -> Self {
-        Self::of(plural, key).expect("it is one of the workloads")
+        Self::for_object(plural, key).expect("it is one of the workloads")
     }
 }
 
@@ -128,9 +128,9 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     }
     for owner in owners(object) {
         let named = Key::new(&key.namespace, owner["name"].text());
-        work.extend(Kind::of(owner).and_then(|kind| Work::of(kind.plural, &named)));
+        work.extend(Kind::for_object(owner).and_then(|kind| Work::for_object(kind.plural, &named)));
     }
-    work.extend(Work::of(change.plural, key));
+    work.extend(Work::for_object(change.plural, key));
     match change.plural {
         "namespaces" => drop(work.insert(Work::Namespace(key.name.clone()))),
         "nodes" => {
@@ -217,7 +217,7 @@ fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Object)> {
 }
 
 /// A status without the counts that are none, but for those that are always told.
-fn told(mut status: Value, always: &[&str]) -> Value {
+fn without_zeros(mut status: Value, always: &[&str]) -> Value {
     if let Some(fields) = status.as_object_mut() {
         fields.retain(|name, value| {
             (*value != 0 && !value.is_null()) || always.contains(&name.as_str())

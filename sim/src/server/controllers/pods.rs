@@ -120,7 +120,7 @@ pub(super) fn create_some(state: &mut State, component: &str, owner: &Value, man
 pub(super) fn may_create(state: &mut State, owner: &Value) -> bool {
     state.made += 1;
     let may = state.made <= BURST;
-    if let Some(kind) = Kind::of(owner).filter(|_| !may) {
+    if let Some(kind) = Kind::for_object(owner).filter(|_| !may) {
         let [namespace, name] = ["namespace", "name"].map(|field| owner["metadata"][field].text());
         let work = Work::workload(kind.plural, &Key::new(namespace, name));
         state.later_once(PAUSE, work);

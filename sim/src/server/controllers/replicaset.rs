@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_active, is_going, is_ready, rank};
-use super::{BATCH, MANY, Work, count, counted, made, told};
+use super::{BATCH, MANY, Work, count, counted, made, without_zeros};
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
 use crate::server::storage::store::{Object, Store};
@@ -45,7 +45,7 @@ fn keep(state: &mut State, key: &Key, set: &Value) {
         "readyReplicas": ready, "availableReplicas": ready,
         "observedGeneration": set["metadata"]["generation"],
     });
-    state.set_status("replicasets", key, told(status, &["replicas"]));
+    state.set_status("replicasets", key, without_zeros(status, &["replicas"]));
 }
 
 fn active(store: &Store, set: &Value) -> Vec<(Key, Object)> {

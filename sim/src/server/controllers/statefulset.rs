@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
-use super::{count, hash_of, made, told};
+use super::{count, hash_of, made, without_zeros};
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
 use crate::world::Key;
@@ -90,5 +90,5 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         "updatedReplicas": updated, "currentRevision": current, "updateRevision": hash,
     });
     let always = ["replicas", "availableReplicas"];
-    state.set_status("statefulsets", key, told(status, &always));
+    state.set_status("statefulsets", key, without_zeros(status, &always));
 }

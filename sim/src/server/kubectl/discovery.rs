@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::server::checks::refusal::Refusal;
 use crate::server::kinds::{KINDS, Kind, root};
-use crate::server::serve::{Answer, Shared, json, text, told};
+use crate::server::serve::{Answer, Shared, json, respond, text};
 
 /// What is served of this group beside objects.
 const REVIEWS: (&str, &str) = ("authorization.k8s.io", "v1");
@@ -26,7 +26,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
     if let (&Method::POST, ["apis", "authorization.k8s.io", "v1", review]) = (&head.method, &*parts)
     {
         let review = reviewed(review, json(body)?)?;
-        return Ok(told(StatusCode::CREATED, review.to_string()));
+        return Ok(respond(StatusCode::CREATED, review.to_string()));
     }
     let found = match (head.method == Method::GET, &*parts) {
         (true, ["healthz" | "livez" | "readyz", ..]) => {
@@ -51,7 +51,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
         (true, ["openapi", "v3", "apis", group, version]) => document(group, version)?,
         _ => return Err(Refusal::unserved(format_args!("`/{}`", parts.join("/")))),
     };
-    Ok(told(StatusCode::OK, found.to_string()))
+    Ok(respond(StatusCode::OK, found.to_string()))
 }
 
 fn version(git: &str) -> Value {

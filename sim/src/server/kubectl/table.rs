@@ -41,7 +41,7 @@ static COLUMNS: LazyLock<BTreeMap<String, Columns>> = LazyLock::new(|| {
     serde_saphyr::from_str(include_str!("table.yaml")).expect("table.yaml is whole")
 });
 
-pub(crate) fn of(state: &State, ask: &Ask, objects: &[Object]) -> Value {
+pub(crate) fn render(state: &State, ask: &Ask, objects: &[Object]) -> Value {
     let (version, now) = (state.store.version(), state.wall.now());
     let own = COLUMNS.get(ask.kind.plural);
     let columns = || own.unwrap_or(&COLUMNS["others"]).iter().flatten();
@@ -51,7 +51,9 @@ pub(crate) fn of(state: &State, ask: &Ask, objects: &[Object]) -> Value {
         json!({"name": name, "type": "string", "format": format, "description": "", "priority": i32::from(wide)})
     });
     let rows = objects.iter().map(|object| {
-        let cells: Vec<String> = columns().map(|(_, cell)| cell.of(object, now)).collect();
+        let cells: Vec<String> = columns()
+            .map(|(_, cell)| cell.render(object, now))
+            .collect();
         json!({"cells": cells, "object": metadata_of(object)})
     });
     json!({
@@ -61,7 +63,7 @@ pub(crate) fn of(state: &State, ask: &Ask, objects: &[Object]) -> Value {
 }
 
 impl Cell {
-    fn of(&self, object: &Value, now: Timestamp) -> String {
+    fn render(&self, object: &Value, now: Timestamp) -> String {
         let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
         let at = |path: &str| object.pointer(path).unwrap_or(&Value::Null);
         match self {

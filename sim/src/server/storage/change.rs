@@ -65,20 +65,20 @@ impl State {
             return Err(Refusal::precondition(kind, name, "UID", (uid, is), None));
         }
         for field in KEPT {
-            take(&mut body["metadata"], &old["metadata"], field);
+            copy_field(&mut body["metadata"], &old["metadata"], field);
         }
         body["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
         match part {
             Part::Status => {
                 for (field, _) in old.fields() {
                     if field != "status" && field != "metadata" {
-                        take(&mut body, old, field);
+                        copy_field(&mut body, old, field);
                     }
                 }
             }
             Part::Main => {
                 if kind.has_status() {
-                    take(&mut body, old, "status");
+                    copy_field(&mut body, old, "status");
                 }
                 defaults::set(kind, &mut body);
                 if kind.plural == "services" {
@@ -179,7 +179,7 @@ fn is_named(key: &Key, body: &Value) -> Result<(), Refusal> {
 }
 
 /// Takes a field over, or its absence.
-fn take(into: &mut Value, from: &Value, field: &str) {
+fn copy_field(into: &mut Value, from: &Value, field: &str) {
     match from.get(field) {
         Some(value) => into[field] = value.clone(),
         None => drop(into.remove(field)),

@@ -28,7 +28,7 @@ struct Term {
 }
 
 impl Selection {
-    pub(crate) fn of(kind: &'static Kind, query: &Query) -> Result<Self, Refusal> {
+    pub(crate) fn from_query(kind: &'static Kind, query: &Query) -> Result<Self, Refusal> {
         Ok(Self {
             labels: labels(query.first("labelSelector").unwrap_or_default())?,
             fields: fields(kind, query.first("fieldSelector").unwrap_or_default())?,

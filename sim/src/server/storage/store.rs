@@ -92,7 +92,7 @@ impl Store {
 
     /// Whether what a reference of something in a namespace names is there.
     pub(crate) fn is_there(&self, namespace: &str, owner: &Value) -> bool {
-        Kind::of(owner).is_some_and(|kind| {
+        Kind::for_object(owner).is_some_and(|kind| {
             let namespace = if kind.namespaced { namespace } else { "" };
             let found = self.get(kind.plural, &Key::new(namespace, owner["name"].text()));
             found.is_some_and(|found| found["metadata"]["uid"] == owner["uid"])

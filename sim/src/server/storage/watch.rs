@@ -43,7 +43,7 @@ struct Watch {
 /// Begins a watch.
 pub(crate) fn answer(shared: &Arc<Shared>, ask: Ask) -> Result<Answer, Refusal> {
     let query = &ask.query;
-    let selection = Selection::of(ask.kind, query)?;
+    let selection = Selection::from_query(ask.kind, query)?;
     let first = |name: &str| query.first(name).unwrap_or_default();
     let seconds = first("timeoutSeconds").parse().ok();
     let version = first("resourceVersion").to_owned();
@@ -130,12 +130,12 @@ impl Watch {
             return;
         };
         for change in changes {
-            self.take(change);
+            self.push(change);
         }
         self.at = self.at.max(state.store.version());
     }
 
-    fn take(&mut self, change: &Change) {
+    fn push(&mut self, change: &Change) {
         let namespace = &self.ask.namespace;
         if !namespace.is_empty() && change.key.namespace != *namespace {
             return;

@@ -54,7 +54,7 @@ async fn hold(cases: &str) {
     let cases: Vec<Case> = serde_saphyr::from_str(cases).expect("a list of cases");
     for case in cases {
         let scene = match case.dual_stack {
-            true => Scene::of(IpFamilies::DualStack),
+            true => Scene::with_families(IpFamilies::DualStack),
             false => Scene::new(),
         };
         let mut kept = BTreeMap::new();
@@ -62,12 +62,12 @@ async fn hold(cases: &str) {
             fill(&mut step, &kept);
             let step = Step::deserialize(step).expect(&case.name);
             let at = format!("{}, step {}", case.name, number + 1);
-            take(&scene, &at, step, &mut kept).await;
+            perform(&scene, &at, step, &mut kept).await;
         }
     }
 }
 
-async fn take(scene: &Scene, at: &str, step: Step, kept: &mut BTreeMap<String, Value>) {
+async fn perform(scene: &Scene, at: &str, step: Step, kept: &mut BTreeMap<String, Value>) {
     if let Some(name) = &step.node {
         scene.node(name, step.labels).await;
     }

@@ -32,10 +32,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self::of(IpFamilies::default())
+        Self::with_families(IpFamilies::default())
     }
 
-    fn of(ip_families: IpFamilies) -> Self {
+    fn with_families(ip_families: IpFamilies) -> Self {
         let options = ServerOptions {
             ip_families,
             loopback: Loopback::in_memory(Timestamp::UNIX_EPOCH),

@@ -17,7 +17,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn of(scene: &Scene, query: &str) -> Self {
+    async fn open(scene: &Scene, query: &str) -> Self {
         let request = Request::get(format!("{MAPS}{query}"));
         let request = request.body(Body::empty()).expect("a request");
         let response = scene.client.send(request).await.expect("an answer");
@@ -41,7 +41,7 @@ impl Watch {
     }
 
     /// Type and name of the next event.
-    async fn told(&mut self) -> String {
+    async fn next_event(&mut self) -> String {
         let event = self.next().await.expect("an event");
         let name = event["object"]["metadata"]["name"].text();
         format!("{} {name}", event["type"].text())
@@ -56,21 +56,21 @@ fn map(name: &str, label: &str) -> Value {
 async fn who_enters_a_selection_is_added_and_who_leaves_it_deleted() {
     let scene = Scene::new();
     scene.create(MAPS, map("old", "a")).await;
-    let mut watch = Watch::of(&scene, "?watch=true&labelSelector=l%3Da").await;
-    assert_eq!(watch.told().await, "ADDED old");
+    let mut watch = Watch::open(&scene, "?watch=true&labelSelector=l%3Da").await;
+    assert_eq!(watch.next_event().await, "ADDED old");
     scene.create(MAPS, map("other", "b")).await;
     scene.create(MAPS, map("new", "a")).await;
-    assert_eq!(watch.told().await, "ADDED new");
+    assert_eq!(watch.next_event().await, "ADDED new");
     for (name, change, told) in [
         ("new", json!({"data": {"x": "1"}}), "MODIFIED new"),
         ("new", map("new", "b"), "DELETED new"),
         ("other", map("other", "a"), "ADDED other"),
     ] {
         scene.patch(&format!("{MAPS}/{name}"), MERGE, change).await;
-        assert_eq!(watch.told().await, told);
+        assert_eq!(watch.next_event().await, told);
     }
     scene.delete(&format!("{MAPS}/old"), json!({})).await;
-    assert_eq!(watch.told().await, "DELETED old");
+    assert_eq!(watch.next_event().await, "DELETED old");
 }
 
 #[tokio::test]
@@ -79,8 +79,8 @@ async fn initial_events_end_with_a_bookmark_from_which_it_goes_on() {
     scene.create(MAPS, map("one", "a")).await;
     let query = "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
                  &labelSelector=l";
-    let mut watch = Watch::of(&scene, &format!("?{query}")).await;
-    assert_eq!(watch.told().await, "ADDED one");
+    let mut watch = Watch::open(&scene, &format!("?{query}")).await;
+    assert_eq!(watch.next_event().await, "ADDED one");
     let bookmark = watch.next().await.expect("a bookmark");
     assert_eq!(bookmark["type"], "BOOKMARK");
     let meta = &bookmark["object"]["metadata"];
@@ -88,9 +88,9 @@ async fn initial_events_end_with_a_bookmark_from_which_it_goes_on() {
     let version = meta["resourceVersion"].text();
     scene.create(MAPS, map("two", "a")).await;
     let query = format!("?watch=true&resourceVersion={version}");
-    let mut again = Watch::of(&scene, &query).await;
+    let mut again = Watch::open(&scene, &query).await;
     for watch in [&mut watch, &mut again] {
-        assert_eq!(watch.told().await, "ADDED two");
+        assert_eq!(watch.next_event().await, "ADDED two");
     }
 }
 
@@ -102,7 +102,7 @@ async fn a_version_that_is_not_remembered_is_gone() {
     scene.create(MAPS, map("two", "a")).await;
     scene.server.shared.state().store.compact();
     let query = format!("?watch=true&resourceVersion={version}");
-    let mut watch = Watch::of(&scene, &query).await;
+    let mut watch = Watch::open(&scene, &query).await;
     let event = watch.next().await.expect("an event");
     assert_eq!(
         (event["type"].text(), event["object"]["code"].number()),
@@ -117,7 +117,7 @@ async fn a_version_that_is_not_remembered_is_gone() {
 async fn a_watch_tells_how_far_it_is_and_ends_when_it_is_to() {
     let scene = Scene::new();
     let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=90&labelSelector=none";
-    let mut watch = Watch::of(&scene, &format!("?{query}")).await;
+    let mut watch = Watch::open(&scene, &format!("?{query}")).await;
     scene.create(MAPS, map("one", "a")).await;
     for _ in 0..2 {
         let event = watch.next().await.expect("a bookmark");
@@ -134,7 +134,7 @@ async fn a_watch_tells_how_far_it_is_and_ends_when_it_is_to() {
 #[tokio::test]
 async fn nothing_is_left_when_it_stops() {
     let scene = Scene::new();
-    let mut watch = Watch::of(&scene, "?watch=true&labelSelector=none").await;
+    let mut watch = Watch::open(&scene, "?watch=true&labelSelector=none").await;
     let Scene { server, client } = scene;
     drop(client);
     server.stop().await;

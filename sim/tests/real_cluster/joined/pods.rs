@@ -20,7 +20,7 @@ fn said(event: Event) -> String {
 }
 
 /// Waits until an event is told.
-async fn told(scene: &Scene, pod: &str, words: &str) {
+async fn await_event(scene: &Scene, pod: &str, words: &str) {
     let of = format!("involvedObject.name={pod}");
     let mut told = watcher(scene.api::<Event>(), watcher::Config::default().fields(&of))
         .default_backoff()
@@ -113,7 +113,7 @@ async fn probes_look_at_what_is_served() {
         "Unhealthy: Liveness probe failed: Get \"http://",
         "Killing: Container main failed liveness probe, will be restarted",
     ] {
-        told(&scene, "closed", words).await;
+        await_event(&scene, "closed", words).await;
     }
     let pod = scene.pod_until("slow", says(restarted, "Error")).await;
     let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
@@ -135,7 +135,7 @@ async fn hooks_run_and_grace_is_given() {
     let mut spec = scene.spec("windows-2022-a", &stops);
     spec["terminationGracePeriodSeconds"] = 20.into();
     let created = scene.pod("stops", spec).await;
-    told(&scene, "fails", "FailedPostStartHook: PostStartHook failed").await;
+    await_event(&scene, "fails", "FailedPostStartHook: PostStartHook failed").await;
     let reason = "/containerStatuses/0/state/waiting/reason";
     scene
         .pod_until("fails", says(reason, "CrashLoopBackOff"))
@@ -154,8 +154,8 @@ async fn hooks_run_and_grace_is_given() {
     assert_eq!(pod.metadata.uid, created.metadata.uid);
     let state = &status(&pod)["containerStatuses"][0]["state"]["terminated"];
     assert_eq!(state["exitCode"], -1_073_741_510, "{state}");
-    told(&scene, "stops", "FailedPreStopHook: PreStopHook failed").await;
-    told(&scene, "stops", "Killing: Stopping container main").await;
+    await_event(&scene, "stops", "FailedPreStopHook: PreStopHook failed").await;
+    await_event(&scene, "stops", "Killing: Stopping container main").await;
     let free = json!({"metadata": {"finalizers": null}});
     let freed = pods.patch("stops", &params, &Patch::Merge(free)).await;
     freed.expect("no finalizer");
@@ -182,7 +182,7 @@ async fn volumes_and_variables_wait_for_what_they_refer_to() {
     scene.start("root", "windows-2022-a", &root).await;
     let words =
         "FailedMount: MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found";
-    told(&scene, "mounts", words).await;
+    await_event(&scene, "mounts", words).await;
     let reason = "/containerStatuses/0/state/waiting/reason";
     let error = "CreateContainerConfigError";
     let pod = scene.pod_until("env", says(reason, error)).await;

@@ -81,7 +81,7 @@ impl Known {
     }
 
     /// Those that may be seen in one case.
-    pub(crate) fn of(&self, case: &str) -> Self {
+    pub(crate) fn for_case(&self, case: &str) -> Self {
         let own = |known: &&Difference| known.case == "*" || known.case == case;
         Self(self.0.iter().filter(own).cloned().collect())
     }

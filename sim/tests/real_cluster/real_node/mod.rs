@@ -33,7 +33,7 @@ async fn a_simulated_node_is_like_a_real_one() {
     let seen = join_all(
         cases
             .iter()
-            .map(|case| world.compare(case, known.of(&case.name))),
+            .map(|case| world.compare(case, known.for_case(&case.name))),
     )
     .await;
     world.end().await;

@@ -53,7 +53,7 @@ pub(crate) async fn run(
     if let Some(joined) = &joined {
         halt.run_until_cancelled(server.settled(SETTLING)).await;
         file.fill(&server.kubeconfig(address))?;
-        screen.say(&told(file.path(), &version, joined));
+        screen.say(&describe(file.path(), &version, joined));
         screen.complain("Ctrl-C ends it.\n");
         halt.cancelled().await;
     }
@@ -77,7 +77,7 @@ fn not_there(error: ServerError) -> CliError {
     }
 }
 
-fn told(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
+fn describe(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
     let path = quoted(&kubeconfig.display().to_string());
     format!(
         "a simulated cluster of Kubernetes {version} with {}; this leads to it:\n  \

@@ -73,7 +73,7 @@ impl Dispatcher {
     pub(crate) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
         let mut fixtures = plan.fixtures();
         if !fixtures.is_empty() {
-            fixtures.insert(FixtureName::Namespaces.at(None));
+            fixtures.insert(FixtureName::Namespaces.in_pool(None));
         }
         let unapplied = |key| (key, FixtureState::Unapplied);
         Self {
@@ -120,7 +120,7 @@ impl Dispatcher {
             }
             (Phase::Running, Input::Asked(assertion, outcome)) => {
                 if self.asking.remove(&assertion) {
-                    self.take(assertion, outcome);
+                    self.accept(assertion, outcome);
                 }
             }
             (Phase::Running, Input::Confirmed(assertion, outcome)) => {
@@ -129,7 +129,7 @@ impl Dispatcher {
             (Phase::Running, Input::SessionReplies(from, outcomes)) => {
                 if self.in_exec_session.remove(&from) {
                     for (assertion, outcome) in outcomes {
-                        self.take(assertion, outcome);
+                        self.accept(assertion, outcome);
                     }
                 }
             }
@@ -214,7 +214,7 @@ impl Dispatcher {
         });
         let taken: Vec<_> = taken.collect();
         if !taken.is_empty() {
-            let namespaces = FixtureName::Namespaces.at(None);
+            let namespaces = FixtureName::Namespaces.in_pool(None);
             self.fixtures.insert(namespaces, FixtureState::Unapplied);
         }
         for key in taken {
@@ -231,7 +231,7 @@ impl Dispatcher {
     }
 
     fn apply_fixtures(&mut self) {
-        let namespaces = FixtureName::Namespaces.at(None);
+        let namespaces = FixtureName::Namespaces.in_pool(None);
         let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Ready));
         for (key, state) in &mut self.fixtures {
             if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
@@ -383,7 +383,7 @@ impl Dispatcher {
         }
     }
 
-    fn take(&mut self, ix: AssertionIx, outcome: AssertionOutcome) {
+    fn accept(&mut self, ix: AssertionIx, outcome: AssertionOutcome) {
         let Some(state) = self.checks.get_mut(ix.check) else {
             return;
         };

@@ -128,7 +128,7 @@ impl Method for Admission {
     ) -> Result<Comparison> {
         use AdmissionExpectation::{Accepted, Dropped, Refused};
         use AdmissionObservation as Seen;
-        let difference = |seen: &Seen| Difference::of(expectation, seen.to_string());
+        let difference = |seen: &Seen| Difference::between(expectation, seen.to_string());
         let interfered = |what: String| {
             let detail = format!("{what}; expected: {expectation}");
             Err(ErrorKind::Interfered.error(detail))
@@ -227,7 +227,9 @@ fn read(query: &AdmissionQuery, reply: &ApiReply) -> Result<AdmissionObservation
         200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
         // The harness' own permissions are no answer of admission; both come as 403
         401 => Err(ErrorKind::Unauthenticated.error(message)),
-        403 if Denied::of(&reply.body).is_some() => Err(ErrorKind::Forbidden.error(message)),
+        403 if Denied::from_status(&reply.body).is_some() => {
+            Err(ErrorKind::Forbidden.error(message))
+        }
         400 if message.contains("does not support dry run") => {
             Err(ErrorKind::Forbidden.error(message))
         }
@@ -321,7 +323,7 @@ impl AdmissionQuery {
 impl AdmissionExpectation {
     /// The same, expected of what `ask` sends: the field is where it is in that.
     #[must_use]
-    pub fn of(&self, query: &AdmissionQuery) -> Self {
+    pub fn for_query(&self, query: &AdmissionQuery) -> Self {
         match self {
             Self::Accepted => Self::Accepted,
             Self::Dropped => Self::Dropped,

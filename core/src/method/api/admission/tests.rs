@@ -126,7 +126,8 @@ fn compared(
     body: Json,
 ) -> (&'static str, String) {
     let seen = read(query, status, body);
-    match seen.and_then(|seen| Admission::compare(&read_expectation(expectation).of(query), &seen))
+    match seen
+        .and_then(|seen| Admission::compare(&read_expectation(expectation).for_query(query), &seen))
     {
         Ok(Comparison::Met(difference)) => ("met", difference.seen),
         Ok(Comparison::NotMet(difference)) => ("not-met", difference.seen),
@@ -253,11 +254,11 @@ fn what_needs_a_pod_is_asked_of_the_unbound_one_with_its_system() {
         host_namespace: "host".to_owned(),
         ..crate::method::ReadyFixtures::default()
     };
-    let namespaces = FixtureName::Namespaces.at(None);
+    let namespaces = FixtureName::Namespaces.in_pool(None);
     ready
         .fixtures
         .insert(namespaces, crate::method::ReadyFixture::default());
-    let at = Bound::of(&ready);
+    let at = Bound::to_ready(&ready);
     for (os, pod) in [
         (Some("windows"), "winconform-unbound-windows"),
         (Some("linux"), "winconform-unbound-linux"),

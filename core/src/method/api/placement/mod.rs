@@ -174,7 +174,7 @@ impl Method for Placement {
         expectation: &PlacementExpectation,
         seen: &PlacementObservation,
     ) -> Result<Comparison> {
-        let difference = |seen| Difference::of(expectation, seen);
+        let difference = |seen| Difference::between(expectation, seen);
         match expectation {
             PlacementExpectation::Placed(ground) => placed(*ground, seen, difference(seen.place())),
             PlacementExpectation::Pending(by) => pending(*by, seen, difference(seen.place())),

@@ -37,7 +37,7 @@ impl Hindrance {
     /// In the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`,
     /// `noderesources/fit.go`, as of 1.37 and, behind, of older ones. `didn't satisfy plugin(s)` is
     /// of nodes that a plugin ruled out beforehand (`NodeAffinity`: by name).
-    fn of(text: &str) -> Self {
+    fn from_words(text: &str) -> Self {
         const SELECTORS: [&str; 4] = [
             "node(s) didn't match Pod's node affinity",
             "node(s) didn't satisfy plugin(s) [NodeAffinity]",
@@ -107,7 +107,7 @@ impl KeptOff {
         let (nodes, words) = part.split_once(' ')?;
         Some(Self {
             nodes: nodes.parse().ok()?,
-            by: Hindrance::of(words),
+            by: Hindrance::from_words(words),
             words: words.to_owned(),
         })
     }

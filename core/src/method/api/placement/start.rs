@@ -87,7 +87,7 @@ impl Start {
         let why: Vec<_> = why.filter(|why| why.is_object()).collect();
         let unfit = why.iter().find_map(|why| {
             let words = said(&why["reason"], &why["message"]);
-            Some((StartFailure::of(&words)?, words))
+            Some((StartFailure::from_words(&words)?, words))
         });
         if let Some((class, words)) = unfit {
             return Self::Unfit {

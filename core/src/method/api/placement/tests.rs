@@ -43,7 +43,7 @@ fn seen_among(nodes: Vec<NodeFact>, pod: PlacedPod, items: &Json) -> Result<Plac
     let at = Bound {
         pool: Some(&pool),
         build: Some(BUILD),
-        ..Bound::of(&ready)
+        ..Bound::to_ready(&ready)
     };
     let body = json!({"items": items});
     let reply = Reply::Api(ApiReply { status: 200, body });

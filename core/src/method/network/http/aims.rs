@@ -39,7 +39,7 @@ impl Target {
         }
         let nobody = || ErrorKind::FixtureFailed.error("nobody is asked for it");
         let of = of.ok_or_else(nobody)?;
-        let binding = Binding::of(of, at)?;
+        let binding = Binding::to_fixture(of, at)?;
         let fixture = binding.fixture;
         if self.is_of_a_service()
             && let Some(absent) = without_service(fixture, at)?
@@ -61,16 +61,18 @@ impl Target {
                 let aim = binding.service()?;
                 Ok(Aims {
                     all: fixture.pods.iter().map(|pod| pod.name.clone()).collect(),
-                    ..Aims::of(vec![aim; requests_to_meet(fixture.pods.len())])
+                    ..Aims::from_each(vec![aim; requests_to_meet(fixture.pods.len())])
                 })
             }
-            Self::ServiceIp | Self::EveryPodBehindServiceIp => Ok(Aims::of([binding.service()?])),
+            Self::ServiceIp | Self::EveryPodBehindServiceIp => {
+                Ok(Aims::from_each([binding.service()?]))
+            }
             Self::ServiceIpOnSameNode => binding.service_from_here(),
-            Self::ShortName => Ok(Aims::of([binding.by_name(None)?])),
-            Self::NamespacedName => Ok(Aims::of([binding.by_name(Some(String::new()))?])),
+            Self::ShortName => Ok(Aims::from_each([binding.by_name(None)?])),
+            Self::NamespacedName => Ok(Aims::from_each([binding.by_name(Some(String::new()))?])),
             Self::FullName => {
                 let below = format!(".svc.{}", at.domain()?);
-                Ok(Aims::of([binding.by_name(Some(below))?]))
+                Ok(Aims::from_each([binding.by_name(Some(below))?]))
             }
             Self::SourceSeenByPods => {
                 let source = at.vantage()?;
@@ -81,8 +83,8 @@ impl Target {
                 }
                 Ok(aims)
             }
-            Self::HeadlessName => Ok(Aims::of([binding.headless()?])),
-            Self::Alias => Ok(Aims::of([binding.alias()?])),
+            Self::HeadlessName => Ok(Aims::from_each([binding.headless()?])),
+            Self::Alias => Ok(Aims::from_each([binding.alias()?])),
             Self::LoadBalancer => binding.balancer(),
             Self::PodsWithLongPayload => {
                 let here = &at.vantage()?.name;
@@ -118,7 +120,7 @@ impl Target {
                     (None, Some(family)) => {
                         Ok(Aims::none(format!("node {here} has no {family} address")))
                     }
-                    (aim, _) => Ok(Aims::of([aim.ok_or_else(unknown)?])),
+                    (aim, _) => Ok(Aims::from_each([aim.ok_or_else(unknown)?])),
                 }
             }
         }
@@ -133,10 +135,10 @@ impl Target {
             let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
             Aim {
                 says: Some(Cow::Borrowed(&target.says)),
-                ..Aim::at(host, target.port, &target.path, target.to_string())
+                ..Aim::to_host(host, target.port, &target.path, target.to_string())
             }
         });
-        Aims::of(targets.chain(self.name_of_the_cluster(at)))
+        Aims::from_each(targets.chain(self.name_of_the_cluster(at)))
     }
 
     /// What tells whether the cluster's DNS is dead, which is no matter of what lies outside: the name of
@@ -146,7 +148,7 @@ impl Target {
         let prober = at.prober().ok().filter(|_| asks)?;
         let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
         let name = at.full_name(name).ok()?;
-        Some(Aim::at(Host::Name(name.clone()), port, "/", name))
+        Some(Aim::to_host(Host::Name(name.clone()), port, "/", name))
     }
 }
 
@@ -159,7 +161,7 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
         let address = address.ok_or_else(|| unknown("address"))?;
         let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
         let shown = format!("kubelet of node {}", node.name);
-        Ok(Aim::at(Host::Address(address), port, "/", shown))
+        Ok(Aim::to_host(Host::Address(address), port, "/", shown))
     };
     // Nodes need not have addresses of a second family, though pods have; one of which no address is
     // known may have
@@ -174,7 +176,7 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
             Ok(Aims::none(format!("no node has an {family} address")))
         }
         (true, _) => Err(ErrorKind::FactUnknown.error("no node is known of")),
-        (false, _) => Ok(Aims::of(each)),
+        (false, _) => Ok(Aims::from_each(each)),
     }
 }
 
@@ -203,9 +205,9 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
             (address, port, format!("its own address {address}"))
         }
     };
-    Ok(Aims::of([Aim {
+    Ok(Aims::from_each([Aim {
         by: std::slice::from_ref(pod),
-        ..Aim::at(Host::Address(address), port, "/hostname", shown)
+        ..Aim::to_host(Host::Address(address), port, "/hostname", shown)
     }]))
 }
 
@@ -233,7 +235,7 @@ pub(crate) struct Aim<'a> {
 
 impl Aim<'_> {
     /// A target whose answer anyone may give.
-    pub(super) fn at(host: Host, port: u16, path: &str, shown: String) -> Self {
+    pub(super) fn to_host(host: Host, port: u16, path: &str, shown: String) -> Self {
         let path = path.to_owned();
         Self {
             get: HttpGet { host, port, path },
@@ -263,7 +265,7 @@ impl<'a> Aims<'a> {
         }
     }
 
-    pub(super) fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
+    pub(super) fn from_each(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
         Self {
             each: each.into_iter().collect(),
             ..Self::default()

@@ -25,6 +25,6 @@ impl<'a> Binding<'_, 'a> {
         let host = Host::parse(&balancer.at);
         let host = host.ok_or_else(|| self.lacks("load balancer's address that is one"))?;
         let shown = format!("load balancer {host}");
-        Ok(Aims::of([self.to(shown, host, port)]))
+        Ok(Aims::from_each([self.to(shown, host, port)]))
     }
 }

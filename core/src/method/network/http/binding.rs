@@ -19,7 +19,7 @@ pub(super) struct Binding<'b, 'a> {
 
 impl<'b, 'a> Binding<'b, 'a> {
     /// A fixture that stands; of a second family each of its pods has an address, or none has.
-    pub(super) fn of(of: FixtureName, at: &'b Bound<'a>) -> Result<Self> {
+    pub(super) fn to_fixture(of: FixtureName, at: &'b Bound<'a>) -> Result<Self> {
         let fixture = at.fixture(of)?;
         let binding = Self { of, fixture, at };
         let lacks = |pod: &&ReadyPod| at.of_family(&pod.addresses).is_none();
@@ -42,7 +42,7 @@ impl<'b, 'a> Binding<'b, 'a> {
             let shown = format!("pod {} on {}", pod.name, pod.node);
             Ok(Aim {
                 by: std::slice::from_ref(pod),
-                ..Aim::at(Host::Address(address), port, self.path(), shown)
+                ..Aim::to_host(Host::Address(address), port, self.path(), shown)
             })
         });
         let each: Vec<_> = aims.collect::<Result<_>>()?;
@@ -64,7 +64,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         });
         Ok(Aims {
             absent,
-            ..Aims::of(each)
+            ..Aims::from_each(each)
         })
     }
 
@@ -78,7 +78,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     pub(super) fn service_from_here(&self) -> Result<Aims<'a>> {
         match self.pods_here()?.absent {
             Some(absent) => Ok(Aims::none(absent)),
-            None => Ok(Aims::of([self.service()?])),
+            None => Ok(Aims::from_each([self.service()?])),
         }
     }
 
@@ -140,10 +140,10 @@ impl<'b, 'a> Binding<'b, 'a> {
                 "no node that forwards its NodePort has an {family} address"
             ))),
             (true, None) => {
-                let family = IpFamily::of(self.address()?.0);
+                let family = IpFamily::from_address(self.address()?.0);
                 Err(self.lacks(&format!("node with an address of its family, {family}")))
             }
-            (false, _) => Ok(Aims::of(each)),
+            (false, _) => Ok(Aims::from_each(each)),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'b, 'a> Binding<'b, 'a> {
                 FixtureName::Iis => &[],
                 _ => &self.fixture.pods,
             },
-            ..Aim::at(host, port, self.path(), shown)
+            ..Aim::to_host(host, port, self.path(), shown)
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
     let each: Vec<_> = targets.map(|target| one(expectation, target)).collect();
     let difference = Difference {
         expected: expected(expectation, seen),
-        seen: told(seen, &each),
+        seen: describe(seen, &each),
     };
     let is_limitation = matches!(expectation, HttpExpectation::Fails { .. });
     match Each::together(&each, is_limitation, difference) {
@@ -85,7 +85,7 @@ fn expected(expectation: &HttpExpectation, seen: &HttpObservation) -> String {
     format!("{expectation}{by}")
 }
 
-fn told(seen: &HttpObservation, each: &[Each]) -> String {
+fn describe(seen: &HttpObservation, each: &[Each]) -> String {
     if let [target] = seen.targets.as_slice() {
         return said(target);
     }

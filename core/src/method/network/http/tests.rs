@@ -145,7 +145,7 @@ fn from_linux(ready: &ReadyFixtures, query: HttpQuery, replies: &[HttpReply]) ->
     };
     let at = Bound {
         from: Some(&from),
-        ..Bound::of(ready)
+        ..Bound::to_ready(ready)
     };
     let expectation = HttpExpectation::Reached;
     let assertion = Assertion::<Http> { query, expectation };
@@ -179,7 +179,7 @@ fn two_linux_pods() -> ReadyFixtures {
             pods: vec![pod],
             ..ReadyFixture::default()
         };
-        ready.fixtures.insert(name.at(None), stands);
+        ready.fixtures.insert(name.in_pool(None), stands);
     }
     ready
 }
@@ -255,7 +255,7 @@ fn nodes(count: u8) -> ReadyFixtures {
 fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     // As many as are observed one by one
     let ready = nodes(64);
-    let at = Bound::of(&ready);
+    let at = Bound::to_ready(&ready);
     let assertion = Assertion::<Http> {
         query: HttpQuery {
             of: None,
@@ -333,7 +333,7 @@ fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
 fn from_within_only_what_is_passed_by_is_observed() {
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
     let mut ready = nodes(1);
-    let prober = FixtureName::LinuxPodProber.at(None);
+    let prober = FixtureName::LinuxPodProber.in_pool(None);
     let mut query = |at: &str, short_cut: bool, kind: SourceKind| {
         let service = ReadyFixture {
             service: Some(([10, 96, 0, 7].into(), 80)),
@@ -344,7 +344,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
             ..ReadyFixture::default()
         };
         for name in [FixtureName::Iis, FixtureName::LoadBalancer] {
-            let stands = ready.fixtures.entry(name.at(Some(&pool)));
+            let stands = ready.fixtures.entry(name.in_pool(Some(&pool)));
             stands.insert_entry(service.clone());
         }
         ready
@@ -358,7 +358,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
         let at = Bound {
             from: Some(&from),
             pool: Some(&pool),
-            ..Bound::of(&ready)
+            ..Bound::to_ready(&ready)
         };
         let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();

@@ -73,7 +73,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn of(state: &State) -> Self {
+    fn from_state(state: &State) -> Self {
         let nodes = state.store.all("nodes", "");
         let places = nodes.map(|(key, node)| Place {
             name: key.name.clone(),
@@ -107,7 +107,7 @@ impl Scene {
         }
     }
 
-    fn at(&self, name: &str) -> Option<usize> {
+    fn position_of(&self, name: &str) -> Option<usize> {
         let by_name = |place: &Place| place.name.as_str().cmp(name);
         self.places.binary_search_by(by_name).ok()
     }
@@ -144,7 +144,7 @@ pub(super) fn look(state: &mut State) {
     if waiting.is_empty() {
         return;
     }
-    let mut scene = Scene::of(state);
+    let mut scene = Scene::from_state(state);
     let mut last = None;
     for (_, _, key) in waiting {
         place(state, &mut scene, &mut last, &key);
@@ -181,7 +181,7 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
     };
     let fit = |scene: &Scene, place: &Place| {
         filter::check(scene, &wanted, place, &[])?;
-        Ok(Scores::of(scene, &wanted, place))
+        Ok(Scores::for_place(scene, &wanted, place))
     };
     let mut looked = match last.take() {
         Some((last, looked)) if is_like(&last, &pod) => looked,
@@ -209,7 +209,7 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
     let message = format!("{why} {before}preemption: {words}");
     if let Some((node, victims)) = &victims {
         preempt::remove(state, &pod, node, victims);
-        *scene = Scene::of(state);
+        *scene = Scene::from_state(state);
     }
     if condition(&pod, "PodScheduled").is_some_and(|known| known["message"] == message) {
         return;

@@ -25,7 +25,7 @@ pub(super) fn find(
     }
     let lower = |other: &&Value| priority(other) < priority(pod);
     if let Some(node) = pod["status"]["nominatedNodeName"].as_str() {
-        let own = scene.at(node).map(|at| &scene.places[at].pods);
+        let own = scene.position_of(node).map(|at| &scene.places[at].pods);
         let own = own.into_iter().flatten().map(AsRef::as_ref);
         if own.filter(lower).any(is_going) {
             return not("a terminating pod on the nominated node");

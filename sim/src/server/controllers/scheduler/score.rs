@@ -19,7 +19,7 @@ pub(super) struct Scores {
 }
 
 impl Scores {
-    pub(super) fn of(scene: &Scene, wanted: &Wanted<'_>, place: &Place) -> Self {
+    pub(super) fn for_place(scene: &Scene, wanted: &Wanted<'_>, place: &Place) -> Self {
         let (pod, node) = (wanted.pod, &*place.node);
         Self {
             raw: [
@@ -36,7 +36,7 @@ impl Scores {
 /// Of several, the first in the order of their names: a real scheduler takes one by chance.
 pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> {
     let nominated = pod["status"]["nominatedNodeName"].as_str();
-    let nominated = nominated.and_then(|name| scene.at(name));
+    let nominated = nominated.and_then(|name| scene.position_of(name));
     if let Some(at) = nominated.filter(|at| looked[*at].is_ok()) {
         return Some(at);
     }

@@ -21,7 +21,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// By the media type of the body, without its parameters.
-    pub(crate) fn of(media_type: &str) -> Option<Self> {
+    pub(crate) fn from_media_type(media_type: &str) -> Option<Self> {
         Some(match media_type {
             "application/json-patch+json" => Self::Json,
             "application/merge-patch+json" => Self::Merge,
@@ -109,7 +109,7 @@ mod tests {
         let cases: Vec<Case> =
             serde_saphyr::from_str(include_str!("cases.yaml")).expect("cases.yaml");
         for case in cases {
-            let form = Form::of(&case.r#type).expect("a form");
+            let form = Form::from_media_type(&case.r#type).expect("a form");
             let what = case.patch.to_string();
             let (becomes, refused) = match patched(form, &case.object, case.patch) {
                 Ok(object) => (Some(object), None),
