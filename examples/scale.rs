@@ -70,7 +70,9 @@ fn main() -> Result<ExitCode, ObservationError> {
     if let [word, nodes] = arguments.as_slice()
         && word == "measure"
     {
-        simulated_runtime()?.block_on(measure(nodes.parse()?))?;
+        simulated_runtime()
+            .build()?
+            .block_on(measure(nodes.parse()?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let sizes = match arguments.is_empty() {

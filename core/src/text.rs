@@ -80,7 +80,7 @@ pub fn is_dns_label(text: &str) -> bool {
 }
 
 /// A URL or an image's name without what stands before an `@`, which may be a user and a password.
-pub fn without_user(text: &str) -> String {
+pub fn hide_user(text: &str) -> String {
     let hidden = |(_, behind): (&str, &str)| format!("***@{behind}");
     text.rsplit_once('@').map_or(text.to_owned(), hidden)
 }

@@ -36,6 +36,7 @@ use crate::engine::record::journal::{Journal, JournalError};
 use crate::engine::record::record_plan::{noted, started};
 use crate::engine::record::spans::Spans;
 use crate::engine::scheduler::repeat::Repeat;
+use crate::transport::causes;
 
 /// What a run is given beside its cluster and suites.
 #[derive(Clone, Debug)]
@@ -373,8 +374,11 @@ async fn not_let_in(life: Life<'_>, error: &RunError) {
         true => tear_down(life, None).await,
         false => TornDown::default(),
     };
-    // Why is said to whoever is at the terminal: there is no report
-    let by = "a Lease that it could not take".to_owned();
+    // The first lines: what to do next is said to whoever is at the terminal
+    let why = causes(error).skip(1).map(ToString::to_string);
+    let why = why.filter_map(|why| Some(why.lines().next()?.to_owned()));
+    let why: Vec<_> = why.collect();
+    let by = format!("a Lease that it could not take: {}", why.join(": "));
     let _ = not_begun(life, Stop::By(by), torn_down);
 }
 

@@ -31,12 +31,13 @@ struct Sessions {
 impl Sessions {
     /// What the next session meets.
     fn draw(&self) -> Option<ExecTrouble> {
-        if self.number.fetch_add(1, Ordering::Relaxed) % EVERY > 0 {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        if !number.is_multiple_of(EVERY) {
             return None;
         }
         let hits = self.hits.fetch_add(1, Ordering::Relaxed);
-        let mut troubles = self.troubles.iter().copied().cycle();
-        troubles.nth(usize::try_from(hits).ok()? % self.troubles.len())
+        let nth = usize::try_from(hits).ok()? % self.troubles.len();
+        self.troubles.get(nth).copied()
     }
 }
 

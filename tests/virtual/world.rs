@@ -108,7 +108,7 @@ pub(crate) fn within_of<T>(
     seed: u64,
     act: impl AsyncFnOnce(&World) -> T,
 ) -> T {
-    let runtime = simulated_runtime();
+    let runtime = simulated_runtime().build();
     runtime.expect("a runtime starts").block_on(async {
         let world = World::begin(seed, nodes.into()).await;
         let came_to = Box::pin(act(&world)).await;

@@ -9,7 +9,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::written::WrittenImages;
 use crate::document::{Decoder, Node};
 use crate::facts::{WindowsBuild, read_build};
-use crate::text::{is_dns_label, without_user};
+use crate::text::{hide_user, is_dns_label};
 
 /// A role a container image plays in a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -318,7 +318,8 @@ fn read_image(
     let is_digest = |behind: &str| behind.starts_with("sha256:") || behind.starts_with("sha512:");
     let mut behind = text.split('@').skip(1);
     let without = format!("without its tag, which stands in `{what}-tags`");
-    let hint = if behind.any(|behind| !is_digest(behind) || behind.contains('/')) {
+    let has_user = behind.any(|behind| !is_digest(behind) || behind.contains('/'));
+    let hint = if has_user {
         "without user and password, which belong into the Secrets of `pull-secrets`"
     } else if text.contains("://") {
         "without the scheme: `registry.example.com/mirror`"
@@ -342,7 +343,10 @@ fn read_image(
         Tagged::Mirror => "the beginning of an image's name",
         Tagged::Yes | Tagged::No => "the name of an image",
     };
-    let shown = without_user(text);
+    let shown = match has_user {
+        true => hide_user(text),
+        false => text.to_owned(),
+    };
     let message = format!("`{what}` is `{shown}`, which is not {name} here");
     decoder.report(node, message, Some(hint.to_owned()));
     None

@@ -10,22 +10,25 @@ use super::pulls::Pulls;
 pub struct PoolCost {
     /// Pods, all of which may be there at once.
     pub pods: u64,
-    /// What they request, together.
+    /// Pods beside them that are there to be placed, whatever they request: most of them are never run.
+    pub placed: u64,
+    /// What the others request, together.
     pub cpu: Quantity,
     pub memory: Quantity,
     /// Images that a node pulls, unless it has them.
     pub images: usize,
-    /// About how many gigabytes of them it pulls.
-    pub gigabytes: f64,
+    /// About how much it pulls, in tenths of a gigabyte.
+    pub tenths: u32,
 }
 
 impl PoolCost {
     pub const NONE: Self = Self {
         pods: 0,
+        placed: 0,
         cpu: Quantity::ZERO,
         memory: Quantity::ZERO,
         images: 0,
-        gigabytes: 0.0,
+        tenths: 0,
     };
 
     /// Adds what a node pulls: just over 1 GB for all that is of Server Core and under 0.1 for all that is of Nano
@@ -36,8 +39,11 @@ impl PoolCost {
         let mut roles = fixtures.filter_map(|fixture| fixture.image());
         let is_of_server_core = roles.any(|role| matches!(role, Image::ServerCore | Image::Iis));
         self.images += pulls.images.len();
-        let server_core = f64::from(u8::from(is_of_server_core));
-        self.gigabytes += server_core + 0.1 * pulls.images.len() as f64;
+        let images = u32::try_from(pulls.images.len()).unwrap_or(u32::MAX);
+        self.tenths = self
+            .tenths
+            .saturating_add(10 * u32::from(is_of_server_core));
+        self.tenths = self.tenths.saturating_add(images);
     }
 
     /// Adds so many pods, each with a container that requests so much.

@@ -44,7 +44,8 @@ pub fn json(
             "cpu": cost.cpu,
             "memory": cost.memory,
             "images": cost.images,
-            "gigabytes": cost.gigabytes,
+            "placed": cost.placed,
+            "gigabytes": f64::from(cost.tenths) / 10.0,
         });
         (pool.as_str(), cost)
     });
@@ -62,14 +63,14 @@ pub fn json(
 pub fn costs_text(costs: &BTreeMap<PoolName, PoolCost>) -> String {
     let mut text = String::new();
     for (pool, cost) in costs {
-        let (pods, images) = (cost.pods, cost.images);
-        let pods = counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
+        let count = |pods| counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
+        let (pods, placed) = (count(cost.pods), count(cost.placed));
         let (cpu, memory) = (cost.cpu, cost.memory);
-        let images = counted(images, "image");
-        let pool = printable(pool.as_str());
+        let (images, pool) = (counted(cost.images, "image"), printable(pool.as_str()));
+        let (whole, tenth) = (cost.tenths / 10, cost.tenths % 10);
         text += &format!(
-            "  {pool:<16}{pods} that request {cpu} CPU and {memory} of memory; {images}, about {:.1} GB a node\n",
-            cost.gigabytes
+            "  {pool}: {pods} that request {cpu} CPU and {memory} of memory, {placed} that are there to be placed, \
+             {images} of about {whole}.{tenth} GB\n"
         );
     }
     match text.as_str() {

@@ -128,8 +128,8 @@ fn what_a_run_asks_of_each_pool() {
         nodes: Vec::new(),
         images,
     });
-    let said = "\na run asks of each pool\n  linux           2 pods that request 40m CPU and 256Mi of memory; \
-                1 image, about 1.1 GB a node\n";
+    let said = "\na run asks of each pool\n  linux: 2 pods that request 40m CPU and 256Mi of memory, \
+                0 pods that are there to be placed, 1 image of about 1.1 GB\n";
     assert_eq!(costs_text(&[(PoolName::linux(), cost)].into()), said);
     assert_eq!(costs_text(&BTreeMap::new()), "");
 }

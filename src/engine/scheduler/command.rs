@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use winconform_core::method::{Evaluated, FixtureKey, ObservationError, Reply, Result, VantageKey};
+use winconform_core::method::{
+    Evaluated, FixtureKey, ObservationError, Reply, Result, SourceKind, VantageKey,
+};
 use winconform_core::plan::PlannedAssertion;
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{Conclusion, SkipReason};
@@ -58,14 +60,15 @@ impl AssertionOutcome {
     }
 
     /// Whether nothing but a refusal kept requests from being answered. A pod without a readiness probe, such
-    /// as the published win-webserver, is Ready before it listens, and refuses until then; a proxy says so by
-    /// 502 or 503 (RFC 9110, 15.6).
-    pub(crate) fn is_refused_alone(&self) -> bool {
+    /// as the published win-webserver, is Ready before it listens, and refuses until then. From outside a proxy may
+    /// be on the way, which says so by 502 or 503 (RFC 9110, 15.6).
+    pub(crate) fn is_refused_alone(&self, from: Option<&VantageKey>) -> bool {
+        let is_outside = from.is_some_and(|from| from.kind == SourceKind::Outside);
         let refused = |target: &Json| {
             let class = target["answer"]["failed"]["class"].as_str();
             let status = target["answer"]["answered"]["status"].as_u64();
             class.is_some_and(|class| ["refused", "not-connected"].contains(&class))
-                || status.is_some_and(|status| [502, 503].contains(&status))
+                || is_outside && status.is_some_and(|status| [502, 503].contains(&status))
         };
         self.lacks_an_answer() && self.unanswered().all(refused)
     }
@@ -111,4 +114,36 @@ pub(crate) enum Command {
     Conclude(usize, Conclusion),
     /// End whatever is under way, then remove everything: always the last command.
     TearDown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use winconform_core::method::Comparison;
+
+    #[test]
+    fn a_proxy_tells_outside_alone_by_a_status_that_nobody_listens() {
+        let outcome = |answer: Json| AssertionOutcome {
+            reply: None,
+            taken: Ok(Evaluated {
+                observation: json!({"targets": [{"answer": answer}]}),
+                comparison: Comparison::NotApplicable(String::new()),
+            }),
+        };
+        let from = |kind| VantageKey {
+            kind,
+            pool: None,
+            node: None,
+        };
+        let seen = |answer: Json| {
+            let outcome = outcome(answer);
+            [SourceKind::Outside, SourceKind::LinuxPod]
+                .map(|kind| outcome.is_refused_alone(Some(&from(kind))))
+        };
+        assert_eq!(seen(json!({"answered": {"status": 502}})), [true, false]);
+        assert_eq!(seen(json!({"answered": {"status": 503}})), [true, false]);
+        assert_eq!(seen(json!({"answered": {"status": 500}})), [false, false]);
+        assert_eq!(seen(json!({"failed": {"class": "refused"}})), [true, true]);
+    }
 }

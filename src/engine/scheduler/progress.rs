@@ -274,7 +274,7 @@ impl CheckState {
             self.apart = CameApart::default();
         } else if let Some((planned, own)) = self.check.assertions.first().zip(assertions.first()) {
             let is_more = planned.test.traits().asks_many && !own.lacks_an_answer();
-            let is_more = is_more || own.is_refused_alone();
+            let is_more = is_more || own.is_refused_alone(planned.from.as_ref());
             let records = || self.records(assertions.to_vec());
             let assertions = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
             let holds = verdict.is_conclusive() && verdict.is_expected();
@@ -393,8 +393,13 @@ impl CheckState {
             Verdict::LimitationLifted => true,
             // Nobody listens yet, or nobody ever will
             Verdict::Informational => {
+                let from = self
+                    .check
+                    .assertions
+                    .first()
+                    .and_then(|it| it.from.as_ref());
                 self.has_had_time(now, durations)
-                    || !own.is_some_and(AssertionOutcome::is_refused_alone)
+                    || !own.is_some_and(|own| own.is_refused_alone(from))
             }
             Verdict::Fail | Verdict::Warn | Verdict::Inconclusive | Verdict::Skip => {
                 let error = reason.error();

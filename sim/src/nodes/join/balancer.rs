@@ -52,7 +52,7 @@ pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
     let api = Api::<Service>::all(cluster.client.clone());
     cluster.spawn(async move {
         follow(api, |change| {
-            tells.send_modify(|known| apply(known, change))
+            tells.send_modify(|known| apply(known, change));
         })
         .await;
     });

@@ -57,7 +57,7 @@ pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     match (args.serve, args.pace) {
         (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
         (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
-        (None, Pace::Fast) => simulated_runtime(),
+        (None, Pace::Fast) => simulated_runtime().enable_io().build(),
     }
 }
 

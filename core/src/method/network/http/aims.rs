@@ -107,10 +107,7 @@ impl Target {
                 let pool = at.to.or(at.pool);
                 binding.node_ports(|node| Some(&node.pool) == pool)
             }
-            Self::NodePortsOfOtherNodes => {
-                let here = &at.vantage()?.node;
-                binding.node_ports(|node| node.name != *here)
-            }
+            Self::NodePortsOfOtherNodes => binding.node_ports_of_others(&at.vantage()?.node),
             Self::OwnNodePort => {
                 let here = &at.vantage()?.node;
                 let mut nodes = at.ready.nodes.iter();

@@ -119,18 +119,25 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
+    /// Whether a node is one of those that are asked.
+    fn forwards(&self, node: &PoolNode) -> bool {
+        node.pool == PoolName::linux() || self.has_our_pods(node)
+    }
+
+    /// The node ports at all nodes but the one that is observed from.
+    pub(super) fn node_ports_of_others(&self, here: &str) -> Result<Aims<'a>> {
+        let mut nodes = self.at.ready.nodes.iter();
+        if nodes.any(|node| node.name != here && self.forwards(node)) {
+            return self.node_ports(|node| node.name != here);
+        }
+        Ok(Aims::none(format!(
+            "it observes from node {here}, and no other forwards the NodePort"
+        )))
+    }
+
     pub(super) fn node_ports(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
         let nodes = self.at.ready.nodes.iter();
-        let nodes = nodes
-            .filter(|node| wanted(node))
-            .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node));
-        let mut nodes = nodes.peekable();
-        if let (None, Ok(here)) = (nodes.peek(), self.at.vantage()) {
-            let here = &here.node;
-            let absent =
-                format!("it observes from node {here}, and no other forwards the NodePort");
-            return Ok(Aims::none(absent));
-        }
+        let nodes = nodes.filter(|node| wanted(node) && self.forwards(node));
         let aims = sample(&self.at.ready.run, nodes)
             .into_iter()
             .filter_map(|node| self.node_port(node).transpose());
