@@ -79,10 +79,12 @@ pub fn is_dns_label(text: &str) -> bool {
     text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
 }
 
-/// A URL or an image's name without what stands before an `@`, which may be a user and a password.
-pub fn hide_user(text: &str) -> String {
-    let hidden = |(_, behind): (&str, &str)| format!("***@{behind}");
-    text.rsplit_once('@').map_or(text.to_owned(), hidden)
+/// A text, unless it has an `@`: on either side of one a user and a password may stand.
+pub fn hide_user(text: &str) -> &str {
+    match text.contains('@') {
+        true => "***",
+        false => text,
+    }
 }
 
 /// A count with its word, in the plural where it is not one.

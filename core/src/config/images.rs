@@ -320,7 +320,7 @@ fn read_image(
     let without = format!("without its tag, which stands in `{what}-tags`");
     let has_user = behind.any(|behind| !is_digest(behind) || behind.contains('/'));
     let hint = if has_user {
-        "without user and password, which belong into the Secrets of `pull-secrets`"
+        "without user and password, which belong into a Secret that `pull-secrets` names"
     } else if text.contains("://") {
         "without the scheme: `registry.example.com/mirror`"
     } else if text.len() > 255
@@ -345,7 +345,7 @@ fn read_image(
     };
     let shown = match has_user {
         true => hide_user(text),
-        false => text.to_owned(),
+        false => text,
     };
     let message = format!("`{what}` is `{shown}`, which is not {name} here");
     decoder.report(node, message, Some(hint.to_owned()));
@@ -363,7 +363,8 @@ fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<Wind
         let known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if tag.len() > 128 || !tag.chars().all(known) || tag.starts_with(['.', '-']) {
             let hint = "letters, digits, `.`, `_` and `-`, such as `ltsc2022`".to_owned();
-            decoder.report(&entry.node, format!("`{tag}` is not a tag"), Some(hint));
+            let shown = hide_user(tag);
+            decoder.report(&entry.node, format!("`{shown}` is not a tag"), Some(hint));
         } else if let Some(build) = build {
             tags.insert(build, tag.to_owned());
         }
@@ -380,7 +381,8 @@ fn read_secrets(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<PullSecret
         };
         let Some(secret) = PullSecret::parse(text) else {
             let hint = "its namespace and its name: `registry/regcred`".to_owned();
-            decoder.report(item, format!("`{text}` is not a pull secret"), Some(hint));
+            let shown = hide_user(text);
+            decoder.report(item, format!("`{shown}` is not a pull secret"), Some(hint));
             continue;
         };
         if secrets.contains(&secret) {

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use super::written::{WrittenOutside, WrittenTarget};
 use crate::document::{Decoder, Fields, Node};
-use crate::text::hide_user;
 
 /// What lies outside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -186,8 +185,8 @@ fn read_url(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Target
     if target.is_none() {
         let hint = "plain HTTP without user and password, such as `http://www.example.com/page` or \
                     `http://192.0.2.1:3128`";
-        let shown = hide_user(text);
-        let message = format!("{what} is `{shown}`, which is no URL that can be asked here");
+        // It may have a password, and the place says which it is
+        let message = format!("{what} is no URL that can be asked here");
         decoder.report(node, message, Some(hint.to_owned()));
     }
     target

@@ -263,6 +263,11 @@ fn read_file(path: &Path) -> Result<Option<Kubeconfig>, KubeconfigError> {
         at,
         what: what.to_owned(),
     };
+    // A device may never end, and a pipe is read once
+    let is_stream = |it: std::fs::Metadata| !it.is_file() && !it.is_dir();
+    if std::fs::metadata(path).is_ok_and(is_stream) {
+        return Err(malformed(None, "it is not a regular file"));
+    }
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -78,7 +78,8 @@ fn every_mistake_of_a_setting() {
         "passwords",
         "outside:\n  proxy: http://bob:hunter2@192.0.2.1:3128\n  http://bob:hunter2@a.example: 1\n  \
          names: [{url: \"bob:hun/ter2@a.example\", says: a}]\nimages:\n  mirror: bob:hunter2@a.example/b\n  \
-         agnhost: https://bob:hunter2@a.example/b:1\n  host-process: bob:hunter2@a.example\n",
+         agnhost: https://bob:hunter2@a.example/b:1\n  host-process: a.example/b:1@bob:hunter2\n  \
+         iis-tags: {10.0.17763: \"bob:hunter2@b\"}\n  pull-secrets: [\"bob:hunter2@a.example/b\"]\n",
     );
     refused(
         "pull-secrets",

@@ -52,6 +52,9 @@ fn met(name: &str, server: &Server) {
 
 #[test]
 fn files_that_are_no_kubeconfig() {
+    let tool = Tool::new();
+    std::os::unix::fs::symlink("/dev/zero", tool.path("config")).expect("a link");
+    planned("device", &tool, &[], "");
     refused(
         "malformed",
         format!("apiVersion: v1\nusers:\n- name: [{SECRET}\n"),
