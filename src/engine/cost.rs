@@ -19,21 +19,13 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
         else {
             continue;
         };
-        let most = config.limits.nodes_observed_from;
-        let observed_from = manifest::observed_from(pool, most);
-        let pool = match key.name.is_on_each_node() {
-            true => &observed_from,
-            false => pool,
-        };
+        let mut pool = pool.clone();
+        if key.name.is_on_each_node() {
+            pool = manifest::observed_from(&pool, config.limits.nodes_observed_from);
+        }
+        let (images, durations) = (&config.images, &config.durations);
         // Without an image it is not made
-        let made = manifest::objects(
-            &key,
-            "r",
-            Some(pool),
-            &config.images,
-            &config.durations,
-            Some(""),
-        );
+        let made = manifest::objects(&key, "r", Some(&pool), images, durations, Some(""));
         let cost = costs.entry(name.clone()).or_insert(PoolCost::NONE);
         for mut object in made.unwrap_or_default() {
             let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
@@ -49,10 +41,8 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
         }
     }
     for (name, pulls) in pulls(plan, facts, &config.images) {
-        costs
-            .entry(name)
-            .or_insert(PoolCost::NONE)
-            .add_pulls(&pulls);
+        let cost = costs.entry(name).or_insert(PoolCost::NONE);
+        cost.add_pulls(&pulls);
     }
     costs
 }

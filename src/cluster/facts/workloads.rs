@@ -174,11 +174,8 @@ fn longest(pulls: &mut BTreeMap<(String, String), PullFact>) {
         return;
     };
     // Of equals the first
-    let mut room = took
-        .iter()
-        .take(PullFact::SHOWN)
-        .filter(|t| **t == least)
-        .count();
+    let shown = took.iter().take(PullFact::SHOWN);
+    let mut room = shown.filter(|took| **took == least).count();
     pulls.retain(|_, pull| {
         let kept = pull.took > least || (pull.took == least && room > 0);
         if pull.took == least {

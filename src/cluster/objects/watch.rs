@@ -128,7 +128,7 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                     if forbidden == 0 {
                         pace = Pace::new(durations.transport_pause);
                     }
-                    apply_event(event, &mut listed, send);
+                    note(event, &mut listed, send);
                 }
             }
         }
@@ -164,11 +164,7 @@ fn begins_anew(error: &watcher::Error) -> bool {
     }
 }
 
-fn apply_event(
-    event: Event<DynamicObject>,
-    listed: &mut Option<Objects>,
-    send: &watch::Sender<Watched>,
-) {
+fn note(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch::Sender<Watched>) {
     let gone = matches!(event, Event::Delete(_));
     match event {
         Event::Init => *listed = Some(Objects::new()),

@@ -100,11 +100,8 @@ impl NodeLiveness {
         names: bool,
     ) -> Option<ObservationError> {
         let resolve: Vec<_> = self.dns.iter().filter(|_| names).collect();
-        let all: Vec<_> = resolve
-            .iter()
-            .copied()
-            .chain(nodes.iter().filter(|name| !resolve.contains(name)))
-            .collect();
+        let others = nodes.iter().filter(|name| !resolve.contains(name));
+        let all: Vec<_> = resolve.iter().copied().chain(others).collect();
         // All of them, so that from now on it is known what has happened to each
         let now = join_all(all.iter().map(|name| self.ask(api, since, name))).await;
         let (mut silent, mut away) = (FuturesUnordered::new(), Vec::new());

@@ -161,11 +161,8 @@ impl Seen {
             Ok(events) => {
                 let told = describe_events(events, &own, key);
                 if !told.is_empty() {
-                    evidence.push(Evidence::from_text(
-                        EvidenceKind::Events,
-                        key.to_string(),
-                        &told,
-                    ));
+                    let of = key.to_string();
+                    evidence.push(Evidence::from_text(EvidenceKind::Events, of, &told));
                 }
             }
             Err(why) => evidence.push(unknown(EvidenceKind::Events, why)),

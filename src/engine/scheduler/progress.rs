@@ -393,11 +393,8 @@ impl CheckState {
             Verdict::LimitationLifted => true,
             // Nobody listens yet, or nobody ever will
             Verdict::Informational => {
-                let from = self
-                    .check
-                    .assertions
-                    .first()
-                    .and_then(|it| it.from.as_ref());
+                let planned = self.check.assertions.first();
+                let from = planned.and_then(|planned| planned.from.as_ref());
                 self.has_had_time(now, durations)
                     || !own.is_some_and(|own| own.is_refused_alone(from))
             }
