@@ -589,4 +589,12 @@ mod tests {
             assert_eq!(read, verdict);
         }
     }
+
+    #[test]
+    fn a_reason_tells_something_of_the_cluster_where_something_was_seen() {
+        let error = ErrorKind::NotApplied.error("");
+        assert!(Reason::Seen(difference()).tells());
+        assert!(!Reason::ObservationError(error).tells());
+        assert!(!Reason::Skipped(SkipReason::Deadline).tells());
+    }
 }
