@@ -50,10 +50,7 @@ pub(crate) enum Failure {
         /// The one before.
         floor: u64,
     },
-    /// No answer to an upgrade, or none that is a WebSocket.
-    #[error("{0}")]
-    NoWebSocket(String),
-    /// 429, 500, 502, 503 or 504, or no JSON; to an upgrade any answer.
+    /// 429, 500, 502, 503 or 504, or no JSON.
     #[error("status {status}: {text}")]
     NoReply {
         status: u16,
@@ -83,9 +80,7 @@ impl Failure {
         match self {
             Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
             Self::NoReply { status, .. } => matches!(status, 502..=504),
-            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } | Self::NoWebSocket(_) => {
-                false
-            }
+            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } => false,
         }
     }
 

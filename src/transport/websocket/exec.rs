@@ -15,9 +15,8 @@ use winconform_core::method::{
 use winconform_core::text::printable;
 
 use super::session::{CLOSE, STDIN, Session, is_not_started};
-use super::upgrade::{Protocol, Socket, connect};
+use super::upgrade::{Protocol, Socket, UpgradeError, connect};
 use crate::transport::api::Api;
-use crate::transport::attempt::Failure;
 use crate::transport::error_text::error_text;
 use crate::transport::pace::{Pace, pause};
 use crate::transport::path::encode;
@@ -200,16 +199,16 @@ fn broken(error: &SocketError) -> ObservationError {
 }
 
 /// What a refused upgrade means.
-fn read_refusal(error: Failure) -> Result<ExecReply, Failed> {
+fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
     let mut said = error_text(&error);
-    if let Failure::NoReply {
+    if let UpgradeError::Refused {
         status: 403, text, ..
     } = &error
     {
         said.push_str(why_forbidden(text));
     }
     let (kind, may_pass, after) = match error {
-        Failure::NoReply {
+        UpgradeError::Refused {
             status: 500..=599,
             text,
             ..
@@ -221,14 +220,14 @@ fn read_refusal(error: Failure) -> Result<ExecReply, Failed> {
                 exit,
             });
         }
-        Failure::NoReply { status, after, .. } => match status {
+        UpgradeError::Refused { status, after, .. } => match status {
             401 => (ErrorKind::Unauthenticated, false, None),
             403 => (ErrorKind::Forbidden, false, None),
             429 => (ErrorKind::Throttled, true, after),
             500..=599 => (ErrorKind::ApiUnavailable, true, after),
             _ => (ErrorKind::ExecTransport, true, None),
         },
-        _ => (ErrorKind::ExecTransport, true, None),
+        UpgradeError::Failed(_) => (ErrorKind::ExecTransport, true, None),
     };
     Err(Failed {
         error: kind.error(format!("exec: {said}")),

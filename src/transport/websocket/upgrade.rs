@@ -15,7 +15,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::{client::generate_key, derive_accept_key};
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::transport::attempt::{Failure, connection, read_body, retry_after};
+use crate::transport::attempt::{connection, read_body, retry_after};
 use crate::transport::error_text::error_text;
 
 /// The most of a refusal that is read.
@@ -45,12 +45,29 @@ impl Protocol {
     }
 }
 
+/// Why there is no WebSocket.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpgradeError {
+    /// The server answered otherwise.
+    #[error("status {status}: {text}")]
+    Refused {
+        status: u16,
+        /// When to come back.
+        after: Option<Duration>,
+        /// The answer's message, or its begin.
+        text: String,
+    },
+    /// No answer, or none that is a WebSocket.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// Asks for a WebSocket at `path`.
 pub(crate) async fn connect(
     client: &Client,
     path: &str,
     limit: Duration,
-) -> Result<(Socket, Protocol), Failure> {
+) -> Result<(Socket, Protocol), UpgradeError> {
     let connecting = async {
         let key = generate_key();
         let request = Request::get(path)
@@ -60,18 +77,18 @@ pub(crate) async fn connect(
             .header(SEC_WEBSOCKET_KEY, &key)
             .header(SEC_WEBSOCKET_PROTOCOL, Protocol::BOTH)
             .body(Body::empty())
-            .map_err(|error| Failure::NoWebSocket(error_text(&error)))?;
+            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
         let response = client
             .send(request)
             .await
-            .map_err(|error| connection(error, limit))?;
+            .map_err(|error| UpgradeError::Failed(error_text(&connection(error, limit))))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(refusal(response).await);
         }
         let protocol = verify(response.headers(), &key)?;
         let upgraded = hyper::upgrade::on(response)
             .await
-            .map_err(|error| Failure::NoWebSocket(error_text(&error)))?;
+            .map_err(|error| UpgradeError::Failed(error_text(&error)))?;
         let io = TokioIo::new(upgraded);
         Ok((
             WebSocketStream::from_raw_socket(io, Role::Client, None).await,
@@ -79,14 +96,14 @@ pub(crate) async fn connect(
         ))
     };
     let late = |_| {
-        Err(Failure::NoWebSocket(format!(
+        Err(UpgradeError::Failed(format!(
             "no WebSocket within {limit:?}"
         )))
     };
     timeout(limit, connecting).await.unwrap_or_else(late)
 }
 
-async fn refusal(response: Response<Body>) -> Failure {
+async fn refusal(response: Response<Body>) -> UpgradeError {
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let text = match read_body(response.into_body(), REFUSAL_LIMIT).await {
@@ -98,14 +115,14 @@ async fn refusal(response: Response<Body>) -> Failure {
         }
         Err(error) => error_text(&error),
     };
-    Failure::NoReply {
+    UpgradeError::Refused {
         status,
         after,
         text: winconform_core::text::printable(&text),
     }
 }
 
-fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, Failure> {
+fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, UpgradeError> {
     let is = |name, value: &str| {
         headers
             .get(name)
@@ -121,7 +138,7 @@ fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, Failure> {
         Some(protocol) if is(UPGRADE, "websocket") && is(CONNECTION, "upgrade") && accepted => {
             Ok(protocol)
         }
-        _ => Err(Failure::NoWebSocket(
+        _ => Err(UpgradeError::Failed(
             "what answered is no exec of Kubernetes".to_owned(),
         )),
     }
