@@ -237,7 +237,7 @@ pub enum Need {
 )]
 #[strum(prefix = "sched-", serialize_all = "kebab-case")]
 pub enum SchedFixture {
-    /// Pods that a selector alone leads to the pool.
+    /// Pods that a selector alone leads to the pool; what a walk over the names of fixtures begins with.
     #[default]
     #[serde(rename = "sched-selected")]
     Selected,
@@ -275,15 +275,32 @@ crate::text::words!(SchedFixture);
 impl SchedFixture {
     /// Whether one of its pods may land on Linux, so that there has to be a Linux node.
     pub fn needs_linux(self) -> bool {
-        matches!(
-            self,
-            Self::Selected | Self::RuntimeClass | Self::OsAlone | Self::Unselected | Self::Mixed
-        )
+        match self {
+            Self::Selected
+            | Self::RuntimeClass
+            | Self::OsAlone
+            | Self::Unselected
+            | Self::Mixed => true,
+            Self::Tolerant
+            | Self::Intolerant
+            | Self::Builds
+            | Self::Requests
+            | Self::Preemption => false,
+        }
     }
 
     /// Whether its pods are observed for whether they start, not for their place alone.
     pub fn starts(self) -> bool {
-        matches!(self, Self::Unselected | Self::Builds | Self::Mixed)
+        match self {
+            Self::Unselected | Self::Builds | Self::Mixed => true,
+            Self::Selected
+            | Self::Tolerant
+            | Self::Intolerant
+            | Self::RuntimeClass
+            | Self::OsAlone
+            | Self::Requests
+            | Self::Preemption => false,
+        }
     }
 }
 

@@ -288,7 +288,16 @@ fn rerun(
     let failed = match (attempt.verdict, kind) {
         (Verdict::Fail, _) => NonSuccessKind::Failure,
         (Verdict::Inconclusive, FlakyOrRerun::Rerun) => NonSuccessKind::Error,
-        _ => return None,
+        (
+            Verdict::Inconclusive
+            | Verdict::Pass
+            | Verdict::KnownLimitation
+            | Verdict::LimitationLifted
+            | Verdict::Warn
+            | Verdict::Informational
+            | Verdict::Skip,
+            _,
+        ) => return None,
     };
     let finding = Finding::of_attempt(&check.planned, attempt);
     let mut rerun = TestRerun::new(failed);

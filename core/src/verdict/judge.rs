@@ -123,7 +123,13 @@ impl SkipReason {
             Self::NoUsableNode { of: place, .. }
             | Self::NoImage { pool: place }
             | Self::NoAgnhost { pool: place } => Some(place),
-            _ => None,
+            Self::NotApplicable { .. }
+            | Self::NotAsked { .. }
+            | Self::OutOfScope { .. }
+            | Self::Version { .. }
+            | Self::NotWindowsSpecific { .. }
+            | Self::Interrupted
+            | Self::Deadline => None,
         }
     }
 }

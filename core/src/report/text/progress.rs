@@ -96,7 +96,14 @@ impl Progress {
                     left => format!("torn down          {removed} removed, {left} left"),
                 }]
             }
-            _ => Vec::new(),
+            Event::RunStarted(_)
+            | Event::Facts(_)
+            | Event::LeftOut(_)
+            | Event::Intent(_)
+            | Event::Attempt(_)
+            | Event::Span(_)
+            | Event::Diagnosis(_)
+            | Event::RunEnded(_) => Vec::new(),
         }
     }
 

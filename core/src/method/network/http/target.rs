@@ -72,7 +72,26 @@ impl Target {
             Self::FullName | Self::HeadlessName => &[FixtureName::LinuxPodProber],
             Self::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
             Self::LoadBalancer => &[FixtureName::LoadBalancer],
-            _ => &[],
+            Self::Pods
+            | Self::PodsOnSameNode
+            | Self::PodsOnOtherNodes
+            | Self::Port80OnOtherNodes
+            | Self::ServiceIp
+            | Self::ServiceIpOnSameNode
+            | Self::EveryPodBehindServiceIp
+            | Self::ShortName
+            | Self::NamespacedName
+            | Self::NodePorts
+            | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
+            | Self::OwnNodePort
+            | Self::SourceSeenByPods
+            | Self::Nodes
+            | Self::OutsideNames
+            | Self::OutsideAddresses
+            | Self::PodsWithLongPayload
+            | Self::Itself
+            | Self::ItselfByService => &[],
         }
     }
 
@@ -83,20 +102,32 @@ impl Target {
 
     /// Whether it is reached by some fixture's Service, under an address, a name or a node's port.
     pub(crate) fn is_of_a_service(self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::ServiceIp
-                | Self::ServiceIpOnSameNode
-                | Self::EveryPodBehindServiceIp
-                | Self::ShortName
-                | Self::NamespacedName
-                | Self::FullName
-                | Self::HeadlessName
-                | Self::NodePorts
-                | Self::NodePortsOfPool
-                | Self::NodePortsOfOtherNodes
-                | Self::OwnNodePort
-        )
+            | Self::ServiceIpOnSameNode
+            | Self::EveryPodBehindServiceIp
+            | Self::ShortName
+            | Self::NamespacedName
+            | Self::FullName
+            | Self::HeadlessName
+            | Self::NodePorts
+            | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
+            | Self::OwnNodePort => true,
+            Self::Pods
+            | Self::PodsOnSameNode
+            | Self::PodsOnOtherNodes
+            | Self::Port80OnOtherNodes
+            | Self::PodsWithLongPayload
+            | Self::SourceSeenByPods
+            | Self::Nodes
+            | Self::Itself
+            | Self::ItselfByService
+            | Self::Alias
+            | Self::LoadBalancer
+            | Self::OutsideNames
+            | Self::OutsideAddresses => false,
+        }
     }
 
     /// Whether it has addresses of each of the cluster's families, as a load balancer and what lies
