@@ -13,20 +13,17 @@ use super::fixtures::manifest;
 /// What the pods of a plan ask of the nodes of each pool. Pods that a controller replaces count once.
 pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, PoolCost> {
     let pools = facts.pools();
-    let mut costs = BTreeMap::new();
+    let mut costs = BTreeMap::<_, PoolCost>::new();
     for key in plan.fixtures() {
         let Some((name, pool)) = key.pool.as_ref().and_then(|name| pools.get_key_value(name))
         else {
             continue;
         };
-        let mut pool = pool.clone();
-        if key.name.is_on_each_node() {
-            pool = manifest::observed_from(&pool, config.limits.nodes_observed_from);
-        }
+        let pool = manifest::nodes_for(key.name, pool, config.limits.nodes_observed_from);
         let (images, durations) = (&config.images, &config.durations);
         // Without an image it is not made
         let made = manifest::objects(&key, "r", Some(&pool), images, durations, Some(""));
-        let cost = costs.entry(name.clone()).or_insert(PoolCost::NONE);
+        let cost = costs.entry(name.clone()).or_default();
         for mut object in made.unwrap_or_default() {
             let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
             let Some(spec) = manifest::pod_spec(&mut object) else {
@@ -41,7 +38,7 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
         }
     }
     for (name, pulls) in pulls(plan, facts, &config.images) {
-        let cost = costs.entry(name).or_insert(PoolCost::NONE);
+        let cost = costs.entry(name).or_default();
         cost.add_pulls(&pulls);
     }
     costs

@@ -6,7 +6,7 @@ use crate::method::Quantity;
 use super::pulls::Pulls;
 
 /// What a run's pods ask of the nodes of a pool.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolCost {
     /// Pods, all of which may be there at once.
     pub pods: u64,
@@ -22,15 +22,6 @@ pub struct PoolCost {
 }
 
 impl PoolCost {
-    pub const NONE: Self = Self {
-        pods: 0,
-        placed: 0,
-        cpu: Quantity::ZERO,
-        memory: Quantity::ZERO,
-        images: 0,
-        tenths: 0,
-    };
-
     /// Adds what a node pulls: just over 1 GB for all that is of Server Core and under 0.1 for all that is of Nano
     /// Server, by Directions on Microsoft (*Windows Server Container Images*, February 2024), and as little for
     /// the rest.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An amount as in `status.capacity`: `8Gi`, `500m`, `16777216Ki`, `1.5e9`. Held in billionths,
 /// the smallest that Kubernetes keeps; finer parts are rounded away from zero, as it does.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Quantity {
     nanos: i128,
