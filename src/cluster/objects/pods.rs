@@ -227,7 +227,7 @@ impl PodWaits {
     }
 
     /// The wait for a pod; when the server was last `away` nobody saw what became of it.
-    pub fn wait_for(&mut self, name: &str, away: Option<Instant>) -> &mut PodWait {
+    pub fn entry(&mut self, name: &str, away: Option<Instant>) -> &mut PodWait {
         let wait = self.waits.entry(name.to_owned());
         let wait = wait.or_insert_with(|| self.new.clone());
         wait.unseen(away);

@@ -165,7 +165,6 @@ fn begins_anew(error: &watcher::Error) -> bool {
 }
 
 fn note(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch::Sender<Watched>) {
-    let gone = matches!(event, Event::Delete(_));
     match event {
         Event::Init => *listed = Some(Objects::new()),
         Event::InitApply(object) => {
@@ -182,19 +181,24 @@ fn note(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch:
                 news
             });
         }
-        Event::Apply(object) | Event::Delete(object) => {
+        Event::Apply(object) => {
             if let Some((key, json)) = keyed(object) {
-                send.send_modify(|known| {
-                    known.refused = None;
-                    let objects = Arc::make_mut(&mut known.objects);
-                    match gone {
-                        true => objects.remove(&key),
-                        false => objects.insert(key, json),
-                    };
-                });
+                change(send, |objects| objects.insert(key, json));
+            }
+        }
+        Event::Delete(object) => {
+            if let Some((key, _)) = keyed(object) {
+                change(send, |objects| objects.remove(&key));
             }
         }
     }
+}
+
+fn change(send: &watch::Sender<Watched>, edit: impl FnOnce(&mut Objects) -> Option<Json>) {
+    send.send_modify(|known| {
+        known.refused = None;
+        edit(Arc::make_mut(&mut known.objects));
+    });
 }
 
 fn keyed(mut object: DynamicObject) -> Option<(String, Json)> {
