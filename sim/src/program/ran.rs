@@ -39,7 +39,7 @@ impl Ran {
 
     pub(crate) fn prints(text: impl Into<Vec<u8>>) -> Self {
         let mut ran = Self::default();
-        ran.print(Stream::Out, text.into());
+        ran.say(text);
         ran
     }
 
@@ -77,7 +77,12 @@ impl Ran {
         }
     }
 
-    /// Prints, before the time that passes from now on.
+    /// Prints on standard output, before the time that passes from now on.
+    pub(crate) fn say(&mut self, text: impl Into<Vec<u8>>) {
+        self.print(Stream::Out, text.into());
+    }
+
+    /// The same on either stream.
     pub(crate) fn print(&mut self, stream: Stream, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             self.pieces.push(Piece {

@@ -150,8 +150,8 @@ impl Pods {
         let Some(node) = bound.and_then(|name| self.cluster.nodes.get(name)) else {
             return;
         };
-        let own = (Arc::clone(node), Arc::clone(&pod));
-        let run = Arc::new(PodRun::new(key.clone(), uid.clone(), own.0, own.1));
+        let run = PodRun::new(key.clone(), uid.clone(), Arc::clone(node), Arc::clone(&pod));
+        let run = Arc::new(run);
         let mut runs = self.cluster.runs(node);
         runs.insert(key.clone(), Arc::clone(&run));
         drop(runs);

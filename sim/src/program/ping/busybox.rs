@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::base::log::Stream;
 use crate::program::Ran;
 use crate::program::web::net::{Echo, Net};
 
@@ -22,20 +21,15 @@ pub(crate) fn linux(args: &[String], net: &dyn Net) -> Option<Ran> {
 
 fn ping(address: IpAddr, wait: Duration, net: &dyn Net) -> Ran {
     let mut ran = Ran::default();
-    ran.print(
-        Stream::Out,
-        format!("PING {address} ({address}): {BYTES} data bytes\n").into_bytes(),
-    );
+    ran.say(format!("PING {address} ({address}): {BYTES} data bytes\n"));
     let (received, lost, times) = match net.echo(address, BYTES) {
         // `ping4` and `ping6`
         Echo::NoWay => return ran.then(Ran::complains("ping: sendto: Network unreachable\n", 1)),
         Echo::Reply(ttl) => {
             let whole = BYTES + 8;
-            ran.print(
-                Stream::Out,
-                format!("{whole} bytes from {address}: seq=0 ttl={ttl} time=0.085 ms\n")
-                    .into_bytes(),
-            );
+            ran.say(format!(
+                "{whole} bytes from {address}: seq=0 ttl={ttl} time=0.085 ms\n"
+            ));
             (1, 0, "round-trip min/avg/max = 0.085/0.085/0.085 ms\n")
         }
         Echo::Lost | Echo::Unreachable(_) => {
@@ -43,10 +37,10 @@ fn ping(address: IpAddr, wait: Duration, net: &dyn Net) -> Ran {
             (0, 100, "")
         }
     };
-    ran.print(Stream::Out, format!(
+    ran.say(format!(
         "\n--- {address} ping statistics ---\n1 packets transmitted, {received} packets received, \
          {lost}% packet loss\n{times}"
-    ).into_bytes());
+    ));
     ran.code = u32::from(received == 0);
     ran
 }

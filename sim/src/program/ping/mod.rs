@@ -13,7 +13,6 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Ran, Started};
-use crate::base::log::Stream;
 use crate::program::web::net::{Echo, Net};
 
 pub(super) use busybox::linux;
@@ -73,7 +72,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Opt
         answered: 0,
     };
     let head = filled(&words.pinging, asked.target, &[("{bytes}", BYTES as u64)]);
-    ran.print(Stream::Out, language.encoded(&format!("\n{head}\n")));
+    ran.say(language.encoded(&format!("\n{head}\n")));
     let Some(count) = asked.count else {
         pinging.request(&mut ran, net);
         return Some(Started::stays().after(ran));
@@ -149,7 +148,7 @@ impl Windows {
                 words.lost.clone()
             }
         };
-        ran.print(Stream::Out, self.language.encoded(&format!("{line}\n")));
+        ran.say(self.language.encoded(&format!("{line}\n")));
         echo == Echo::Lost
     }
 
@@ -167,7 +166,7 @@ impl Windows {
         if self.answered > 0 {
             statistics.push_str(&words.times);
         }
-        ran.print(Stream::Out, self.language.encoded(&statistics));
+        ran.say(self.language.encoded(&statistics));
         // An answer that somebody is unreachable leaves 0 too
         ran.code = u32::from(self.received == 0);
     }
@@ -216,6 +215,7 @@ impl Language {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::log::Stream;
     use crate::program::tests::argv;
     use crate::program::windows::network_table::Table;
     use crate::topology::Os;
