@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 
 /// By what is seen: what it was.
 pub(crate) type Record = BTreeMap<String, String>;
@@ -31,14 +32,28 @@ pub(crate) fn normal(rules: &Rules, text: &str) -> String {
     })
 }
 
-/// Where two records differ, and what each has there.
-pub(crate) fn differing<'r>(
-    one: &'r Record,
-    other: &'r Record,
-) -> impl Iterator<Item = (&'r String, [Option<String>; 2])> {
-    let all: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let both = move |at| (at, [one.get(at).cloned(), other.get(at).cloned()]);
-    all.into_iter()
-        .map(both)
-        .filter(|(_, [one, other])| one != other)
+/// One thing that differs.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Difference {
+    /// The case, or the scenario with its step's number; `*` in a list of known ones for any.
+    pub(crate) case: String,
+    /// What is seen.
+    pub(crate) at: String,
+    /// What it really is, if it is there.
+    pub(crate) real: Option<String>,
+    /// What it is where it is simulated, if it is there.
+    pub(crate) simulated: Option<String>,
+}
+
+/// All that differs.
+pub(crate) fn between(case: &str, real: &Record, simulated: &Record) -> Vec<Difference> {
+    let all: BTreeSet<&String> = real.keys().chain(simulated.keys()).collect();
+    let both = all.into_iter().map(|at| Difference {
+        case: case.to_owned(),
+        at: at.clone(),
+        real: real.get(at).cloned(),
+        simulated: simulated.get(at).cloned(),
+    });
+    both.filter(|one| one.real != one.simulated).collect()
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::time::{Instant, interval, timeout_at};
 
 use super::PATIENCE;
-use super::normal::{Addresses, Difference, between, flatten};
-use crate::seen::Record;
+use super::normal::{Addresses, flatten};
+use crate::seen::{Difference, Record, between};
 
 const NAMESPACE: &str = "differential-requests";
 

@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{PLANE, control_plane, say};
-use crate::seen::Record;
+use crate::seen::{Difference, Record, between};
 use answers::Side;
-use normal::{Allowed, Difference, between};
+use normal::Allowed;
 use world::World;
 
 /// How long the two may take to come to the same, and how long nothing changes once they have come to

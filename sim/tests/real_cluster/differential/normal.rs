@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::seen::{Record, Rules, differing, normal, rules};
+use crate::seen::{Difference, Record, Rules, between, normal, rules};
 
 /// What differs from one server to the next, and what is written for it.
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
@@ -134,37 +134,15 @@ fn sort(item: &mut Value) {
     }
 }
 
-/// One thing that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Difference {
-    /// The scenario and the step's number.
-    pub(crate) case: String,
-    pub(crate) at: String,
-    pub(crate) real: Option<String>,
-    pub(crate) memory: Option<String>,
-}
-
 impl Display for Difference {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { case, at, .. } = self;
         write!(
             f,
             "{case}: {at}: {:?}, in memory {:?}",
-            self.real, self.memory
+            self.real, self.simulated
         )
     }
-}
-
-/// All that differs.
-pub(crate) fn between(case: &str, real: &Record, memory: &Record) -> Vec<Difference> {
-    let differing = differing(real, memory);
-    let difference = differing.map(|(at, [real, memory])| Difference {
-        case: case.to_owned(),
-        at: at.clone(),
-        real,
-        memory,
-    });
-    difference.collect()
 }
 
 /// What is known to differ, for a reason.

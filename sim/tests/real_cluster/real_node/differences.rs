@@ -1,22 +1,8 @@
-//! What differs between two records, and what is known to.
+//! What is known to differ between two records.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::seen::{Record, differing};
-
-/// One thing that differs.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Difference {
-    /// The case; `*` in the list of known ones for any.
-    pub(crate) case: String,
-    /// What is seen.
-    pub(crate) at: String,
-    /// What it is on the real node, if it is there.
-    pub(crate) real: Option<String>,
-    /// What it is on the simulated node, if it is there.
-    pub(crate) simulated: Option<String>,
-}
+use crate::seen::Difference;
 
 impl Difference {
     fn is_of(&self, other: &Self) -> bool {
@@ -33,18 +19,6 @@ fn is_so(known: Option<&str>, seen: Option<&str>) -> bool {
         (Some(known), Some(seen)) => known.ends_with(' ') && seen.starts_with(known),
         _ => known == seen,
     }
-}
-
-/// All that differs.
-pub(crate) fn between(case: &str, real: &Record, simulated: &Record) -> Vec<Difference> {
-    let differing = differing(real, simulated);
-    let difference = differing.map(|(at, [real, simulated])| Difference {
-        case: case.to_owned(),
-        at: at.clone(),
-        real,
-        simulated,
-    });
-    difference.collect()
 }
 
 /// Differences with one reason.
@@ -135,6 +109,7 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seen::{Record, between};
 
     fn record(at: &str, text: &str) -> Record {
         Record::from([(at.to_owned(), text.to_owned())])

@@ -25,9 +25,9 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::cases::{Case, Settled, Then};
-use super::differences::{self, Difference, Known};
+use super::differences::Known;
 use super::record::Names;
-use crate::seen::Record;
+use crate::seen::{Difference, Record, between};
 
 /// How long a real pod may take to settle: four minutes of back-off are not among the cases.
 const REAL: Duration = Duration::from_mins(2);
@@ -164,7 +164,7 @@ impl World {
         let mut changed = self.changed.clone();
         let deadline = Instant::now() + SETTLING;
         loop {
-            let seen = differences::between(&case.name, &real.all(case), &simulated.all(case));
+            let seen = between(&case.name, &real.all(case), &simulated.all(case));
             let last = timeout_at(deadline, changed.changed());
             if known.explain(&seen) || last.await.is_err() {
                 return seen;
