@@ -113,16 +113,16 @@ impl CliError {
         let own = self.to_string();
         // Made line by line of printable parts already
         let what = match self {
-            Self::Suites(_) => "the suites are not valid",
+            Self::Suites(_) => Some("the suites are not valid"),
             #[cfg(feature = "demo")]
-            Self::Topology(_) => "the topology is not valid",
-            Self::Settings(_) => "what is set or selected is not valid",
+            Self::Topology(_) => Some("the topology is not valid"),
+            Self::Settings(_) => Some("what is set or selected is not valid"),
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => {
-                "what is selected is not on this cluster"
+                Some("what is selected is not on this cluster")
             }
-            _ => "",
+            _ => None,
         };
-        if !what.is_empty() {
+        if let Some(what) = what {
             return redact(&format!("error: {what}\n{own}\n"));
         }
         let mut text = match self.source() {

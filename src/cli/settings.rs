@@ -11,8 +11,8 @@ use super::args::{OnClusterArgs, SelectArgs};
 use super::error::CliError;
 use super::suites;
 
-/// The largest config file read, in bytes.
-const LARGEST: u64 = 1 << 20;
+/// The largest file of settings, or of a topology, in bytes.
+pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// What a user set.
 pub(crate) struct Settings {
@@ -22,7 +22,7 @@ pub(crate) struct Settings {
 }
 
 /// Reads the suites, and what is set and selected of them.
-pub(crate) fn read_settings(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
+pub(crate) fn read(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = load(args.config.as_deref(), &args.select, &suites)?;
     Ok((suites, settings))
@@ -38,7 +38,7 @@ pub(crate) fn load(
     let config = match config {
         None => Config::default(),
         Some(path) => {
-            let text = read(path, "configuration")?;
+            let text = read_bounded(path, "configuration", LARGEST)?;
             let file = path.display().to_string();
             let config = config::read(&file, &text, &mut found);
             check_waivers(&config.waivers, suites, &mut found);
@@ -72,11 +72,6 @@ pub(crate) fn selected(
         at: at.clone(),
     });
     Selection::read(&given.collect::<Vec<_>>(), suites, found)
-}
-
-/// The text of a file that is no more than a file of settings may be; `what` names its kind.
-pub(crate) fn read(path: &Path, what: &str) -> Result<String, CliError> {
-    read_bounded(path, what, LARGEST)
 }
 
 /// The text of a file that has no more bytes than one of its kind may have.

@@ -40,9 +40,8 @@ pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result
         return Err(no_case(pattern, at, head, &of_claims));
     }
     let ids = suites.claims.iter().map(|claim| claim.id.as_str());
-    let areas: BTreeSet<_> = suites.claims.iter().map(|claim| claim.id.area()).collect();
     let hint = match nearest(head, ids) {
-        _ if areas.contains(head) => format!("did you mean `{head}.*` or `area={head}`?"),
+        _ if suites.has_area(head) => format!("did you mean `{head}.*` or `area={head}`?"),
         Some(near) => format!("did you mean `{near}`?"),
         None => "`winconform list` names the claims".to_owned(),
     };

@@ -119,6 +119,10 @@ impl Suites {
         })
     }
 
+    pub fn has_area(&self, name: &str) -> bool {
+        self.claims.iter().any(|claim| claim.id.area() == name)
+    }
+
     pub fn cases_of(&self, claim: &ClaimId) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(move |case| case.claim == *claim)
     }

@@ -11,9 +11,8 @@ pub(crate) fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let text = explain(&suites, &args.claim).map_err(|unknown| {
         let area = &args.claim;
-        let is_area = suites.claims.iter().any(|claim| claim.id.area() == area);
         let next = match &unknown.nearest {
-            _ if is_area => format!("see `winconform list --select area={area}`"),
+            _ if suites.has_area(area) => format!("see `winconform list --select area={area}`"),
             Some(near) => format!("did you mean `{near}`?"),
             None => "see `winconform list`".to_owned(),
         };

@@ -20,7 +20,7 @@ use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
-    let (suites, settings) = settings::read_settings(&args.on)?;
+    let (suites, settings) = settings::read(&args.on)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
     let cleanup = Cleanup::for_cluster(&args.on.cluster);

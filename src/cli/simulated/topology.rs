@@ -13,7 +13,7 @@ use winconform_core::document::{
 use winconform_core::text::is_dns_label;
 
 use crate::cli::error::CliError;
-use crate::cli::settings::read;
+use crate::cli::settings::{LARGEST, read_bounded};
 use crate::cluster::labels::is_value;
 
 const POOLS: [&str; 4] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
@@ -49,7 +49,11 @@ pub(crate) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology,
     }
     let path = Path::new(given);
     if path.symlink_metadata().is_ok() {
-        return Ok(decoded(given, &read(path, "topology")?, found));
+        return Ok(decoded(
+            given,
+            &read_bounded(path, "topology", LARGEST)?,
+            found,
+        ));
     }
     let names = NamedTopology::all().iter().map(|it| it.name.as_str());
     let names: Vec<_> = names.collect();
