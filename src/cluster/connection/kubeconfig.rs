@@ -328,10 +328,8 @@ fn choose_context(
 
 /// Both names a context gives must lead somewhere. kube takes a missing user for none at all.
 fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), KubeconfigError> {
-    let named = kubeconfig
-        .contexts
-        .iter()
-        .find(|named| named.name == context);
+    let mut contexts = kubeconfig.contexts.iter();
+    let named = contexts.find(|named| named.name == context);
     let Some(body) = named.and_then(|named| named.context.as_ref()) else {
         return Err(KubeconfigError::NoServer {
             context: context.to_owned(),
@@ -393,11 +391,8 @@ fn quoted(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let names: Vec<_> = names
-        .iter()
-        .map(|name| format!("`{}`", printable(name)))
-        .collect();
-    names.join(", ")
+    let names = names.iter().map(|name| format!("`{}`", printable(name)));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
