@@ -58,6 +58,8 @@ struct AbsentRow {
 struct TestRow {
     test: String,
     traits: BTreeSet<String>,
+    #[serde(default)]
+    needs: Vec<FixtureName>,
 }
 
 fn tables() -> Tables {
@@ -242,6 +244,8 @@ fn an_answer_is_of_whom_it_names_and_else_foreign() {
             false,
         ),
         (Target::SourceSeenByPods, "192.168.0.1:49152", None, true),
+        (Target::Itself, "prober", Some("prober"), false),
+        (Target::Itself, "web-1", None, true),
         (Target::OutsideNames, "it is named so", None, false),
         (Target::OutsideNames, "welcome", None, true),
     ] {
@@ -257,6 +261,26 @@ fn an_answer_is_of_whom_it_names_and_else_foreign() {
             (by, foreign),
             "{body}"
         );
+    }
+}
+
+#[test]
+fn objects_are_listed_of_one_run_one_fixture_and_one_pool() {
+    let listed = |of: &str| {
+        format!(
+            "/api/v1/namespaces/ns/{of}?labelSelector=winconform%2Frun%3Dr1%2Cwinconform%2Ffixture%3D{}",
+            "win-webserver%2Cwinconform%2Fpool%3Dwindows-2022"
+        )
+    };
+    let of = FixtureName::WinWebserver;
+    for (query, path) in [
+        (StateQuery::Pods(of), listed("pods")),
+        (StateQuery::Balancer(of), listed("services")),
+    ] {
+        let Ok(Request::Api(asked)) = bound(|at| request::<State>(&query, at)) else {
+            panic!("it is asked of the API server")
+        };
+        assert_eq!(asked.path, path);
     }
 }
 
@@ -553,13 +577,18 @@ fn each_test_has_the_traits_that_its_row_has() {
             ("source", traits.needs_source),
             ("told-who", traits.tells_who_answers),
             ("outside", traits.outside.is_some()),
-            ("many", test.traits().asks_many),
+            ("many", traits.asks_many),
+            ("stays", traits.stays),
+            ("facts", !traits.facts.is_empty()),
+            ("image", traits.image.is_some()),
             ("fails-by-failure", test.expecting(&failure).is_some()),
             ("fails-by-start", test.expecting(&not_started).is_some()),
         ];
         let those = those.into_iter().filter(|(_, has)| *has);
         let those: BTreeSet<_> = those.map(|(word, _)| word.to_owned()).collect();
         assert_eq!((name, those), (&*row.test, row.traits));
+        let needs = test.needs().into_iter().map(|(fixture, _)| fixture);
+        assert_eq!(needs.collect::<Vec<_>>(), row.needs, "{name}");
     }
     for (word, families, service) in tables().of_families {
         let target = target(&word);
