@@ -4,7 +4,7 @@
 //!
 //! `scale [COUNT]...`, from few to many, by default 100, 300 and 1000 nodes; each in a process of its own.
 //! Each is measured three times, in turns with the others, and the one that took the least is told: what else
-//! a machine does only adds. Prints processor time and memory of each part, and whether they are flat
+//! a machine does only adds. Prints processor time and memory of each part, and whether memory is flat
 //! per node. Ends with 1 where a bound is not kept. Linux alone: it reads /proc.
 
 #![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
@@ -55,7 +55,7 @@ const RING: Cost = Cost {
 /// How often each size is measured.
 const TIMES: usize = 3;
 
-/// How much more a node may cost among many.
+/// How much more memory a node may take among many.
 const FLAT: f64 = 1.1;
 
 /// Processor time and memory.
@@ -148,11 +148,9 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
     if many.0 > few.0 {
         let ratio =
             |each: fn(&(f64, Cost, Cost, f64)) -> f64| (each(many) / many.0) / (each(few) / few.0);
-        judge(
-            "processor time a node, many over few",
-            ratio(|one| one.1.seconds),
-            FLAT,
-        );
+        // Of one program this was 0.96 to 1.31 in a dozen runs: `ci/bench/scale` judges instructions
+        let time = ratio(|one| one.1.seconds);
+        println!("processor time a node, many over few: {time:.2}");
         judge(
             "memory a node, many over few",
             ratio(|one| one.1.mib - one.3),
