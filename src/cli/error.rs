@@ -96,12 +96,7 @@ impl CliError {
                 _ => 21,
             },
             Self::Run(RunError::Denied(_)) => Exit::CouldNotTell.code(),
-            Self::Run(
-                RunError::Journal(_)
-                | RunError::Record(_)
-                | RunError::Manifest(_)
-                | RunError::Panicked(_),
-            )
+            Self::Run(RunError::Journal(_) | RunError::Record(_) | RunError::Panicked(_))
             | Self::Write { .. }
             | Self::Report(_)
             | Self::Signals(_) => 1,

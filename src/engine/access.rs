@@ -4,22 +4,17 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::Images;
-use winconform_core::method::{ApiRequest, FixtureName, ReadyFixtures};
+use winconform_core::method::{ApiRequest, FixtureName, ReadyFixtures, Until};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
-use super::run::RunError;
 use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
-use crate::engine::fixtures::manifest::{self, ManifestError};
+use crate::engine::fixtures::manifest;
 use crate::engine::integrity::node_liveness;
 use crate::engine::record::diagnose::SYSTEM;
 
 /// What runs with these images use.
-pub fn uses(images: &Images) -> Result<Uses, RunError> {
-    of_all(images).map_err(|error| RunError::Manifest(Box::new(error)))
-}
-
-fn of_all(images: &Images) -> Result<Uses, ManifestError> {
+pub fn uses(images: &Images) -> Uses {
     let mut uses = Uses {
         exec: EXEC
             .map(|verb| objects("", "pods/exec", Place::Own, verb))
@@ -33,7 +28,7 @@ fn of_all(images: &Images) -> Result<Uses, ManifestError> {
         .map(|(fact, paths)| (*fact, paths.iter().map(get).collect()))
         .collect();
     for name in FixtureName::all() {
-        let mut needs = of_fixture(name)?;
+        let mut needs = of_fixture(name);
         if name.image().is_some() {
             let purpose = Purpose::Fixture(name);
             needs.extend(of_pull_secrets(images).map(|access| Need {
@@ -43,19 +38,19 @@ fn of_all(images: &Images) -> Result<Uses, ManifestError> {
         }
         uses.fixtures.insert(name, needs);
     }
-    Ok(uses)
+    uses
 }
 
 /// What pulling images beforehand takes.
-pub(crate) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestError> {
-    let all = of_fixture(FixtureName::Namespaces)?.into_iter();
+pub(crate) fn of_prepull(images: &Images) -> BTreeSet<Access> {
+    let all = of_fixture(FixtureName::NAMESPACES).into_iter();
     let all = all.chain(of_run()).map(|need| need.access);
     let made = [AccessVerb::Create, AccessVerb::Patch, AccessVerb::Delete];
     let made = made.map(|verb| of_kind(&PODS, Place::Own, verb));
     let watched = [AccessVerb::List, AccessVerb::Watch];
     let watched = watched.map(|verb| of_kind(&PODS, Place::Cluster, verb));
     let all = all.chain(made).chain(watched);
-    Ok(all.chain(of_pull_secrets(images)).collect())
+    all.chain(of_pull_secrets(images)).collect()
 }
 
 /// To open a session: the path is a GET, and from 1.35 on the server also asks for `create`
@@ -83,14 +78,14 @@ fn of_run() -> BTreeSet<Need> {
     needs
 }
 
-fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
+fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
     let fixture = |access| Need {
         access,
         purpose: Purpose::Fixture(name),
     };
     let mut needs = BTreeSet::new();
     let mut has_pods = false;
-    for kind in manifest::kinds(name)? {
+    for kind in manifest::kinds(name) {
         let place = match kind.scope {
             Scope::Cluster => Place::Cluster,
             Scope::Namespaced => Place::Own,
@@ -108,7 +103,7 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
             needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Get)));
         }
         // Nobody waits for pods that no scheduler binds
-        has_pods |= kind.makes_pods() && name != FixtureName::UnboundPods;
+        has_pods |= kind.makes_pods() && name.until() != Until::Applied;
     }
     if has_pods {
         // One watch over all namespaces, by label
@@ -119,10 +114,10 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
         needs.extend(of_diagnosis(name));
     }
-    if name == FixtureName::Churn {
+    if name == FixtureName::CHURN {
         needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
     }
-    if name == FixtureName::Namespaces {
+    if name == FixtureName::NAMESPACES {
         needs.insert(fixture(objects(
             "",
             "serviceaccounts",
@@ -130,7 +125,7 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
             AccessVerb::Get,
         )));
     }
-    Ok(needs)
+    needs
 }
 
 /// To copy pull secrets: each is read where it is, and no other; of the run's own namespaces it is
@@ -168,7 +163,7 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
     ];
     if matches!(
         name,
-        FixtureName::WindowsNodeProber | FixtureName::EachWindowsNode
+        FixtureName::WINDOWS_NODE_PROBER | FixtureName::EACH_WINDOWS_NODE
     ) {
         // Of kube-proxy
         let system = || Place::Namespace(SYSTEM.to_owned());
@@ -214,7 +209,7 @@ mod tests {
 
     #[test]
     fn whatever_is_made_is_removed_again() {
-        let uses = uses(&Images::default()).expect("the manifests are valid");
+        let uses = uses(&Images::default());
         let all = shown(uses.fixtures.values().flatten().chain(&uses.run));
         for kind in ALL {
             let named = of_kind(kind, Place::Cluster, AccessVerb::Create).to_string();
@@ -236,15 +231,15 @@ mod tests {
             let mut found = Vec::new();
             let images = winconform_core::config::read("config.yaml", text, &mut found).images;
             assert!(found.is_empty(), "{found:?}");
-            let uses = uses(&images).expect("the manifests are valid");
+            let uses = uses(&images);
             let is_of_secrets = |access: &String| access.contains("secrets");
             let of = |name| -> Vec<_> {
                 let all = shown(&uses.fixtures[&name]).into_iter();
                 all.filter(is_of_secrets).collect()
             };
             assert!(!shown(&uses.run).iter().any(is_of_secrets));
-            assert_eq!(of(FixtureName::UnboundPods), Vec::<String>::new());
-            of(FixtureName::WinWebserver)
+            assert_eq!(of(FixtureName::UNBOUND_PODS), Vec::<String>::new());
+            of(FixtureName::WIN_WEBSERVER)
         };
         assert_eq!(of("profile: default"), Vec::<String>::new());
         assert_eq!(
@@ -259,7 +254,7 @@ mod tests {
 
     #[test]
     fn every_fact_of_the_table_is_asked_for() {
-        let uses = uses(&Images::default()).expect("the manifests are valid");
+        let uses = uses(&Images::default());
         let asked: usize = uses.facts.values().map(BTreeSet::len).sum();
         assert_eq!(asked, READ.iter().flat_map(|(_, paths)| *paths).count());
         let identity: BTreeSet<_> = uses.facts["cluster"]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, PoolName};
-use winconform_core::method::{FixtureName, Quantity};
+use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
@@ -29,7 +29,7 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
             let Some(spec) = manifest::pod_spec(&mut object) else {
                 continue;
             };
-            if matches!(key.name, FixtureName::Sched(_)) {
+            if key.name.is_aimed() {
                 cost.placed += replicas;
                 continue;
             }

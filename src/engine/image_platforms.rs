@@ -126,18 +126,18 @@ mod tests {
         let images = ["private:1", "e2e/agnhost:2.66.1"];
         let [private, agnhost] = images.map(|image| format!("{host}/{image}"));
         let view = noted(&[
-            (OLD, &core, FixtureName::WinWebserver),
-            (OLD, &core, FixtureName::Churn),
-            (NEW, &core, FixtureName::WinWebserver),
-            (NEW, &private, FixtureName::Iis),
-            (None, &agnhost, FixtureName::LinuxServer),
+            (OLD, &core, FixtureName::WIN_WEBSERVER),
+            (OLD, &core, FixtureName::CHURN),
+            (NEW, &core, FixtureName::WIN_WEBSERVER),
+            (NEW, &private, FixtureName::IIS),
+            (None, &agnhost, FixtureName::LINUX_SERVER),
         ])
         .await;
         let unoffered = Unoffered {
             image: core.clone(),
             pool: PoolName::windows(WindowsBuild::SERVER_2019),
             build: OLD,
-            fixtures: [FixtureName::WinWebserver, FixtureName::Churn].into(),
+            fixtures: [FixtureName::WIN_WEBSERVER, FixtureName::CHURN].into(),
             has: vec!["windows 10.0.20348".to_owned()],
         };
         assert_eq!(view.unoffered, [unoffered]);
@@ -153,7 +153,7 @@ mod tests {
         let old = Some(WindowsBuild::SERVER_2019);
         let core = format!("{host}/windows/servercore:ltsc2022");
         for (profile, asks) in [(Profile::AirGapped, false), (Profile::Strict, true)] {
-            let view = noted_with(profile, &[(old, &core, FixtureName::WinWebserver)]).await;
+            let view = noted_with(profile, &[(old, &core, FixtureName::WIN_WEBSERVER)]).await;
             assert_eq!(view.unoffered.len(), usize::from(asks), "{profile}");
             let seen = seen.lock().expect("not poisoned");
             assert_eq!(!seen.is_empty(), asks, "{profile}");
@@ -166,7 +166,7 @@ mod tests {
         let host = closed.expect("a port").local_addr().expect("an address");
         let build = Some(WindowsBuild::SERVER_2022);
         let image = format!("{host}/windows/servercore:ltsc2022");
-        let view = noted(&[(build, &image, FixtureName::WinWebserver)]).await;
+        let view = noted(&[(build, &image, FixtureName::WIN_WEBSERVER)]).await;
         assert_eq!(view.unoffered, []);
         assert_eq!(noted(&[]).await.unoffered, []);
     }

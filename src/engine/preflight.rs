@@ -19,7 +19,7 @@ pub async fn survey(
     config: &Config,
     selection: &Selection,
 ) -> Result<Preflight, RunError> {
-    let uses = uses(&config.images)?;
+    let uses = uses(&config.images);
     let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(RunError::Selection)?;
     let plan = selected.plan;

@@ -147,8 +147,7 @@ pub async fn prepull(
 
 /// The Lease, where the server allows all that follows.
 async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld, RunError> {
-    let needs = access::of_prepull(&options.config.images)
-        .map_err(|error| RunError::Manifest(Box::new(error)))?;
+    let needs = access::of_prepull(&options.config.images);
     let denied: BTreeMap<_, _> = review(&cluster.api, &needs)
         .await
         .into_iter()
@@ -208,7 +207,7 @@ async fn pull_all(
     tell: &mut Tell<'_>,
 ) {
     let begun = Instant::now();
-    let namespaces = FixtureName::Namespaces.in_pool(None);
+    let namespaces = FixtureName::NAMESPACES.in_pool(None);
     let stood = fixtures.clone().stand(&namespaces, cancel).await.outcome;
     let ready = match stood {
         Ok(_) => fixtures.copy_pull_secrets(cancel).await,
@@ -274,12 +273,10 @@ async fn applied(
         return Err(ended());
     }
     let Wanted { pull, key, .. } = wanted;
-    let failed = |why: String| ErrorKind::NotApplied.error(why);
     let pool = manifest::pool_of(key, &fixtures.pools);
-    let pool = pool.ok_or_else(|| failed("its pool is gone".to_owned()))?;
+    let pool = pool.ok_or_else(|| ErrorKind::NotApplied.error("its pool is gone"))?;
     let (run, images, durations) = (&fixtures.run, &fixtures.images, fixtures.api.durations());
     let pod = manifest::pulling(name, key, run, pool, pull, images, durations);
-    let pod = pod.map_err(|error| failed(error.to_string()))?;
     let applied = apply(&fixtures.api, &pod).await;
     applied.map(drop).map_err(as_trouble)
 }
@@ -410,7 +407,7 @@ mod tests {
         let image = "mcr.microsoft.com/windows/servercore:ltsc2022".to_owned();
         let pulls = Pulls {
             nodes: vec!["win-a".to_owned(), "win-b".to_owned()],
-            images: [(image, [FixtureName::WinWebserver].into())].into(),
+            images: [(image, [FixtureName::WIN_WEBSERVER].into())].into(),
         };
         [(PoolName::windows(WindowsBuild::SERVER_2022), pulls)].into()
     }

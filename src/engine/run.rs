@@ -87,9 +87,6 @@ pub enum RunError {
     /// It cannot go on with that record. Nothing was created.
     #[error("go on with the record of an earlier run")]
     Resume(#[source] ResumeError),
-    /// A fault of ours.
-    #[error("read the manifests built in")]
-    Manifest(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The record's file took no more. The run was ended, and torn down.
     #[error("keep the record, without which the run was ended")]
     Journal(#[source] JournalError),

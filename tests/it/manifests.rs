@@ -174,6 +174,7 @@ fn powershell_can_read_every_script() {
     let expected = [
         "node-sample.yaml",
         "windows-node.yaml",
+        "each-windows-node.yaml",
         "slow-starter.yaml",
         "win-webserver.yaml",
     ];

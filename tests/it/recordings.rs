@@ -208,7 +208,7 @@ fn standing() -> ReadyFixtures {
         pool: None,
         node: None,
     };
-    let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
+    let names = [FixtureName::NAMESPACES, FixtureName::UNBOUND_PODS];
     ReadyFixtures {
         run: RUN.to_owned(),
         namespace: format!("winconform-{RUN}"),

@@ -161,7 +161,7 @@ fn once() -> Outcome {
 
 /// How many dry runs there are that differ from each other.
 fn distinct(facts: &Facts) -> u64 {
-    let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
+    let names = [FixtureName::NAMESPACES, FixtureName::UNBOUND_PODS];
     let ready = ReadyFixtures {
         fixtures: names
             .map(|name| (name.in_pool(None), ReadyFixture::default()))

@@ -52,7 +52,7 @@ fn thrice(settings: RunOptions) -> RunOptions {
 /// Whether backends have come and gone with a line.
 fn stood(line: &Line) -> bool {
     matches!(&line.event, Event::Fixture { key, outcome: FixtureOutcome::Ready(_), .. }
-        if key.name == FixtureName::Churn)
+        if key.name == FixtureName::CHURN)
 }
 
 /// The number of a repetition that begins with a line.

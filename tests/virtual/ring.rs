@@ -207,7 +207,7 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
 fn tells_beside() -> Outcome {
     let select = selection(&["net.pod-to-pod-udp/ring", "net.node-to-service-ip*"]);
     let view = seen_of(two(), &BROKEN[..1], Vec::new(), 0, select)?;
-    let key = FixtureName::Ring.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)));
+    let key = FixtureName::RING.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)));
     let diagnosis = view.diagnoses.get(&key.on(Some(2)));
     let evidence = diagnosis.ok_or("there is no diagnosis")?.evidence.iter();
     let hns = evidence.filter(|one| one.kind == EvidenceKind::Hns);

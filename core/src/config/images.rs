@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
+use serde::Deserialize;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::written::WrittenImages;
@@ -12,7 +13,8 @@ use crate::facts::{WindowsBuild, read_build};
 use crate::text::{hide_user, is_dns_label};
 
 /// A role a container image plays in a run.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[serde(rename_all = "kebab-case")]
 pub enum Image {
     /// agnhost on Linux: probers.
     AgnhostLinux,

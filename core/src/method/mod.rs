@@ -41,7 +41,7 @@ pub use exchange::{
 };
 pub use fact::{Fact, FactExpectation, FactObservation, Quantity, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
-pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
+pub use fixture::{FixtureKey, FixtureName, HOST_NAMESPACE, Need, Serves, Settles, Until};
 pub use network::http::{
     AT_LEAST, Http, HttpAnswer, HttpExpectation, HttpObservation, HttpQuery, ObservedTarget, Target,
 };

@@ -179,7 +179,7 @@ impl ReadyFixtures {
 
     /// The namespace of a fixture's pods.
     pub fn namespace_of(&self, fixture: FixtureName) -> &str {
-        match fixture == FixtureName::UnboundPods || fixture.is_on_node() {
+        match fixture.is_in_host_namespace() {
             true => &self.host_namespace,
             false => &self.namespace,
         }
@@ -367,7 +367,7 @@ impl<'a> Bound<'a> {
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.
     pub fn domain(&self) -> Result<&'a str> {
-        let prober = self.standing(&FixtureName::LinuxPodProber.in_pool(None))?;
+        let prober = self.standing(&FixtureName::LINUX_POD_PROBER.in_pool(None))?;
         prober.domain.as_deref().ok_or_else(|| {
             let detail = "the cluster's DNS suffix: the prober in a Linux pod did not tell it";
             ErrorKind::FactUnknown.error(detail)

@@ -161,7 +161,7 @@ fn http(of: FixtureName, target: Target) -> HttpQuery {
 
 /// Whom an assertion at a target asks, requests to the same in a row as one, and how often.
 fn asked(target: Target, family: Option<IpFamily>) -> (Vec<String>, usize) {
-    let query = http(FixtureName::WinWebserver, target);
+    let query = http(FixtureName::WIN_WEBSERVER, target);
     let of = |at: &Bound<'_>| request::<Http>(&query, at);
     let asked = match family {
         None => bound(of),
@@ -191,7 +191,7 @@ fn every_target_is_asked_for_as_it_stands() {
     let long = [1, 2].map(|n| format!("http://10.0.{n}.1:8080{long}"));
     assert_eq!(asked(Target::PodsWithLongPayload, None).0, long);
     // agnhost's pods are asked for their name
-    let query = http(FixtureName::Churn, Target::ServiceIp);
+    let query = http(FixtureName::CHURN, Target::ServiceIp);
     let Ok(Request::Get(gets)) = bound(|at| request::<Http>(&query, at)) else {
         panic!("a Service IP is asked for over HTTP")
     };
@@ -201,7 +201,7 @@ fn every_target_is_asked_for_as_it_stands() {
 #[test]
 fn the_pod_that_looks_asks_itself_nothing() {
     for target in [Target::PodsWithLongPayload, Target::SourceSeenByPods] {
-        let query = http(FixtureName::WindowsPodProber, target);
+        let query = http(FixtureName::WINDOWS_POD_PROBER, target);
         let asked = bound(|at| request::<Http>(&query, at));
         assert_eq!(asked, Ok(Request::Get(Vec::new())), "{target:?}");
         let seen = bound(|at| read::<Http>(&query, at, &Reply::Get(Vec::new())));
@@ -213,7 +213,7 @@ fn the_pod_that_looks_asks_itself_nothing() {
         );
         // One that has another pod beside it
         let mut ready = standing();
-        let key = FixtureName::WindowsPodProber.in_pool(Some(&pool()));
+        let key = FixtureName::WINDOWS_POD_PROBER.in_pool(Some(&pool()));
         let prober = ready.fixtures.get_mut(&key).expect("it stands");
         prober.pods.push(pod("prober-2", "win-b", "10.0.2.9"));
         let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
@@ -249,7 +249,7 @@ fn an_answer_is_of_whom_it_names_and_else_foreign() {
         (Target::OutsideNames, "it is named so", None, false),
         (Target::OutsideNames, "welcome", None, true),
     ] {
-        let query = http(FixtureName::WinWebserver, target);
+        let query = http(FixtureName::WIN_WEBSERVER, target);
         let replies = match target {
             Target::SourceSeenByPods => vec![answered(body), answered(body)],
             _ => vec![answered(body)],
@@ -272,7 +272,7 @@ fn objects_are_listed_of_one_run_one_fixture_and_one_pool() {
             "win-webserver%2Cwinconform%2Fpool%3Dwindows-2022"
         )
     };
-    let of = FixtureName::WinWebserver;
+    let of = FixtureName::WIN_WEBSERVER;
     for (query, path) in [
         (StateQuery::Pods(of), listed("pods")),
         (StateQuery::Balancer(of), listed("services")),
@@ -286,12 +286,12 @@ fn objects_are_listed_of_one_run_one_fixture_and_one_pool() {
 
 #[test]
 fn a_page_that_tells_of_no_pod_is_nobodys() {
-    let query = http(FixtureName::Iis, Target::ServiceIp);
+    let query = http(FixtureName::IIS, Target::ServiceIp);
     let replies = Reply::Get(vec![answered("it is of web-1, IP 10.0.1.1")]);
     let key = |name: FixtureName| name.in_pool(Some(&pool()));
     let mut ready = standing();
-    let web = ready.fixtures[&key(FixtureName::WinWebserver)].clone();
-    ready.fixtures.insert(key(FixtureName::Iis), web);
+    let web = ready.fixtures[&key(FixtureName::WIN_WEBSERVER)].clone();
+    ready.fixtures.insert(key(FixtureName::IIS), web);
     let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &replies));
     let first = &seen.expect("read").targets[0];
     assert_eq!((first.by.as_deref(), first.foreign), (None, false));
@@ -299,7 +299,7 @@ fn a_page_that_tells_of_no_pod_is_nobodys() {
 
 #[test]
 fn each_pod_behind_a_service_must_be_met() {
-    let query = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::EveryPodBehindServiceIp);
     let unmet = |replies| {
         let seen = bound(|at| read::<Http>(&query, at, &Reply::Get(replies)));
         seen.expect("read").unmet
@@ -314,10 +314,10 @@ fn each_pod_behind_a_service_must_be_met() {
 fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
     let alone = |pod: ReadyPod| {
         let mut ready = standing();
-        let web = FixtureName::WinWebserver.in_pool(Some(&pool()));
+        let web = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
         let web = ready.fixtures.get_mut(&web).expect("it stands");
         web.pods = vec![pod];
-        let query = http(FixtureName::WinWebserver, Target::PodsOnOtherNodes);
+        let query = http(FixtureName::WIN_WEBSERVER, Target::PodsOnOtherNodes);
         let none = Reply::Get(Vec::new());
         let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &none));
         seen.expect("read").absent.expect("nobody is asked")
@@ -335,10 +335,10 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
 #[test]
 fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_question() {
     let mut ready = standing();
-    let web = FixtureName::WinWebserver.in_pool(Some(&pool()));
+    let web = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
     let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.pods = vec![pod("web-2", "win-b", "10.0.2.1")];
-    let query = http(FixtureName::WinWebserver, Target::ServiceIpOnSameNode);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::ServiceIpOnSameNode);
     let none = Reply::Get(Vec::new());
     bound_in(&ready, None, |at| {
         assert_eq!(request::<Http>(&query, at), Ok(Request::Get(Vec::new())));
@@ -352,7 +352,7 @@ fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_questio
 fn where_no_other_node_forwards_a_node_port_none_is_asked() {
     let mut ready = standing();
     ready.nodes.retain(|node| node.name == "win-a");
-    let query = http(FixtureName::WinWebserver, Target::NodePortsOfOtherNodes);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::NodePortsOfOtherNodes);
     let none = Reply::Get(Vec::new());
     let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &none));
     let told = "it observes from node win-a, and no other forwards the NodePort";
@@ -361,7 +361,7 @@ fn where_no_other_node_forwards_a_node_port_none_is_asked() {
 
 #[test]
 fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
-    let query = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::EveryPodBehindServiceIp);
     bound(|at| {
         let at = Bound { once: true, ..*at };
         let Ok(Request::Get(gets)) = request::<Http>(&query, &at) else {
@@ -377,7 +377,7 @@ fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
 #[test]
 fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
     let query = |of| UdpQuery { of };
-    let Ok(Request::Get(gets)) = bound(|at| request::<Udp>(&query(FixtureName::WinWebserver), at))
+    let Ok(Request::Get(gets)) = bound(|at| request::<Udp>(&query(FixtureName::WIN_WEBSERVER), at))
     else {
         panic!("datagrams are asked for over HTTP")
     };
@@ -394,7 +394,7 @@ fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
     };
     let name = |name: &str| answered(&json!({"responses": [name]}).to_string());
     let of_both = [name("web-1"), name("web-1")];
-    let seen = read(FixtureName::WinWebserver, &of_both).expect("read");
+    let seen = read(FixtureName::WIN_WEBSERVER, &of_both).expect("read");
     let target = |n: u8, node: &str, answer| ReachedTarget {
         target: format!("UDP port 8081 of pod web-{n} on {node}"),
         answer,
@@ -411,15 +411,15 @@ fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
             absent: None,
         }
     );
-    assert!(read(FixtureName::WinWebserver, &of_both[..1]).is_err());
-    let alone = read(FixtureName::WindowsPodProber, &[]).expect("read");
+    assert!(read(FixtureName::WIN_WEBSERVER, &of_both[..1]).is_err());
+    let alone = read(FixtureName::WINDOWS_POD_PROBER, &[]).expect("read");
     assert!(alone.targets.is_empty() && alone.absent.is_some());
 }
 
 #[test]
 fn a_ping_is_of_addresses_and_read_for_each() {
     let query = |target| PingQuery {
-        of: Some(FixtureName::WinWebserver),
+        of: Some(FixtureName::WIN_WEBSERVER),
         target,
     };
     let pods = query(Target::Pods);
@@ -458,11 +458,11 @@ fn a_ping_is_of_addresses_and_read_for_each() {
 fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
     let ready = standing();
     let host = [
-        FixtureName::UnboundPods,
-        FixtureName::LinuxNodeProber,
-        FixtureName::WindowsNodeProber,
-        FixtureName::EachLinuxNode,
-        FixtureName::EachWindowsNode,
+        FixtureName::UNBOUND_PODS,
+        FixtureName::LINUX_NODE_PROBER,
+        FixtureName::WINDOWS_NODE_PROBER,
+        FixtureName::EACH_LINUX_NODE,
+        FixtureName::EACH_WINDOWS_NODE,
     ];
     for name in FixtureName::all() {
         let expected = if host.contains(&name) {
@@ -472,10 +472,10 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         };
         assert_eq!(ready.namespace_of(name), expected, "{name:?}");
     }
-    let key = FixtureName::WinWebserver.in_pool(Some(&pool()));
+    let key = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
     assert_eq!(key.object_name(), "win-webserver-windows-2022");
     assert_eq!(
-        FixtureName::Namespaces.in_pool(None).object_name(),
+        FixtureName::NAMESPACES.in_pool(None).object_name(),
         "namespaces"
     );
 }
@@ -492,7 +492,7 @@ fn tests() -> [(&'static str, Test); 13] {
         instead_of: String::new(),
     };
     let http = |target, expectation| {
-        let query = http(FixtureName::WinWebserver, target);
+        let query = http(FixtureName::WIN_WEBSERVER, target);
         Test::Http(Assertion { query, expectation })
     };
     let ping = |target, expectation| {
@@ -500,7 +500,7 @@ fn tests() -> [(&'static str, Test); 13] {
         Test::Ping(Assertion { query, expectation })
     };
     let udp = |expectation| {
-        let of = FixtureName::WinWebserver;
+        let of = FixtureName::WIN_WEBSERVER;
         Test::Udp(Assertion {
             query: UdpQuery { of },
             expectation,
@@ -547,7 +547,7 @@ fn tests() -> [(&'static str, Test); 13] {
         (
             "state",
             Test::State(Assertion {
-                query: StateQuery::Pods(FixtureName::WinWebserver),
+                query: StateQuery::Pods(FixtureName::WIN_WEBSERVER),
                 expectation: StateExpectation::Ready { pods: 1 },
             }),
         ),
@@ -599,11 +599,11 @@ fn each_test_has_the_traits_that_its_row_has() {
 
 #[test]
 fn a_look_is_at_the_service_of_what_it_asks_for_or_of_its_own_pod() {
-    let of = FixtureName::WinWebserver;
+    let of = FixtureName::WIN_WEBSERVER;
     let expectation = HttpExpectation::Reached;
     for (target, expected) in [
         (Target::ServiceIp, Some(of)),
-        (Target::ItselfByService, Some(FixtureName::LinuxPodProber)),
+        (Target::ItselfByService, Some(FixtureName::LINUX_POD_PROBER)),
         (Target::Pods, None),
     ] {
         let (query, expectation) = (http(of, target), expectation.clone());
@@ -737,7 +737,7 @@ fn bound_in_second<T>(
 ) -> T {
     let mut ready = standing();
     for (key, fixture) in &mut ready.fixtures {
-        let host = key.name == FixtureName::WindowsNodeProber;
+        let host = key.name == FixtureName::WINDOWS_NODE_PROBER;
         for pod in fixture.pods.iter_mut().filter(|_| !host) {
             let std::net::IpAddr::V4(first) = pod.addresses[0] else {
                 panic!("the first is IPv4")
@@ -759,7 +759,7 @@ fn bound_in_second<T>(
 
 #[test]
 fn in_a_second_family_datagrams_go_to_its_addresses() {
-    let of = FixtureName::WinWebserver;
+    let of = FixtureName::WIN_WEBSERVER;
     let asked = bound_in_second(|_| {}, |at| request::<Udp>(&UdpQuery { of }, at));
     let Ok(Request::Get(gets)) = asked else {
         panic!("{asked:?}")
@@ -779,16 +779,19 @@ fn without_second(ready: &mut ReadyFixtures, name: FixtureName, node: &str) {
 
 #[test]
 fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
-    use FixtureName::{WinWebserver, WindowsPodProber};
     // HNS of Windows Server 2019 gives none, whatever ranges the node has
     let without_samples = |ready: &mut ReadyFixtures| {
-        without_second(ready, WinWebserver, "win");
+        without_second(ready, FixtureName::WIN_WEBSERVER, "win");
         ready.node_facts = Arc::new(["win-a", "win-b"].map(old_node).to_vec());
     };
     for row in tables().absent {
         let without = |ready: &mut ReadyFixtures| match row.without.as_str() {
             "pods" => {
-                for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+                for name in [
+                    FixtureName::WINDOWS_POD_PROBER,
+                    FixtureName::WIN_WEBSERVER,
+                    FixtureName::CHURN,
+                ] {
                     without_second(ready, name, "win");
                 }
             }
@@ -805,7 +808,7 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
             }
             other => panic!("nothing is without {other}"),
         };
-        let query = http(WinWebserver, target(&row.target));
+        let query = http(FixtureName::WIN_WEBSERVER, target(&row.target));
         let read = |at: &Bound<'_>| {
             assert_eq!(request::<Http>(&query, at), Ok(Request::Get(Vec::new())));
             read::<Http>(&query, at, &Reply::Get(Vec::new()))
@@ -814,7 +817,9 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
         let absent = absent.expect("a reason");
         assert!(absent.contains(&row.reason), "{}: {absent}", row.target);
     }
-    let query = UdpQuery { of: WinWebserver };
+    let query = UdpQuery {
+        of: FixtureName::WIN_WEBSERVER,
+    };
     let read = |at: &Bound<'_>| read::<Udp>(&query, at, &Reply::Get(Vec::new()));
     let absent = bound_in_second(without_samples, read).expect("read").absent;
     assert_eq!(
@@ -844,12 +849,17 @@ fn node_of(name: &str, build: WindowsBuild) -> NodeFact {
 
 #[test]
 fn without_an_address_that_it_should_have_a_pod_is_trouble() {
-    use FixtureName::{WinWebserver, WindowsPodProber};
     type With<'w> = &'w dyn Fn(&mut ReadyFixtures);
-    let here = |ready: &mut ReadyFixtures| without_second(ready, WindowsPodProber, "win");
-    let there = |ready: &mut ReadyFixtures| without_second(ready, WinWebserver, "win");
+    let here =
+        |ready: &mut ReadyFixtures| without_second(ready, FixtureName::WINDOWS_POD_PROBER, "win");
+    let there =
+        |ready: &mut ReadyFixtures| without_second(ready, FixtureName::WIN_WEBSERVER, "win");
     let nowhere = |ready: &mut ReadyFixtures| {
-        for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+        for name in [
+            FixtureName::WINDOWS_POD_PROBER,
+            FixtureName::WIN_WEBSERVER,
+            FixtureName::CHURN,
+        ] {
             without_second(ready, name, "win");
         }
         let node = node_of("win-a", WindowsBuild::SERVER_2022);
@@ -870,7 +880,7 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
              its pods (unless its network is an overlay, which gives Windows pods one family)",
         ),
     ];
-    let of = WinWebserver;
+    let of = FixtureName::WIN_WEBSERVER;
     for (with, detail) in cases {
         let error = ErrorKind::FixtureFailed.error(detail);
         let asked = bound_in_second(with, |at| request::<Http>(&http(of, Target::ServiceIp), at));
@@ -898,20 +908,23 @@ fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
     let lack = "pod node-prober on win-idle, which observes, has no IPv6 address";
     let lack = Ok(Some(lack.to_owned()));
     assert_eq!(bound_in_second(with, from_node), lack);
-    let at_node = |at: &Bound<'_>| at.without_family(Some(FixtureName::WindowsNodeProber));
+    let at_node = |at: &Bound<'_>| at.without_family(Some(FixtureName::WINDOWS_NODE_PROBER));
     let lack = "the pods of windows-node-prober have no IPv6 address";
     assert_eq!(bound_in_second(with, at_node), Ok(Some(lack.to_owned())));
 }
 
 #[test]
 fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
-    use FixtureName::{Churn, WinWebserver, WindowsPodProber};
     let with = |ready: &mut ReadyFixtures| {
-        for name in [WindowsPodProber, WinWebserver, Churn] {
+        for name in [
+            FixtureName::WINDOWS_POD_PROBER,
+            FixtureName::WIN_WEBSERVER,
+            FixtureName::CHURN,
+        ] {
             without_second(ready, name, "win-a");
         }
     };
-    let query = http(WinWebserver, Target::ServiceIp);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::ServiceIp);
     let asked = bound_in_second(with, |at| request::<Http>(&query, at));
     assert_eq!(asked, Ok(Request::Get(Vec::new())));
 }
@@ -923,21 +936,26 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
         all.filter(|name| so(*name)).collect()
     };
     let in_second = those(FixtureName::is_in_second_family);
-    assert_eq!(in_second.len(), FixtureName::IN_SECOND_FAMILY.len());
+    let of_both = [
+        FixtureName::WIN_WEBSERVER,
+        FixtureName::WINDOWS_POD_PROBER,
+        FixtureName::CHURN,
+    ];
+    assert_eq!(in_second, of_both);
     let on_node = [
-        FixtureName::LinuxNodeProber,
-        FixtureName::WindowsNodeProber,
-        FixtureName::EachLinuxNode,
-        FixtureName::EachWindowsNode,
+        FixtureName::LINUX_NODE_PROBER,
+        FixtureName::WINDOWS_NODE_PROBER,
+        FixtureName::EACH_LINUX_NODE,
+        FixtureName::EACH_WINDOWS_NODE,
     ];
     assert_eq!(those(FixtureName::is_on_node), on_node);
 }
 
 #[test]
 fn one_pod_without_an_address_that_others_have_is_trouble() {
-    let query = http(FixtureName::WinWebserver, Target::ServiceIp);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::ServiceIp);
     let with = |ready: &mut ReadyFixtures| {
-        without_second(ready, FixtureName::WinWebserver, "win-b");
+        without_second(ready, FixtureName::WIN_WEBSERVER, "win-b");
     };
     let error = bound_in_second(with, |at| request::<Http>(&query, at)).expect_err("an error");
     assert_eq!(
@@ -948,7 +966,6 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
 
 #[test]
 fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
-    use FixtureName::{WinWebserver, WindowsPodProber};
     let broken = ErrorKind::Forbidden.error("denied by the house");
     let with = |ready: &mut ReadyFixtures| {
         for fixture in ready.fixtures.values_mut() {
@@ -964,7 +981,7 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
         Target::OwnNodePort,
         Target::ItselfByService,
     ] {
-        let query = http(WinWebserver, target);
+        let query = http(FixtureName::WIN_WEBSERVER, target);
         let second = bound_in_second(with, |at| request::<Http>(&query, at));
         assert_eq!(second, Err(broken.clone()), "{target:?}");
         let first = bound_in_second(with, |at| {
@@ -979,8 +996,8 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
         assert!(first.is_ok(), "{target:?}: {first:?}");
     }
     for (of, target) in [
-        (WinWebserver, Target::Pods),
-        (WindowsPodProber, Target::Itself),
+        (FixtureName::WIN_WEBSERVER, Target::Pods),
+        (FixtureName::WINDOWS_POD_PROBER, Target::Itself),
     ] {
         let of_pods = bound_in_second(with, |at| request::<Http>(&http(of, target), at));
         assert!(of_pods.is_ok(), "{target:?}: {of_pods:?}");
@@ -990,7 +1007,7 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
 #[test]
 fn without_any_node_there_is_none_to_have_a_family() {
     let unknown = ErrorKind::FactUnknown.error("no node is known of");
-    let query = http(FixtureName::WinWebserver, Target::Nodes);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::Nodes);
     let asked = bound_in_second(
         |ready| ready.nodes.clear(),
         |at| request::<Http>(&query, at),
@@ -1004,10 +1021,10 @@ fn a_service_of_a_family_that_no_node_has_is_trouble() {
     for node in &mut ready.nodes {
         node.addresses.remove(0);
     }
-    let web = FixtureName::WinWebserver.in_pool(Some(&pool()));
+    let web = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
     let web = ready.fixtures.get_mut(&web).expect("it stands");
     web.service = Some(("fd00:96::1".parse().expect("an address"), 80));
-    let query = http(FixtureName::WinWebserver, Target::NodePorts);
+    let query = http(FixtureName::WIN_WEBSERVER, Target::NodePorts);
     let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
     let detail = asked.expect_err("an error").detail;
     assert!(
@@ -1027,7 +1044,7 @@ fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
         (Target::OwnNodePort, &of_no_node),
         (Target::OwnNodePort, &no_node),
     ] {
-        let query = http(FixtureName::WinWebserver, target);
+        let query = http(FixtureName::WIN_WEBSERVER, target);
         for family in [None, Some(IpFamily::Ipv6)] {
             let asked =
                 bound_in_second(with, |at| request::<Http>(&query, &Bound { family, ..*at }));

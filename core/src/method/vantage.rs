@@ -58,10 +58,10 @@ impl SourceKind {
     /// The prober that is such a place; outside there is none.
     pub fn prober(self) -> Option<FixtureName> {
         match self {
-            Self::LinuxPod => Some(FixtureName::LinuxPodProber),
-            Self::WindowsPod => Some(FixtureName::WindowsPodProber),
-            Self::LinuxNode => Some(FixtureName::LinuxNodeProber),
-            Self::WindowsNode => Some(FixtureName::WindowsNodeProber),
+            Self::LinuxPod => Some(FixtureName::LINUX_POD_PROBER),
+            Self::WindowsPod => Some(FixtureName::WINDOWS_POD_PROBER),
+            Self::LinuxNode => Some(FixtureName::LINUX_NODE_PROBER),
+            Self::WindowsNode => Some(FixtureName::WINDOWS_NODE_PROBER),
             Self::Outside => None,
         }
     }
@@ -74,10 +74,10 @@ impl SourceKind {
     /// The prober that is such a place on one node, where each is observed from.
     fn prober_on_node(self) -> Option<FixtureName> {
         match self {
-            Self::LinuxPod => Some(FixtureName::EachLinuxPod),
-            Self::WindowsPod => Some(FixtureName::Ring),
-            Self::LinuxNode => Some(FixtureName::EachLinuxNode),
-            Self::WindowsNode => Some(FixtureName::EachWindowsNode),
+            Self::LinuxPod => Some(FixtureName::EACH_LINUX_POD),
+            Self::WindowsPod => Some(FixtureName::RING),
+            Self::LinuxNode => Some(FixtureName::EACH_LINUX_NODE),
+            Self::WindowsNode => Some(FixtureName::EACH_WINDOWS_NODE),
             Self::Outside => None,
         }
     }

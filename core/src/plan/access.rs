@@ -239,7 +239,7 @@ impl Uses {
             );
             for (fixture, _) in assertion.depends_on() {
                 // Every other stands in those
-                for name in [fixture.name, FixtureName::Namespaces] {
+                for name in [fixture.name, FixtureName::NAMESPACES] {
                     needs.extend(self.fixtures.get(&name).into_iter().flatten().cloned());
                 }
                 needs.extend(self.run.iter().cloned());

@@ -312,7 +312,7 @@ impl Surroundings<'_> {
             || point.family.is_some()
             || entry.is_some_and(|entry| entry.network.is_some());
         let mut needed = case.test.needs().into_iter();
-        let balanced = needed.any(|(name, _)| name == FixtureName::LoadBalancer);
+        let balanced = needed.any(|(name, _)| name == FixtureName::LOAD_BALANCER);
         // Where it is observed without them, what versions do by default is presumed
         let forbidden = matches!(disposition, Disposition::Inconclusive(error)
             if error.kind == ErrorKind::Forbidden);
@@ -699,13 +699,9 @@ mod tests {
             ..usual()
         };
         let plan = plan(suites(), &facts, &config);
-        let servers = [
-            FixtureName::Churn,
-            FixtureName::PolicyDenied,
-            FixtureName::PolicyAllowed,
-        ];
+        let servers = ["churn", "policy-denied", "policy-allowed"];
         for key in plan.fixtures() {
-            assert!(!servers.contains(&key.name), "{key}");
+            assert!(!servers.contains(&key.name.as_str()), "{key}");
         }
         let pulls = super::super::pulls(&plan, &facts, &config.images);
         let images = &pulls[&PoolName::windows(WindowsBuild::SERVER_2022)].images;
@@ -714,7 +710,7 @@ mod tests {
             "{images:?}"
         );
         let core = &images["mcr.microsoft.com/windows/servercore:ltsc2022"];
-        assert!(core.contains(&FixtureName::WindowsPodProber));
+        assert!(core.contains(&FixtureName::WINDOWS_POD_PROBER));
     }
 
     fn of_claim(facts: &Facts, id: &str) -> Vec<Check> {

@@ -150,11 +150,11 @@ impl PlannedAssertion {
     pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let beside = prober.as_ref().and_then(|prober| match prober.name {
-            FixtureName::WindowsNodeProber => {
-                Some(FixtureName::WindowsPodProber.in_pool(prober.pool.as_ref()))
+            FixtureName::WINDOWS_NODE_PROBER => {
+                Some(FixtureName::WINDOWS_POD_PROBER.in_pool(prober.pool.as_ref()))
             }
-            FixtureName::EachWindowsNode => Some(
-                FixtureName::Ring
+            FixtureName::EACH_WINDOWS_NODE => Some(
+                FixtureName::RING
                     .in_pool(prober.pool.as_ref())
                     .on(prober.node),
             ),

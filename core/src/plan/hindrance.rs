@@ -2,6 +2,7 @@
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
+use crate::config::Image;
 use crate::facts::{NodeFact, PoolName};
 use crate::method::{FixtureName, SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
@@ -29,9 +30,7 @@ impl Surroundings<'_> {
                     return Some(self.no_usable(&name));
                 };
                 let linux = self.pools.get(&PoolName::linux());
-                if matches!(fixture, FixtureName::Sched(own) if own.needs_linux())
-                    && linux.is_none_or(|linux| linux.nodes.is_empty())
-                {
+                if fixture.needs_linux() && linux.is_none_or(|linux| linux.nodes.is_empty()) {
                     return Some(self.no_usable(&PoolName::linux()));
                 }
                 let image = self.config.images.for_role(fixture.image()?, pool.build);
@@ -66,9 +65,9 @@ impl Surroundings<'_> {
         let from = assertion.from.as_ref().filter(sends);
         let mut needs = assertion.needs.iter().map(|(key, _)| key);
         // Servers of agnhost's alone, whatever is asked of them
-        let serves = |name: FixtureName| match name {
-            FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
-            name => name.is_pod_prober() && traits.agnhost_serves,
+        let serves = |name: FixtureName| match name.image() {
+            Some(Image::AgnhostWindows) => !name.is_aimed(),
+            _ => name.is_pod_prober() && traits.agnhost_serves,
         };
         let of = needs.find(|key| serves(key.name));
         let pools = from.and_then(|from| from.pool.as_ref()).into_iter();
@@ -84,7 +83,7 @@ impl Surroundings<'_> {
     /// What becomes of an assertion that needs a load balancer where there is none, or nobody can tell.
     pub(super) fn lacks_balancer(&self, assertion: &PlannedAssertion) -> Option<Disposition> {
         let mut needs = assertion.needs.iter().map(|(key, _)| key.name);
-        needs.find(|name| *name == FixtureName::LoadBalancer)?;
+        needs.find(|name| *name == FixtureName::LOAD_BALANCER)?;
         let untold = |reason| {
             let error = unknown("the cluster's load balancer", reason);
             Some(Disposition::Inconclusive(error))
@@ -118,7 +117,7 @@ impl Surroundings<'_> {
         if assertion
             .needs
             .iter()
-            .any(|(key, _)| key.name == FixtureName::LoadBalancer)
+            .any(|(key, _)| key.name == FixtureName::LOAD_BALANCER)
             && !outside.load_balancers
         {
             return Some(

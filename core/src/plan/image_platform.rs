@@ -346,7 +346,7 @@ mod tests {
     fn only_what_is_sure_is_told_of_and_not_without_bounds() {
         let pool = windows(WindowsBuild::SERVER_2022);
         let name = PoolName::windows(WindowsBuild::SERVER_2022);
-        let fixtures = BTreeSet::from([FixtureName::Iis]);
+        let fixtures = BTreeSet::from([FixtureName::IIS]);
         let told = |offer| Unoffered::from_offer("a/iis:1", (&name, &pool), &fixtures, &offer);
         assert_eq!(told(Offer::Fits), None);
         assert_eq!(

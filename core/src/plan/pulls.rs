@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::Plan;
 use crate::config::{Image, Images};
 use crate::facts::{Facts, PoolName, WindowsBuild};
-use crate::method::{FixtureName, SchedFixture};
+use crate::method::FixtureName;
 
 /// What a run pulls in one pool.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -31,7 +31,7 @@ pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, 
             .filter(|role| *role != Image::AgnhostWindows || images.has_agnhost(pool.build));
         let build = match key.name {
             // The wrong one is refused before it is pulled
-            FixtureName::Sched(SchedFixture::Builds) => pool.build.map(WindowsBuild::fitting),
+            FixtureName::SCHED_BUILDS => pool.build.map(WindowsBuild::fitting),
             _ => pool.build,
         };
         let Some(image) = role.and_then(|role| images.for_role(role, build)) else {

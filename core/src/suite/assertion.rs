@@ -73,7 +73,7 @@ fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> 
 fn read_udp_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<UdpQuery> {
     let mut fields = decoder.fields(node, "a datagram's `ask`")?;
     let of = fields.read(decoder, "of", |decoder, node| {
-        read_fixture(decoder, node, &SERVING_UDP)
+        read_fixture(decoder, node, &those(FixtureName::serves_udp))
     });
     fields.finish(decoder);
     Some(UdpQuery { of: of? })
@@ -97,7 +97,8 @@ fn read_target(
         decoder.member(node, "target", targets)
     });
     fields.finish(decoder);
-    let of = of_node.map(|node| read_fixture(decoder, node, &SERVING));
+    let serving = those(|name| name.serves().is_some());
+    let of = of_node.map(|node| read_fixture(decoder, node, &serving));
     let target = target?;
     let (at, message, hint) = match (of_node, target.is_of_a_fixture()) {
         (None, true) => (
@@ -148,19 +149,27 @@ fn read_state(
     expectation: &Node,
 ) -> Option<Assertion<crate::method::State>> {
     let asked = decoder.tagged(query, "state `ask`", &["pods", "endpoints", "balancer"])?;
-    let (what, observed, known): (_, &[_], &[_]) = match asked.key.as_str() {
+    let (what, observed, known): (_, _, &[_]) = match asked.key.as_str() {
         "pods" => (
             "`pods`",
-            &WITH_PODS,
+            those(FixtureName::has_own_pods),
             &["ready", "ready-on-each-node", "steady", "listed"],
         ),
-        "balancer" => ("`balancer`", &[FixtureName::LoadBalancer], &["addressed"]),
-        _ => ("`endpoints`", &WITH_SERVICE, &["endpoints"]),
+        "balancer" => (
+            "`balancer`",
+            vec![FixtureName::LOAD_BALANCER],
+            &["addressed"],
+        ),
+        _ => (
+            "`endpoints`",
+            those(FixtureName::has_own_service),
+            &["endpoints"],
+        ),
     };
     let expected = decoder.tagged(expectation, "expectation", known);
     let of = decoder.fields(&asked.node, what).and_then(|mut fields| {
         let of = fields.read(decoder, "of", |decoder, node| {
-            read_fixture(decoder, node, observed)
+            read_fixture(decoder, node, &observed)
         });
         fields.finish(decoder);
         of
@@ -189,8 +198,10 @@ fn read_state(
     let of = of?;
     if (expectation == Some(StateExpectation::ReadyOnEachNode)) != of.is_on_each_node() {
         let message = "a fixture has a pod on each node, or is not expected to have one there";
-        let hint = "`node-sample` and `ready-on-each-node` go together";
-        decoder.report(query, message, Some(hint.to_owned()));
+        let each = those(FixtureName::is_on_each_node).into_iter();
+        let each: Vec<_> = each.map(FixtureName::as_str).collect();
+        let hint = format!("`ready-on-each-node` goes with: {}", each.join(", "));
+        decoder.report(query, message, Some(hint));
     }
     Some(Assertion {
         query: match asked.key.as_str() {
@@ -211,36 +222,6 @@ const UNREACHED: [FailureClass; 5] = [
     FailureClass::Reset,
 ];
 
-/// The fixtures that answer HTTP.
-const SERVING: [FixtureName; 9] = [
-    FixtureName::WinWebserver,
-    FixtureName::Iis,
-    FixtureName::Churn,
-    FixtureName::PolicyDenied,
-    FixtureName::PolicyAllowed,
-    FixtureName::LinuxServer,
-    FixtureName::LinuxPodProber,
-    FixtureName::WindowsPodProber,
-    FixtureName::Ring,
-];
-
-/// Those that answer datagrams.
-const SERVING_UDP: [FixtureName; 4] = [
-    FixtureName::LinuxServer,
-    FixtureName::LinuxPodProber,
-    FixtureName::WindowsPodProber,
-    FixtureName::Ring,
-];
-
-const WITH_SERVICE: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::Iis];
-
-const WITH_PODS: [FixtureName; 8] = [
-    FixtureName::WinWebserver,
-    FixtureName::Iis,
-    FixtureName::SlowStarter,
-    FixtureName::NanoServer,
-    FixtureName::NodeSample,
-    FixtureName::LinuxPodProber,
-    FixtureName::WindowsPodProber,
-    FixtureName::WindowsNodeProber,
-];
+fn those(which: impl Fn(FixtureName) -> bool) -> Vec<FixtureName> {
+    FixtureName::all().filter(|name| which(*name)).collect()
+}

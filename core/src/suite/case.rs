@@ -190,7 +190,7 @@ fn check_axes(
         .filter_map(|(_, control)| control.as_ref()?.test.as_ref());
     let needs = of_controls.chain([test]).flat_map(Test::needs);
     let needs: Vec<_> = needs.map(|(name, _)| name).collect();
-    check_nodes(over, needs.contains(&FixtureName::Ring), &mut refuse);
+    check_nodes(over, needs.contains(&FixtureName::RING), &mut refuse);
     let probers = over.sources.iter().filter_map(|source| source.prober());
     let mut all = needs.into_iter().chain(probers);
     if all.any(FixtureName::per_pool) && !over.windows_pools {
@@ -250,9 +250,9 @@ fn check_families<'c>(
     let unserved: BTreeSet<_> = services
         .filter(|fixture| !fixture.is_in_second_family())
         .collect();
-    let served = FixtureName::IN_SECOND_FAMILY
-        .map(FixtureName::as_str)
-        .join(", ");
+    let served = FixtureName::all().filter(|fixture| fixture.is_in_second_family());
+    let served: Vec<_> = served.map(FixtureName::as_str).collect();
+    let served = served.join(", ");
     for fixture in unserved {
         let message = format!(
             "the Service of `{}` has no addresses of a second family",

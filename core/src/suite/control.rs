@@ -30,7 +30,7 @@ fn is_of_any_system(control: &Test, case: &Test) -> bool {
         (Test::Http(own), Test::Http(case)) => match own.query.target {
             Target::Port80OnOtherNodes => {
                 let pods = [Target::Pods, Target::PodsOnOtherNodes];
-                case.query.of == Some(FixtureName::WinWebserver)
+                case.query.of == Some(FixtureName::WIN_WEBSERVER)
                     && pods.contains(&case.query.target)
             }
             target => target.is_outside() && target == case.query.target,
@@ -56,7 +56,7 @@ pub(super) fn check_role(
         .as_ref()
         .map_or(sources, std::slice::from_ref);
     let on_windows = [SourceKind::WindowsPod, SourceKind::WindowsNode];
-    let on_linux = [FixtureName::LinuxServer, FixtureName::LinuxPodProber];
+    let on_linux = [FixtureName::LINUX_SERVER, FixtureName::LINUX_POD_PROBER];
     let is_elsewhere = sources.iter().all(|source| !on_windows.contains(source))
         && own.needs().iter().all(|(name, _)| on_linux.contains(name));
     let (message, hint) = match (control.role, is_elsewhere) {

@@ -122,7 +122,7 @@ fn what_a_run_asks_of_each_pool() {
     let mut cost = PoolCost::default();
     let requests = ["10m", "64Mi"].map(|text| Quantity::parse(text).expect("a quantity"));
     cost.add_pods(2, [requests, requests].into_iter());
-    let fixtures = BTreeSet::from([FixtureName::Iis]);
+    let fixtures = BTreeSet::from([FixtureName::IIS]);
     let images = BTreeMap::from([("iis".to_owned(), fixtures)]);
     cost.add_pulls(&Pulls {
         nodes: Vec::new(),

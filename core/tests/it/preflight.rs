@@ -55,12 +55,12 @@ fn uses() -> Uses {
     let nodes = objects(AccessVerb::List, "nodes", Place::Cluster);
     let made = objects(AccessVerb::Create, "namespaces", Place::Cluster);
     let namespaces = [
-        need(&made, Purpose::Fixture(FixtureName::Namespaces)),
+        need(&made, Purpose::Fixture(FixtureName::NAMESPACES)),
         need(&removal(), Purpose::Removal),
     ];
     Uses {
         facts: [("nodes", [nodes].into()), ("gates", [metrics()].into())].into(),
-        fixtures: [(FixtureName::Namespaces, namespaces.into())].into(),
+        fixtures: [(FixtureName::NAMESPACES, namespaces.into())].into(),
         exec: [objects(AccessVerb::Create, "pods/exec", Place::Own)].into(),
         run: [need(&lease(), Purpose::Lease)].into(),
     }

@@ -202,7 +202,7 @@ pub(crate) fn ended(exit: Exit) -> Event {
 
 /// A registry that has the sample's image for other nodes alone, with a name that is hostile.
 pub(crate) fn unoffered() -> Event {
-    let fixture = fixture(FixtureName::WinWebserver);
+    let fixture = fixture(FixtureName::WIN_WEBSERVER);
     Event::Unoffered(Unoffered {
         image: "mcr.microsoft.com/windows/servercore:ltsc2022".to_owned(),
         pool: fixture.pool.expect("it stands in one"),

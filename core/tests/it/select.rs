@@ -160,14 +160,14 @@ fn fixtures_of_what_is_left_out_are_not_deployed() {
         fixtures(terms).into_iter().map(|key| key.name).collect()
     };
     let rejections = names(&["type=rejection"]);
-    assert!(!rejections.contains(&FixtureName::WinWebserver));
-    assert!(!rejections.contains(&FixtureName::LinuxPodProber));
-    assert!(names(&[]).contains(&FixtureName::WindowsNodeProber));
+    assert!(!rejections.contains(&FixtureName::WIN_WEBSERVER));
+    assert!(!rejections.contains(&FixtureName::LINUX_POD_PROBER));
+    assert!(names(&[]).contains(&FixtureName::WINDOWS_NODE_PROBER));
     let linux = names(&["source=linux-pod"]);
-    assert!(linux.contains(&FixtureName::LinuxPodProber));
-    assert!(!linux.contains(&FixtureName::WindowsNodeProber));
+    assert!(linux.contains(&FixtureName::LINUX_POD_PROBER));
+    assert!(!linux.contains(&FixtureName::WINDOWS_NODE_PROBER));
     // The control observes from a Windows pod
-    assert!(names(&["type=limitation"]).contains(&FixtureName::WindowsPodProber));
+    assert!(names(&["type=limitation"]).contains(&FixtureName::WINDOWS_POD_PROBER));
     let pools: BTreeSet<_> = fixtures(&["net.*", "!pool=windows-2019"])
         .into_iter()
         .filter_map(|key| key.pool)

@@ -189,10 +189,10 @@ fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
         rendered(&read(recorder.text()).expect("a record"), 100)
     };
     for (name, kind, suspect) in [
-        (FixtureName::WinWebserver, ErrorKind::ImagePull, true),
-        (FixtureName::WinWebserver, ErrorKind::BuildMismatch, true),
-        (FixtureName::WinWebserver, ErrorKind::Unscheduled, false),
-        (FixtureName::Iis, ErrorKind::ImagePull, false),
+        (FixtureName::WIN_WEBSERVER, ErrorKind::ImagePull, true),
+        (FixtureName::WIN_WEBSERVER, ErrorKind::BuildMismatch, true),
+        (FixtureName::WIN_WEBSERVER, ErrorKind::Unscheduled, false),
+        (FixtureName::IIS, ErrorKind::ImagePull, false),
     ] {
         let text = told(name, kind);
         assert_eq!(text.contains("suspect"), suspect, "{text}");
@@ -232,7 +232,7 @@ fn fixtures_blamed_in_a_circle_are_still_told() {
         ErrorKind::FixtureFailed.error(detail)
     };
     let mut recorder = runs::Recorder::started();
-    let (a, b) = (FixtureName::WinWebserver, FixtureName::WindowsPodProber);
+    let (a, b) = (FixtureName::WIN_WEBSERVER, FixtureName::WINDOWS_POD_PROBER);
     recorder
         .push(runs::failed(a, needs(b), 1))
         .push(runs::failed(b, needs(a), 1));

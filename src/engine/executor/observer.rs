@@ -308,7 +308,7 @@ mod tests {
 
     fn http() -> Test {
         let query = HttpQuery {
-            of: Some(FixtureName::WinWebserver),
+            of: Some(FixtureName::WIN_WEBSERVER),
             target: Target::ServiceIp,
         };
         let expectation = HttpExpectation::Answers {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     fn state() -> Test {
-        let query = StateQuery::Pods(FixtureName::WinWebserver);
+        let query = StateQuery::Pods(FixtureName::WIN_WEBSERVER);
         let expectation = StateExpectation::Ready { pods: 2 };
         Test::State(Assertion { query, expectation })
     }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     fn observer(fake: &Fake, test: Test, need: Need) -> Observer {
-        let key = FixtureName::LinuxPodProber.in_pool(None);
+        let key = FixtureName::LINUX_POD_PROBER.in_pool(None);
         let made = AppliedObjects::from_applied(&key, &[fake.get(POD).expect("it was put")]);
         let rest = Dependency {
             key,
@@ -378,7 +378,7 @@ mod tests {
             addresses: vec![IpAddr::from([10, 0, 0, last])],
             restarts: 0,
         };
-        let sample = FixtureName::WinWebserver.in_pool(Some(&pool));
+        let sample = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool));
         let from = VantageKey {
             kind: SourceKind::WindowsPod,
             pool: Some(pool.clone()),
@@ -522,7 +522,7 @@ mod tests {
         ] {
             let fake = fake("True");
             let mut gone = observer(&fake, http(), Need::Ready);
-            gone.rests[0].key = FixtureName::Ring.in_pool(None).on(Some(1));
+            gone.rests[0].key = FixtureName::RING.in_pool(None).on(Some(1));
             fake.remove(POD);
             let before = fake.log().len();
             assert_eq!(confirmed(&fake, &gone, brought(comparison)).await, told);
@@ -534,7 +534,7 @@ mod tests {
     async fn who_observed_from_a_node_was_there_if_anybody_answered() {
         let ping = |expectation| {
             let query = PingQuery {
-                of: Some(FixtureName::WinWebserver),
+                of: Some(FixtureName::WIN_WEBSERVER),
                 target: Target::Pods,
             };
             Test::Ping(Assertion { query, expectation })

@@ -13,7 +13,7 @@ use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::method::{
-    ApiRequest, ErrorKind, FixtureKey, FixtureName, Need, ObservationError, ReadyPod, is_disrupted,
+    ApiRequest, ErrorKind, FixtureKey, Need, ObservationError, ReadyPod, Until, is_disrupted,
 };
 use winconform_core::text::printable;
 
@@ -103,9 +103,7 @@ impl AppliedObjects {
             let in_namespace = printable(namespace.unwrap_or_default());
             let wanted = if *kind == DEPLOYMENTS {
                 Wanted::PodsReady(object["spec"]["replicas"].as_u64().unwrap_or(1))
-            } else if *kind == PODS
-                && !matches!(key.name, FixtureName::UnboundPods | FixtureName::Sched(_))
-            {
+            } else if *kind == PODS && key.name.until() == Until::Ready {
                 Wanted::PodReady
             } else {
                 Wanted::There
@@ -372,12 +370,13 @@ mod tests {
     use crate::cluster::fake::{Fake, watched};
     use serde_json::json;
     use winconform_core::facts::{PoolName, WindowsBuild};
+    use winconform_core::method::FixtureName;
 
     const SERVICE: &str = "/api/v1/namespaces/a/services/s";
     const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
 
     fn key() -> FixtureKey {
-        FixtureName::WinWebserver.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
+        FixtureName::WIN_WEBSERVER.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
     }
 
     /// A Service, and a Deployment of which so many pods are Ready.
@@ -513,7 +512,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
         let fake = Fake::default();
-        let made = AppliedObjects::from_applied(&FixtureName::Ring.in_pool(None), &[pod("own")]);
+        let made = AppliedObjects::from_applied(&FixtureName::RING.in_pool(None), &[pod("own")]);
         for (others, said) in [
             (vec![], "was deleted by somebody else"),
             (vec![pod("another")], "was deleted and made anew"),
@@ -537,7 +536,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
         let (fake, begun) = (Fake::default(), Instant::now());
-        let made = AppliedObjects::from_applied(&FixtureName::Ring.in_pool(None), &[pod("own")]);
+        let made = AppliedObjects::from_applied(&FixtureName::RING.in_pool(None), &[pod("own")]);
         let (_send, mut pods) = watch::channel(Watched::default());
         let api = fake.api();
         let error = made.changed(&api, &mut pods).await;
@@ -579,7 +578,7 @@ mod tests {
             let mut pod = pod("own");
             pod["status"] = json!({"phase": "Failed", "reason": reason});
             let made = AppliedObjects::from_applied(
-                &FixtureName::Ring.in_pool(None),
+                &FixtureName::RING.in_pool(None),
                 std::slice::from_ref(&pod),
             );
             let changed = made.own.objects[0].read(&pod).changed;

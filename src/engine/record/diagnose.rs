@@ -73,7 +73,7 @@ impl Dependencies {
         }
         // They make no pods
         subjects
-            .retain(|(key, _)| !matches!(key.name, FixtureName::Namespaces | FixtureName::Alias));
+            .retain(|(key, _)| !matches!(key.name, FixtureName::NAMESPACES | FixtureName::ALIAS));
         subjects.truncate(FIXTURES);
         subjects
     }
@@ -193,7 +193,10 @@ async fn network(
         FixtureOutcome::Failed(_) => false,
     };
     let is_node = |own: &FixtureKey| {
-        let names = [FixtureName::WindowsNodeProber, FixtureName::EachWindowsNode];
+        let names = [
+            FixtureName::WINDOWS_NODE_PROBER,
+            FixtureName::EACH_WINDOWS_NODE,
+        ];
         names.contains(&own.name) && own.pool == key.pool
     };
     let mut probers = view.fixtures.iter().filter(|(own, _)| is_node(own));
@@ -348,7 +351,7 @@ mod tests {
     const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";
 
     fn key() -> FixtureKey {
-        FixtureName::LinuxServer.in_pool(Some(&PoolName::linux()))
+        FixtureName::LINUX_SERVER.in_pool(Some(&PoolName::linux()))
     }
 
     /// A journal of a run, in which the fixture failed or not.

@@ -172,7 +172,7 @@ mod tests {
             ),
         ];
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
-        let key = FixtureName::WinWebserver.in_pool(Some(&pool));
+        let key = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool));
         let told = describe_events(&events, &[&pod()], &key);
         let evidence = Evidence::from_text(EvidenceKind::Events, String::new(), &told);
         assert_eq!(

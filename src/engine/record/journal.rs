@@ -409,7 +409,7 @@ pub(crate) mod tests {
         let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(listener))
             .expect("in memory");
         let error = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
-        let key = FixtureName::Namespaces.in_pool(None);
+        let key = FixtureName::NAMESPACES.in_pool(None);
         let error = ErrorKind::ImagePull.error(error);
         let event = Event::Fixture {
             key,

@@ -84,7 +84,7 @@ impl Spans {
     }
 
     pub(crate) fn applies(&mut self, key: &FixtureKey) {
-        let namespaces = FixtureName::Namespaces.in_pool(None);
+        let namespaces = FixtureName::NAMESPACES.in_pool(None);
         // Nothing stands without them
         let before = self.fixtures.get(&namespaces).copied();
         let before: Vec<_> = before.into_iter().map(at_once).collect();
@@ -256,12 +256,12 @@ mod tests {
             from,
             needs,
             test: Test::State(Assertion {
-                query: StateQuery::Pods(FixtureName::WinWebserver),
+                query: StateQuery::Pods(FixtureName::WIN_WEBSERVER),
                 expectation: StateExpectation::Ready { pods: 2 },
             }),
             presumed: None,
         };
-        let sample = (FixtureName::WinWebserver.in_pool(None), Need::Ready);
+        let sample = (FixtureName::WIN_WEBSERVER.in_pool(None), Need::Ready);
         let claim = ClaimId::parse("net.claim").expect("an id");
         Check {
             id: CheckId::new(&claim, None, &Point::default()),
@@ -309,7 +309,7 @@ mod tests {
         let (mut spans, journal) = spans();
         let plan = spans.stage(Activity::Plan);
         spans.passed(plan);
-        let both = [FixtureName::Namespaces, FixtureName::WinWebserver];
+        let both = [FixtureName::NAMESPACES, FixtureName::WIN_WEBSERVER];
         let [namespaces, sample] = both.map(|name| name.in_pool(None));
         let prober = linux_pod().prober().expect("a pod is one");
         spans.applies(&namespaces);

@@ -82,14 +82,14 @@ fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedAssertion {
 
 fn http(kind: SourceKind, pool: &PoolName) -> PlannedAssertion {
     let query = HttpQuery {
-        of: Some(FixtureName::WinWebserver),
+        of: Some(FixtureName::WIN_WEBSERVER),
         target: Target::ServiceIp,
     };
     let expectation = HttpExpectation::Answers {
         status: 200,
         body: "marker".to_owned(),
     };
-    let key = FixtureName::WinWebserver.in_pool(Some(pool));
+    let key = FixtureName::WIN_WEBSERVER.in_pool(Some(pool));
     let from = VantageKey {
         kind,
         node: None,
@@ -121,12 +121,12 @@ fn admission() -> PlannedAssertion {
     };
     let expectation = AdmissionExpectation::Accepted;
     let test = Test::Admission(Assertion { query, expectation });
-    look(FixtureName::Namespaces.in_pool(None), Need::Ready, test)
+    look(FixtureName::NAMESPACES.in_pool(None), Need::Ready, test)
 }
 
 /// An assertion at the very question whether a fixture came to stand.
 fn pods(pool: &PoolName) -> PlannedAssertion {
-    let name = FixtureName::WinWebserver;
+    let name = FixtureName::WIN_WEBSERVER;
     let query = StateQuery::Pods(name);
     let expectation = StateExpectation::Ready { pods: 2 };
     let test = Test::State(Assertion { query, expectation });
@@ -228,7 +228,7 @@ impl World {
                 let (applied, taken): (usize, usize) = (times(&self.applied), times(&self.taken));
                 // With what is made anew for a repetition what it stands in is, too
                 let anew = match key.name {
-                    FixtureName::Namespaces => self.repetitions as usize - 1,
+                    FixtureName::NAMESPACES => self.repetitions as usize - 1,
                     _ => 0,
                 };
                 let needed = taken..=taken + anew;
@@ -246,7 +246,7 @@ impl World {
                         Input::Failed(key.clone(), error)
                     }
                     // A workload that crashes: what observes that very question goes on
-                    Turn::ObservationError if key.name == FixtureName::WinWebserver => {
+                    Turn::ObservationError if key.name == FixtureName::WIN_WEBSERVER => {
                         let error = ErrorKind::FixtureFailed.error("it crashes");
                         Input::Failed(key.clone(), error)
                     }
@@ -352,7 +352,7 @@ impl World {
         let check = &state.expect("it is planned").check;
         let needs = &check.assertions[assertion.assertion].needs;
         if let (Turn::Changed, Some((key, _))) = (turn, needs.first())
-            && key.name != FixtureName::Namespaces
+            && key.name != FixtureName::NAMESPACES
             && self.applied.get(key) > self.taken.get(key)
         {
             *self.taken.entry(key.clone()).or_default() += 1;
@@ -1081,7 +1081,7 @@ fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
 #[test]
 fn backends_come_and_go_again_in_each_repetition() {
     let mut churned = check(0, 3);
-    churned.assertions[0].needs[0].0.name = FixtureName::Churn;
+    churned.assertions[0].needs[0].0.name = FixtureName::CHURN;
     let churn = churned.assertions[0].needs[0].0.clone();
     let (_, mut applied) = played(vec![churned, check(1, 10)], 3, |_, _, _| outcome(Turn::Met));
     assert_eq!(applied.remove(&churn), Some(3));
@@ -1160,6 +1160,6 @@ fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
     assert_eq!(world.conclusions[0].verdict, Verdict::Inconclusive);
     let repeated = BTreeMap::from([(Verdict::Inconclusive, 1), (Verdict::Pass, 1)]);
     assert_eq!(world.conclusions[0].repeated, repeated);
-    let namespaces = FixtureName::Namespaces.in_pool(None);
+    let namespaces = FixtureName::NAMESPACES.in_pool(None);
     assert_eq!(world.applied[&namespaces], 2);
 }

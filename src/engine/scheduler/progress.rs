@@ -73,7 +73,7 @@ pub(crate) enum Stage {
 impl CheckState {
     pub(crate) fn new(check: Check) -> Self {
         // Whatever stands, stands in a namespace: without them nothing else is even applied
-        let namespaces = (FixtureName::Namespaces.in_pool(None), Need::Ready);
+        let namespaces = (FixtureName::NAMESPACES.in_pool(None), Need::Ready);
         let mut depends_on = Vec::new();
         for need in check.depends_on() {
             for need in [namespaces.clone(), need] {
@@ -112,7 +112,7 @@ impl CheckState {
     /// The fixture it observes whose backends come and go.
     pub(crate) fn churned(&self) -> Option<FixtureKey> {
         let mut all = self.depends_on.iter().map(|(key, _)| key);
-        all.find(|key| key.name == FixtureName::Churn).cloned()
+        all.find(|key| key.name == FixtureName::CHURN).cloned()
     }
 
     /// Forgets what was seen of a fixture that is to be made anew, which may take its time to come
@@ -411,7 +411,8 @@ impl CheckState {
     /// Whether it has had its time to come right. What has been made anew meanwhile begins again.
     fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
         let balanced = self.check.assertions.iter().any(|assertion| {
-            let is_balancer = |(key, _): &(FixtureKey, Need)| key.name == FixtureName::LoadBalancer;
+            let is_balancer =
+                |(key, _): &(FixtureKey, Need)| key.name == FixtureName::LOAD_BALANCER;
             assertion.test.traits().needs_source && assertion.needs.iter().any(is_balancer)
         });
         let converge = match balanced {

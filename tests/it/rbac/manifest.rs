@@ -221,7 +221,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
                     };
                     format!("assertions of {}{dry}", areas.join(", "))
                 }
-                Purpose::Fixture(FixtureName::Namespaces) => {
+                Purpose::Fixture(FixtureName::NAMESPACES) => {
                     "the run's own namespaces and priority class".to_owned()
                 }
                 Purpose::Fixture(name) => format!("the fixture {}", name.as_str()),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::method::error::{ErrorKind, Result};
-use crate::method::fixture::{FixtureName, Need, SchedFixture};
+use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
@@ -67,9 +67,9 @@ impl Method for Preemption {
     }
 
     fn needs(_: &PreemptionQuery) -> Vec<(FixtureName, Need)> {
-        let fixture = FixtureName::Sched(SchedFixture::Preemption);
+        let fixture = FixtureName::SCHED_PREEMPTION;
         vec![
-            (FixtureName::Namespaces, Need::Ready),
+            (FixtureName::NAMESPACES, Need::Ready),
             (fixture, Need::Ready),
         ]
     }

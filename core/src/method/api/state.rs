@@ -164,7 +164,7 @@ impl Method for State {
 
     fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
         let own = (query.fixture(), Need::Settled);
-        vec![(FixtureName::Namespaces, Need::Ready), own]
+        vec![(FixtureName::NAMESPACES, Need::Ready), own]
     }
 
     fn traits(query: &StateQuery, _: &StateExpectation) -> Traits {
@@ -443,7 +443,7 @@ mod tests {
 
     /// What is asked for with an expectation.
     fn test(expectation: &str) -> (StateQuery, StateExpectation) {
-        let of = FixtureName::WinWebserver;
+        let of = FixtureName::WIN_WEBSERVER;
         let (word, pods) = expectation.split_once(' ').unwrap_or((expectation, "0"));
         let pods = pods.parse().expect("a number");
         match word {

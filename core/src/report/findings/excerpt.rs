@@ -60,7 +60,7 @@ mod tests {
     fn the_last_line_before_the_restart_is_shown_and_is_printable() {
         let of = || "Pod a/b, container c".to_owned();
         let diagnosis = Diagnosis {
-            fixture: FixtureName::LinuxServer.in_pool(Some(&PoolName::linux())),
+            fixture: FixtureName::LINUX_SERVER.in_pool(Some(&PoolName::linux())),
             checks: Vec::new(),
             evidence: vec![
                 Evidence::from_text(EvidenceKind::Log, of(), "starting"),

@@ -73,7 +73,7 @@ impl Dispatcher {
     pub(crate) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
         let mut fixtures = plan.fixtures();
         if !fixtures.is_empty() {
-            fixtures.insert(FixtureName::Namespaces.in_pool(None));
+            fixtures.insert(FixtureName::NAMESPACES.in_pool(None));
         }
         let unapplied = |key| (key, FixtureState::Unapplied);
         Self {
@@ -214,7 +214,7 @@ impl Dispatcher {
         });
         let taken: Vec<_> = taken.collect();
         if !taken.is_empty() {
-            let namespaces = FixtureName::Namespaces.in_pool(None);
+            let namespaces = FixtureName::NAMESPACES.in_pool(None);
             self.fixtures.insert(namespaces, FixtureState::Unapplied);
         }
         for key in taken {
@@ -231,7 +231,7 @@ impl Dispatcher {
     }
 
     fn apply_fixtures(&mut self) {
-        let namespaces = FixtureName::Namespaces.in_pool(None);
+        let namespaces = FixtureName::NAMESPACES.in_pool(None);
         let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Ready));
         for (key, state) in &mut self.fixtures {
             if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {

@@ -80,7 +80,7 @@ impl Method for Admission {
         query: &'a AdmissionQuery,
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, AdmissionObservation>> {
-        at.fixture(FixtureName::Namespaces)?;
+        at.fixture(FixtureName::NAMESPACES)?;
         // PodSecurity must not answer in validation's place: the privileged namespace
         let namespace = &at.ready.host_namespace;
         let unbound = |subresource: &str| {
@@ -111,8 +111,8 @@ impl Method for Admission {
     }
 
     fn needs(query: &AdmissionQuery) -> Vec<(FixtureName, Need)> {
-        let pods = query.needs_pod().then_some(FixtureName::UnboundPods);
-        let names = [FixtureName::Namespaces].into_iter().chain(pods);
+        let pods = query.needs_pod().then_some(FixtureName::UNBOUND_PODS);
+        let names = [FixtureName::NAMESPACES].into_iter().chain(pods);
         names.map(|name| (name, Need::Ready)).collect()
     }
 

@@ -254,7 +254,7 @@ fn what_needs_a_pod_is_asked_of_the_unbound_one_with_its_system() {
         host_namespace: "host".to_owned(),
         ..crate::method::ReadyFixtures::default()
     };
-    let namespaces = FixtureName::Namespaces.in_pool(None);
+    let namespaces = FixtureName::NAMESPACES.in_pool(None);
     ready
         .fixtures
         .insert(namespaces, crate::method::ReadyFixture::default());

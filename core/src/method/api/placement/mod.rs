@@ -139,9 +139,9 @@ impl Method for Placement {
     }
 
     fn needs(query: &PlacementQuery) -> Vec<(FixtureName, Need)> {
-        let fixture = FixtureName::Sched(query.pod.fixture());
+        let fixture = query.pod.fixture();
         vec![
-            (FixtureName::Namespaces, Need::Ready),
+            (FixtureName::NAMESPACES, Need::Ready),
             (fixture, Need::Ready),
         ]
     }

@@ -2,7 +2,7 @@
 
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::method::fixture::SchedFixture;
+use crate::method::fixture::FixtureName;
 
 /// A pod that is there to be placed; closed.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
@@ -41,17 +41,17 @@ pub enum PlacedPod {
 crate::text::words!(PlacedPod);
 
 impl PlacedPod {
-    pub fn fixture(self) -> SchedFixture {
+    pub fn fixture(self) -> FixtureName {
         match self {
-            Self::ByOs | Self::ByBuild => SchedFixture::Selected,
-            Self::Tolerant => SchedFixture::Tolerant,
-            Self::Selecting | Self::Plain => SchedFixture::Intolerant,
-            Self::ByRuntimeClass => SchedFixture::RuntimeClass,
-            Self::OsAlone => SchedFixture::OsAlone,
-            Self::Unselected => SchedFixture::Unselected,
-            Self::Fit | Self::Unfit => SchedFixture::Builds,
-            Self::Mixed => SchedFixture::Mixed,
-            Self::Small | Self::AllCpu | Self::AllMemory => SchedFixture::Requests,
+            Self::ByOs | Self::ByBuild => FixtureName::SCHED_SELECTED,
+            Self::Tolerant => FixtureName::SCHED_TOLERANT,
+            Self::Selecting | Self::Plain => FixtureName::SCHED_INTOLERANT,
+            Self::ByRuntimeClass => FixtureName::SCHED_RUNTIME_CLASS,
+            Self::OsAlone => FixtureName::SCHED_OS_ALONE,
+            Self::Unselected => FixtureName::SCHED_UNSELECTED,
+            Self::Fit | Self::Unfit => FixtureName::SCHED_BUILDS,
+            Self::Mixed => FixtureName::SCHED_MIXED,
+            Self::Small | Self::AllCpu | Self::AllMemory => FixtureName::SCHED_REQUESTS,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
-use crate::method::{ApiReply, ReadyFixtures, Reply};
+use crate::method::{ApiReply, ReadyFixtures, Reply, Until};
 use crate::rows::listed;
 use serde::Deserialize;
 use serde_json::json;
@@ -249,22 +249,28 @@ fn what_is_expected_and_what_the_scheduler_said_have_words() {
 
 #[test]
 fn what_may_land_on_linux_needs_a_linux_node_and_what_starts_is_observed_to_its_start() {
-    use crate::method::SchedFixture as S;
-    let fixtures = |so: fn(S) -> bool| {
+    let fixtures = |so: fn(FixtureName) -> bool| {
         let mut words: Vec<_> = PlacedPod::ALL.iter().map(|pod| pod.fixture()).collect();
         words.dedup();
         words.retain(|fixture| so(*fixture));
         words
     };
     assert_eq!(
-        fixtures(S::needs_linux),
+        fixtures(FixtureName::needs_linux),
         [
-            S::Selected,
-            S::RuntimeClass,
-            S::OsAlone,
-            S::Unselected,
-            S::Mixed
+            FixtureName::SCHED_SELECTED,
+            FixtureName::SCHED_RUNTIME_CLASS,
+            FixtureName::SCHED_OS_ALONE,
+            FixtureName::SCHED_UNSELECTED,
+            FixtureName::SCHED_MIXED
         ]
     );
-    assert_eq!(fixtures(S::starts), [S::Unselected, S::Builds, S::Mixed]);
+    assert_eq!(
+        fixtures(|name| name.until() == Until::Started),
+        [
+            FixtureName::SCHED_UNSELECTED,
+            FixtureName::SCHED_BUILDS,
+            FixtureName::SCHED_MIXED
+        ]
+    );
 }

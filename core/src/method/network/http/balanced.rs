@@ -13,7 +13,7 @@ impl<'a> Binding<'_, 'a> {
     /// Balancer troubleshooting": none without loopback).
     pub(super) fn balancer(&self) -> Result<Aims<'a>> {
         let (_, port) = self.address()?;
-        let balancer = &self.at.fixture(FixtureName::LoadBalancer)?.balancer;
+        let balancer = &self.at.fixture(FixtureName::LOAD_BALANCER)?.balancer;
         let lacks = || self.lacks("load balancer's address");
         let balancer = balancer.as_ref().ok_or_else(lacks)?;
         let within = self.at.from.is_none_or(|from| from.prober().is_some());

@@ -7,7 +7,7 @@ use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::Host;
-use crate::method::fixture::FixtureName;
+use crate::method::fixture::{FixtureName, Serves};
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
 
 /// A fixture about to be asked.
@@ -112,7 +112,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The Service that stands for this one's name, by its full name.
     pub(super) fn alias(&self) -> Result<Aim<'a>> {
         let (_, port) = self.address()?;
-        let alias = self.at.fixture(FixtureName::Alias)?;
+        let alias = self.at.fixture(FixtureName::ALIAS)?;
         let name = alias.name.as_ref();
         let name = name.ok_or_else(|| self.lacks("alias"))?;
         let name = self.at.full_name(name)?;
@@ -180,9 +180,9 @@ impl<'b, 'a> Binding<'b, 'a> {
             .filter(|(key, _)| {
                 // No assertion at the port of a node depends on who observes from there
                 let assertions = [
-                    FixtureName::WindowsNodeProber,
-                    FixtureName::EachWindowsNode,
-                    FixtureName::Ring,
+                    FixtureName::WINDOWS_NODE_PROBER,
+                    FixtureName::EACH_WINDOWS_NODE,
+                    FixtureName::RING,
                 ];
                 !assertions.contains(&key.name)
             })
@@ -204,9 +204,8 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
         Aim {
-            // IIS' own page tells of no pod
-            by: match self.of {
-                FixtureName::Iis => &[],
+            by: match self.of.serves() {
+                Some(Serves::Page) => &[],
                 _ => &self.fixture.pods,
             },
             ..Aim::to_host(host, port, self.path(), shown)
@@ -214,15 +213,8 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     fn path(&self) -> &'static str {
-        match self.of {
-            // agnhost answers any other path with the time
-            FixtureName::LinuxServer
-            | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber
-            | FixtureName::Ring
-            | FixtureName::Churn
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed => "/hostname",
+        match self.of.serves() {
+            Some(Serves::Hostname) => "/hostname",
             _ => "/",
         }
     }

@@ -69,9 +69,9 @@ impl Target {
     pub(crate) fn needs(self) -> &'static [FixtureName] {
         match self {
             // It tells the cluster's suffix
-            Self::FullName | Self::HeadlessName => &[FixtureName::LinuxPodProber],
-            Self::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
-            Self::LoadBalancer => &[FixtureName::LoadBalancer],
+            Self::FullName | Self::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
+            Self::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
+            Self::LoadBalancer => &[FixtureName::LOAD_BALANCER],
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes

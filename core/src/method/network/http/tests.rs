@@ -162,7 +162,7 @@ fn said(body: &str) -> HttpReply {
 /// The pod that observes, and another on a node of its own.
 fn two_linux_pods() -> ReadyFixtures {
     let mut ready = ReadyFixtures::default();
-    let names = [FixtureName::LinuxPodProber, FixtureName::LinuxServer];
+    let names = [FixtureName::LINUX_POD_PROBER, FixtureName::LINUX_SERVER];
     for (last, name) in (1_u8..).zip(names) {
         let pod = ReadyPod {
             name: format!("linux-{last}"),
@@ -188,7 +188,7 @@ fn two_linux_pods() -> ReadyFixtures {
 fn it_is_about_port_80_only_where_another_port_of_the_same_pods_answers() {
     let ready = two_linux_pods();
     let query = HttpQuery {
-        of: Some(FixtureName::LinuxServer),
+        of: Some(FixtureName::LINUX_SERVER),
         target: Target::Port80OnOtherNodes,
     };
     let (open, closed) = (said("linux-2"), refused(28, "Connection timed out"));
@@ -320,9 +320,9 @@ fn what_one_said_is_kept_whole_within_bounds() {
 fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
     for &target in Target::ALL {
         let expected: &[_] = match target {
-            Target::FullName | Target::HeadlessName => &[FixtureName::LinuxPodProber],
-            Target::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
-            Target::LoadBalancer => &[FixtureName::LoadBalancer],
+            Target::FullName | Target::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
+            Target::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
+            Target::LoadBalancer => &[FixtureName::LOAD_BALANCER],
             _ => &[],
         };
         assert_eq!(target.needs(), expected, "{target:?}");
@@ -333,7 +333,7 @@ fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
 fn from_within_only_what_is_passed_by_is_observed() {
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
     let mut ready = nodes(1);
-    let prober = FixtureName::LinuxPodProber.in_pool(None);
+    let prober = FixtureName::LINUX_POD_PROBER.in_pool(None);
     let mut query = |at: &str, short_cut: bool, kind: SourceKind| {
         let service = ReadyFixture {
             service: Some(([10, 96, 0, 7].into(), 80)),
@@ -343,7 +343,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
             }),
             ..ReadyFixture::default()
         };
-        for name in [FixtureName::Iis, FixtureName::LoadBalancer] {
+        for name in [FixtureName::IIS, FixtureName::LOAD_BALANCER] {
             let stands = ready.fixtures.entry(name.in_pool(Some(&pool)));
             stands.insert_entry(service.clone());
         }
@@ -360,7 +360,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
             pool: Some(&pool),
             ..Bound::to_ready(&ready)
         };
-        let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
+        let aims = Target::LoadBalancer.aims(Some(FixtureName::IIS), &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();
         assert_eq!(urls.is_empty(), aims.absent.is_some());
         Ok::<_, crate::method::ObservationError>(urls.concat())
