@@ -34,7 +34,7 @@
 //! | what is observed over the second family of addresses | `core/src/facts/family.rs`, `src/engine/fixtures/second_family.rs`; a case with `family: all` |
 //! | what is on record before anything is observed | `src/engine/record/record_plan.rs` |
 //! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
-//! | what is deployed | `manifests/`, `core/src/method/fixture/manifest.rs`, `src/engine/fixtures/manifest.rs` |
+//! | what is deployed | `manifests/`, `core/src/fixture/manifest.rs`, `src/engine/fixtures/manifest.rs` |
 //! | which image is pulled where, when and with what | `core/src/config/images.rs`, `src/engine/fixtures/pull_secrets.rs` |
 //! | how the API server is reached, and who asks | `src/cluster/connection/client.rs`, `proxy.rs`, `credential.rs` |
 //! | which clusters are left alone | `src/cluster/guard.rs` |

@@ -1,7 +1,7 @@
 //! The pure part of winconform: no network, no clock, no files.
 //!
 //! One direction, each module using only those before it:
-//! `text` → `document` → `claims` → `facts` → `config` → `command` → `method` → `verdict` → `suite` →
+//! `text` → `document` → `claims` → `facts` → `config` → `command` → `fixture` → `method` → `verdict` → `suite` →
 //! `plan` → `record` → `report`.
 
 pub mod claims;
@@ -9,6 +9,7 @@ pub mod command;
 pub mod config;
 pub mod document;
 pub mod facts;
+pub mod fixture;
 pub mod method;
 pub mod plan;
 pub mod record;

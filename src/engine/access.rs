@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::Images;
-use winconform_core::method::{ApiRequest, FixtureName, ReadyFixtures, Until};
+use winconform_core::fixture::{FixtureName, Until};
+use winconform_core::method::{ApiRequest, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
 use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};

@@ -80,7 +80,7 @@ mod tests {
     use crate::engine::record::journal::tests::of_run;
     use crate::transport::registry;
     use winconform_core::facts::WindowsBuild;
-    use winconform_core::method::FixtureName;
+    use winconform_core::fixture::FixtureName;
     use winconform_core::record::{RunView, read};
 
     /// What is on record once these images were asked for, each in a pool.

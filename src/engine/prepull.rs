@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::{Pool, PoolName};
-use winconform_core::method::{ErrorKind, FixtureKey, FixtureName, ObservationError, Result};
+use winconform_core::fixture::{FixtureKey, FixtureName};
+use winconform_core::method::{ErrorKind, ObservationError, Result};
 use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
 

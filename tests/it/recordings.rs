@@ -17,9 +17,9 @@ use winconform::cluster::{ConnectOptions, connect};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
+use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{
-    ApiReply, ApiRequest, Bound, ErrorKind, FixtureKey, FixtureName, ReadyFixture, ReadyFixtures,
-    Reply, Request, Verb,
+    ApiReply, ApiRequest, Bound, ErrorKind, ReadyFixture, ReadyFixtures, Reply, Request, Verb,
 };
 use winconform_core::plan::{Check, Disposition, Selection, plan};
 use winconform_core::record::read;

@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 use ordered_watch as watch;
 use winconform::engine::{Repeat, RunOptions};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::FixtureName;
+use winconform_core::fixture::FixtureName;
 use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 

@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
 use winconform_core::facts::{PoolName, WindowsBuild};
-use winconform_core::method::FixtureName;
+use winconform_core::fixture::FixtureName;
 use winconform_core::record::{CheckView, EvidenceKind, RunView};
 use winconform_core::verdict::Verdict;
 

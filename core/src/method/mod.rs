@@ -10,7 +10,6 @@ mod error;
 mod exchange;
 pub mod fact;
 mod failure;
-mod fixture;
 mod network;
 mod place;
 mod prepared;
@@ -41,7 +40,6 @@ pub use exchange::{
 };
 pub use fact::{Fact, FactExpectation, FactObservation, Quantity, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
-pub use fixture::{FixtureKey, FixtureName, HOST_NAMESPACE, Need, Serves, Settles, Until};
 pub use network::http::{
     AT_LEAST, Http, HttpAnswer, HttpExpectation, HttpObservation, HttpQuery, ObservedTarget, Target,
 };
@@ -57,6 +55,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::Image;
+use crate::fixture::{FixtureName, Need};
 
 /// A test method, without I/O.
 pub trait Method: Sized {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ErrorKind, ObservationError, Result};
-use super::fixture::{FixtureKey, FixtureName};
 use super::vantage::VantageKey;
 use crate::config::Outside;
 use crate::facts::{Facts, IpFamily, NodeFact, NodeOrdinal, Pool, PoolName, WindowsBuild};
+use crate::fixture::{FixtureKey, FixtureName};
 
 /// A fixture that is ready.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

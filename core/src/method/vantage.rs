@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use super::fixture::{FixtureKey, FixtureName};
 use crate::facts::{NodeOrdinal, Os, PoolName};
+use crate::fixture::{FixtureKey, FixtureName};
 
 /// A kind of place to observe from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]

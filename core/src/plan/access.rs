@@ -10,9 +10,10 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
+use crate::fixture::FixtureName;
 use crate::method::{
-    ApiPath, ApiRequest, Balancer, Bound, FixtureName, PoolNode, ReadyFixture, ReadyFixtures,
-    ReadyPod, Request, Test, Verb,
+    ApiPath, ApiRequest, Balancer, Bound, PoolNode, ReadyFixture, ReadyFixtures, ReadyPod, Request,
+    Test, Verb,
 };
 
 /// A verb as authorisers know it.

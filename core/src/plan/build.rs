@@ -6,9 +6,8 @@ use super::check::{Check, CheckId, Plan, PlannedAssertion, Point};
 use super::points::{at_point, points};
 use crate::config::Config;
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, WindowsBuild};
-use crate::method::{
-    Denied, ErrorKind, FixtureName, Need, ObservationError, SourceKind, Test, VantageKey,
-};
+use crate::fixture::{FixtureName, Need};
+use crate::method::{Denied, ErrorKind, ObservationError, SourceKind, Test, VantageKey};
 use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Disposition, Role, Scope, SkipReason};
 

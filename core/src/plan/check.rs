@@ -9,9 +9,8 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::claims::{ClaimId, ClaimType};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
-use crate::method::{
-    ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
-};
+use crate::fixture::{FixtureKey, FixtureName, Need};
+use crate::method::{ContainerKind, SourceKind, Test, VantageKey, Workload};
 use crate::verdict::{ControlOutcome, Disposition, Evaluation, Role, Scope};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.

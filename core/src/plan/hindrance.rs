@@ -4,7 +4,8 @@ use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
 use crate::config::Image;
 use crate::facts::{NodeFact, PoolName};
-use crate::method::{FixtureName, SourceKind, VantageKey};
+use crate::fixture::FixtureName;
+use crate::method::{SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
 
 /// So many nodes of a pool that cannot be used are named.

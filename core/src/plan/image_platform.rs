@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Os, Pool, PoolName, WindowsBuild};
-use crate::method::FixtureName;
+use crate::fixture::FixtureName;
 use crate::text::bound;
 
 /// A system that an image is for.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::Plan;
 use crate::config::{Image, Images};
 use crate::facts::{Facts, PoolName, WindowsBuild};
-use crate::method::FixtureName;
+use crate::fixture::FixtureName;
 
 /// What a run pulls in one pool.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::redact::redact;
-use crate::method::FixtureKey;
+use crate::fixture::FixtureKey;
 use crate::plan::CheckId;
 
 /// The most lines of one piece of evidence; the last are kept.

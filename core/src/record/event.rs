@@ -11,7 +11,8 @@ use super::span::Span;
 use crate::claims::{ClaimId, ClaimType};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
-use crate::method::{Comparison, FixtureKey, ObservationError, ReadyFixture, Reply};
+use crate::fixture::FixtureKey;
+use crate::method::{Comparison, ObservationError, ReadyFixture, Reply};
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
 use crate::verdict::{Conclusion, Role, Verdict};
 

@@ -11,7 +11,7 @@ use super::event::{
 };
 use super::span::Span;
 use crate::facts::Facts;
-use crate::method::FixtureKey;
+use crate::fixture::FixtureKey;
 use crate::plan::{CheckId, Unoffered};
 use crate::verdict::{Conclusion, Reason, Verdict};
 

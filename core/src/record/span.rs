@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::method::{FixtureKey, VantageKey};
+use crate::fixture::FixtureKey;
+use crate::method::VantageKey;
 
 /// Something that took time.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::claims::{is_implemented, words};
 use crate::document::nearest;
-use crate::method::{AdmissionExpectation, Change, FixtureName, StateQuery, Target, Test};
+use crate::fixture::FixtureName;
+use crate::method::{AdmissionExpectation, Change, StateQuery, Target, Test};
 use crate::report::text::layout::pad;
 use crate::suite::{Across, Case, Suites, Then};
 use crate::text::printable;

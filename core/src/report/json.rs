@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::facts::Known;
-use crate::method::FixtureKey;
+use crate::fixture::FixtureKey;
 use crate::record::{CheckView, FixtureOutcome, RunView, Tally, critical_path, exit};
 use crate::report::findings::blame::Blame;
 use crate::report::findings::finding::{Finding, word};

@@ -8,9 +8,10 @@ use super::placement::{
     read_placement, read_placement_query, read_preemption, read_preemption_query,
 };
 use crate::document::{Decoder, Node};
+use crate::fixture::FixtureName;
 use crate::method::{
-    Assertion, FailureClass, FixtureName, HttpExpectation, HttpQuery, Method, PingQuery,
-    ReachExpectation, StateExpectation, StateQuery, Target, Test, UdpQuery,
+    Assertion, FailureClass, HttpExpectation, HttpQuery, Method, PingQuery, ReachExpectation,
+    StateExpectation, StateQuery, Target, Test, UdpQuery,
 };
 
 /// Reads one test: `method: {ask: …, expect: …}`.

@@ -9,7 +9,8 @@ use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, ClaimType};
 use crate::document::{Decoder, Node};
-use crate::method::{FixtureName, Signature, SourceKind, Test};
+use crate::fixture::FixtureName;
+use crate::method::{Signature, SourceKind, Test};
 
 /// How a claim is checked: what it is repeated over, what is observed, and its controls.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@ use strum::IntoStaticStr;
 use super::assertion::read_test;
 use super::case::read_name;
 use crate::document::{Decoder, Node};
-use crate::method::{AdmissionExpectation, Assertion, FixtureName, SourceKind, Target, Test};
+use crate::fixture::FixtureName;
+use crate::method::{AdmissionExpectation, Assertion, SourceKind, Target, Test};
 use crate::verdict::Role;
 
 /// An assertion that must hold in the same round, so that the case's own assertion proves something.

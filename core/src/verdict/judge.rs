@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::claims::ClaimType;
-use crate::method::{Comparison, Difference, ErrorKind, FixtureKey, ObservationError, Result};
+use crate::fixture::FixtureKey;
+use crate::method::{Comparison, Difference, ErrorKind, ObservationError, Result};
 use crate::text::printable;
 
 /// What a check came to.

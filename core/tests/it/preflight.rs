@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known};
-use winconform_core::method::FixtureName;
+use winconform_core::fixture::FixtureName;
 use winconform_core::plan::{Access, AccessVerb, Answer, Need, Place, Plan, Purpose, Uses, plan};
 use winconform_core::report::preflight::Preflight;
 

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use winconform_core::claims::{ClaimId, ClaimType, Pattern};
 use winconform_core::config::{Profile, Waiver};
 use winconform_core::facts::{Facts, PoolName, WindowsBuild};
-use winconform_core::method::{Difference, FixtureKey, FixtureName, ObservationError, SourceKind};
+use winconform_core::fixture::{FixtureKey, FixtureName};
+use winconform_core::method::{Difference, ObservationError, SourceKind};
 use winconform_core::plan::{CheckId, Disposition, Point, Unoffered};
 use winconform_core::record::{
     Ended, Event, Exit, FixtureOutcome, Line, PlannedCheck, RunView, SCHEMA, Started, read, to_line,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use winconform_core::config::{Config, Waiver};
 use winconform_core::document::{Diagnostic, Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
-use winconform_core::method::FixtureName;
+use winconform_core::fixture::FixtureName;
 use winconform_core::plan::{Plan, Selection, check_waivers, plan};
 use winconform_core::report::claims::{list_json, list_text};
 use winconform_core::suite::Suites;

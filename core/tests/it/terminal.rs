@@ -180,7 +180,8 @@ fn progress_tells_what_matters_on_one_line() {
 
 #[test]
 fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
-    use winconform_core::method::{ErrorKind, FixtureName};
+    use winconform_core::fixture::FixtureName;
+    use winconform_core::method::ErrorKind;
     let told = |name, kind: ErrorKind| {
         let mut recorder = runs::Recorder::started();
         recorder
@@ -226,7 +227,8 @@ fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
 
 #[test]
 fn fixtures_blamed_in_a_circle_are_still_told() {
-    use winconform_core::method::{ErrorKind, FixtureName};
+    use winconform_core::fixture::FixtureName;
+    use winconform_core::method::ErrorKind;
     let needs = |name| {
         let detail = format!("{} does not stand", runs::fixture(name));
         ErrorKind::FixtureFailed.error(detail)

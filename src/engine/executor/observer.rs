@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
+use winconform_core::fixture::{FixtureKey, Need};
 use winconform_core::method::{
-    Bound, Comparison, Difference, ErrorKind, Evaluated, FixtureKey, Host, HttpGet, HttpReply,
-    Need, ObservationError, Prepared, ReadyFixtures, ReadyPod, Reply, Request, Result, Test,
-    VantageKey,
+    Bound, Comparison, Difference, ErrorKind, Evaluated, Host, HttpGet, HttpReply,
+    ObservationError, Prepared, ReadyFixtures, ReadyPod, Reply, Request, Result, Test, VantageKey,
 };
 
 use super::shared::Attempt;
@@ -299,9 +299,10 @@ mod tests {
     use serde_json::json;
     use std::cell::RefCell;
     use std::net::IpAddr;
+    use winconform_core::fixture::FixtureName;
     use winconform_core::method::{
-        Assertion, FactExpectation, FixtureName, HttpExpectation, HttpQuery, PingQuery,
-        ReachExpectation, ReadyFixture, SourceKind, StateExpectation, StateQuery, Target, Topic,
+        Assertion, FactExpectation, HttpExpectation, HttpQuery, PingQuery, ReachExpectation,
+        ReadyFixture, SourceKind, StateExpectation, StateQuery, Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";

@@ -14,8 +14,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::Facts;
+use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{
-    ErrorKind, FixtureKey, ObservationError, ReadyFixtures, Reply, Request, VantageKey,
+    ErrorKind, ObservationError, ReadyFixtures, Reply, Request, VantageKey,
 };
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};

@@ -12,9 +12,8 @@ use futures::future::join_all;
 use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::time::Instant;
-use winconform_core::method::{
-    ApiRequest, ErrorKind, FixtureKey, Need, ObservationError, ReadyPod, Until, is_disrupted,
-};
+use winconform_core::fixture::{FixtureKey, Need, Until};
+use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, ReadyPod, is_disrupted};
 use winconform_core::text::printable;
 
 use super::fresh_answer::FreshAnswer;
@@ -370,7 +369,7 @@ mod tests {
     use crate::cluster::fake::{Fake, watched};
     use serde_json::json;
     use winconform_core::facts::{PoolName, WindowsBuild};
-    use winconform_core::method::FixtureName;
+    use winconform_core::fixture::FixtureName;
 
     const SERVICE: &str = "/api/v1/namespaces/a/services/s";
     const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";

@@ -12,7 +12,8 @@ use serde_json::Value as Json;
 use tokio::time::timeout;
 use winconform_core::command::Command;
 use winconform_core::facts::Os;
-use winconform_core::method::{ApiRequest, FixtureKey, FixtureName, SourceKind, VantageKey};
+use winconform_core::fixture::{FixtureKey, FixtureName};
+use winconform_core::method::{ApiRequest, SourceKind, VantageKey};
 use winconform_core::plan::{CheckId, Plan};
 use winconform_core::record::{
     Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
-use winconform_core::method::FixtureKey;
+use winconform_core::fixture::FixtureKey;
 use winconform_core::record::{Evidence, EvidenceKind};
 
 use crate::cluster::objects::status::{conditions, containers, text};
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use winconform_core::facts::{PoolName, WindowsBuild};
-    use winconform_core::method::FixtureName;
+    use winconform_core::fixture::FixtureName;
 
     fn pod() -> Json {
         json!({

@@ -310,7 +310,8 @@ pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use winconform_core::method::{ErrorKind, FixtureName};
+    use winconform_core::fixture::FixtureName;
+    use winconform_core::method::ErrorKind;
     use winconform_core::record::{FixtureOutcome, SCHEMA, read};
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use winconform_core::method::{FixtureKey, FixtureName, VantageKey};
+use winconform_core::fixture::{FixtureKey, FixtureName};
+use winconform_core::method::VantageKey;
 use winconform_core::plan::Check;
 use winconform_core::record::{Activity, After, Event, Span};
 
@@ -218,9 +219,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use winconform_core::claims::{ClaimId, ClaimType};
-    use winconform_core::method::{
-        Assertion, Need, SourceKind, StateExpectation, StateQuery, Test,
-    };
+    use winconform_core::fixture::Need;
+    use winconform_core::method::{Assertion, SourceKind, StateExpectation, StateQuery, Test};
     use winconform_core::plan::{CheckId, Disposition, Point};
     use winconform_core::record::read;
     use winconform_core::verdict::{Role, Scope};

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use winconform_core::method::{
-    Evaluated, FixtureKey, ObservationError, Reply, Result, SourceKind, VantageKey,
-};
+use winconform_core::fixture::FixtureKey;
+use winconform_core::method::{Evaluated, ObservationError, Reply, Result, SourceKind, VantageKey};
 use winconform_core::plan::PlannedAssertion;
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{Conclusion, SkipReason};

@@ -8,11 +8,12 @@ use serde_json::json;
 use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::facts::{IpFamily, PoolName, WindowsBuild};
+use winconform_core::fixture::{FixtureKey, FixtureName, Need};
 use winconform_core::method::{
     AT_LEAST, AdmissionExpectation, AdmissionQuery, Assertion, Change, Comparison, ContainerKind,
-    Difference, ErrorKind, Evaluated, FixtureKey, FixtureName, Hindrance, HttpExpectation,
-    HttpQuery, Need, ObservationError, PlacedPod, PlacementExpectation, PlacementQuery, SourceKind,
-    StateExpectation, StateQuery, Target, Test, VantageKey, Workload,
+    Difference, ErrorKind, Evaluated, Hindrance, HttpExpectation, HttpQuery, ObservationError,
+    PlacedPod, PlacementExpectation, PlacementQuery, SourceKind, StateExpectation, StateQuery,
+    Target, Test, VantageKey, Workload,
 };
 use winconform_core::plan::{Check, CheckId, Disposition, Plan, PlannedAssertion, Point};
 use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};

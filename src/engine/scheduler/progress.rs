@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{Difference, ErrorKind, FixtureKey, FixtureName, Need, Traits};
+use winconform_core::fixture::{FixtureKey, FixtureName, Need};
+use winconform_core::method::{Difference, ErrorKind, Traits};
 use winconform_core::plan::{Check, Disposition};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{

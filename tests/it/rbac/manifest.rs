@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use winconform_core::method::FixtureName;
+use winconform_core::fixture::FixtureName;
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses};
 
 /// Columns of the manifest.

@@ -9,8 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
-use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};

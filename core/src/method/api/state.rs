@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 
 use super::disruption::{disrupted, is_disrupted, lost, lost_container};
 use super::placement::{NO_IMAGE, PREPARING};
+use crate::fixture::{FixtureKey, FixtureName, Need};
 use crate::method::error::{ErrorKind, ObservationError, Result};
-use crate::method::fixture::{FixtureKey, FixtureName, Need};
 use crate::method::place::{Balancer, Bound};
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};

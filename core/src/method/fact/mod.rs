@@ -20,9 +20,9 @@ pub use topic::Topic;
 
 use super::error::{ErrorKind, Result};
 use super::exchange::{Reply, Request};
-use super::fixture::{FixtureName, Need};
 use super::place::Bound;
 use super::{Assertion, Comparison, Difference, Method, Prepared, Test, Traits};
+use crate::fixture::{FixtureName, Need};
 use crate::text::printable;
 use expectation::Judged;
 

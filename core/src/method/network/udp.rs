@@ -9,10 +9,10 @@
 use serde::Deserialize;
 
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{Host, HttpGet, HttpReply};
 use crate::method::failure::{FailureClass, Signature};
-use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::{Bound, ReadyPod, assertions_alone, prober_lacks};
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Method, Test, Traits};

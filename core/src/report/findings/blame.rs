@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::method::{FixtureKey, ObservationError};
+use crate::fixture::FixtureKey;
+use crate::method::ObservationError;
 use crate::plan::CheckId;
 use crate::record::{FixtureOutcome, RunView};
 use crate::verdict::Reason;

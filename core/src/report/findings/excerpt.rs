@@ -1,6 +1,6 @@
 //! The little of a diagnosis that a report shows; all of it is in the record.
 
-use crate::method::FixtureKey;
+use crate::fixture::FixtureKey;
 use crate::plan::CheckId;
 use crate::record::{Diagnosis, Evidence, EvidenceKind, RunView};
 use crate::text::printable;
@@ -54,7 +54,7 @@ fn excerpt(diagnosis: &Diagnosis) -> Excerpt {
 mod tests {
     use super::*;
     use crate::facts::PoolName;
-    use crate::method::FixtureName;
+    use crate::fixture::FixtureName;
 
     #[test]
     fn the_last_line_before_the_restart_is_shown_and_is_printable() {

@@ -2,7 +2,8 @@
 //! its webhooks and policies; and which image a registry does not have.
 
 use crate::facts::{Known, WebhookFact};
-use crate::method::{ErrorKind, FixtureKey, ObservationError};
+use crate::fixture::FixtureKey;
+use crate::method::{ErrorKind, ObservationError};
 use crate::record::{CheckView, RunView};
 use crate::verdict::Reason;
 

@@ -7,7 +7,7 @@ use super::style::Style;
 use super::summary::{path, pools, seconds, server, tally};
 use crate::claims::ClaimId;
 use crate::config::Profile;
-use crate::method::FixtureKey;
+use crate::fixture::FixtureKey;
 use crate::plan::CheckId;
 use crate::record::{CheckView, Exit, RunView, exit};
 use crate::report::findings::blame::{Blame, Broke};

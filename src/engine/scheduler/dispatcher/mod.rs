@@ -10,9 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::method::{
-    ErrorKind, FixtureKey, FixtureName, Need, ObservationError, VantageKey,
-};
+use winconform_core::fixture::{FixtureKey, FixtureName, Need};
+use winconform_core::method::{ErrorKind, ObservationError, VantageKey};
 use winconform_core::plan::Plan;
 use winconform_core::verdict::{Reason, Verdict};
 

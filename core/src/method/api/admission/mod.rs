@@ -8,9 +8,9 @@ mod seen;
 use serde_json::{Value as Json, json};
 
 use super::denied::{Denied, lacks_namespace};
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
-use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};

@@ -22,9 +22,9 @@ pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
 use self::tolerate::tolerates;
 use crate::facts::{NodeFact, Os, WindowsBuild};
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::failure::{Signature, StartFailure};
-use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};

@@ -2,7 +2,7 @@
 
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::method::fixture::FixtureName;
+use crate::fixture::FixtureName;
 
 /// A pod that is there to be placed; closed.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]

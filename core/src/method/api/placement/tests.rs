@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
-use crate::method::{ApiReply, ReadyFixtures, Reply, Until};
+use crate::fixture::Until;
+use crate::method::{ApiReply, ReadyFixtures, Reply};
 use crate::rows::listed;
 use serde::Deserialize;
 use serde_json::json;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
+use crate::fixture::FixtureName;
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::{Host, HttpGet};
-use crate::method::fixture::FixtureName;
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, prober_lacks};
 use crate::method::vantage::SourceKind;
 

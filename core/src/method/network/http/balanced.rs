@@ -2,9 +2,9 @@
 
 use super::aims::Aims;
 use super::binding::Binding;
+use crate::fixture::FixtureName;
 use crate::method::error::Result;
 use crate::method::exchange::Host;
-use crate::method::fixture::FixtureName;
 use crate::text::printable;
 
 impl<'a> Binding<'_, 'a> {

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
+use crate::fixture::{FixtureName, Serves};
 use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::Host;
-use crate::method::fixture::{FixtureName, Serves};
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
 
 /// A fixture about to be asked.

@@ -18,10 +18,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::HttpReply;
 use crate::method::failure::{FailureClass, Signature};
-use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Method, Test, Traits};

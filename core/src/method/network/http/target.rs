@@ -3,7 +3,7 @@
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::config::{Outside, Target as OutsideTarget};
-use crate::method::fixture::FixtureName;
+use crate::fixture::FixtureName;
 
 /// By which of a fixture's addresses and names it is asked.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]

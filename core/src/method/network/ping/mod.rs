@@ -10,10 +10,10 @@ use std::net::IpAddr;
 
 use super::http::Target;
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
+use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{Host, PingReply, Reply, Request};
 use crate::method::failure::{FailureClass, Signature};
-use crate::method::fixture::{FixtureName, Need};
 use crate::method::place::Bound;
 use crate::method::prepared::{Prepared, another_kind, of_each};
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
