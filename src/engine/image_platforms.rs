@@ -81,7 +81,7 @@ mod tests {
     use crate::transport::registry;
     use winconform_core::facts::WindowsBuild;
     use winconform_core::fixture::FixtureName;
-    use winconform_core::record::{RunView, read};
+    use winconform_core::record::RunView;
 
     /// What is on record once these images were asked for, each in a pool.
     async fn noted(wanted: &[(Option<WindowsBuild>, &str, FixtureName)]) -> RunView {
@@ -113,7 +113,7 @@ mod tests {
         }
         let journal = of_run();
         note_unoffered(Env::system(), journal.clone(), profile, pulls, pools).await;
-        read(&journal.text()).expect("a record")
+        journal.view().expect("a record")
     }
 
     #[tokio::test]

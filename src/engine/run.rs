@@ -18,7 +18,7 @@ use winconform_core::method::ReadyFixtures;
 use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
     Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SIGNAL, TornDown,
-    exit, read,
+    exit,
 };
 use winconform_core::suite::Suites;
 
@@ -349,7 +349,7 @@ pub(crate) fn fixtures(
 /// Puts on record what the run came to.
 fn ended(life: Life<'_>) -> Result<Finished, RunError> {
     let journal = life.journal;
-    let view = read(&journal.text()).map_err(RunError::Record)?;
+    let view = journal.view().map_err(RunError::Record)?;
     let exit = exit(&view);
     let _ = journal.write(Event::RunEnded(Ended {
         exit,

@@ -22,7 +22,6 @@ use winconform_core::method::{
     ApiReply, ApiRequest, Bound, ErrorKind, ReadyFixture, ReadyFixtures, Reply, Request, Verb,
 };
 use winconform_core::plan::{Check, Disposition, Selection, plan};
-use winconform_core::record::read;
 use winconform_core::verdict::{Verdict, judge};
 
 use super::{control_plane, suites};
@@ -113,7 +112,7 @@ async fn record() {
     let suites = suites::of_areas(&["reject"]);
     let ran = run(&cluster, &suites, &settings, &journal, signals).await;
     ran.expect("a run");
-    let view = read(&journal.text()).expect("a readable record");
+    let view = journal.view().expect("a readable record");
     let facts = view.facts.expect("facts");
     let mut lines = BTreeMap::new();
     for check in plan(&suites, &facts, &settings.config).checks {

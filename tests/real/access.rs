@@ -15,7 +15,7 @@ use winconform::cluster::{Cluster, Condition, connect, remove_run};
 use winconform::engine::{Journal, run, survey};
 use winconform_core::config::{Config, Durations, Limits, Outside};
 use winconform_core::plan::Selection;
-use winconform_core::record::{RunView, read};
+use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
@@ -183,7 +183,7 @@ async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView,
     let (_signals, signalled) = ordered_watch::channel(0);
     // One that was not let in is on record, too
     let _ = run(cluster, suites, &options, &journal, signalled).await;
-    read(&journal.text()).map_err(|error| error.to_string())
+    journal.view().map_err(|error| error.to_string())
 }
 
 fn verdicts(view: &RunView) -> Verdicts {

@@ -10,7 +10,7 @@ use winconform::cluster::{Cluster, connect, remove_run};
 use winconform::engine::{Journal, run};
 use winconform::transport::Env;
 use winconform_core::config::{Limits, Outside};
-use winconform_core::record::{RunView, read};
+use winconform_core::record::RunView;
 
 use super::byte_proxy::ByteProxy;
 use super::products::{self, of_the_way};
@@ -117,7 +117,7 @@ impl World {
         let (_alive, signals) = ordered_watch::channel(0);
         let suites = suites::of_whole_runs();
         let _ = run(&cluster, &suites, &settings, &journal, signals).await;
-        let view = read(&journal.text()).expect("a readable record");
+        let view = journal.view().expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
         let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;

@@ -1,7 +1,7 @@
 //! A simulated cluster in memory, and runs in it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
@@ -17,7 +17,7 @@ use winconform::transport::{Dial, Env, dial, simulated_runtime};
 use winconform_core::config::{Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, Line, RunView, SIMULATED, read};
+use winconform_core::record::{Exit, Line, RunView, SIMULATED, read, to_line};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
@@ -362,13 +362,26 @@ pub(crate) async fn ran_of(
     signals: watch::Receiver<u32>,
     listener: Listener,
 ) -> Ran {
+    let text = Arc::new(Mutex::new(String::new()));
+    let written = Arc::clone(&text);
+    let listener = Box::new(move |line: &Line| {
+        let line_text = to_line(line).expect("a line is JSON");
+        written.lock().expect("not poisoned").push_str(&line_text);
+        listener(line);
+    });
     let journal = Journal::create(cluster.api.env().clone(), None, Vec::new(), listener)
         .expect("a record in memory");
     let running = Box::pin(run(cluster, suites, options, &journal, signals));
     let finished = timeout(LONGEST, running).await;
+    let text = text.lock().expect("not poisoned").clone();
+    assert_eq!(
+        read(&text),
+        journal.view(),
+        "what is reported is what is on record"
+    );
     Ran {
         finished: finished.expect("it ends"),
-        text: journal.text(),
+        text,
     }
 }
 

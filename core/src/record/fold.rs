@@ -141,8 +141,7 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
         Some((whole, rest)) => (Some(whole), !rest.is_empty()),
         None => (None, !text.is_empty()),
     };
-    let mut view: Option<RunView> = None;
-    let mut places = BTreeMap::new();
+    let mut fold = Fold::default();
     for (index, text) in whole
         .into_iter()
         .flat_map(|whole| whole.split('\n'))
@@ -152,23 +151,42 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
             line: index + 1,
             problem,
         };
-        let line =
-            serde_json::from_str::<Line>(text).map_err(|error| malformed(problem(&error)))?;
-        if line.seq != index as u64 {
+        let line = serde_json::from_str(text).map_err(|error| malformed(problem(&error)))?;
+        fold.add(line)?;
+    }
+    let mut view = fold.view.ok_or(RecordError::Empty)?;
+    view.cut = cut;
+    Ok(view)
+}
+
+/// A record as far as it is read or written.
+#[derive(Debug, Default)]
+pub struct Fold {
+    view: Option<RunView>,
+    places: BTreeMap<CheckId, usize>,
+    lines: u64,
+}
+
+impl Fold {
+    /// Adds the next line; after an error nothing can be added.
+    pub fn add(&mut self, line: Line) -> Result<(), RecordError> {
+        let (number, expected) = (self.lines as usize + 1, self.lines);
+        if line.seq != expected {
             return Err(RecordError::Gap {
-                line: index + 1,
-                expected: index as u64,
+                line: number,
+                expected,
                 found: line.seq,
             });
         }
-        match (&mut view, line.event) {
+        self.lines += 1;
+        match (&mut self.view, line.event) {
+            (None, Event::RunStarted(started)) if started.schema != SCHEMA => {
+                return Err(RecordError::OtherSchema {
+                    found: started.schema,
+                });
+            }
             (None, Event::RunStarted(started)) => {
-                if started.schema != SCHEMA {
-                    return Err(RecordError::OtherSchema {
-                        found: started.schema,
-                    });
-                }
-                view = Some(RunView {
+                self.view = Some(RunView {
                     started,
                     began: line.at,
                     last: line.at,
@@ -179,13 +197,20 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
             (None, _) => return Err(RecordError::NoStart),
             (Some(view), event) => {
                 view.last = line.at;
-                view.fold_event(event, &mut places).map_err(malformed)?;
+                let folded = view.fold_event(event, &mut self.places);
+                folded.map_err(|problem| RecordError::Malformed {
+                    line: number,
+                    problem,
+                })?;
             }
         }
+        Ok(())
     }
-    let mut view = view.ok_or(RecordError::Empty)?;
-    view.cut = cut;
-    Ok(view)
+
+    /// The run so far.
+    pub fn view(&self) -> Result<&RunView, RecordError> {
+        self.view.as_ref().ok_or(RecordError::Empty)
+    }
 }
 
 /// JSON's error with one line, which it calls line 1 whichever it is.

@@ -21,7 +21,7 @@ pub use event::{
     AssertionRecord, Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck,
     SCHEMA, SIGNAL, SIMULATED, Started, TornDown,
 };
-pub use fold::{CheckView, RecordError, RunView, read};
+pub use fold::{CheckView, Fold, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};
 pub use redact::{redact, redacted};
 pub use resume::ResumeError;

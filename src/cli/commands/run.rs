@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ordered_watch as watch;
 use tokio::signal::unix::{SignalKind, signal};
-use winconform_core::record::{Exit, RunView, read};
+use winconform_core::record::{Exit, RunView};
 use winconform_core::text::{counted, printable};
 
 use crate::cli::args::{KeepWhen, ReportFormat, RunArgs};
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
     let finished = reported(&journal, finished, folder, args.format, screen);
-    let view = read(&journal.text());
+    let view = journal.view();
     let left = view.as_ref().is_ok_and(|view| !view.left().is_empty());
     if left || finished.as_ref().is_ok_and(|finished| finished.abandoned) {
         let what = match view.is_ok_and(|view| view.kept) {
@@ -114,7 +114,7 @@ pub(crate) fn reported(
     }
 
     // Whatever came of it, what is on record is reported
-    let mut view = read(&journal.text());
+    let mut view = journal.view();
     let in_no_file = folder.is_none();
     let nothing = finished
         .as_ref()

@@ -15,9 +15,7 @@ use winconform_core::facts::Os;
 use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{ApiRequest, SourceKind, VantageKey};
 use winconform_core::plan::{CheckId, Plan};
-use winconform_core::record::{
-    Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
-};
+use winconform_core::record::{Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView};
 use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
 
@@ -89,7 +87,7 @@ pub(crate) async fn diagnose(
     rests: &Dependencies,
     mut signals: watch::Receiver<u32>,
 ) {
-    let Ok(view) = read(&journal.text()) else {
+    let Ok(view) = journal.view() else {
         return;
     };
     // Whoever wants it to end wants no more of it
@@ -395,7 +393,7 @@ mod tests {
             signals,
         )
         .await;
-        read(&journal.text()).expect("a record").diagnoses
+        journal.view().expect("a record").diagnoses
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ordered_watch as watch;
 use tokio::time::Instant;
-use winconform_core::record::{Event, Line, redacted, to_line};
+use winconform_core::record::{Event, Fold, Line, RecordError, RunView, redacted, to_line};
 
 use crate::transport::{Env, locked};
 
@@ -30,8 +30,8 @@ struct Inner {
     superseded: Vec<PathBuf>,
     /// Verdicts that may not be on the disk yet.
     unsynced: usize,
-    /// The whole record, from which the reports are made even when its file fails.
-    text: String,
+    /// What is written so far, from which the reports are made even when the file fails; or why it is no record.
+    fold: Result<Fold, RecordError>,
     seq: u64,
     /// When the first event was written, by a clock that nobody sets.
     began: Option<Instant>,
@@ -108,7 +108,7 @@ impl Journal {
             earlier,
             superseded,
             unsynced: 0,
-            text: String::new(),
+            fold: Ok(Fold::default()),
             seq: 0,
             began: None,
             file,
@@ -134,14 +134,18 @@ impl Journal {
         inner.began.get_or_insert_with(Instant::now);
         let text = to_line(&line).map_err(inexpressible)?;
         inner.seq += 1;
-        inner.text.push_str(&text);
         (inner.listener)(&line);
+        let inner = &mut *inner;
+        let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
+        if let Ok(fold) = &mut inner.fold
+            && let Err(error) = fold.add(line)
+        {
+            inner.fold = Err(error);
+        }
         if let Some(failure) = &inner.failure {
             return Err(failure.clone());
         }
-        let inner = &mut *inner;
         if let Some((file, _)) = &mut inner.file {
-            let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
             let written = file.write_all(text.as_bytes()).and_then(|()| match sync {
                 true => synced(file.sync_data()),
                 false => Ok(()),
@@ -195,9 +199,10 @@ impl Journal {
         published.map_err(|source| inner.fail(source))
     }
 
-    /// The record so far.
-    pub fn text(&self) -> String {
-        locked(&self.inner).text.clone()
+    /// The run so far, as the file reads back.
+    pub fn view(&self) -> Result<RunView, RecordError> {
+        let inner = locked(&self.inner);
+        inner.fold.as_ref().map_err(Clone::clone)?.view().cloned()
     }
 
     /// Why the file is not whole, if it is not.
@@ -367,7 +372,7 @@ pub(crate) mod tests {
         journal.publish().expect("published");
         assert!(!report.exists());
         let published = std::fs::read_to_string(&record).expect("there");
-        assert_eq!(published, journal.text());
+        assert_eq!(read(&published), journal.view());
     }
 
     #[test]
@@ -418,7 +423,10 @@ pub(crate) mod tests {
             took_ms: 0,
         };
         journal.write(event).expect("written");
-        for text in [journal.text(), received.recv().expect("a line")] {
+        for text in [
+            format!("{:?}", journal.view()),
+            received.recv().expect("a line"),
+        ] {
             let shown = "https://***@a.example/b?sig=***&token=***";
             assert!(text.contains(shown), "{text}");
             let is_hidden = |secret: &&str| !text.contains(secret);
@@ -433,7 +441,7 @@ pub(crate) mod tests {
         assert!(matches!(written, Err(JournalError::Write { .. })));
         let by = "test".to_owned();
         assert!(journal.write(Event::Interrupted { by }).is_err());
-        let view = read(&journal.text()).expect("whole in memory");
+        let view = journal.view().expect("whole in memory");
         assert_eq!(view.interrupted.as_deref(), Some("test"));
     }
 }

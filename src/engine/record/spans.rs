@@ -222,7 +222,6 @@ mod tests {
     use winconform_core::fixture::Need;
     use winconform_core::method::{Assertion, SourceKind, StateExpectation, StateQuery, Test};
     use winconform_core::plan::{CheckId, Disposition, Point};
-    use winconform_core::record::read;
     use winconform_core::verdict::{Role, Scope};
 
     use super::super::journal::tests::of_run;
@@ -291,7 +290,7 @@ mod tests {
 
     /// What each span waited for, with the pause, by its number.
     fn waited(journal: &Journal) -> Vec<(u32, Vec<(u32, u64)>)> {
-        let view = read(&journal.text()).expect("a record");
+        let view = journal.view().expect("a record");
         let waited = view.spans.iter().map(|span| {
             let after = span.after.iter();
             (
@@ -350,7 +349,7 @@ mod tests {
         let plan = spans.stage(Activity::Plan);
         tokio::time::advance(Duration::from_millis(300)).await;
         spans.passed(plan);
-        let view = read(&journal.text()).expect("a record");
+        let view = journal.view().expect("a record");
         let times = view.spans.iter().map(|span| (span.began_ms, span.took_ms));
         assert_eq!(times.collect::<Vec<_>>(), [(20, 300)]);
     }
