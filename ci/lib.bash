@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What instances have in common, be they control planes or real nodes. Whoever
-# reads this has set $kind to what they are.
+# Shared by all kinds of instances, control planes and real nodes. The script that sources this has
+# set $kind to the kind.
 #
-# An instance is a directory D with D/.winconform-KIND, which says that D is
-# ours, and D/pid/NAME with the pids of what is to be ended.
+# An instance is a directory D with D/.winconform-KIND, which marks D as ours, and D/pid/NAME with
+# the pids of processes to end.
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/winconform/${kind:?says what the instances are}
 # One file per instance, so that `down` without --dir finds them all. Each
@@ -33,9 +33,9 @@ index_file() {
     printf '%s' "$index/${hash%% *}"
 }
 
-# is_ours PID D: whether PID is a process of the instance D. Pids are used
-# again by the system, so the command line has to mention D. That of a process
-# that has ended but was not reaped yet is empty, so it counts as ended.
+# is_ours PID D: whether PID is a process of the instance D. The system reuses pids, so the command
+# line has to mention D. The command line of a process that has ended but was not reaped yet is
+# empty, so it counts as ended.
 is_ours() {
     local arguments
     [[ $1 =~ ^[0-9]+$ ]] || return 1
@@ -43,7 +43,7 @@ is_ours() {
     [[ $arguments == *"$2/"* ]]
 }
 
-# The pids of what runs in the instances given, one a line.
+# The pids of the running processes of the given instances, one a line.
 running() {
     local dir file pid
     for dir in "$@"; do
@@ -55,10 +55,10 @@ running() {
     done
 }
 
-# remove D: the files of an instance that has been stopped.
+# remove D: removes the files of a stopped instance.
 remove() {
     rm -rf -- "$1"
     rm -f -- "$(index_file "$1")"
-    # Only when it was the last one.
+    # Only after the last instance.
     rmdir -- "$index" 2>/dev/null || true
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A control plane of one's own with simulated nodes, for benches. Source it with $work, a folder of
-# one's own, $simulator, empty, and $WINCONFORM, the program; have `end` run in the end.
+# A separate control plane with simulated nodes, for benches. Source it with $work, a new folder,
+# $simulator, empty, and $WINCONFORM, the program; call `end` at the end.
 
 : "${work:?}"
 
@@ -10,13 +10,13 @@ start_control_plane() {
     export KUBECONFIG
 }
 
-# join TOPOLOGY SPEED [ARGUMENT...] : joins the nodes of a file, and waits until they say so
+# join TOPOLOGY SPEED [ARGUMENT...] : joins the nodes of a file, and waits until all have joined
 join() {
     : >"$work/simulator.log"
     "$WINCONFORM" simulate --join "$KUBECONFIG" --topology "$1" --speed "$2" "${@:3}" \
         >"$work/simulator.log" 2>&1 &
     simulator=$!
-    # tail ends by itself with the simulator, grep with the line
+    # tail ends with the simulator, grep with the line
     grep -q -m1 joined <(tail -n +1 -f --pid="$simulator" "$work/simulator.log") || {
         echo "the simulated nodes did not join: $(cat "$work/simulator.log")" >&2
         return 1

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What `up` and `down` share: where things are, and how an instance is ended.
+# Shared by `up` and `down`: the paths of an instance, and how to end it.
 #
 # An instance is a directory D:
 #   D/.winconform-control-plane   says that D is ours (and of which version)
@@ -16,7 +16,7 @@ source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../lib.bash"
 # shellcheck disable=SC2034 # used in `up`
 components=(etcd kube-apiserver kube-controller-manager kube-scheduler)
 
-# ended SECONDS D...: waits until nothing runs in the instances any more.
+# ended SECONDS D...: waits until no process of the instances runs any more.
 ended() {
     # The time with microseconds as an integer: without its point or comma.
     local deadline=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000))
@@ -30,9 +30,8 @@ ended() {
 # stop D...: ends everything that runs in the instances, within 5 seconds.
 stop() {
     signal TERM "$@"
-    # A kube-apiserver that was told to stop finishes its requests first and
-    # may take more than a minute. Nothing of it will be kept, so cut it short.
-    # (return 0: in a trap, return alone would not mean success.)
+    # After SIGTERM a kube-apiserver finishes its requests, which may take more than a minute.
+    # Nothing of it is kept, so kill it. (return 0: in a trap, return alone would not mean success.)
     ended 3 "$@" && return 0
     signal KILL "$@"
     ended 1 "$@"
@@ -42,6 +41,6 @@ stop() {
 signal() {
     local pids
     mapfile -t pids < <(running "${@:2}")
-    # One may have ended in between; that is what is wanted.
+    # One may have ended in between, which is fine.
     ((${#pids[@]} == 0)) || kill -s "$1" -- "${pids[@]}" 2>/dev/null || true
 }

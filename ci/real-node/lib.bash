@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What `up` and `down` share: where things are, and how an instance is ended.
+# Shared by `up` and `down`: the paths of an instance, and how to end it.
 #
 # An instance is a directory D:
 #   D/.winconform-real-node   says that D is ours; holds the number of its network
@@ -9,8 +9,8 @@
 #   D/pid/NODE                the process that holds the node's namespaces
 #   D/log/NODE-*.log          one per program of a node
 #
-# Of a node, nothing outlives that process: all it has is in namespaces of its
-# own (network, mounts, processes, cgroups), which end with it.
+# A node leaves nothing behind when that process ends: everything it has is in separate namespaces
+# (network, mounts, processes, cgroups), which end with it.
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC2034 # used in what is read next
@@ -22,10 +22,9 @@ source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../lib.bash"
 # most 15 characters.
 bridge() { printf '%s' "winconform$1"; }
 
-# Sets $groups to the directories in which the nodes' cgroups of the network
-# with the number $1 are: below this process's own, in each hierarchy. That of
-# version 2 too, where a machine has it beside those of version 1: runc makes
-# cgroups for containers there as well, and leaves them.
+# Sets $groups to the directories of the nodes' cgroups of the network with the number $1: below
+# this process's own cgroup, in each hierarchy. Includes version 2 where a machine has it beside
+# version 1: runc creates cgroups for containers there as well, and leaves them.
 find_groups() {
     local line controllers path
     groups=()
@@ -37,9 +36,8 @@ find_groups() {
     done </proc/self/cgroup
 }
 
-# stop D: ends all of an instance. The nodes first, and at once: when the first
-# process of a process namespace ends, so do all, and with them their mounts
-# and interfaces.
+# stop D: ends everything of an instance. Ends the nodes first, and at once: when the first process
+# of a process namespace ends, all of it ends, with its mounts and interfaces.
 stop() {
     local pids number group deadline
     mapfile -t pids < <(running "$1")
