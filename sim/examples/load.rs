@@ -1,10 +1,10 @@
-//! Sends requests to an API server over connections that are kept alive, each request once, and
-//! prints how many a second that came to: the plain load that a client is measured against.
+//! Sends each request of a file once to an API server over kept-alive connections, and prints how many
+//! requests a second it answered: the plain load to measure a client against.
 //!
-//! `load KUBECONFIG REQUESTS CONNECTIONS`, where REQUESTS is a file of JSON lines
-//! `{"method": "POST", "path": "/api/…?dryRun=All", "body": {…}}`, with `"type"` for a body that is
-//! not `application/json`. Every connection is opened before the clock starts and sends its next
-//! request when it has read the answer to the last.
+//! `load KUBECONFIG REQUESTS CONNECTIONS`, where REQUESTS is a file of JSON lines `{"method": "POST", "path":
+//! "/api/…?dryRun=All", "body": {…}}`, with `"type"` for a body that is not `application/json`. Every
+//! connection opens before the clock starts, and sends its next request when it has read the answer to the
+//! last.
 //!
 //! Out of scope: retries, HTTP/2, and credentials other than a client certificate.
 
@@ -88,7 +88,7 @@ async fn main() -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The requests of a file, ready to be sent.
+/// Reads the requests of a file.
 fn read(path: &str, config: &kube::Config) -> Result<Vec<Request<Full<Bytes>>>, Trouble> {
     let host = config
         .cluster_url
@@ -132,12 +132,12 @@ async fn opened(
     stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 ) -> Result<Connection, Trouble> {
     let (connection, driver) = http1::handshake(TokioIo::new(stream)).await?;
-    // What goes wrong on the connection is told to whoever sends on it
+    // The sender gets the connection's errors
     tokio::spawn(async move { drop(driver.await) });
     Ok(connection)
 }
 
-/// Sends whichever request is next until there is none; what was answered, by code.
+/// Sends the next request until there is none; returns the number of answers by code.
 async fn send(
     mut connection: Connection,
     requests: Arc<Vec<Request<Full<Bytes>>>>,
@@ -148,7 +148,7 @@ async fn send(
         connection.ready().await?;
         let response = connection.send_request(request.clone()).await?;
         *codes.entry(response.status()).or_default() += 1;
-        // To its end, or the connection cannot be used again
+        // Reads the answer to its end, or the connection cannot be used again
         response.into_body().collect().await?;
     }
     Ok(codes)

@@ -1,26 +1,26 @@
-//! A simulated hybrid Kubernetes cluster: nodes, their network, their programs, and what can be wrong with them.
+//! A simulated hybrid Kubernetes cluster: nodes, their network, their programs, and the faults of each.
 //!
-//! The nodes join a real API server as clients of it. Scheduling, controllers and admission are the real ones; what
-//! a kubelet, a container runtime, a network and the containers' programs do is simulated here. Nothing in this
-//! crate knows the tool that looks at the cluster.
+//! The simulated nodes join a real API server as its clients, so scheduling, controllers and admission are
+//! real. This crate simulates what a kubelet, a container runtime, a network and the programs in containers
+//! do. No code here knows the tool that checks the cluster.
 //!
 //! | to change | open |
 //! |---|---|
 //! | which nodes there are | `topology/` |
-//! | what can be wrong | `fault/kind.rs`, and the place that asks for the fault |
+//! | which faults there are | `fault/kind.rs`, and the code that asks for the fault |
 //! | how nodes join and leave | `nodes/join/`, `nodes/node/` |
-//! | how a pod lives | `pods/course/`, `pods/container.rs`; what is told of it: `pods/reporting/` |
+//! | the life of a pod | `pods/course/`, `pods/container.rs`; its reported status: `pods/reporting/` |
 //! | which images run where | `nodes/image.rs` |
 //! | the files of a container | `nodes/files.rs` |
-//! | what a connection comes to | `network/`, names in `names/` |
-//! | how clients outside come in | `wire/` |
-//! | which command lines containers know | `program/forms.rs`; when what they print comes: `nodes/play.rs` |
-//! | exec, logs and statistics | `nodes/kubelet/`; what is kept of a log: `base/log.rs` |
-//! | all of it in memory, in a time of its own | `wire/loopback.rs` |
-//! | what interferes on the way to the API server | `interference/` |
-//! | an API server of the simulation's own | `server/` |
+//! | the outcome of a connection | `network/`, of a name: `names/` |
+//! | how outside clients connect | `wire/` |
+//! | which command lines containers know | `program/forms.rs`; when their output appears: `nodes/play.rs` |
+//! | exec, logs and statistics | `nodes/kubelet/`; how much of a log is kept: `base/log.rs` |
+//! | running everything in memory, on simulated time | `wire/loopback.rs` |
+//! | interference on the way to the API server | `interference/` |
+//! | the embedded API server | `server/` |
 //!
-//! Everything listens on loopback only. Time passes through `base/clock.rs` alone.
+//! All listeners bind to loopback only. All waiting goes through `base/clock.rs`.
 
 pub(crate) mod base;
 mod fault;

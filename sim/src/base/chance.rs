@@ -1,12 +1,11 @@
-//! Seeded chance: the same seed and the same name give the same number, in whatever order they are
-//! asked for.
+//! Seeded chance: the same seed and name give the same number, in whatever order numbers are drawn.
 
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A source of chance with no state of its own.
+/// A source of random values that has no state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     seed: u64,

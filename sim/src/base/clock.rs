@@ -1,26 +1,26 @@
-//! The simulator's time: the one place that waits.
+//! The simulator's time; all waiting happens here.
 //!
-//! `speed` shortens what a node takes by itself (pulling, starting, probing, backing off, waiting
-//! for a connection). It never shortens what somebody outside relies on in real time: a node's
-//! lease, `activeDeadlineSeconds`, a program's own `sleep`.
+//! `speed` shortens what a node takes time for (pulling, starting, probing, backing off, waiting for a
+//! connection). It never shortens what others measure in real time: a node's lease, `activeDeadlineSeconds`,
+//! a program's `sleep`.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// How far a wrong clock is ahead.
+/// How far a wrong clock runs ahead.
 pub(crate) const WRONG: SignedDuration = SignedDuration::from_hours(1);
 
-/// The time of day: the machine's, or that of a simulation.
+/// The time of day: the machine's, or a simulation's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wall {
-    /// What time it was at which moment, of a simulation.
+    /// A simulation's start: its time of day, and the runtime's moment at which it began.
     began: Option<(Timestamp, Instant)>,
 }
 
 impl Wall {
-    /// It is now `epoch`, and passes as the runtime's clock does. Within a runtime only.
+    /// Creates a wall clock that shows `epoch` now and advances with the runtime's clock. Needs a runtime.
     pub(crate) fn beginning(epoch: Timestamp) -> Self {
         Self {
             began: Some((epoch, moment())),
@@ -35,14 +35,14 @@ impl Wall {
         epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// The same in the whole seconds that Kubernetes statuses carry.
+    /// The time in whole seconds, as Kubernetes statuses carry it.
     pub(crate) fn now(self) -> Timestamp {
         let now = self.time();
         Timestamp::from_second(now.as_second()).unwrap_or(now)
     }
 }
 
-/// Simulated durations over real ones.
+/// Converts simulated durations into real ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     speed: f64,
@@ -54,30 +54,30 @@ impl Clock {
         Self { speed }
     }
 
-    /// Lets a simulated duration pass.
+    /// Waits for a simulated duration.
     pub(crate) async fn pass(self, simulated: Duration) {
         elapse(self.real(simulated)).await;
     }
 
-    /// How long a simulated duration lasts on the wall.
+    /// How long a simulated duration takes in real time.
     pub(crate) fn real(self, simulated: Duration) -> Duration {
         Duration::try_from_secs_f64(simulated.as_secs_f64() / self.speed).unwrap_or(Duration::MAX)
     }
 }
 
-/// Lets a real duration pass, whatever the speed.
+/// Waits for a real duration, whatever the speed.
 pub(crate) async fn elapse(real: Duration) {
     until(after(real)).await;
 }
 
-/// The moment so long from now.
+/// The moment that lies a real duration from now.
 pub(crate) fn after(real: Duration) -> Instant {
-    // A century is as good as for ever, and `Instant` cannot hold every `Duration`
+    // A century serves as for ever, since `Instant` cannot hold every `Duration`
     const FOR_EVER: Duration = Duration::from_hours(100 * 365 * 24);
     moment() + real.min(FOR_EVER)
 }
 
-/// The moment that is.
+/// The current moment.
 pub(crate) fn moment() -> Instant {
     Instant::now()
 }

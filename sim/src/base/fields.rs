@@ -1,31 +1,31 @@
-//! What stands in an object of any kind: what is missing reads as empty.
+//! Reading fields of an object of any kind; a missing field reads as empty.
 
 use serde_json::{Value, json};
 
-/// The fields of an object, of which any may be missing.
+/// The fields of an object, any of which may be missing.
 pub(crate) trait Fields {
-    /// A text, or none at all.
+    /// The value as text, or an empty text.
     fn text(&self) -> &str;
 
-    /// A number, or 0.
+    /// The value as a number, or 0.
     fn number(&self) -> i64;
 
     /// The items of a list.
     fn items(&self) -> std::slice::Iter<'_, Value>;
 
-    /// The fields of an object by their names.
+    /// The fields of an object with their names.
     fn fields(&self) -> impl Iterator<Item = (&String, &Value)>;
 
-    /// Whether it has all the fields of another, as labels have what selects them.
+    /// Whether it has all fields of `other` with the same values, as labels that a selector selects do.
     fn includes(&self, other: &Value) -> bool;
 
     /// The items of the list in a field, to be changed.
     fn items_mut(&mut self, field: &str) -> std::slice::IterMut<'_, Value>;
 
-    /// Adds to a list, which is made where it is missing.
+    /// Appends to a list, or creates the list if there is none.
     fn push(&mut self, item: Value);
 
-    /// Takes a field away.
+    /// Removes a field and returns it.
     fn remove(&mut self, field: &str) -> Option<Value>;
 }
 

@@ -1,8 +1,8 @@
-//! How the simulator locks what several tasks share.
+//! Locking of values that several tasks share.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks; a panic elsewhere leaves the value usable, since every change of it is a single step.
+/// Locks a mutex. A panic elsewhere leaves its value usable, since every change of it is a single step.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

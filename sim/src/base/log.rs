@@ -1,8 +1,8 @@
-//! What one run of a container has printed: lines with the time and the stream of each, as
-//! containerd writes them down (containerd 2.1, `internal/cri/io/logger.go`).
+//! The output of one run of a container: lines, each with its time and stream, as containerd writes them
+//! (containerd 2.1, `internal/cri/io/logger.go`).
 //!
-//! A line is told when it is whole; what stands without an end of line is told when the run is
-//! over. Bounded: the oldest lines go first. Readers hold a place in it and wait for more.
+//! Readers get a line once it is complete; they get a last line without an end when the run is over. The log
+//! is bounded and drops the oldest lines first. A reader keeps its position and waits for more.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,29 +14,29 @@ use ordered_watch as watch;
 use crate::base::clock::Wall;
 use crate::base::lock::locked;
 
-/// kubelet, `containerLogMaxSize`: what one file holds before it is rotated away.
+/// kubelet, `containerLogMaxSize`: how many bytes one log file holds before it is rotated.
 const MOST_BYTES: usize = 10 << 20;
 
-/// containerd, `max_container_log_line_size`: longer lines are written down in parts.
+/// containerd, `max_container_log_line_size`: containerd writes longer lines in parts.
 const LONGEST_LINE: usize = 16 << 10;
 
-/// Where a program has printed.
+/// The stream that a program prints to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Out,
     Error,
 }
 
-/// A line with its end, or a part of one.
+/// A line with its end, or a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) at: Timestamp,
     pub(crate) stream: Stream,
-    /// With its `\n`, if it is the last part of a line.
+    /// The text, which ends with `\n` if it is the last part of a line.
     pub(crate) bytes: Bytes,
 }
 
-/// The log of one run of a container, shared between who prints and who reads.
+/// The log of one run of a container, shared between its writer and its readers.
 #[derive(Debug)]
 pub(crate) struct Log {
     kept: Mutex<Kept>,
@@ -47,10 +47,10 @@ pub(crate) struct Log {
 #[derive(Debug, Default)]
 struct Kept {
     lines: VecDeque<Line>,
-    /// How many lines have gone before the first that is kept.
+    /// How many lines the log dropped before the first one it keeps.
     gone: u64,
     bytes: usize,
-    /// What each stream has printed after its last line.
+    /// What each stream has printed since its last complete line.
     begun: [Vec<u8>; 2],
     ended: bool,
 }
@@ -77,7 +77,7 @@ impl Log {
         })
     }
 
-    /// Takes down what is printed now; nothing once the run is over.
+    /// Writes what a program prints now; ignores it once the run is over.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
         self.print_at(stream, bytes, self.wall.time(), MOST_BYTES);
     }
@@ -105,7 +105,7 @@ impl Log {
         self.grown.send_replace(());
     }
 
-    /// The run is over: what was begun is told, and readers come to the end.
+    /// Ends the run: writes incomplete lines, and lets readers reach the end.
     pub(crate) fn end(&self) {
         let now = self.wall.time();
         let mut kept = locked(&self.kept);
@@ -120,12 +120,12 @@ impl Log {
         self.grown.send_replace(());
     }
 
-    /// A reader at the first line that is kept.
+    /// A reader that starts at the first kept line.
     pub(crate) fn from_start(self: &Arc<Self>) -> Reader {
         self.from_last(usize::MAX)
     }
 
-    /// A reader before the last lines.
+    /// A reader that starts before the last `lines` lines.
     pub(crate) fn from_last(self: &Arc<Self>, lines: usize) -> Reader {
         let kept = locked(&self.kept);
         Reader {
@@ -136,7 +136,7 @@ impl Log {
     }
 }
 
-/// A place in a log.
+/// A position in a log.
 pub(crate) struct Reader {
     log: Arc<Log>,
     next: u64,
@@ -144,12 +144,12 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The next line that is there; lines that went before they were read are passed over.
+    /// The next line, if there is one; skips lines that the log dropped unread.
     pub(crate) fn next(&mut self) -> Option<Line> {
         self.step().0
     }
 
-    /// The next line, waited for; none when the run is over.
+    /// Waits for the next line; `None` when the run is over.
     pub(crate) async fn wait(&mut self) -> Option<Line> {
         loop {
             self.grown.mark_unchanged();
@@ -164,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// The next line, and whether the run is over.
+    /// The next line, if there is one, and whether the run is over.
     fn step(&mut self) -> (Option<Line>, bool) {
         let kept = locked(&self.log.kept);
         let index = self.next.saturating_sub(kept.gone);

@@ -1,4 +1,4 @@
-//! Chance, time, locks and small readers.
+//! Chance, time, locks, logs and small readers.
 
 pub(crate) mod chance;
 pub(crate) mod clock;

@@ -1,7 +1,7 @@
-//! Which known word a wrong one was meant to be.
+//! Which known word a misspelt one was meant to be.
 
-/// The one of the known words that takes the fewest edits to reach, unless they are more than a third of
-/// the longer of the two: then something else was meant.
+/// The known word that takes the fewest edits to reach; `None` if they exceed a third of the longer word's
+/// length.
 pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -14,7 +14,7 @@ pub(crate) fn nearest<'a>(
         .min_by_key(|name| edits(name))
 }
 
-/// The end of a sentence that names it, if there is one.
+/// A suggestion of that word for the end of a sentence, or an empty text.
 pub(crate) fn meant(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| {
         format!("; did you mean `{nearest}`?")

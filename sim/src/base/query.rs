@@ -1,6 +1,6 @@
-//! The query of a request.
+//! The query string of a request.
 
-/// The pairs of a query, in their order; a name may occur more than once, as `command` does.
+/// The pairs of a query, in order; a name may occur more than once, as `command` does.
 #[derive(Debug)]
 pub(crate) struct Query {
     pairs: Vec<(String, String)>,
@@ -23,7 +23,7 @@ impl Query {
         Some(value)
     }
 
-    /// Go's `1`, `true`.
+    /// Whether the value is true, which Go writes `1` or `true`.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         matches!(self.first(name), Some("1" | "true"))
     }

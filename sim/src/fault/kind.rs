@@ -1,4 +1,4 @@
-//! The kinds of product faults, and the line of the catalogue of each.
+//! The kinds of product faults, and the catalogue line of each.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,26 +8,26 @@ use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
 
 use super::place::Place;
 
-/// What stands behind a fault's `=`.
+/// What follows a fault's `=`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parameter {
     /// Nothing.
     None,
-    /// A place of nodes; everywhere if nothing is said.
+    /// A place of nodes; by default everywhere.
     Nodes,
-    /// A place of Windows nodes; all of them if nothing is said.
+    /// A place of Windows nodes; by default all of them.
     WindowsNodes,
-    /// A place of pods, which may be a namespace; everywhere if nothing is said.
+    /// A place of pods, which may be a namespace; by default everywhere.
     Pods,
-    /// The same of pods on Windows nodes; all of them if nothing is said.
+    /// A place of pods on Windows nodes, which may be a namespace; by default all of them.
     WindowsPods,
     /// Two places.
     Way,
 }
 
 impl Parameter {
-    /// How it is written.
+    /// How a user writes it.
     pub fn written(self) -> &'static str {
         match self {
             Self::None => "",
@@ -37,7 +37,7 @@ impl Parameter {
         }
     }
 
-    /// The place that is meant when none is said.
+    /// The default place.
     pub(super) fn unsaid(self) -> Place {
         match self {
             _ if self.is_of_windows() => Place::Windows,
@@ -45,12 +45,12 @@ impl Parameter {
         }
     }
 
-    /// Whether only Windows nodes and what runs on them can be meant.
+    /// Whether it covers only Windows nodes and what runs on them.
     pub(crate) fn is_of_windows(self) -> bool {
         matches!(self, Self::WindowsNodes | Self::WindowsPods)
     }
 
-    /// Whether a namespace can be meant.
+    /// Whether it may be a namespace.
     pub(crate) fn takes_namespaces(self) -> bool {
         matches!(self, Self::Pods | Self::WindowsPods)
     }
@@ -63,7 +63,7 @@ pub struct FaultInfo {
     pub kind: FaultKind,
     /// The fault's name.
     pub name: &'static str,
-    /// What stands behind `=`.
+    /// What follows `=`.
     pub parameter: Parameter,
     /// What is wrong in the cluster.
     pub what: String,
@@ -143,12 +143,12 @@ pub enum FaultKind {
 
 /// The lines of the catalogue, in the order of the kinds.
 pub(super) static CATALOGUE: LazyLock<Vec<FaultInfo>> = LazyLock::new(|| {
-    let mut told: BTreeMap<String, (Parameter, String)> =
+    let mut lines: BTreeMap<String, (Parameter, String)> =
         serde_saphyr::from_str(include_str!("kinds.yaml")).expect("kinds.yaml is whole");
-    assert_eq!(told.len(), FaultKind::iter().len(), "a line for each kind");
+    assert_eq!(lines.len(), FaultKind::iter().len(), "a line for each kind");
     let info = |kind: FaultKind| {
         let name = <&str>::from(kind);
-        let (parameter, what) = told.remove(name).expect("kinds.yaml has every kind");
+        let (parameter, what) = lines.remove(name).expect("kinds.yaml has every kind");
         FaultInfo {
             kind,
             name,

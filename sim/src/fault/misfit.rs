@@ -1,4 +1,4 @@
-//! Faults that a topology has no place for: they would break nothing, and a healthy cluster would pass for a
+//! Faults that fit nothing in a topology: they would break nothing, and a healthy cluster would pass for a
 //! broken one.
 
 use std::collections::BTreeMap;
@@ -10,22 +10,22 @@ use super::place::Place;
 use super::plan::{FaultPlan, TimedFault};
 use crate::topology::{NodeSpec, Os, Pool, Topology};
 
-/// How many nodes of a pool are named to whoever named none of them.
+/// How many nodes of a pool an error names.
 const NAMED: usize = 8;
 
 /// Why a fault cannot be in a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// It would break nothing: no such node is in the place; and the nodes there are, by pools.
+    /// No such node is in its place; the last field lists the nodes there are, by pool.
     #[error("fault `{0}` breaks nothing: no {1} is in `{2}`; there are {3}")]
     Nowhere(String, &'static str, String, String),
-    /// The same of a fault of the load balancer.
+    /// It is a fault of the load balancer, and there is none.
     #[error(
         "fault `{0}` breaks nothing: the topology has no load balancer (`load-balancer: true`)"
     )]
     NoLoadBalancer(String),
-    /// The same of a fault of IPv6.
+    /// It is a fault of IPv6, and its place has none.
     #[error(
         "fault `{0}` breaks nothing: neither pods nor kube-proxy have IPv6 on any node in `{1}`; it \
          takes `ip-families: [IPv4, IPv6]`, and on Windows the mode l2bridge and Windows Server 2022 or later"
@@ -34,7 +34,7 @@ pub enum Misfit {
 }
 
 impl FaultPlan {
-    /// All that is wrong with these faults on the nodes of a topology, whose names begin so.
+    /// The misfits of these faults with a topology whose nodes' names begin with `prefix`.
     pub fn misfits(&self, topology: &Topology, prefix: &str) -> Vec<Misfit> {
         let nodes: Vec<(String, Pool)> = topology
             .nodes
@@ -48,7 +48,7 @@ impl FaultPlan {
     }
 }
 
-/// Why a fault is on no node.
+/// Why no node is in a fault's place.
 fn misplaced(timed: &TimedFault, topology: &Topology, nodes: &[(String, Pool)]) -> Option<Misfit> {
     let fault = &timed.fault;
     let balancer = [
@@ -60,7 +60,7 @@ fn misplaced(timed: &TimedFault, topology: &Topology, nodes: &[(String, Pool)]) 
     }
     let windows = fault.kind.info().parameter.is_of_windows();
     let on_any = |place: &Place| match place {
-        // Namespaces come and go
+        // Namespaces may be created later
         Place::Namespace(_) => true,
         of_nodes => nodes.iter().any(|(name, pool)| {
             of_nodes.has_node(name, *pool) && (!windows || pool.os() == Os::Windows)
@@ -77,7 +77,7 @@ fn misplaced(timed: &TimedFault, topology: &Topology, nodes: &[(String, Pool)]) 
     ))
 }
 
-/// Why a fault of IPv6 has none to break.
+/// Why a fault of IPv6 finds no IPv6 in its place.
 fn without_ipv6(
     timed: &TimedFault,
     topology: &Topology,
@@ -95,7 +95,7 @@ fn without_ipv6(
     Some(Misfit::NoIpv6(fault.to_string(), fault.place.to_string()))
 }
 
-/// The nodes by their pools: `linux (node/linux-a), windows-2022 (node/windows-2022-a)`.
+/// Lists the nodes by pool: `linux (node/linux-a), windows-2022 (node/windows-2022-a)`.
 fn listed(nodes: &[(String, Pool)]) -> String {
     let mut pools: BTreeMap<Pool, Vec<String>> = BTreeMap::new();
     for (name, pool) in nodes {
@@ -200,7 +200,7 @@ mod tests {
                 assert!(refused(&format!("{fault}={place}"), &topology), "{place}");
             }
             assert!(!refused(&format!("{fault}=windows"), &topology));
-            // That there is no such node is told once
+            // A fault on an unknown node gives one misfit only
             let told = misfits_of(&[&format!("{fault}=node/y")], &topology);
             assert!(told.len() == 1 && told[0].contains("no node is in"));
         }

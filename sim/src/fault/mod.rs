@@ -1,16 +1,16 @@
-//! Product faults: what can be wrong in the cluster, named after it.
+//! Product faults: what can be wrong in the cluster. Each is named after its effect.
 //!
-//! A fault has a kind and a place. Whoever simulates something asks the [`FaultSet`] whether a
-//! kind holds where it stands; nothing else knows of faults. Faults of the way to the API server
-//! are not here: they are of `interference/`.
+//! A fault has a kind and a place. Code that simulates something asks the [`FaultSet`] whether a kind holds
+//! at its place; no other code knows of faults. Faults on the way to the API server belong to
+//! `interference/`.
 //!
 //! | to change | open |
 //! |---|---|
 //! | which faults there are, and what each changes | `kind.rs` |
-//! | where a fault can be | `place.rs` |
-//! | how a fault is written | `parse.rs` |
-//! | when it sets in and ends | `plan.rs` |
-//! | which faults cannot be, or not together | `misfit.rs` |
+//! | which places a fault can have | `place.rs` |
+//! | how a user writes a fault | `parse.rs` |
+//! | when a fault begins and ends | `plan.rs` |
+//! | which faults a topology cannot have | `misfit.rs` |
 
 mod kind;
 mod misfit;

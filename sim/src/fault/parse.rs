@@ -1,4 +1,4 @@
-//! A fault and how it is written.
+//! A fault, and its textual form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,9 +15,9 @@ use crate::topology::Pool;
 pub struct ProductFault {
     /// What is wrong.
     pub kind: FaultKind,
-    /// Where; for a way, where it begins.
+    /// Where the fault is; for a way, where the way begins.
     pub place: Place,
-    /// Where a way ends.
+    /// Where the way ends.
     pub towards: Option<Place>,
 }
 
@@ -109,13 +109,13 @@ impl FromStr for ProductFault {
 /// Why a text names no fault.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnknownFault {
-    /// No fault has this name; and the known one that is most like it, if one is near.
+    /// No fault has this name; the second field is the most similar known name, if one is near.
     #[error("no fault is called `{0}`{near}", near = meant(*.1))]
     Name(String, Option<&'static str>),
-    /// It does not take what stands behind its name.
+    /// The fault does not take what follows its name.
     #[error("the fault {0}")]
     Parameter(String),
-    /// A part of the text is no place or time.
+    /// A part of the text is no place or no time.
     #[error("{0}")]
     Part(String),
 }

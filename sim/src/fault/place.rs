@@ -1,4 +1,4 @@
-//! Where a fault is.
+//! The place of a fault.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,26 +17,26 @@ pub enum Place {
     Pool(Pool),
     /// One node.
     Node(String),
-    /// What belongs to one namespace, on whatever node.
+    /// The objects of one namespace, on any node.
     Namespace(String),
 }
 
 impl Place {
-    /// Whether a node lies in it, with all that runs there.
+    /// Whether a node, with everything that runs on it, lies in the place.
     pub fn has_node(&self, name: &str, pool: Pool) -> bool {
         match self {
             Self::Everywhere => true,
             Self::Windows => pool.os() == Os::Windows,
-            Self::Pool(own) => *own == pool,
+            Self::Pool(of) => *of == pool,
             Self::Node(node) => node == name,
             Self::Namespace(_) => false,
         }
     }
 
-    /// Whether a pod lies in it, by its namespace and its node.
+    /// Whether a pod, given by its namespace and its node, lies in the place.
     pub fn has_pod(&self, namespace: &str, node: &str, pool: Pool) -> bool {
         match self {
-            Self::Namespace(own) => own == namespace,
+            Self::Namespace(of) => of == namespace,
             of_nodes => of_nodes.has_node(node, pool),
         }
     }
@@ -57,7 +57,7 @@ impl fmt::Display for Place {
 impl FromStr for Place {
     type Err = String;
 
-    /// `all`, `windows`, a pool, `node/NAME` or `namespace/NAME`. The error says which there are.
+    /// Parses `all`, `windows`, a pool, `node/NAME` or `namespace/NAME`. The error lists all places.
     fn from_str(text: &str) -> Result<Self, String> {
         let named = |rest: &str| (!rest.is_empty()).then(|| rest.to_owned());
         let place = match (text, text.split_once('/')) {
@@ -71,7 +71,7 @@ impl FromStr for Place {
     }
 }
 
-/// That a text names no place, and which there are for a fault with such a parameter.
+/// The error for a text that names no place; lists the places that a fault with this parameter can have.
 pub(super) fn unknown(text: &str, parameter: Parameter) -> String {
     let linux = (!parameter.is_of_windows()).then_some(Pool::Linux);
     let pools = linux.into_iter().chain(Build::ALL.map(Pool::Windows));

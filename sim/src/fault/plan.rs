@@ -1,4 +1,4 @@
-//! When faults set in and when they end.
+//! When faults begin and when they end.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,14 +10,14 @@ use jiff::SignedDuration;
 use super::parse::{ProductFault, UnknownFault};
 use super::set::FaultSet;
 
-/// A fault with the moments at which it sets in and ends, in simulated time since the nodes joined.
+/// A fault with the moments at which it begins and ends, in simulated time since the nodes joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedFault {
     /// What is wrong.
     pub fault: ProductFault,
-    /// When it sets in.
+    /// When it begins.
     pub from: Duration,
-    /// When it is mended, if ever.
+    /// When it ends, if ever.
     pub until: Option<Duration>,
 }
 
@@ -76,14 +76,14 @@ impl fmt::Display for TimedFault {
     }
 }
 
-/// All faults of a simulation, with their moments.
+/// All faults of a simulation, with their times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     faults: Vec<TimedFault>,
 }
 
 impl FaultPlan {
-    /// The faults that hold before anything else happens.
+    /// The faults that hold from the start.
     pub(crate) fn at_start(&self) -> FaultSet {
         let whole = self.whole().into_iter();
         whole
@@ -92,7 +92,7 @@ impl FaultPlan {
             .collect()
     }
 
-    /// What changes later, in order: when, what, and whether it sets in.
+    /// The later changes in order: when, which fault, and whether it begins.
     pub(crate) fn later(&self) -> Vec<(Duration, ProductFault, bool)> {
         let mut changes = Vec::new();
         for timed in self.whole() {
@@ -107,8 +107,8 @@ impl FaultPlan {
         changes
     }
 
-    /// The faults with what overlaps or touches made one: that one ends mends nothing that another
-    /// still breaks.
+    /// The faults, where those that overlap or touch are merged into one: when one ends, another may still
+    /// hold.
     fn whole(&self) -> Vec<TimedFault> {
         let mut sorted = self.faults.clone();
         sorted.sort_by(|a, b| (&a.fault, a.from).cmp(&(&b.fault, b.from)));

@@ -1,4 +1,4 @@
-//! Which faults hold.
+//! The faults that hold at a moment.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct FaultSet {
 }
 
 impl FaultSet {
-    /// Whether a kind of fault holds anywhere at all.
+    /// Whether a kind of fault holds anywhere.
     pub fn any(&self, kind: FaultKind) -> bool {
         self.with_kind(kind).next().is_some()
     }
@@ -60,7 +60,7 @@ impl FromIterator<ProductFault> for FaultSet {
     }
 }
 
-/// Sets and lifts faults while the simulator runs; every node sees it at once.
+/// Sets and lifts faults while the simulator runs; every node sees a change at once.
 #[derive(Clone, Debug)]
 pub struct FaultSwitch {
     faults: Arc<watch::Sender<FaultSet>>,
@@ -73,19 +73,19 @@ impl FaultSwitch {
         }
     }
 
-    /// Breaks something.
+    /// Sets a fault.
     pub fn set(&self, fault: ProductFault) {
         self.faults
             .send_if_modified(|faults| faults.faults.insert(fault));
     }
 
-    /// Mends it again.
+    /// Lifts a fault.
     pub fn lift(&self, fault: &ProductFault) {
         self.faults
             .send_if_modified(|faults| faults.faults.remove(fault));
     }
 
-    /// What is broken now.
+    /// The faults that hold now.
     pub fn current(&self) -> FaultSet {
         self.faults.borrow().clone()
     }

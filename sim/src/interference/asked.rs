@@ -9,26 +9,26 @@ use crate::base::query::Query;
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// As RBAC names it.
+    /// The verb, as RBAC names it.
     pub(crate) verb: &'static str,
-    /// With its subresource, such as `pods/exec`; the first segment of a path that is no resource,
-    /// such as `/healthz`.
+    /// The resource with its subresource, such as `pods/exec`; or the first segment of a path that is no
+    /// resource, such as `/healthz`.
     pub(crate) resource: String,
-    /// Of what is asked for, empty for the core group and for a path that is no resource.
+    /// The API group; empty for the core group and for a path that is no resource.
     pub(crate) group: String,
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
-    /// Whether nothing is to be stored.
+    /// Whether the server must store nothing.
     pub(crate) dry_run: bool,
-    /// Whether a 410 can be the answer, and in which form.
+    /// Whether and in which form 410 is a possible answer.
     pub(crate) expiry: Expiry,
-    /// Whether the connection is to leave HTTP.
+    /// Whether the connection is upgraded from HTTP.
     pub(crate) upgrades: bool,
-    /// Whether it does so for an exec.
+    /// Whether it is upgraded for an exec.
     pub(crate) is_exec: bool,
 }
 
-/// How a server says that a version is too old.
+/// How a server reports that a version is too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expiry {
     Watch,
@@ -41,7 +41,7 @@ impl Asked {
     pub(crate) fn read(head: &Parts) -> Self {
         let path = head.uri.path().split('/');
         let segments: Vec<&str> = path.filter(|segment| !segment.is_empty()).collect();
-        // What is no resource (`/healthz`, `/openapi/v3`) has only a first segment
+        // A path that is no resource (`/healthz`, `/openapi/v3`) has only a first segment
         let (group, rest) = match segments.as_slice() {
             ["api", _version, rest @ ..] => ("", rest),
             ["apis", group, _version, rest @ ..] => (*group, rest),
@@ -51,7 +51,7 @@ impl Asked {
             ["watch", rest @ ..] => (true, rest),
             rest => (false, rest),
         };
-        // A namespace's own subresources are the two words below; all else is in the namespace
+        // A namespace's own subresources are `status` and `finalize`; all others are resources in it
         let (namespace, rest) = match rest {
             ["namespaces", name, "status" | "finalize"] | ["namespaces", name] => {
                 (Some(*name), rest)

@@ -1,4 +1,4 @@
-//! Which requests are hit: a pure function of the seed and of how many requests came before.
+//! Decides which requests are hit: a pure function of the seed and of the number of earlier requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,17 +17,17 @@ pub(crate) struct Chance {
     requests: AtomicU64,
 }
 
-/// A harness fault that hits a request, and in which of its two forms.
+/// The trouble that hits a request, and its form.
 pub(crate) type Hit = (Trouble, Form);
 
-/// Which form a trouble of two takes.
+/// The form of a trouble that has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Reset before the server saw it, cut before output, a Status in a 429, a slow answer in
-    /// pieces, a watch that says nothing.
+    /// Reset before the server acts, cut before output, a Status in a 429, a slow answer in pieces, a watch
+    /// that sends nothing.
     Early,
-    /// Reset after the server acted, cut after output, plain text in a 429, a slow answer late, a
-    /// watch that says nothing more.
+    /// Reset after the server acted, cut after output, plain text in a 429, a late answer, a watch that sends
+    /// nothing more.
     Late,
 }
 
@@ -39,7 +39,7 @@ impl Chance {
         }
     }
 
-    /// Draws for the next request; every fault draws, so that one does not shift another.
+    /// Draws for the next request; every fault draws, so that no fault shifts the draws of another.
     pub(crate) fn draw(&self, faults: &[Fault], asked: &Asked) -> Option<Hit> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(self.requests.fetch_add(1, Ordering::Relaxed));

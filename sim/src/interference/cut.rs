@@ -10,7 +10,7 @@ use hyper::body::Frame;
 use kube::client::Body;
 use tokio_util::sync::CancellationToken;
 
-/// The first half of the first part of a body, and then a reset connection.
+/// The first half of a body's first part, followed by a connection reset.
 pub(crate) fn truncated(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     let first = BodyStream::new(body).take(1).map(|frame| {
         let data = frame?.into_data().unwrap_or_default();
@@ -20,13 +20,13 @@ pub(crate) fn truncated(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     StreamBody::new(first.chain(cut)).boxed_unsync()
 }
 
-/// The first part of a body, or nothing, and then silence for ever.
+/// The first `parts` parts of a body, followed by silence for ever.
 pub(crate) fn silent(body: Body, parts: usize) -> UnsyncBoxBody<Bytes, kube::Error> {
     let said = BodyStream::new(body).take(parts);
     StreamBody::new(said.chain(stream::pending())).boxed_unsync()
 }
 
-/// A body that ends with a reset connection if its server goes away.
+/// A body that ends with a connection reset if its server goes down.
 pub(crate) fn living(
     body: UnsyncBoxBody<Bytes, kube::Error>,
     life: CancellationToken,

@@ -1,5 +1,4 @@
-//! What can be wrong between a client and its API server, and how that is written: `NAME` or
-//! `NAME=PARAMETER`.
+//! The faults between a client and its API server, and their textual form: `NAME` or `NAME=PARAMETER`.
 
 use std::str::FromStr;
 
@@ -8,55 +7,54 @@ use strum::VariantNames;
 use super::field::{FieldError, FieldPath};
 use crate::interference::kinds::trouble::Trouble;
 
-/// One thing that is wrong on the way to a server, written `NAME` or `NAME=PARAMETER`.
+/// A fault on the way to a server, written `NAME` or `NAME=PARAMETER`.
 #[derive(Debug, Clone, PartialEq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Fault {
-    /// Trouble between harness and server, which says nothing about the cluster; and the share of the
-    /// requests it applies to that it hits, from 0 to 1.
+    /// Trouble between harness and server, which says nothing about the cluster; and the share, from 0 to 1,
+    /// of the requests that it hits among those that it applies to.
     Harness(Trouble, f64),
-    /// Validation forgets a field of pods: what is refused for it is accepted and returned.
+    /// Validation forgets a field of pods: a pod refused for it is accepted, and returned with the field.
     AdmissionAllows(FieldPath),
-    /// A field of pods is dropped without a word: what is refused for it is accepted, and the
-    /// field is not returned.
+    /// A field of pods is silently dropped: a pod refused for it is accepted, and returned without the field.
     AdmissionDrops(FieldPath),
-    /// A mutating webhook sets a field in pods to a value before they are validated.
+    /// A mutating webhook sets a field of pods to a value before validation.
     AdmissionInjects(FieldPath, serde_json::Value),
-    /// Validation forgets that a Windows pod cannot be resized.
+    /// Validation forgets that Windows pods cannot be resized.
     AdmissionAllowsResize,
-    /// A `ValidatingAdmissionPolicy` refuses whatever is created or changed of a resource; and whether its
-    /// validation gives `Forbidden` as its reason, which makes 403, or none, which makes 422 and `Invalid`
-    /// (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
+    /// A `ValidatingAdmissionPolicy` refuses every creation and change of a resource; the flag tells whether
+    /// its validation gives the reason `Forbidden`, which becomes 403, or none, which becomes 422 and
+    /// `Invalid` (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`).
     #[strum(serialize = "admission-refuses")]
     PolicyRefuses(Resources, bool),
-    /// A validating webhook refuses whatever is created or changed of a resource; and whether it states
+    /// A validating webhook refuses every creation and change of a resource; the flag tells whether it sends
     /// 403, as those of controller-runtime do, or no code, which becomes 400.
     WebhookRefuses(Resources, bool),
-    /// A mutating webhook that is called for a resource does not answer in time.
+    /// A mutating webhook for a resource does not answer in time.
     WebhookTimesOut(Resources),
-    /// A mutating webhook that is called for a resource has side effects, and so no dry run gets past it.
+    /// A mutating webhook for a resource has side effects, so that the server refuses dry runs.
     WebhookNoDryRun(Resources),
-    /// RBAC allows nothing on a resource.
+    /// RBAC allows no access to a resource.
     #[strum(serialize = "answers-403")]
     Answers403(Resources),
-    /// The client's token expires after so many requests.
+    /// The client's token expires after this many requests.
     TokenExpires(u64),
-    /// The server goes away after so many requests and comes back, once.
+    /// The server restarts once, after this many requests.
     ServerRestarts(u64),
-    /// The server behind `metrics.k8s.io` is down.
+    /// The server of `metrics.k8s.io` is down.
     AggregatedDown,
-    /// Texts that objects and messages may hold are made hostile.
+    /// Objects and messages contain hostile texts.
     HostileTexts,
 }
 
-/// Which resource a fault concerns: `*`, a resource, one of its subresources such as `pods/exec`, or the
-/// first segment of a path that is no resource, such as `/metrics`.
+/// The resource of a fault: `*`, a resource, a subresource such as `pods/exec`, or the first segment of a
+/// path that is no resource, such as `/metrics`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Resources(String);
 
 impl Resources {
-    /// Whether a resource, written `pods` or `pods/exec`, is meant.
+    /// Whether it covers a resource, written `pods` or `pods/exec`.
     pub(crate) fn hold(&self, resource: &str) -> bool {
         match self.0.as_str() {
             "*" => !resource.starts_with('/'),
@@ -65,28 +63,28 @@ impl Resources {
     }
 }
 
-/// Why a fault cannot be read.
+/// Why a text is no fault.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
-    /// There is no such fault.
+    /// No fault has this name.
     #[error("unknown fault `{0}`")]
     Unknown(String),
-    /// What stands behind its name is missing, is too much, or cannot be read.
+    /// The parameter is missing, superfluous or malformed.
     #[error("`{0}` cannot be `{1}`")]
     Parameter(String, String),
-    /// The field of an admission fault cannot be read.
+    /// The field of an admission fault is malformed.
     #[error(transparent)]
     Field(#[from] FieldError),
 }
 
 impl Fault {
-    /// The names of those that are trouble alone.
+    /// The names of the faults that are plain trouble.
     pub fn troubles() -> &'static [&'static str] {
         Trouble::VARIANTS
     }
 
-    /// The names of all others.
+    /// The names of all other faults.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::VARIANTS[1..].iter().copied()
     }

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-/// The path of a field, as seen from a pod; one that begins with `container` is of containers of
-/// all three kinds.
+/// The path of a field, as seen from a pod; a path that begins with `container` covers containers of all
+/// three kinds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldPath(Vec<Step>);
 
@@ -17,13 +17,13 @@ enum Step {
     Each,
 }
 
-/// What stands for a container of any kind at the head of a path.
+/// The first word of a path that covers containers of any kind.
 const CONTAINER: &str = "container";
 
-/// Where a pod has its containers.
+/// The lists of a pod's containers.
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Why a path cannot be read.
+/// A text is no path.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not the path of a field, such as `spec.containers[*].securityContext`")]
 pub struct FieldError(String);
@@ -69,38 +69,38 @@ impl FromStr for FieldPath {
 }
 
 impl FieldPath {
-    /// Removes the field wherever the path leads; whether it was anywhere. Objects that it leaves
-    /// empty go as well: `os: {}` is not the same as no `os`.
+    /// Removes the field from all places that the path names; returns whether there was one. Also removes
+    /// objects that become empty: `os: {}` is not the same as no `os`.
     pub(crate) fn remove_from(&self, object: &mut Value) -> bool {
-        let all = self.expanded().into_iter();
-        all.fold(false, |any, steps| any | remove_at(&steps, object))
+        let paths = self.expanded().into_iter();
+        paths.fold(false, |any, steps| any | remove_at(&steps, object))
     }
 
-    /// Gives an object the field as another has it.
+    /// Restores the field of an object from `whole`.
     pub(crate) fn restore(&self, object: &mut Value, whole: &Value) {
         for steps in self.expanded() {
             restore(&steps, object, whole);
         }
     }
 
-    /// Sets the field wherever the path leads, making the objects on the way; whether it led
-    /// anywhere.
+    /// Sets the field at all places that the path names, and creates the objects on the way; returns whether
+    /// there was a place.
     pub(crate) fn set(&self, object: &mut Value, value: &Value) -> bool {
-        let all = self.expanded().into_iter();
-        all.fold(false, |any, steps| any | set(&steps, object, value))
+        let paths = self.expanded().into_iter();
+        paths.fold(false, |any, steps| any | set(&steps, object, value))
     }
 
-    /// Whether an error at a place that a server names, such as `spec.containers[0].image`, is
-    /// one of this field: at it, below it, or at the object that holds it. Of the whole `spec`, it
-    /// is if the message speaks of the field.
+    /// Whether an error at a place that a server names, such as `spec.containers[0].image`, is about this
+    /// field: the place is the field, lies below it, or is the object that holds it. An error of the whole
+    /// `spec` is, if the message names the field.
     pub(crate) fn concerns(&self, place: &str, message: &str) -> bool {
         let Ok(Self(place)) = place.parse::<Self>() else {
             return false;
         };
         self.expanded().iter().any(|steps| {
-            let alike = steps.iter().zip(&place).all(|(own, seen)| match own {
+            let alike = steps.iter().zip(&place).all(|(step, seen)| match step {
                 Step::Each => !matches!(seen, Step::Key(_)),
-                own => own == seen,
+                step => step == seen,
             });
             let spoken_of = || match steps.last() {
                 Some(Step::Key(key)) => message.contains(key.as_str()),
@@ -114,15 +114,14 @@ impl FieldPath {
         })
     }
 
-    /// Whether the path leads into a list of the pod, so that it never makes a field of the pod
-    /// itself.
+    /// Whether the path leads into a list of the pod, so that it cannot create a field of the pod itself.
     pub(crate) fn is_inside_a_list(&self) -> bool {
         self.expanded()
             .iter()
             .all(|steps| matches!(steps.get(2), Some(Step::Each | Step::Index(_))))
     }
 
-    /// The paths that this one stands for.
+    /// The paths that this one covers.
     fn expanded(&self) -> Vec<Vec<Step>> {
         match self.0.as_slice() {
             [Step::Key(head), rest @ ..] if head == CONTAINER => CONTAINERS
@@ -160,13 +159,13 @@ fn remove_at(steps: &[Step], value: &mut Value) -> bool {
             }
             taken
         }
-        // A list's element itself is emptied, not removed: the others keep their places
+        // An element of a list is emptied, not removed, so that the others keep their places
         [step] => each(step, value, |element| !element.take().is_null()),
         [step, rest @ ..] => each(step, value, |element| remove_at(rest, element)),
     }
 }
 
-/// Elements of lists go by their names if they have them, since a server may add elements.
+/// Restores a value; finds an element of a list by its name if it has one, since a server may add elements.
 fn restore(steps: &[Step], into: &mut Value, from: &Value) {
     match steps {
         [] => *into = from.clone(),
@@ -180,10 +179,10 @@ fn restore(steps: &[Step], into: &mut Value, from: &Value) {
             }
         }
         [step, rest @ ..] => {
-            let all = from.as_array().map(Vec::as_slice).unwrap_or_default();
+            let items = from.as_array().map(Vec::as_slice).unwrap_or_default();
             let list = into.as_array_mut().map(Vec::as_mut_slice);
             let list = list.unwrap_or_default();
-            for (index, one) in all.iter().enumerate() {
+            for (index, one) in items.iter().enumerate() {
                 let same = |there: &&mut Value| there["name"] == one["name"];
                 let there = match one["name"].is_string() {
                     true => list.iter_mut().find(same),
@@ -203,7 +202,7 @@ fn set(steps: &[Step], value: &mut Value, to: &Value) -> bool {
             *value = to.clone();
             true
         }
-        // A list that is not there has no elements to set anything in
+        // A missing list has no elements in which to set a field
         [Step::Key(key), Step::Each | Step::Index(_), ..] if value[key.as_str()].is_null() => false,
         [Step::Key(key), rest @ ..] => {
             entry(value, key.clone()).is_some_and(|inner| set(rest, inner, to))
@@ -212,7 +211,7 @@ fn set(steps: &[Step], value: &mut Value, to: &Value) -> bool {
     }
 }
 
-/// Does something with each element of a list that a step names; whether it did with any.
+/// Runs `work` on each element of a list that a step names; returns whether it succeeded for any.
 fn each(step: &Step, value: &mut Value, mut work: impl FnMut(&mut Value) -> bool) -> bool {
     let list = value.as_array_mut().map(Vec::as_mut_slice);
     let mut any = false;
@@ -223,7 +222,7 @@ fn each(step: &Step, value: &mut Value, mut work: impl FnMut(&mut Value) -> bool
 }
 
 impl Step {
-    /// Whether an element of a list is meant.
+    /// Whether the step names an element of a list.
     fn names(&self, index: usize) -> bool {
         match self {
             Self::Each => true,
@@ -233,7 +232,7 @@ impl Step {
     }
 }
 
-/// A key's value in an object; null becomes an object first.
+/// The value of a key in an object; turns null into an object first.
 fn entry(value: &mut Value, key: String) -> Option<&mut Value> {
     if value.is_null() {
         *value = Value::Object(Map::new());

@@ -1,26 +1,26 @@
-//! Interference between a client and any API server, real or simulated, as a layer of the client's
+//! Interference between a client and any API server, real or simulated; it is a layer of the client's
 //! service.
 //!
-//! *Troubles* come between client and server and say nothing about the cluster; the *admission*
-//! faults and *bad worlds* make the cluster look as if it refused, forgot or said something else.
-//! Nothing here is a server: an answer is made, changed or withheld before the client has it. The
-//! stream of an exec session is replaced by one in memory, whose other end is relayed.
+//! *Troubles* happen between client and server and say nothing about the cluster. *Admission* faults and *bad
+//! worlds* make the cluster seem to refuse requests, to forget, or to report something else. This module
+//! contains no server: it creates, changes or withholds answers before the client gets them. It replaces the
+//! stream of an exec session by one in memory, and relays its other end.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `fault.rs`, `kinds/trouble.rs`, `field.rs` | what can be wrong, as data, and how it is written |
+//! | `fault.rs`, `kinds/trouble.rs`, `field.rs` | the faults as data, and their textual form |
 //! | `asked.rs` | what a request asks for: verb, resource, watch, session |
-//! | `chance.rs` | which request is hit: a pure function of seed and order |
-//! | `standing.rs` | the faults that hold, how many requests have come, and a server's life |
-//! | `kinds/answer.rs` | troubled answers as servers give them |
-//! | `kinds/refusal.rs` | RBAC, tokens, webhooks and policies that refuse |
-//! | `kinds/admission.rs`, `sent.rs` | pods that are accepted, or sent with a field more |
-//! | `kinds/aggregated.rs`, `cut.rs`, `kinds/hostile.rs`, `kinds/slow.rs` | what is done to an answer on its way back |
-//! | `kinds/stale.rs`, `kinds/deleted.rs` | lists as they were, objects that go at once |
-//! | `serve.rs` | from a request to its answer |
+//! | `chance.rs` | which requests are hit: a pure function of the seed and of their order |
+//! | `standing.rs` | the faults that hold, the number of requests, and a server that restarts |
+//! | `kinds/answer.rs` | troubled answers, as servers send them |
+//! | `kinds/refusal.rs` | refusals by RBAC, tokens, webhooks and policies |
+//! | `kinds/admission.rs`, `sent.rs` | pods that are accepted, or sent with another field |
+//! | `kinds/aggregated.rs`, `cut.rs`, `kinds/hostile.rs`, `kinds/slow.rs` | changes to an answer |
+//! | `kinds/stale.rs`, `kinds/deleted.rs` | old lists, and objects that are deleted at once |
+//! | `serve.rs` | the way from a request to its answer |
 //! | `session.rs` | exec sessions that are cut or lose their exit status |
 //!
-//! Out of scope: connections, for whose proxies [`relay`] is there; any knowledge of what a client looks for.
+//! Out of scope: connections, for whose proxies [`relay`] exists; and any knowledge of what a client checks.
 
 mod asked;
 mod chance;
@@ -53,31 +53,31 @@ pub use session::{ExecTrouble, relay};
 
 use serve::{Answer, Shared};
 
-/// What is done wrong between a client and its API server; its clones are the same one.
+/// The interference between a client and its API server; its clones share their state.
 #[derive(Clone, Debug)]
 pub struct Interference {
     shared: Arc<Shared>,
 }
 
 impl Interference {
-    /// With these faults at first: of several that hit one request, the first counts. The same seed
-    /// and the same order of requests hit the same requests.
+    /// Starts with these faults; if several hit a request, the first counts. The same seed hits the same
+    /// requests, if they come in the same order.
     pub fn new(faults: Vec<Fault>, seed: u64) -> Self {
         let shared = Arc::new(Shared::new(faults, seed));
         Self { shared }
     }
 
-    /// Replaces the faults for the requests that come from now on.
+    /// Replaces the faults for all later requests.
     pub fn set(&self, faults: Vec<Fault>) {
         self.shared.set(faults);
     }
 
-    /// How many requests have been refused before the server saw them, or met trouble on the way.
+    /// How many requests were refused before the server saw them, or met trouble.
     pub fn hits(&self) -> u64 {
         self.shared.hits()
     }
 
-    /// A client that reaches its server through this.
+    /// A client that reaches its server through this interference.
     pub fn before(&self, client: &Client) -> Client {
         let client = client.clone();
         let service = tower::service_fn(move |request| {
@@ -100,7 +100,7 @@ where
 
     fn layer(&self, service: S) -> Interfered {
         Interfered {
-            // What is sent more than once, or on the side, goes by the same service
+            // Requests that are repeated, and additional ones, use the same service
             client: Client::new(service, "default"),
             shared: Arc::clone(&self.shared),
         }

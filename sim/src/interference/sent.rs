@@ -1,4 +1,4 @@
-//! Requests on their way to the server, once or as often as the faults of admission want it.
+//! Sends requests to the server, once or as often as the admission faults need it.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, HeaderValue};
@@ -15,7 +15,7 @@ use crate::interference::kinds::{answer, refusal};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Sends a request as the faults of admission have it.
+/// Sends a request under the admission faults.
 pub(crate) async fn sent(
     client: &Client,
     asked: &Asked,
@@ -23,7 +23,7 @@ pub(crate) async fn sent(
     head: &Parts,
     body: Bytes,
 ) -> kube::Result<Response<Body>> {
-    // A validating policy comes last: what it would see is tried, and never stored
+    // A validating policy comes last: the object that it judges is sent as a dry run, and never stored
     let judge =
         refusal::validating(faults, asked).and_then(|fault| Some((fault, refusal::dry(head)?)));
     let head = judge.as_ref().map_or(head, |(_, dry)| dry);
@@ -41,12 +41,12 @@ pub(crate) async fn sent(
 
 fn request(head: &Parts, body: Bytes) -> Request<Body> {
     let mut head = head.clone();
-    // It may have another body than the client's
+    // The body may differ from the client's
     head.headers.remove(CONTENT_LENGTH);
     Request::from_parts(head, Body::from(body))
 }
 
-/// Sends a request as often as it takes to know what a server would say that forgets a field.
+/// Repeats a request until the answer of a server that forgets a field is known.
 async fn reviewed(
     client: &Client,
     head: &Parts,
@@ -55,7 +55,7 @@ async fn reviewed(
     let mut body = review.body();
     loop {
         let mut request = request(head, body);
-        // What has to be changed on its way back has to be readable
+        // An answer that has to be changed must be JSON
         request.headers_mut().insert(ACCEPT, JSON);
         let response = client.send(request).await?;
         let status = response.status();
@@ -89,7 +89,7 @@ async fn reviewed(
     }
 }
 
-/// The pod of a request for one of its subresources, as the server has it.
+/// The stored pod to whose subresource a request goes.
 async fn stored(client: &Client, head: &Parts) -> kube::Result<Bytes> {
     let path = head.uri.path();
     let pod = path.rsplit_once('/').map_or(path, |(pod, _)| pod);

@@ -1,4 +1,4 @@
-//! From a request to its answer, which the faults make, change or withhold.
+//! Answers requests; the faults create, change or withhold the answers.
 
 use std::future::pending;
 use std::io;
@@ -28,15 +28,15 @@ use crate::interference::kinds::stale::Lists;
 use crate::interference::kinds::trouble::Trouble;
 use crate::interference::kinds::{aggregated, answer, deleted, hostile, refusal, slow};
 
-/// An answer as the client has it.
+/// An answer as the client gets it.
 pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     chance: Chance,
     standing: Mutex<Arc<Standing>>,
-    /// A server's, as its requests see it: when it goes, all of them go, and later ones are of a new life.
+    /// A token of the server's life: all requests end when it is cancelled, and later ones get a new token.
     life: Mutex<CancellationToken>,
     lists: Lists,
     hits: AtomicU64,
@@ -66,18 +66,18 @@ impl Shared {
     }
 }
 
-/// A request on its way, and what it meets.
+/// A request, and the faults that it meets.
 struct Way<'a> {
     shared: &'a Shared,
     client: &'a Client,
     asked: Asked,
     faults: &'a [Fault],
-    /// Which request it is since the faults were set, from 1.
+    /// The number of the request since the faults were set, from 1.
     number: u64,
     hit: Option<Hit>,
 }
 
-/// Answers a request, unless the server goes away meanwhile.
+/// Answers a request, unless the server goes down meanwhile.
 pub(crate) async fn answer(
     shared: &Shared,
     client: &Client,
@@ -121,7 +121,7 @@ impl Way<'_> {
         self.hit.is_some_and(|(hit, _)| hit == trouble)
     }
 
-    /// Answers it, and then does to the answer what the faults do to answers.
+    /// Answers the request, then applies the faults that change answers.
     async fn troubled(
         &self,
         head: Parts,
@@ -162,7 +162,7 @@ impl Way<'_> {
         })
     }
 
-    /// Answers it; a list as it once was, and what was created may be gone at once.
+    /// Answers the request; may return an old list, or delete a created object at once.
     async fn remembered(
         &self,
         head: Parts,
@@ -193,18 +193,18 @@ impl Way<'_> {
         })
     }
 
-    /// The answer to a creation, after what was created has been deleted.
+    /// Deletes a created object; returns the answer to its creation.
     async fn bereft(&self, path: &str, response: Response<Body>) -> kube::Result<Response<Body>> {
         let (head, body) = response.into_parts();
         let body = body.collect().await?.to_bytes();
         if let Some(request) = deleted::request(path, &self.asked, &body) {
-            // Whatever comes of it: the client is told that its object was created
+            // The outcome does not matter: the client learns that its object was created
             let _ = self.client.send(request).await;
         }
         Ok(Response::from_parts(head, Body::from(body)))
     }
 
-    /// Answers it, by the server or in its place.
+    /// Answers the request, by the server or instead of it.
     async fn served(
         &self,
         head: Parts,
@@ -227,7 +227,7 @@ impl Way<'_> {
                 (Trouble::CutExec, Form::Early) => exec = Some(ExecTrouble::CutBeforeOutput),
                 (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
                 (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
-                // The answer itself is what it would be
+                // These change the answer later
                 (
                     Trouble::Slow
                     | Trouble::TruncateBody
@@ -261,7 +261,7 @@ impl Way<'_> {
     }
 }
 
-/// An answer with another body, if there is to be one.
+/// An answer with an edited body, if `edit` returns one.
 async fn edited(
     response: Response<Body>,
     edit: impl FnOnce(&[u8]) -> Option<Bytes>,
@@ -285,7 +285,7 @@ fn is_json(response: &Response<Body>) -> bool {
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
 }
 
-/// What a client meets whose connection is reset.
+/// The error of a client whose connection is reset.
 pub(crate) fn reset() -> BoxError {
     io::Error::from(io::ErrorKind::ConnectionReset).into()
 }

@@ -1,4 +1,4 @@
-//! Exec sessions that end as they should not: frames of a server, relayed up to where the trouble is.
+//! Exec sessions that end wrongly: frames of a server, relayed up to the trouble.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 use crate::base::lock::locked;
 use crate::wire::loopback::exchange;
 
-/// How much the stream in memory holds in each direction.
+/// How many bytes the stream in memory buffers in each direction.
 const BUFFER: usize = 256 * 1024;
 
 /// The channel of a program's output.
 const STDOUT: u8 = 1;
-/// The channel that says how a program ended.
+/// The channel that reports how a program ended.
 const EXIT: u8 = 3;
 
 /// Kinds of frames (RFC 6455, section 5.2).
@@ -34,22 +34,22 @@ const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
 
-/// A whole frame that closes with code 1000.
+/// A whole close frame with code 1000.
 const NORMAL_CLOSE: [u8; 4] = [0x88, 2, 0x03, 0xe8];
 
-/// What goes wrong in an exec session.
+/// The trouble of an exec session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecTrouble {
-    /// It is cut before its first output.
+    /// The connection is cut before the first output.
     CutBeforeOutput,
-    /// It is cut behind its first output.
+    /// The connection is cut after the first output.
     CutAfterOutput,
-    /// It ends without the frame that says how its program ended.
+    /// The session ends without the frame that reports how its program ended.
     LoseExit,
 }
 
-/// The answer to a request for a session with a stream of our own in the place of the server's, to
-/// which that server has agreed. Only hyper makes such streams: by an exchange of HTTP, in memory.
+/// Answers a request for a session with a stream of ours instead of the server's, to which the server has
+/// agreed. Only hyper can create such a stream, by an HTTP exchange, in memory.
 pub(crate) async fn replaced(
     life: CancellationToken,
     trouble: Option<ExecTrouble>,
@@ -57,7 +57,7 @@ pub(crate) async fn replaced(
     far: Response<Body>,
 ) -> hyper::Result<Response<Body>> {
     let (client, server) = duplex(BUFFER);
-    // Key and answer of the handshake are those of the two ends
+    // The client and the server did the handshake, so its key and answer are theirs
     let mut agreed = Response::new(Empty::<Bytes>::new());
     *agreed.status_mut() = far.status();
     *agreed.headers_mut() = far.headers().clone();
@@ -76,7 +76,7 @@ pub(crate) async fn replaced(
     let serving = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(server), service)
         .with_upgrades();
-    // Whoever has the stream hears of what goes wrong
+    // The user of the stream notices its errors
     tokio::spawn(serving.map(|_| ()));
     let request = Request::from_parts(head, Body::empty());
     let agreed = exchange(client, request, |connection| {
@@ -85,7 +85,7 @@ pub(crate) async fn replaced(
     Ok(agreed.await?.map(|_| Body::empty()))
 }
 
-/// Carries bytes both ways until one side is gone, or the trouble cuts them.
+/// Carries bytes both ways until one side ends, or the trouble cuts the connection.
 async fn carry(trouble: Option<ExecTrouble>, near: Request<Incoming>, far: Response<Body>) {
     let (near, far) = (hyper::upgrade::on(near), hyper::upgrade::on(far));
     let Ok((near, far)) = tokio::try_join!(near, far) else {
@@ -105,7 +105,7 @@ async fn carry(trouble: Option<ExecTrouble>, near: Request<Incoming>, far: Respo
     }
 }
 
-/// Relays the frames of a server until the trouble cuts them; whoever calls it closes both ends.
+/// Relays the frames of a server until the trouble cuts them; the caller closes both ends.
 pub async fn relay(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -116,7 +116,7 @@ pub async fn relay(
         let (kind, payload) = (frame[0] & 0x0f, &frame[head..]);
         let channel = match (kind, payload.first()) {
             (BINARY, Some(channel)) => Some(*channel),
-            // base64 protocols write the channel as a digit
+            // The base64 protocols write the channel as a digit
             (TEXT, Some(digit)) => Some(digit.wrapping_sub(b'0')),
             _ => None,
         };
@@ -138,7 +138,7 @@ pub async fn relay(
     }
 }
 
-/// A server's next frame, which is not masked, and where its payload begins.
+/// A server's next frame, which is not masked, and the offset of its payload.
 async fn next(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(Vec<u8>, usize)> {
     let mut frame = vec![0; 2];
     from.read_exact(&mut frame).await?;

@@ -1,17 +1,16 @@
-//! The faults that hold, how many requests have come since they were set, and where a server that
-//! restarts stands.
+//! The faults that hold, the number of requests since they were set, and the phase of a server that restarts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fault::Fault;
 
-/// How many requests are reset while a server is away.
+/// How many requests are reset while the server is down.
 const REFUSED: u64 = 5;
-/// How many requests a server that has come back cannot serve yet.
+/// How many requests the restarted server cannot serve yet.
 const STARTING: u64 = 3;
 
-/// The faults since they were last set.
+/// The faults, and the number of requests since they were set.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub(crate) faults: Arc<[Fault]>,
@@ -21,13 +20,13 @@ pub(crate) struct Standing {
 /// What a server that restarts does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uptime {
-    /// It serves it.
+    /// It serves the request.
     Up,
-    /// It goes away with all its connections.
+    /// It stops, and closes all its connections.
     Goes,
-    /// There is nobody to take a connection.
+    /// It is down, so the connection is refused.
     Away,
-    /// It is back, but not ready.
+    /// It runs again, but is not ready.
     Starting,
 }
 
@@ -39,7 +38,7 @@ impl Standing {
         }
     }
 
-    /// Counts a request: which it is, from 1, and whether there is a server to serve it.
+    /// Counts a request; returns its number, from 1, and the server's phase.
     pub(crate) fn request(&self) -> (u64, Uptime) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.faults.iter().filter_map(|fault| match fault {

@@ -1,10 +1,9 @@
-//! What a name resolves to: the cluster's DNS and the outside's, as seen by the resolvers of Linux
-//! and Windows.
+//! What a name resolves to: the cluster's DNS and the outside DNS, as the resolvers of Linux and Windows see
+//! them.
 //!
-//! The records are those of the DNS specification (kubernetes/dns, docs/specification.md) and of
-//! `CoreDNS` with its usual Corefile. Queries travel the simulated network: a resolver that cannot
-//! reach its server learns nothing. A cluster without the Service `kube-dns` has a DNS that answers
-//! wherever it is asked from.
+//! The records follow the DNS specification (kubernetes/dns, docs/specification.md) and `CoreDNS` with its
+//! default Corefile. Queries travel over the simulated network: a resolver that cannot reach its server gets
+//! no answer. In a cluster without the Service `kube-dns`, a DNS answers from everywhere.
 
 mod zone;
 
@@ -16,27 +15,27 @@ use crate::network::{self, Origin, Outcome, Request};
 use crate::topology::Os;
 use crate::world::World;
 
-/// How a program completes names.
+/// The resolver that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
-    /// The system's: libc's, or Windows' DNS client (curl's too). musl's has times
-    /// of its own, and no program here uses it.
+    /// The system's: libc's, or Windows' DNS client (which curl uses too). musl's has other time-outs, and no
+    /// program here uses it.
     System,
-    /// c-ares', in some builds of curl on Linux.
+    /// c-ares, which some builds of curl on Linux use.
     Cares,
 }
 
-/// A lookup of the addresses of both families, two questions side by side.
+/// A lookup of the addresses of both families, with two queries in parallel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'a> {
     pub(crate) name: &'a str,
     pub(crate) by: Resolver,
-    /// Turns the order of several addresses.
+    /// Rotates the order of several addresses.
     pub(crate) turn: u64,
 }
 
 impl<'a> Query<'a> {
-    /// The system's search for addresses of either family.
+    /// A lookup of the addresses of both families by the system's resolver.
     pub(crate) fn address(name: &'a str) -> Self {
         Self {
             name,
@@ -46,12 +45,12 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What a lookup gave.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lookup {
-    /// The complete names that were asked for, in turn.
+    /// The complete names that the resolver asked for, in order.
     pub(crate) asked: Vec<String>,
-    /// The addresses of the last name asked for.
+    /// The addresses of the last name that the resolver asked for.
     pub(crate) answer: Result<Vec<IpAddr>, NotFound>,
     pub(crate) took: Duration,
 }
@@ -59,29 +58,29 @@ pub(crate) struct Lookup {
 /// Why a name has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotFound {
-    /// No form of it has any.
+    /// No complete form of the name has an address.
     NoSuchName,
-    /// Nobody answers.
+    /// No server answers.
     TimedOut,
 }
 
-/// What an ordinary answer takes.
+/// How long an ordinary answer takes.
 const PROMPT: Duration = Duration::from_millis(2);
 
-/// What an answer of the cluster's DNS takes under the fault `dns-slow`: all wait for it,
-/// and Windows has asked three times by then.
+/// How long an answer of the cluster's DNS takes under the fault `dns-slow`: every resolver waits for it, and
+/// Windows has asked three times by then.
 const SLOW: Duration = Duration::from_secs(4);
 
-/// How names are completed and who is asked.
+/// The suffixes that complete names, and the server to ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// None where there is nobody to ask.
+    /// `None` if there is no server to ask.
     pub(crate) server: Option<IpAddr>,
     pub(crate) searches: Vec<String>,
     pub(crate) ndots: u32,
 }
 
-/// The resolver settings of a pod or a node: its `/etc/resolv.conf`, or what `ipconfig /all` says.
+/// The resolver settings of a pod or a node: its `/etc/resolv.conf`, or what `ipconfig /all` prints.
 pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
     let nodes_own = || Settings {
         server: Some(world.network.nodes_resolver),
@@ -113,7 +112,7 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
     settings
 }
 
-/// kubelet, pkg/kubelet/network/dns/dns.go.
+/// The settings of the policy `ClusterFirst` (kubelet, pkg/kubelet/network/dns/dns.go).
 fn of_cluster(world: &World, namespace: &str, node: &str) -> Settings {
     let domain = if world.suffers(FaultKind::DnsSuffixWrong, node) {
         WRONG_DOMAIN
@@ -131,18 +130,18 @@ fn of_cluster(world: &World, namespace: &str, node: &str) -> Settings {
     }
 }
 
-/// The fault `dns-suffix-wrong` puts this in the domain's place.
+/// The domain under the fault `dns-suffix-wrong`.
 const WRONG_DOMAIN: &str = "cluster.invalid";
 
-/// Stands for the DNS of a cluster that has no Service for it.
+/// The DNS server of a cluster that has no Service for it.
 const UNKNOWN_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 10));
 
-/// Asks for the addresses of a name.
+/// Looks up the addresses of a name.
 pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup {
     let settings = settings(world, from);
     let os = from.os(world);
     let takes = |server| delay(world, from, server, query.turn);
-    let heard = settings
+    let reply = settings
         .server
         .map(|server| (server, heard(query.by, os, takes(server))));
     let mut given = Lookup {
@@ -152,35 +151,35 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
     };
     for name in candidates(&settings, os, query) {
         given.asked.push(name.clone());
-        let Some((server, (in_time, after))) = heard else {
+        let Some((server, (in_time, after))) = reply else {
             break;
         };
         given.took += after;
         if !in_time {
             break;
         }
-        let mut found = zone::answer(world, server, &name, query.turn);
+        let mut addresses = zone::answer(world, server, &name, query.turn);
         given.answer = Err(NotFound::NoSuchName);
-        // What has nothing may still be completed otherwise
-        if found.is_empty() {
+        // A name without addresses may have some in another complete form
+        if addresses.is_empty() {
             continue;
         }
         let is_own = zone::is_cluster(world, server) && zone::within(world, &name).is_some();
         if is_own && suffers(world, from, FaultKind::DnsWrongAddress) {
-            zone::lie(&mut found);
+            zone::lie(&mut addresses);
         }
-        given.answer = Ok(found);
+        given.answer = Ok(addresses);
         break;
     }
     if given.asked.is_empty() {
-        // An empty name is nobody's business
+        // A resolver sends no query for an empty name
         given.answer = Err(NotFound::NoSuchName);
     }
     given
 }
 
-/// The addresses behind a name or a literal address, as a resolver finds them, best first, and how
-/// long that took.
+/// The addresses of a name or a literal address as a resolver returns them, best first, and how long that
+/// takes.
 pub(crate) fn resolve(
     world: &World,
     from: &Origin,
@@ -192,8 +191,8 @@ pub(crate) fn resolve(
         return Ok((vec![address], Duration::ZERO));
     }
     if name.eq_ignore_ascii_case("localhost") {
-        let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        return Ok((own.to_vec(), Duration::ZERO));
+        let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        return Ok((loopback.to_vec(), Duration::ZERO));
     }
     let Lookup { answer, took, .. } = lookup(world, from, query);
     let mut addresses = answer.map_err(|why| (why, took))?;
@@ -202,9 +201,9 @@ pub(crate) fn resolve(
     Ok((addresses, took))
 }
 
-/// RFC 6724, section 6, rules 1 and 6 with the table of section 2.1: what cannot be reached is last,
-/// and unique local addresses come after IPv4. musl, Go and Windows keep this table; glibc's older one
-/// has IPv6 first.
+/// RFC 6724, section 6, rules 1 and 6 with the table of section 2.1: unreachable addresses come last, and
+/// unique local addresses come after IPv4. musl, Go and Windows use this table; glibc's older one puts IPv6
+/// first.
 fn rank(address: IpAddr, has_ipv6: bool) -> u8 {
     match address {
         IpAddr::V6(_) if !has_ipv6 => 3,
@@ -219,7 +218,7 @@ fn suffers(world: &World, from: &Origin, kind: FaultKind) -> bool {
         .is_some_and(|node| world.suffers(kind, node))
 }
 
-/// The complete names to ask for, in turn.
+/// The complete names to ask for, in order.
 fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
     let name = query.name.to_ascii_lowercase();
     if name.is_empty() {
@@ -235,28 +234,28 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
         .map(|suffix| format!("{name}.{suffix}"));
     let as_it_is = std::iter::once(name.clone());
     match (query.by, os) {
-        // dns-pod-service.md: Windows takes a name with a dot for complete. With more suffixes than
-        // one, which only the fault `partial-names-resolve` gives it, it goes on to them
+        // dns-pod-service.md: Windows takes a name with a dot for complete. If it has more than one suffix,
+        // which only the fault `partial-names-resolve` gives it, it tries them afterwards
         (Resolver::System, Os::Windows) if dots > 0 => {
             let completed = completed.filter(|_| settings.searches.len() > 1);
             as_it_is.chain(completed).collect()
         }
-        // resolv.conf(5): with as many dots the name is first taken as it is
+        // resolv.conf(5): a name with at least `ndots` dots is first asked for unchanged
         (_, Os::Linux) if dots >= settings.ndots => as_it_is.chain(completed).collect(),
         _ => completed.chain(as_it_is).collect(),
     }
 }
 
-/// Whether a resolver hears a server whose answers take so long, or do not come; and after how long it
-/// has the answer, or gives up. What comes after its question was asked again is lost.
+/// Whether a resolver gets an answer that takes this long, or never comes (`None`); and after how long it has
+/// the answer or gives up. An answer that comes after the resolver repeats its query is lost.
 fn heard(by: Resolver, os: Os, takes: Option<Duration>) -> (bool, Duration) {
     let patience: &[u64] = match (by, os) {
-        // Microsoft, "DNS client resolution timeouts" (2834226): it asks again, and hears each answer
+        // Microsoft, "DNS client resolution timeouts" (2834226): it repeats queries, and takes any answer
         (_, Os::Windows) => &[10],
         // resolv.conf(5): `timeout:5`, `attempts:2`
         (Resolver::System, Os::Linux) => &[5, 5],
-        // c-ares from 1.20, ares_process.c: 2 s, doubled in each of three rounds; it takes something off by
-        // chance, and this does not
+        // c-ares from 1.20, ares_process.c: 2 s, doubled in each of three rounds; c-ares shortens them at
+        // random, and this model does not
         (Resolver::Cares, Os::Linux) => &[2, 4, 8],
     };
     let mut at = Duration::ZERO;
@@ -269,13 +268,13 @@ fn heard(by: Resolver, os: Os, takes: Option<Duration>) -> (bool, Duration) {
     (false, at)
 }
 
-/// After how long a server's answers come back; `None` where they do not.
+/// After how long a server's answer arrives; `None` if it does not.
 fn delay(world: &World, from: &Origin, server: IpAddr, turn: u64) -> Option<Duration> {
     let slow = zone::is_cluster(world, server) && suffers(world, from, FaultKind::DnsSlow);
     answers(world, from, server, turn).then_some(if slow { SLOW } else { PROMPT })
 }
 
-/// Whether a server's answers come back.
+/// Whether a server's answers arrive.
 fn answers(world: &World, from: &Origin, server: IpAddr, turn: u64) -> bool {
     if let Origin::Pod(key) = from
         && world.pods.get(key).is_some_and(|pod| !pod.dns_ready)

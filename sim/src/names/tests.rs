@@ -6,7 +6,7 @@ const WINDOWS: Pool = Pool::Windows(Build::Ws2022);
 const CLUSTER_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 10));
 const NODES_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(8, 8, 8, 8));
 
-/// A pod in the namespace `app`, alone on its node.
+/// A pod in the namespace `app`, the only one on its node.
 fn pod_on(pool: Pool, host_network: bool, told: Told) -> (World, Origin) {
     let mut world = World::default();
     let node = Node::new(pool, [127, 77, 0, 1], 1, [10, 244, 1]);
@@ -46,7 +46,7 @@ fn kubelets_keep_the_address_of_a_dns_that_is_gone() {
     }
 }
 
-/// A Service with an address, a headless one with two ready backends, and external ones.
+/// A Service with an address, a headless one with two ready backends, and `ExternalName` Services.
 fn with_services(world: &mut World) {
     let external = |name: &str| Service {
         external_name: Some(name.to_owned()),
@@ -144,7 +144,7 @@ fn addresses_are_those_of_the_dns_specification() {
     world.slices.insert(Key::new("app", "web-1"), slice);
     for (name, expected) in [
         ("web.app.svc", &["10.96.3.4"][..]),
-        // Those that are ready
+        // The ready backends
         ("db.app.svc", &["10.244.1.5", "10.244.1.6"]),
         ("db-0.db.app.svc", &["10.244.1.5"]),
         ("10-244-1-6.db.app.svc", &["10.244.1.6"]),
@@ -180,7 +180,7 @@ fn addresses_are_those_of_the_dns_specification() {
 /// System: resolv.conf(5) on Linux; on Windows dns-pod-service.md, "DNS resolution on Windows nodes".
 #[test]
 fn resolvers_complete_names_each_in_its_way() {
-    // `{}` is the name as it is
+    // `{}` is the name unchanged
     let all = [
         "{}.app.svc.cluster.local",
         "{}.svc.cluster.local",
@@ -282,8 +282,8 @@ fn an_answer_counts_as_long_as_it_is_waited_for() {
     }
 }
 
-/// `CoreDNS` 1.15, `plugin/backend_lookup.go`: into the cluster a CNAME is told with addresses or not at
-/// all, and at most eleven follow each other (`maxCnameChainLength`).
+/// `CoreDNS` 1.15, `plugin/backend_lookup.go`: it returns a CNAME into the cluster with addresses or not at
+/// all, and follows at most eleven in a row (`maxCnameChainLength`).
 #[test]
 fn external_names_lead_into_the_cluster_too() {
     let (mut world, origin) = pod_on(Pool::Linux, false, Told::default());
@@ -325,7 +325,7 @@ fn external_names_lead_into_the_cluster_too() {
         ("to-empty", &[]),
         ("itself", &[]),
         ("ring-a", &[]),
-        // Ten CNAMEs before the last one, and no more
+        // Ten CNAMEs before the last one are the most
         ("step-10", &["10.96.3.4"]),
         ("step-11", &[]),
     ] {
@@ -335,7 +335,7 @@ fn external_names_lead_into_the_cluster_too() {
     assert_eq!(found, [IpAddr::from([10, 96, 3, 4])]);
 }
 
-/// `web` has both families, `only` IPv6 alone, `db` a backend in each.
+/// `web` has both families, `only` has IPv6, `db` has one backend in each.
 fn in_both_families(pool: Pool) -> (World, Origin) {
     let (mut world, origin) = pod_on(pool, false, Told::default());
     with_services(&mut world);
@@ -409,7 +409,7 @@ fn addresses_are_tried_in_the_order_of_their_policy() {
     assert_eq!(ranks(false)[0], "10.0.0.1");
 }
 
-/// The same wait wherever it is asked from: see `heard` for each resolver's.
+/// The time is the same from everywhere: see `heard` for each resolver's.
 #[test]
 fn every_name_that_is_asked_for_costs_its_time() {
     use crate::fault::{FaultSet, Place};

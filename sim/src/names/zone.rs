@@ -1,4 +1,4 @@
-//! What DNS servers know: the cluster's, and those outside.
+//! The records of the DNS servers: the cluster's, and those outside.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -14,44 +14,43 @@ fn dns_service() -> Key {
     Key::new("kube-system", "kube-dns")
 }
 
-/// Whether a server is the cluster's DNS: by its virtual address, or directly.
-pub(super) fn is_cluster(world: &World, asked: IpAddr) -> bool {
+/// Whether an address is the cluster's DNS: its virtual address, or a backend's.
+pub(super) fn is_cluster(world: &World, queried: IpAddr) -> bool {
     match server(world) {
-        None => asked == super::UNKNOWN_SERVER,
-        Some(address) if address == asked => true,
+        None => queried == super::UNKNOWN_SERVER,
+        Some(address) if address == queried => true,
         Some(_) => world
             .slices
             .for_service(&dns_service())
-            .any(|slice| slice.endpoints.iter().any(|each| each.address == asked)),
+            .any(|slice| slice.endpoints.iter().any(|each| each.address == queried)),
     }
 }
 
-/// The addresses that a server has for a complete name; none where it says that there is no such name,
-/// or nothing of it.
+/// The addresses that a server has for a complete name; empty where it has no such name or no address for it.
 pub(super) fn answer(world: &World, server: IpAddr, name: &str, turn: u64) -> Vec<IpAddr> {
-    let own = within(world, name).filter(|_| is_cluster(world, server));
-    let Some(rest) = own else {
+    let in_domain = within(world, name).filter(|_| is_cluster(world, server));
+    let Some(rest) = in_domain else {
         return outside(world, name);
     };
-    let found = in_cluster(world, rest, 0);
-    let (mut second, mut all): (Vec<_>, Vec<_>) = found.into_iter().partition(IpAddr::is_ipv6);
-    // CoreDNS' plugin loadbalance turns the order of the addresses, of A and of AAAA
-    for run in [&mut all, &mut second] {
+    let addresses = in_cluster(world, rest, 0);
+    let (mut ipv6, mut ipv4): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
+    // CoreDNS' plugin loadbalance rotates the addresses of A and those of AAAA
+    for run in [&mut ipv4, &mut ipv6] {
         if !run.is_empty() {
             let by = usize::try_from(turn % run.len() as u64).unwrap_or(0);
             run.rotate_left(by);
         }
     }
-    all.extend(second);
-    all
+    ipv4.extend(ipv6);
+    ipv4
 }
 
-/// What stands before the cluster's domain in a complete name.
+/// The part of a complete name before the cluster's domain.
 pub(super) fn within<'a>(world: &World, name: &'a str) -> Option<&'a str> {
     name.strip_suffix(&world.network.domain)?.strip_suffix('.')
 }
 
-/// Addresses of RFC 5737 or RFC 3849 that nobody has.
+/// Replaces addresses by ones of RFC 5737 or RFC 3849 that no system has.
 pub(super) fn lie(addresses: &mut [IpAddr]) {
     for address in addresses {
         *address = match address {
@@ -63,16 +62,16 @@ pub(super) fn lie(addresses: &mut [IpAddr]) {
 
 fn outside(world: &World, name: &str) -> Vec<IpAddr> {
     let mut known = world.network.outside.iter();
-    let known = known.find(|each| each.names.iter().any(|own| own == name));
+    let known = known.find(|each| each.names.iter().any(|one| one == name));
     known.map(|each| each.address).into_iter().collect()
 }
 
 /// `CoreDNS` 1.15, `plugin/backend_lookup.go`: `maxCnameChainLength`.
 const LONGEST_CHAIN: u32 = 10;
 
-/// The addresses of a Service, or of one of its backends, below the cluster's domain; `before` counts the
-/// CNAMEs that led to it (`CoreDNS`, `plugin/kubernetes/parse.go`, `parseRequest`, and `kubernetes.go`,
-/// `findServices`).
+/// The addresses of a Service or of one of its backends, by the name below the cluster's domain; `before`
+/// counts the CNAMEs that led here (`CoreDNS`, `plugin/kubernetes/parse.go`, `parseRequest`, and
+/// `kubernetes.go`, `findServices`).
 fn in_cluster(world: &World, rest: &str, before: u32) -> Vec<IpAddr> {
     let rest = rest.strip_suffix(".svc");
     let Some((rest, namespace)) = rest.and_then(|rest| rest.rsplit_once('.')) else {
@@ -96,21 +95,21 @@ fn in_cluster(world: &World, rest: &str, before: u32) -> Vec<IpAddr> {
     if host.is_none() && !service.addresses.is_empty() {
         return service.addresses.clone();
     }
-    // A headless Service is known by its endpoints
+    // A headless Service has its endpoints' addresses
     let endpoints = world
         .slices
         .for_service(&key)
         .flat_map(|slice| &slice.endpoints);
     let ready = endpoints.filter(|each| each.ready);
-    let asked = ready.filter(|each| host.is_none_or(|host| host_label(each) == host));
-    asked.map(|each| each.address).collect()
+    let matching = ready.filter(|each| host.is_none_or(|host| host_label(each) == host));
+    matching.map(|each| each.address).collect()
 }
 
-/// The first label of a backend's own name: its pod's `hostname`, else its address.
+/// The first label of a backend's DNS name: its pod's `hostname`, else one formed from its address.
 fn host_label(endpoint: &Endpoint) -> String {
     endpoint.hostname.clone().unwrap_or_else(|| {
         let dashes = endpoint.address.to_string().replace(['.', ':'], "-");
-        // plugin/kubernetes/kubernetes.go, `endpointHostname`: no label ends in one
+        // plugin/kubernetes/kubernetes.go, `endpointHostname`: no label may end in a dash
         let end = if dashes.ends_with('-') { "0" } else { "" };
         dashes + end
     })

@@ -1,17 +1,17 @@
-//! The outcome of one connection, datagram or ping, as a pure function of the cluster, both ends
-//! and the faults.
+//! Computes the outcome of one connection, datagram or ping as a pure function of the cluster, both ends and
+//! the faults.
 //!
-//! It models what Kubernetes, Microsoft and the CNIs document of Windows nodes in the modes
-//! `l2bridge`, `overlay` and `transparent`, with kube-proxy's winkernel mode with and without DSR,
-//! and an iptables kube-proxy on Linux, in both families where nodes and pods have both.
+//! The model covers what Kubernetes, Microsoft and the CNIs document about Windows nodes in the modes
+//! `l2bridge`, `overlay` and `transparent`, kube-proxy's winkernel mode with and without DSR, and an iptables
+//! kube-proxy on Linux; and IPv6 wherever nodes and pods have both families.
 //!
-//! | a connection to | is decided in |
+//! | a connection to | code |
 //! |---|---|
 //! | a Service's address | `service.rs`, which picks a backend |
 //! | a node's address | `node.rs`: kubelet, `NodePort`, `hostPort`, the host's own ports |
-//! | anything, once its last hop is known | `path.rs`: what lies between, and who listens |
+//! | anything, once its last hop is known | `path.rs`: the path there, and what listens |
 //!
-//! `policy.rs` reads `NetworkPolicies`. Names are in `names/`.
+//! `policy.rs` reads `NetworkPolicies`. Names resolve in `names/`.
 
 mod node;
 mod path;
@@ -28,7 +28,7 @@ use crate::world::{Key, Node, Page, Pod, World};
 /// Where a connection starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A pod with an address of its own.
+    /// A pod with its own address.
     Pod(Key),
     /// A pod that uses its node's network.
     HostPod(Key),
@@ -39,7 +39,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// The name of its node, as far as the world knows it.
+    /// The name of its node, if the world knows it.
     pub(crate) fn node<'a>(&'a self, world: &'a World) -> Option<&'a str> {
         match self {
             Self::Pod(key) | Self::HostPod(key) => Some(&world.pods.get(key)?.node),
@@ -48,13 +48,13 @@ impl Origin {
         }
     }
 
-    /// The system of its node; where there is none, Linux.
+    /// The operating system of its node; Linux without a node.
     pub(crate) fn os(&self, world: &World) -> Os {
         let node = self.node(world).and_then(|name| world.nodes.get(name));
         node.map_or(Os::Linux, |node| node.pool.os())
     }
 
-    /// Its address of the family of another.
+    /// Its address of the same family as `other`.
     pub(crate) fn like(&self, world: &World, other: IpAddr) -> Option<IpAddr> {
         match self {
             Self::Pod(key) | Self::HostPod(key) => world.pods.get(key)?.like(other),
@@ -64,22 +64,22 @@ impl Origin {
     }
 }
 
-/// What is asked of the network.
+/// A connection, a datagram or a ping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) from: Origin,
     pub(crate) to: IpAddr,
-    /// 0 for a ping.
+    /// The destination port; 0 for a ping.
     pub(crate) port: u16,
     pub(crate) protocol: Protocol,
-    /// Which of several backends takes it: each connection has a turn of its own.
+    /// Picks one of several backends; each connection has another turn.
     pub(crate) turn: u64,
-    /// The bytes that must pass in one go, either way: the larger of request and answer.
+    /// The size in bytes of the larger of request and answer, which must pass in one packet.
     pub(crate) payload: usize,
 }
 
 impl Request {
-    /// A small TCP exchange.
+    /// A TCP connection that exchanges little.
     pub(crate) fn tcp(from: Origin, to: IpAddr, port: u16, turn: u64) -> Self {
         Self {
             from,
@@ -91,7 +91,7 @@ impl Request {
         }
     }
 
-    /// A small datagram and its answer.
+    /// A small datagram and its small answer.
     pub(crate) fn udp(from: Origin, to: IpAddr, port: u16, turn: u64) -> Self {
         Self {
             protocol: Protocol::Udp,
@@ -108,32 +108,32 @@ impl Request {
     }
 }
 
-/// What became of it.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Somebody listens, and sees this source address.
+    /// A backend answers, which sees this source address.
     Answered { backend: Backend, source: IpAddr },
-    /// The other end says no.
+    /// The other end refuses.
     Refused,
-    /// Nobody says anything.
+    /// Nothing answers.
     TimedOut,
-    /// A router says that there is nobody.
+    /// A router reports that the address does not exist.
     NoRoute,
-    /// The system that asks has no address of that family, or knows no way there.
+    /// The sending system has no address of that family, or no route there.
     Unreachable,
-    /// It is opened, and cut at the first data.
+    /// The connection opens, and is reset at the first data.
     Reset,
-    /// It is opened by somebody else than was meant.
+    /// The connection opens, but to something else than the addressee.
     WrongAnswer,
-    /// It is opened, and then nothing as large as the payload arrives: packets above the path's
-    /// MTU are lost without a word.
+    /// The connection opens, but nothing as large as the payload arrives: the path silently drops packets
+    /// above its MTU.
     Stalled,
 }
 
-/// Who answers.
+/// What answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// A container's program.
+    /// A program in a container.
     Pod { pod: Key, page: Page },
     /// A node's kubelet, which speaks TLS.
     Kubelet { node: String },
@@ -141,13 +141,13 @@ pub(crate) enum Backend {
     ApiServer,
     /// The cluster's DNS.
     Dns,
-    /// Somebody outside the cluster.
+    /// A server outside the cluster.
     Outside { name: String },
-    /// A system's network itself, which echoes pings.
+    /// A system's network stack, which echoes pings.
     Echo,
 }
 
-/// Tells what becomes of a request.
+/// Computes the outcome of a request.
 pub(crate) fn connect(world: &World, request: &Request) -> Outcome {
     match Flow::start(world, request) {
         Ok(flow) => flow.outcome(),
@@ -155,7 +155,7 @@ pub(crate) fn connect(world: &World, request: &Request) -> Outcome {
     }
 }
 
-/// Whether somebody has an address to reach IPv6 from.
+/// Whether an origin has an address to send IPv6 from.
 pub(crate) fn has_ipv6(world: &World, from: &Origin) -> bool {
     from.like(world, Ipv6Addr::UNSPECIFIED.into()).is_some()
 }
@@ -165,36 +165,36 @@ pub(crate) fn has_ipv6(world: &World, from: &Origin) -> bool {
 struct Flow<'a> {
     world: &'a World,
     request: &'a Request,
-    /// The pod it comes from, unless that uses its node's network.
+    /// The pod that it comes from, unless that pod uses its node's network.
     pod: Option<(&'a Key, &'a Pod)>,
-    /// The node it is on: where it started, or whose load balancer has taken it.
+    /// The node that it is on: the node where it started, or the node that forwards it.
     node: Option<(&'a str, &'a Node)>,
     /// The source address it carries.
     source: IpAddr,
-    /// Whether a node has forwarded it that it did not start on.
+    /// Whether it has been forwarded by a node.
     forwarded: bool,
 }
 
-/// The pod, if it has an address of its own, and the node of a beginning.
+/// The pod (if it has its own address) and the node where a request starts.
 type Ends<'a> = (Option<(&'a Key, &'a Pod)>, Option<(&'a str, &'a Node)>);
 
 impl<'a> Flow<'a> {
     fn start(world: &'a World, request: &'a Request) -> Result<Self, Outcome> {
         let (pod, node) = Self::ends(world, request).ok_or(Outcome::NoRoute)?;
         let to = request.to;
-        let own = |pod: &Pod| to.is_loopback() || Some(to) == pod.like(to);
+        let to_self = |pod: &Pod| to.is_loopback() || Some(to) == pod.like(to);
         let source = match (pod, node) {
             (Some((_, pod)), Some((name, node)))
-                if !own(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
+                if !to_self(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
             {
-                // What has no address of the family sends nothing that could be rewritten
+                // A pod with no address of the family sends nothing that could be rewritten
                 pod.like(to).and_then(|_| node.like(to))
             }
             (Some((_, pod)), _) => pod.like(to),
             (None, Some((_, node))) => node.like(to),
             (None, None) => Some(world.network.client.into()).filter(|_| to.is_ipv4()),
         };
-        // Every system has ::1
+        // Every system has the address ::1
         let source = source.or_else(|| to.is_loopback().then_some(to));
         Ok(Self {
             world,
@@ -206,7 +206,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// The pod and the node that a request comes from; `None` where there is no such pod or node.
+    /// The pod and the node where a request starts; `None` if the world lacks them.
     fn ends(world: &'a World, request: &'a Request) -> Option<Ends<'a>> {
         let pod = match &request.from {
             Origin::Pod(key) => Some(world.pods.get_key_value(key)?),
@@ -231,18 +231,18 @@ impl<'a> Flow<'a> {
         self.deliver(to, self.request.port)
     }
 
-    /// The system that the request is on; an outside client's is nobody's business.
+    /// The operating system of the node that the request is on; `None` for an outside client.
     fn os(&self) -> Option<Os> {
         self.node.map(|(_, node)| node.pool.os())
     }
 
-    /// Whether it started on a node's own network and is still there.
+    /// Whether it started on a node's own network and no node has forwarded it.
     fn is_host(&self) -> bool {
         self.pod.is_none() && self.node.is_some() && !self.forwarded
     }
 
     fn is_on(&self, name: &str) -> bool {
-        self.node.is_some_and(|(own, _)| own == name)
+        self.node.is_some_and(|(here, _)| here == name)
     }
 
     fn to_itself(self) -> Outcome {
@@ -274,7 +274,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Who listens on a node's own address, among pods that use its network.
+/// The listener on a node's own address, among the pods that use the node's network.
 fn on_host<'a>(
     world: &'a World,
     node: &str,

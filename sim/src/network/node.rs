@@ -9,22 +9,22 @@ impl<'a> Flow<'a> {
     pub(super) fn to_node(self, name: &'a str, node: &'a Node) -> Outcome {
         let request = self.request;
         let windows = node.pool.os() == Os::Windows;
-        let own = self.is_on(name);
-        if !own
+        let local = self.is_on(name);
+        if !local
             && let Some(lost) = self.between(Some((name, node)), None, (request.to, request.port))
         {
             return lost;
         }
         if request.protocol == Protocol::Icmp {
-            // Windows Defender Firewall lets no echo request in by default
-            return if windows && !own {
+            // By default Windows Defender Firewall lets no echo request in
+            return if windows && !local {
                 Outcome::TimedOut
             } else {
                 self.passed(Some((name, node)), self.answered(Backend::Echo))
             };
         }
         let services = &self.world.services;
-        // kube-proxy has a node port in the families that its Service has
+        // kube-proxy opens a node port in the address families of its Service
         if let Some((key, service, port)) = services.on_node_port(request.protocol, request.port)
             && service.has_family_of(request.to)
             && node.forwards(request.to)
@@ -42,9 +42,9 @@ impl<'a> Flow<'a> {
             && let Some(address) = pod.like(request.to)
             && node.network.host_ports
         {
-            // The plugin portmap masquerades what comes from the node itself; winkernel's likeness,
-            // an HNS NAT policy, is as blind to the node as its NodePorts are
-            if windows && own && self.is_host() {
+            // The plugin portmap masquerades connections from the node itself. winkernel uses an HNS NAT
+            // policy, which, like its NodePorts, does not work from the node itself
+            if windows && local && self.is_host() {
                 return Outcome::TimedOut;
             }
             let forwarded = Flow {
@@ -61,9 +61,9 @@ impl<'a> Flow<'a> {
         }
         match on_host(self.world, name, request.protocol, request.port) {
             Some((pod, page)) => self.passed(Some((name, node)), self.answered_by(pod, page)),
-            // Windows Defender Firewall drops what nobody listens for ("stealth mode"), except from
-            // the machine itself
-            None if windows && !own => Outcome::TimedOut,
+            // Windows Defender Firewall drops packets to ports without a listener ("stealth mode"), except
+            // those from the machine itself
+            None if windows && !local => Outcome::TimedOut,
             None => Outcome::Refused,
         }
     }

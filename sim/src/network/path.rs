@@ -1,4 +1,4 @@
-//! The last hop: who is at an address, what lies between, and whether anybody listens.
+//! The last hop: what has an address, whether the path there drops packets, and whether anything listens.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::world::{Key, Node, Outside, Pod, World};
 /// VXLAN's headers: outer Ethernet, IP and UDP, and its own.
 const VXLAN: usize = 50;
 
-/// The headers of IP and of what follows it.
+/// The size of the headers of IP and of the protocol above it.
 fn headers(protocol: Protocol, to: IpAddr) -> usize {
     let ip = if to.is_ipv4() { 20 } else { 40 };
     ip + match protocol {
@@ -22,13 +22,13 @@ fn headers(protocol: Protocol, to: IpAddr) -> usize {
 /// The largest packet that the fault `mtu-black-hole` lets pass.
 const HOLE: usize = 1400;
 
-/// A node, by name.
+/// A node and its name.
 type There<'a> = (&'a str, &'a Node);
 
 impl<'a> Flow<'a> {
-    /// Sends the request to an address that is no Service's.
+    /// Sends the request to an address that is not a Service's.
     pub(super) fn deliver(self, address: IpAddr, port: u16) -> Outcome {
-        // The DNS answers, whether its pods are there or only known by its Service
+        // The DNS Service's backends answer even if this simulator does not run their pods
         let other = bystander(self.world, address, port, self.request.protocol);
         if let Some((key, pod)) = self.world.pods.by_address(address)
             && !matches!(other, Some(Backend::Dns))
@@ -51,14 +51,14 @@ impl<'a> Flow<'a> {
             return self.to_outside(outside, port);
         }
         match (self.world.nodes.around(address), self.os()) {
-            // Nobody answers ARP for it: Linux says so after 3 s, Windows waits on, save for its
-            // ping ("Destination host unreachable")
+            // No system answers ARP for it: Linux reports that after 3 s; Windows keeps waiting, but reports
+            // it to a ping ("Destination host unreachable")
             (Some(_), Some(Os::Linux)) => Outcome::NoRoute,
             (Some((name, _)), _) if self.request.protocol == Protocol::Icmp && self.is_on(name) => {
                 Outcome::NoRoute
             }
             (None, Some(_)) if self.is_captive() => Outcome::WrongAnswer,
-            // Outside the simulated cluster there is nobody
+            // Nothing answers outside the simulated cluster
             _ => Outcome::TimedOut,
         }
     }
@@ -68,7 +68,7 @@ impl<'a> Flow<'a> {
             return Outcome::TimedOut;
         };
         let there = (pod.node.as_str(), node);
-        let itself = self.pod.is_some_and(|(own, _)| own == key);
+        let itself = self.pod.is_some_and(|(origin, _)| origin == key);
         let direct = itself && self.request.to == to.0;
         if direct && self.world.suffers(FaultKind::OwnAddressDead, there.0) {
             return Outcome::TimedOut;
@@ -92,7 +92,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A backend on its node's own network.
+    /// Connects to a backend on its node's own network.
     fn to_host(self, name: &'a str, node: &'a Node, to: (IpAddr, u16)) -> Outcome {
         if let Some(lost) = self.between(Some((name, node)), None, to) {
             return lost;
@@ -116,8 +116,8 @@ impl<'a> Flow<'a> {
             return Outcome::TimedOut;
         }
         if protocol == Protocol::Icmp {
-            // windows-networking.md: VFP cannot transpose ICMP, so that pings beyond the network are
-            // not routed back; it names win-overlay, win-bridge and Azure-CNI
+            // windows-networking.md: VFP cannot transpose ICMP, so pings beyond the network are not routed
+            // back; it names win-overlay, win-bridge and Azure-CNI
             let limited = node.pool.os() == Os::Windows
                 && self.pod.is_some()
                 && node.network.mode != NetworkMode::Transparent
@@ -143,7 +143,7 @@ impl<'a> Flow<'a> {
         flow.passed(None, flow.answered(Backend::Outside { name }))
     }
 
-    /// Whether something captive takes what leaves the cluster.
+    /// Whether a captive proxy answers connections that leave the cluster.
     fn is_captive(&self) -> bool {
         let here = [self.node, None];
         self.request.protocol == Protocol::Tcp && self.suffers(FaultKind::CaptiveProxy, here)
@@ -155,7 +155,7 @@ impl<'a> Flow<'a> {
         ends.any(|(name, _)| self.world.suffers(kind, name))
     }
 
-    /// Pods leave the cluster with their node's address.
+    /// The request with its node's address as source, which pods get when they leave the cluster.
     fn leaving(self, node: &Node) -> Self {
         Self {
             source: node.like(self.source).unwrap_or(self.source),
@@ -163,8 +163,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What loses the request on its way, if anything: to a node or to a pod on it, or out of the
-    /// cluster.
+    /// The outcome of what drops the request on its way to a node, to a pod on it, or out of the cluster;
+    /// else `None`.
     pub(super) fn between(
         &self,
         there: Option<There<'_>>,
@@ -195,8 +195,8 @@ impl<'a> Flow<'a> {
         lost.then_some(Outcome::TimedOut)
     }
 
-    /// The outcome, unless what is said is too large for a path that loses large packets: on the way
-    /// to the node that forwards it, or on to where it is answered.
+    /// `outcome`, unless the payload is too large for a path that loses large packets: the path to the node
+    /// that forwards the request, or the path on to the backend.
     pub(super) fn passed(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
         let start = match self.forwarded {
             true => Self::ends(self.world, self.request).and_then(|(_, node)| node),
@@ -213,8 +213,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The largest payload that a hop carries; `None` where there is no hole. Pods' packets, the last
-    /// hop's, are tunnelled between overlay nodes.
+    /// The largest payload that a hop carries; `None` without the fault. Between overlay nodes the last hop,
+    /// which carries pods' packets, is tunnelled.
     fn carries(
         &self,
         here: Option<There<'_>>,
@@ -234,7 +234,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// windows-networking.md: overlay on Windows Server 2019 needs KB4489899, which is 17763.379.
+/// windows-networking.md: overlay on Windows Server 2019 needs KB4489899, which is build 17763.379.
 fn unbuilt(at: Option<There<'_>>) -> bool {
     at.is_some_and(|(_, node)| {
         node.pool.build() == Some(Build::Ws2019)
@@ -243,8 +243,8 @@ fn unbuilt(at: Option<There<'_>>) -> bool {
     })
 }
 
-/// Who is known by an address without being a pod of ours: the cluster's DNS and the API server,
-/// by what their Services say.
+/// What answers at an address without being a simulated pod: the cluster's DNS or the API server, which are
+/// known by their `EndpointSlices`.
 fn bystander(world: &World, address: IpAddr, port: u16, protocol: Protocol) -> Option<Backend> {
     let is_of = |namespace, name| {
         world

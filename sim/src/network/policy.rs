@@ -1,7 +1,7 @@
-//! `NetworkPolicies` of ingress, where the CNI keeps them: on the node that a pod is reached on.
+//! Ingress `NetworkPolicies`, enforced where the CNI supports them, on the node of the addressed pod.
 //!
-//! Meanings are those of the API (networking.k8s.io/v1): policies add up; a pod that none selects is open; a
-//! pod's own node always reaches it. A rule names pods of its namespace, and numbers of ports.
+//! Semantics (networking.k8s.io/v1): policies add up; a pod that no policy selects is open; a pod's node
+//! always reaches it. The rules read here select pods of their own namespace, and ports by number.
 
 use k8s_openapi::api::networking::v1::{
     NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort,
@@ -14,7 +14,7 @@ use super::{Flow, Protocol};
 use crate::fault::FaultKind;
 use crate::world::{Key, Labels, Node, Pod, World};
 
-/// Whether the policies of a pod let a request pass to a port of it.
+/// Whether the policies that select a pod let a request pass to one of its ports.
 pub(super) fn allows(
     flow: &Flow<'_>,
     there: Option<(&str, &Node)>,
@@ -63,11 +63,11 @@ fn selecting<'w>(
     pod: &'w Pod,
 ) -> impl Iterator<Item = &'w [NetworkPolicyIngressRule]> {
     let namespace = key.namespace.clone();
-    let own = world
+    let policies = world
         .policies
         .range(Key::new(&namespace, "")..)
         .take_while(move |(each, _)| each.namespace == namespace);
-    own.filter_map(|(_, policy)| {
+    policies.filter_map(|(_, policy)| {
         let types = policy.policy_types.as_deref().unwrap_or_default();
         let is_of_ingress = types.is_empty() || types.iter().any(|one| one == "Ingress");
         let selector = policy.pod_selector.as_ref();

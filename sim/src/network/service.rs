@@ -1,4 +1,4 @@
-//! Connections to a Service: its virtual address, its load balancer's, and the choice of a backend.
+//! Connections to a Service: to its virtual address or its load balancer's, and the choice of a backend.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,14 +8,14 @@ use crate::fault::FaultKind;
 use crate::topology::{Build, NetworkMode, Os};
 use crate::world::{Endpoint, Key, Node, Service, ServicePort};
 
-/// Windows user guide, windows-networking.md: more backends per Service are not supported.
+/// Windows user guide, windows-networking.md: Windows supports no more backends per Service than this.
 const MOST_BACKENDS: usize = 1024;
 
-/// Microsoft, common-problems.md, "Load balancers are plumbed inconsistently": HNS reserves a block of
-/// 64 ephemeral ports for each load balancer without DSR; of 49152 to 65535 there are this many.
+/// Microsoft, common-problems.md, "Load balancers are plumbed inconsistently": HNS reserves a block of 64
+/// ephemeral ports for each load balancer without DSR; 49152 to 65535 hold this many blocks.
 const PORT_BLOCKS: usize = 256;
 
-/// The same page: KB4551853, which is 17763.1217, uses fewer.
+/// Whether HNS runs out of ports: the same page says that KB4551853, which is 17763.1217, reserves fewer.
 fn runs_out_of_ports(node: &Node) -> bool {
     let old = node.pool.build() == Some(Build::Ws2019) && node.revision < 1217;
     old && !node.network.dsr
@@ -34,8 +34,8 @@ impl<'a> Flow<'a> {
         }
         let os = node.pool.os();
         if self.request.protocol == Protocol::Icmp {
-            // acs-engine issue 572: from a Windows pod the virtual address answers pings, whatever
-            // its ports do; an iptables kube-proxy gives it to no interface
+            // acs-engine issue 572: the virtual address answers pings from a Windows pod, whatever its ports
+            // do; an iptables kube-proxy assigns it to no interface
             return if os == Os::Windows && self.pod.is_some() {
                 self.answered(Backend::Echo)
             } else {
@@ -50,29 +50,29 @@ impl<'a> Flow<'a> {
                 return Outcome::Reset;
             }
             // Windows user guide: "Windows container hosts are not able to access the IP of services
-            // scheduled on them"; the debug page says so of any Service (debug/windows.md), and so
-            // do we
+            // scheduled on them"; the debug page (debug/windows.md) says so of any Service, and this model
+            // follows it
             if !virtual_address || !self.world.suffers(FaultKind::NodeServiceIpAnswers, name) {
                 return Outcome::TimedOut;
             }
         }
         let Some(port) = port_of(service, request.protocol, request.port) else {
-            // No rule matches such a packet: it leaves by the default route and is lost
+            // No rule matches such a packet: it leaves by the default route and gets lost
             return Outcome::TimedOut;
         };
         let local = if virtual_address {
             service.internal_local
         } else {
-            // kube-proxy's iptables mode, "pod traffic for external destinations": what starts on
-            // the node itself goes to any backend; winkernel balances over local ones alone
+            // kube-proxy's iptables mode, "pod traffic for external destinations": a connection from the node
+            // itself goes to any backend; winkernel balances over local backends only
             service.external_local && os == Os::Windows && node.network.dsr
         };
         self.behind_virtual_address(node)
             .balance(key, service, port, local)
     }
 
-    /// What the cluster's edge does with a client from outside: virtual addresses are not routed
-    /// there; a load balancer picks a node.
+    /// The outcome for a client outside the cluster: virtual addresses have no route there; a load balancer
+    /// picks a node.
     fn through_load_balancer(self, key: &Key, service: &Service) -> Outcome {
         let request = self.request;
         if !service.external.contains(&request.to) || request.protocol == Protocol::Icmp {
@@ -84,8 +84,8 @@ impl<'a> Flow<'a> {
         let Some(port) = port_of(service, request.protocol, request.port) else {
             return Outcome::TimedOut;
         };
-        // healthCheckNodePort: with externalTrafficPolicy Local, nodes without a backend are left
-        // out
+        // healthCheckNodePort: with externalTrafficPolicy Local, the load balancer leaves out nodes without a
+        // backend
         let nodes = &self.world.nodes;
         let picked = if service.external_local {
             let backends = self.backends(key, port, None).0.into_iter();
@@ -99,7 +99,7 @@ impl<'a> Flow<'a> {
                 .collect();
             pick(&local, request.turn)
         } else {
-            // It asks kube-proxy or the node port whether a node is healthy (KEP-3836)
+            // The load balancer asks kube-proxy or the node port whether a node is healthy (KEP-3836)
             let healthy = |(name, node): &(&'a String, &'a Node)| {
                 node.forwards(request.to) && !self.is_unproxied(name)
             };
@@ -111,7 +111,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A node takes a request from somewhere else for a Service.
+    /// Lets a node forward a request that came to it for a Service.
     pub(super) fn through_node_port(
         self,
         name: &'a str,
@@ -137,16 +137,16 @@ impl<'a> Flow<'a> {
                 return Outcome::TimedOut;
             }
         }
-        // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address
-        // and forwards to no other node; without DSR the policy is not kept. Preserve-destination
-        // "also disables node-node forwarding", with DSR too; Linux knows no such annotation
+        // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address and
+        // forwards to no other node; without DSR it has no effect. Preserve-destination "also disables
+        // node-node forwarding", and needs DSR too; Linux ignores that annotation
         let local = match winkernel {
             true => node.network.dsr && (service.external_local || service.preserves_destination),
             false => service.external_local,
         };
         let turned_away = self.is_on(name) && !winkernel && local;
         let forwarded = Self {
-            // With the policy Cluster kube-proxy masquerades what it forwards
+            // With the policy Cluster, kube-proxy masquerades the requests that it forwards
             source: if local {
                 self.source
             } else {
@@ -156,18 +156,18 @@ impl<'a> Flow<'a> {
             forwarded: true,
             ..self
         };
-        // iptables: what starts on the node itself may go to any backend in spite of the policy
+        // iptables: a connection from the node itself may go to any backend in spite of the policy
         forwarded.balance(key, service, port, local && !turned_away)
     }
 
-    /// Whether nothing on a node forwards to Services in the request's family: kube-proxy keeps a
-    /// proxier for each (pkg/proxy/metaproxier).
+    /// Whether nothing on a node forwards to Services of the request's family: kube-proxy has one proxier per
+    /// family (pkg/proxy/metaproxier).
     fn is_unproxied(&self, node: &str) -> bool {
         self.world.suffers(FaultKind::KubeProxyDead, node)
             || self.request.to.is_ipv6() && self.world.suffers(FaultKind::Ipv6ProxyDead, node)
     }
 
-    /// What the source becomes on the way through a virtual address.
+    /// The request with the source address that it has behind a virtual address.
     fn behind_virtual_address(self, node: &Node) -> Self {
         let source = if self.pod.is_none() || node.pool.os() != Os::Windows {
             self.source
@@ -199,7 +199,7 @@ impl<'a> Flow<'a> {
         if winkernel && backends.len() > MOST_BACKENDS {
             return Outcome::TimedOut;
         }
-        // windows-networking.md: session affinity needs Windows Server 2022; kube-proxy says "Session
+        // windows-networking.md: session affinity needs Windows Server 2022; kube-proxy prints "Session
         // Affinity is not supported on this version of Windows" and goes on
         let sticks = !winkernel || node.pool.build() >= Some(Build::Ws2022);
         let turn = if !self.forwarded && self.world.suffers(FaultKind::VipSticks, name) {
@@ -211,23 +211,22 @@ impl<'a> Flow<'a> {
         };
         let Some((endpoint, target)) = pick(&backends, turn) else {
             return match os {
-                // kube-proxy's iptables mode rejects Services without endpoints ("has no endpoints"
-                // -j REJECT), and drops where only other nodes have some ("has no local endpoints"
-                // -j DROP, pkg/proxy/iptables/proxier.go)
+                // kube-proxy's iptables mode rejects connections to a Service without endpoints ("has no
+                // endpoints" -j REJECT), and drops them if only other nodes have some ("has no local
+                // endpoints" -j DROP, pkg/proxy/iptables/proxier.go)
                 Os::Linux if !any => Outcome::Refused,
-                // winkernel makes no load balancer for such a Service
-                // (pkg/proxy/winkernel/proxier.go)
+                // winkernel creates no load balancer for such a Service (pkg/proxy/winkernel/proxier.go)
                 Os::Linux | Os::Windows => Outcome::TimedOut,
             };
         };
-        // Elsewhere another node has forwarded it, in its own name
+        // If the pod runs on another node, a node has already forwarded the request with its own address
         let itself = self.pod.is_some_and(|(_, pod)| {
             Some(endpoint.address) == pod.like(endpoint.address) && self.is_on(&pod.node)
         });
         let mut flow = self;
         if itself {
-            // A pod that reaches itself through its Service fails under l2bridge (hcsshim issue
-            // 1511), and with DSR (calico issue 5522, AKS issue 2608)
+            // A pod cannot reach itself through its Service under l2bridge (hcsshim issue 1511), or with DSR
+            // (calico issue 5522, AKS issue 2608)
             let fails = node.network.mode == NetworkMode::L2Bridge || node.network.dsr;
             if winkernel && fails || self.world.suffers(FaultKind::HairpinBroken, name) {
                 return Outcome::TimedOut;
@@ -238,8 +237,8 @@ impl<'a> Flow<'a> {
         flow.deliver(endpoint.address, target)
     }
 
-    /// Who may take a connection, with the port there, on one node or on all; and whether the
-    /// Service has anybody at all.
+    /// The backends that may take a connection and their ports, on one node or on all; and whether the
+    /// Service has any usable backend.
     fn backends(
         &self,
         key: &Key,
@@ -247,40 +246,40 @@ impl<'a> Flow<'a> {
         local_to: Option<&str>,
     ) -> (Vec<(&'a Endpoint, u16)>, bool) {
         let world = self.world;
-        let all: Vec<(&Endpoint, u16)> = world
+        let known: Vec<(&Endpoint, u16)> = world
             .slices
             .for_service(key)
             .filter_map(|slice| Some((slice, *slice.ports.get(&port.name)?)))
             .flat_map(|(slice, target)| slice.endpoints.iter().map(move |each| (each, target)))
-            // kube-proxy keeps a proxier for each family (pkg/proxy/metaproxier)
+            // kube-proxy has one proxier per family (pkg/proxy/metaproxier)
             .filter(|(each, _)| each.address.is_ipv6() == self.request.to.is_ipv6())
             .collect();
         let of = |wanted: &dyn Fn(&Endpoint) -> bool, node: Option<&str>| {
             let here = |each: &Endpoint| node.is_none() || each.node.as_deref() == node;
-            let found = all.iter().filter(|(each, _)| wanted(each) && here(each));
-            found.copied().collect::<Vec<_>>()
+            let picked = known.iter().filter(|(each, _)| wanted(each) && here(each));
+            picked.copied().collect::<Vec<_>>()
         };
-        // pkg/proxy/topology.go, CategorizeEndpoints: who ends and still serves counts where nobody
-        // is ready
+        // pkg/proxy/topology.go, CategorizeEndpoints: where no endpoint is ready, the terminating ones that
+        // still serve count
         let usable = |node| match of(&|each| each.ready, node) {
             none if none.is_empty() => of(&|each| each.serving_last, node),
             ready => ready,
         };
         let any = !usable(None).is_empty();
-        let mut found = usable(local_to);
+        let mut chosen = usable(local_to);
         if let Some((name, _)) = self.node
             && !self.forwarded
             && world.suffers(FaultKind::EndpointStale, name)
         {
-            let target = all.first().map_or(port.port, |(_, target)| *target);
+            let target = known.first().map_or(port.port, |(_, target)| *target);
             let gone = world.slices.gone(key).iter();
             let gone = gone.filter(|gone| gone.address.is_ipv6() == self.request.to.is_ipv6());
-            found.extend(gone.map(|gone| (gone, target)));
+            chosen.extend(gone.map(|gone| (gone, target)));
         }
-        (found, any)
+        (chosen, any)
     }
 
-    /// Whom session affinity goes by.
+    /// The client address by which session affinity works.
     fn client(&self) -> IpAddr {
         match (self.pod, self.forwarded) {
             (Some((_, pod)), _) => pod.like(self.source).unwrap_or(self.source),
@@ -302,7 +301,7 @@ fn pick<T: Copy>(from: &[T], turn: u64) -> Option<T> {
     from.get(usize::try_from(at).ok()?).copied()
 }
 
-/// A number that stays the same for one client.
+/// A number that is constant for a client.
 fn client_turn(client: IpAddr) -> u64 {
     match client {
         IpAddr::V4(client) => u64::from(u32::from(client)),

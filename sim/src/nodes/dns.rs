@@ -1,8 +1,8 @@
-//! The cluster's DNS as far as objects tell of it.
+//! The API objects of the cluster's DNS.
 //!
-//! A control plane of its own has none; whoever provisions a cluster adds it. So the simulated
-//! nodes bring the Service `kube-dns` and its endpoint, on a Linux node (kubernetes/kubernetes
-//! `cluster/addons/dns/coredns`: these names and labels). Nothing answers there.
+//! A bare control plane has no DNS; the provisioner of a cluster adds it. So the simulated nodes create the
+//! Service `kube-dns` and its endpoint on a Linux node (kubernetes/kubernetes `cluster/addons/dns/coredns`:
+//! these names and labels). Nothing listens there.
 
 use std::fmt::Debug;
 
@@ -54,7 +54,7 @@ pub(crate) async fn add(cluster: &Cluster, node: &str, pod_network: [u8; 3]) -> 
     create(cluster, KINDS.1, &slices, &read(slice)).await
 }
 
-/// Creates an object, which is this simulator's unless another was quicker, and that is as good.
+/// Creates an object. It counts as this simulator's, unless another created it first, which serves as well.
 async fn create<K>(
     cluster: &Cluster,
     kind: &'static str,
@@ -74,14 +74,14 @@ where
     Ok(())
 }
 
-/// Its endpoint on a node.
+/// The endpoint of the DNS on a node.
 fn endpoints(pod_network: &str, node: &str) -> Value {
     json!([{"addresses": [format!("{pod_network}2")], "nodeName": node,
         "conditions": {"ready": true, "serving": true, "terminating": false}}])
 }
 
-/// Removes what [`add`] added for one of these nodes; that of other simulators stays. While others
-/// are joined, one of their nodes takes the endpoint over, and with it who removes the DNS.
+/// Removes what [`add`] added for one of these nodes; another simulator's DNS stays. While others are joined,
+/// one of their nodes takes over the endpoint, and its simulator then removes the DNS.
 pub(crate) async fn remove(cluster: &Cluster, nodes: &[String]) -> kube::Result<()> {
     let Cluster { client, traces, .. } = cluster;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
@@ -106,18 +106,18 @@ pub(crate) async fn remove(cluster: &Cluster, nodes: &[String]) -> kube::Result<
     Ok(())
 }
 
-/// Puts the endpoint on a Linux node of another simulator; whether there is one.
+/// Moves the endpoint to a Linux node of another simulator; returns whether there is one.
 async fn hand_over(
     cluster: &Cluster,
     slices: &Api<EndpointSlice>,
     nodes: &[String],
 ) -> kube::Result<bool> {
-    let all: Api<Node> = Api::all(cluster.client.clone());
+    let api: Api<Node> = Api::all(cluster.client.clone());
     let params = (ListParams::default(), PatchParams::default());
     loop {
-        let found = cluster.insist("nodes", || all.list(&params.0));
-        let found = found.await?.items;
-        let heir = found
+        let listed = cluster.insist("nodes", || api.list(&params.0));
+        let listed = listed.await?.items;
+        let heir = listed
             .iter()
             .find_map(|node| Some((node, heir_to(node, nodes)?)));
         let Some((node, network)) = heir else {
@@ -127,35 +127,35 @@ async fn hand_over(
         let patch = Patch::Merge(json!({"endpoints": endpoints(&network, &name)}));
         let handed = cluster.insist("endpoint slice", || slices.patch(SLICE, &params.1, &patch));
         match handed.await {
-            // Another simulator has removed it meanwhile
+            // Another simulator has just removed the slice
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
             other => drop(other?),
         }
-        // Who leaves removes its nodes before it looks whether the DNS is its own: one that is still
-        // there has yet to look
-        let still = cluster.insist("node", || all.get_opt(&name));
+        // A leaving simulator deletes its nodes before it checks whether the DNS is its own: a node that
+        // still exists means that its simulator has yet to check
+        let still = cluster.insist("node", || api.get_opt(&name));
         if still.await?.is_some_and(|now| now.uid() == node.uid()) {
             return Ok(true);
         }
     }
 }
 
-/// The beginning of the addresses of a node's pods, if it can have the DNS: a Linux node of a
-/// simulator that runs, and none of these.
+/// The first bytes of the addresses of a node's pods, if the node can take the DNS: it must be a Linux node
+/// of another running simulator.
 fn heir_to(node: &Node, nodes: &[String]) -> Option<String> {
     let has = |label: (&str, &str)| node.labels().get(label.0).is_some_and(|is| is == label.1);
     let of_another = has(MANAGED) && !nodes.contains(&node.name_any());
     let linux = has(("kubernetes.io/os", "linux"));
     let conditions = node.status.iter().flat_map(|status| &status.conditions);
     let mut conditions = conditions.flatten();
-    // A killed simulator's nodes stay, and are not Ready after a while
+    // The nodes of a killed simulator stay, and become NotReady after a while
     let ready = conditions.any(|one| one.type_ == "Ready" && one.status == "True");
     let cidr = node.spec.as_ref()?.pod_cidr.as_ref()?;
     let network = &cidr[..=cidr.rfind('.')?];
     (of_another && linux && ready).then(|| network.to_owned())
 }
 
-/// Whether one of these nodes is the one that the endpoint is on.
+/// Whether the endpoint is on one of these nodes.
 fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
     let endpoints = slice.endpoints.iter().flatten();
     let mut held = endpoints.filter_map(|endpoint| endpoint.node_name.as_ref());

@@ -1,5 +1,5 @@
-//! The files of a container, as far as programs need them: what its volumes bring, and what was
-//! written since. Held in memory; names and bytes, no modes and no owners.
+//! The files of a container that programs need: those of its volumes, and those written since. They are in
+//! memory and have names and bytes, but no modes and no owners.
 //!
 //! A volume is shared by all containers that mount it, and a clone of [`Files`] sees the same files.
 
@@ -9,20 +9,20 @@ use std::sync::{Arc, Mutex};
 use crate::base::lock::locked;
 use crate::topology::Os;
 
-/// How much one volume holds before it is full: enough for what probes and samples write.
+/// How many bytes a volume holds: enough for what probes and samples write.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// Files by their path below a volume's root, parts joined by `/`, without one in front.
+/// Files by their path below a volume's root: parts joined by `/`, without a leading `/`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Volume(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
 impl Volume {
-    /// Replaces all of its files, as the kubelet does with a changed `ConfigMap`.
+    /// Replaces all of its files, as the kubelet does when a `ConfigMap` changes.
     pub(crate) fn fill(&self, files: BTreeMap<String, Vec<u8>>) {
         *locked(&self.0) = files;
     }
 
-    /// Replaces them with those of another.
+    /// Replaces its files with those of another volume, which becomes empty.
     pub(crate) fn replace_with(&self, other: &Self) {
         let files = std::mem::take(&mut *locked(&other.0));
         self.fill(files);
@@ -35,28 +35,28 @@ impl Volume {
     }
 }
 
-/// Volumes that outlive pods, by what they stand for.
+/// Volumes that outlive pods, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Disks(Mutex<BTreeMap<String, Volume>>);
 
 impl Disks {
-    /// The volume of a name, the same for all who ask.
+    /// The volume of a name, which all callers share.
     pub(crate) fn volume(&self, name: &str) -> Volume {
         locked(&self.0).entry(name.to_owned()).or_default().clone()
     }
 }
 
-/// A volume at its place in one container.
+/// A volume mounted in a container.
 #[derive(Clone, Debug)]
 pub(crate) struct Mount {
     pub(crate) path: String,
     pub(crate) volume: Volume,
-    /// The directory or file of the volume that is mounted; empty for all of it.
+    /// The directory or file of the volume that is mounted; empty for the whole volume.
     pub(crate) sub_path: String,
     pub(crate) read_only: bool,
 }
 
-/// What one container sees as its file system.
+/// A container's file system.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     os: Os,
@@ -74,7 +74,7 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
-    /// The system's words: errno texts of glibc and musl, and of Windows' system messages
+    /// The system's message: errno texts of glibc and musl, or Windows' system messages
     /// (`ERROR_FILE_NOT_FOUND`, `ERROR_ACCESS_DENIED`, `ERROR_DISK_FULL`).
     pub(crate) fn text(self, os: Os) -> &'static str {
         match (self, os) {
@@ -82,7 +82,7 @@ impl FileError {
             (Self::Missing, Os::Windows) => "The system cannot find the file specified.",
             (Self::IsDirectory, Os::Linux) => "Is a directory",
             (Self::ReadOnly, Os::Linux) => "Read-only file system",
-            // kubernetes, test/e2e/windows/volumes.go: what a write to a read-only volume prints
+            // kubernetes, test/e2e/windows/volumes.go: the message of a write to a read-only volume
             (Self::IsDirectory | Self::ReadOnly, Os::Windows) => "Access is denied.",
             (Self::Full, Os::Linux) => "No space left on device",
             (Self::Full, Os::Windows) => "There is not enough space on the disk.",
@@ -91,7 +91,7 @@ impl FileError {
 }
 
 impl Files {
-    /// The files of a container with its volumes; of two mounts that hold a path the deeper one counts.
+    /// The files of a container with its volumes; where two mounts hold a path, the deeper one counts.
     pub(crate) fn new(os: Os, mounts: Vec<Mount>) -> Self {
         let root = Volume::default();
         Self { os, root, mounts }
@@ -100,15 +100,15 @@ impl Files {
     /// A file's content.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
-        let found = {
+        let bytes = {
             let files = locked(&volume.0);
             let key = self.key(&files, &path);
             key.and_then(|key| files.get(&key).cloned())
         };
-        found.ok_or_else(|| self.lacks(volume, &path))
+        bytes.ok_or_else(|| self.lacks(volume, &path))
     }
 
-    /// Replaces a file's content; makes the file if need be.
+    /// Replaces a file's content, or creates the file.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
         let (volume, path, read_only) = self.locate(path);
         if read_only {
@@ -156,7 +156,7 @@ impl Files {
                 .any(|file| self.below(file, path).is_some())
     }
 
-    /// A name as it is compared: Windows keeps capitals, and does not tell them from small letters
+    /// A name for comparison: Windows keeps the case of letters, and ignores it when it compares names
     /// (learn.microsoft.com, "Naming Files, Paths, and Namespaces").
     fn folded(&self, name: &str) -> String {
         match self.os {
@@ -174,7 +174,7 @@ impl Files {
         files.keys().find(|key| self.folded(key) == folded).cloned()
     }
 
-    /// The path from a directory on to something in it, or to itself where it is marked as one.
+    /// The path from a directory to something in it; `None` if the path is not in the directory.
     fn below<'a>(&self, path: &'a str, directory: &str) -> Option<&'a str> {
         let mut rest = path;
         for part in directory.split('/').filter(|part| !part.is_empty()) {
@@ -187,7 +187,7 @@ impl Files {
         Some(rest)
     }
 
-    /// The volume that holds a path, the path in it, and whether it can only be read.
+    /// The volume that holds a path, the path within it, and whether it is read-only.
     fn locate(&self, path: &str) -> (&Volume, String, bool) {
         let path = self.plain(path);
         let within = |mount: &Mount| {
@@ -216,7 +216,7 @@ impl Files {
         }
     }
 
-    /// A path without drive, empty parts and dots. Windows takes both slashes.
+    /// A path without drive, empty parts and dots. Windows accepts both slashes.
     fn plain(&self, path: &str) -> String {
         let path = match self.os {
             Os::Linux => path.to_owned(),

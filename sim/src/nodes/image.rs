@@ -1,14 +1,14 @@
-//! Which image a node can pull and run, and what containerd says when it cannot.
+//! Which images a node can pull and run, and containerd's words when it cannot.
 
 use std::time::Duration;
 
 use crate::base::chance::Chance;
 use crate::topology::{Build, Os, Pool};
 
-/// The images whose content the simulator knows.
+/// The images that the simulator knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Family {
-    /// `registry.k8s.io/e2e-test-images/agnhost`, of every system and build.
+    /// `registry.k8s.io/e2e-test-images/agnhost`, for every operating system and build.
     Agnhost,
     /// `mcr.microsoft.com/windows/servercore`.
     Servercore,
@@ -18,13 +18,13 @@ pub(crate) enum Family {
     Iis,
     /// `busybox` for Linux.
     Busybox,
-    /// `pause`, of every system and build.
+    /// `pause`, for every operating system and build.
     Pause,
-    /// `windows-host-process-containers-base-image`: no files, any Windows build
+    /// `windows-host-process-containers-base-image`: it has no files and runs on any Windows build
     /// (microsoft/windows-host-process-containers-base-image).
     HostProcessBase,
-    /// What runs a cluster and shows nothing of it: kube-proxy, Flannel, `CoreDNS`, each of every
-    /// system and build.
+    /// A cluster's components, whose work the simulator does elsewhere: kube-proxy, Flannel and `CoreDNS`,
+    /// each for every operating system and build.
     Component,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Image {
     pub(crate) family: Family,
     /// The reference with its registry and tag, as containerd reports it.
     pub(crate) reference: String,
-    /// About how long the first pull on a node takes.
+    /// About how long a node's first pull takes.
     pub(crate) pull: Duration,
-    /// The size that the `Pulled` event states.
+    /// The size that the event `Pulled` states.
     pub(crate) bytes: u64,
-    /// Whether the node's build can run it: a manifest for one platform is pulled unasked.
+    /// Whether the node's build can run it: a manifest for a single platform is pulled without a check.
     pub(crate) runs: bool,
 }
 
@@ -48,13 +48,13 @@ impl Image {
         matches!(self.family, Family::Servercore | Family::Iis)
     }
 
-    /// Whether it is made of a Windows of August 2021: agnhost before 2.66 (kubernetes,
+    /// Whether its Windows base is of August 2021, as for agnhost before 2.66 (kubernetes,
     /// test/images/agnhost/BASEIMAGE: `busybox:1.29-2-windows-amd64-…`).
     pub(crate) fn is_of_2021(&self) -> bool {
         self.family == Family::Agnhost && minor(&self.reference).is_some_and(|minor| minor < 66)
     }
 
-    /// The name with the digest, as containerd reports it.
+    /// The name with a digest, as containerd reports it.
     pub(crate) fn id(&self, chance: Chance) -> String {
         if self.reference.contains('@') {
             return self.reference.clone();
@@ -64,28 +64,28 @@ impl Image {
     }
 }
 
-/// What a runtime demands of an image before it pulls it.
+/// What a runtime requires of an image before it pulls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Demand {
-    /// A variant for the node's system and build.
+    /// A variant for the node's operating system and build.
     Fits,
-    /// One of any Windows build, and that is run.
+    /// A variant for any Windows build, which the node then runs.
     AnyBuild,
     /// Nothing.
     Nothing,
 }
 
-/// Finds what a reference means on a node of a pool; else the text with which a pull fails, as it stands behind
-/// `Failed to pull image "…": `.
+/// The image that a reference means on a node of a pool; else the error of the pull, which follows `Failed to
+/// pull image "…": `.
 pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, String> {
     demanded(reference, pool, Demand::Fits)
 }
 
-/// Finds what a reference means on a node of a pool whose runtime demands this of images.
+/// The image that a reference means on a node of a pool whose runtime has this demand.
 pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, String> {
     let full = normalise(reference);
     let Some(family) = family(&full) else {
-        // containerd 2.1, core/remotes/docker: what a registry without that repository gives
+        // containerd 2.1, core/remotes/docker: the error of a registry without that repository
         return Err(format!(
             "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
              failed to resolve reference \"{full}\": {full}: not found"
@@ -122,7 +122,7 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
         runs: match (family, pool) {
             _ if demand == Demand::AnyBuild => true,
             (_, Pool::Windows(_)) if !fitting => false,
-            // Images of any build, unless the name is that of one build's own manifest
+            // These images run on any build, unless the tag names the manifest of a single build
             (Family::Agnhost | Family::Pause, Pool::Windows(host)) => {
                 build_of_tag(&full).is_none_or(|image| runs_on(image, host))
             }
@@ -132,7 +132,7 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
     })
 }
 
-/// containerd issue 6989, and the same for a system that the manifest list lacks.
+/// The error of containerd issue 6989, also for an operating system that the manifest list lacks.
 pub(crate) fn no_match(full: &str) -> String {
     format!(
         "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
@@ -140,7 +140,7 @@ pub(crate) fn no_match(full: &str) -> String {
     )
 }
 
-/// A registry that cannot be reached (containerd 2.1, `core/remotes/docker/resolver.go`).
+/// The error of an unreachable registry (containerd 2.1, `core/remotes/docker/resolver.go`).
 pub(crate) fn unreachable(reference: &str) -> String {
     let full = normalise(reference);
     let host = match full.split('/').next().unwrap_or_default() {
@@ -156,7 +156,7 @@ pub(crate) fn unreachable(reference: &str) -> String {
     )
 }
 
-/// What is wrong with a reference as such (kubelet's `parsers.ParseImageName`, which reads with
+/// The error for a malformed reference (kubelet's `parsers.ParseImageName`, which parses with
 /// `distribution/reference`).
 pub(crate) fn malformed(reference: &str) -> Option<String> {
     let invalid = |why: &str| {
@@ -192,7 +192,7 @@ pub(crate) fn malformed(reference: &str) -> Option<String> {
     None
 }
 
-/// The reference as containerd writes it: with registry, and with a tag or digest.
+/// The reference as containerd writes it: with a registry, and with a tag or digest.
 fn normalise(reference: &str) -> String {
     let first = reference.split('/').next().unwrap_or_default();
     let named = first.contains(['.', ':']) || first == "localhost";
@@ -234,7 +234,7 @@ fn family(full: &str) -> Option<Family> {
     }
 }
 
-/// Whether the image has a variant for the pool.
+/// Whether an image has a variant for a pool.
 fn fits(family: Family, full: &str, pool: Pool) -> bool {
     match (family, pool) {
         // 2.62 was the first for Windows Server 2025 (kubernetes/k8s.io, pull request 9057)
@@ -253,7 +253,7 @@ fn fits(family: Family, full: &str, pool: Pool) -> bool {
     }
 }
 
-/// The minor version in a tag like those of agnhost: `2.59`, `2.66.1`, `2.53-windows-amd64-ltsc2019`.
+/// The minor version in a tag such as agnhost's: `2.59`, `2.66.1`, `2.53-windows-amd64-ltsc2019`.
 fn minor(full: &str) -> Option<u32> {
     let (_, tag) = full.rsplit_once(':')?;
     let digits = |c: char| !c.is_ascii_digit();
@@ -270,8 +270,8 @@ fn build_of_tag(full: &str) -> Option<Build> {
     })
 }
 
-/// Microsoft's table of January 2025 (version-compatibility.md): a 2025 host runs 2022 and 2025
-/// images under process isolation, every other host its own build alone.
+/// Microsoft's table of January 2025 (version-compatibility.md): under process isolation a 2025 host runs
+/// images of 2022 and 2025, every other host only those of its own build.
 fn runs_on(image: Build, host: Build) -> bool {
     image == host || (host == Build::Ws2025 && image == Build::Ws2022)
 }

@@ -1,4 +1,4 @@
-//! Nodes that join a cluster, and what they hold.
+//! Nodes that join a cluster, and their parts.
 
 pub(crate) mod cluster;
 pub(crate) mod dns;

@@ -1,4 +1,4 @@
-//! What pods and nodes say of each other: selectors, affinity, taints.
+//! How pods and nodes select each other: selectors, affinity, taints.
 
 use std::collections::BTreeMap;
 
@@ -14,31 +14,31 @@ pub(crate) fn labels(labels: &Value) -> BTreeMap<String, String> {
     BTreeMap::deserialize(labels).unwrap_or_default()
 }
 
-/// Whether an object's own selector, `matchLabels` and `matchExpressions`, takes these labels; none
-/// takes nothing, an empty one everything.
+/// Whether an object's selector with `matchLabels` and `matchExpressions` matches these labels. A missing
+/// selector matches nothing, an empty one everything.
 pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
     selector.is_object()
         && labels.includes(&selector["matchLabels"])
         && expressions(&selector["matchExpressions"], labels)
 }
 
-/// Whether expressions of `key`, `operator` and `values` hold of labels; one that compares numbers does
-/// not.
-fn expressions(expressions: &Value, own: &Value) -> bool {
-    let own = labels(own);
-    expressions.items().all(|one| holds(one, &own))
+/// Whether expressions of `key`, `operator` and `values` hold for labels; `Gt` and `Lt` never hold here.
+fn expressions(expressions: &Value, held: &Value) -> bool {
+    let held = labels(held);
+    expressions.items().all(|one| holds(one, &held))
 }
 
-fn holds(expression: &Value, own: &BTreeMap<String, String>) -> bool {
+fn holds(expression: &Value, held: &BTreeMap<String, String>) -> bool {
     let read = LabelSelectorRequirement::deserialize(expression).ok();
     let read = read.and_then(|read| Expression::try_from(read).ok());
-    read.is_some_and(|read| read.matches(own))
+    read.is_some_and(|read| read.matches(held))
 }
 
-/// Whether an expression compares the number in a label with its own, which those of nodes alone may.
-fn compares(expression: &Value, own: &BTreeMap<String, String>) -> bool {
+/// Whether an expression compares the number in a label with its own (`Gt`, `Lt`), which only node affinity
+/// allows.
+fn compares(expression: &Value, held: &BTreeMap<String, String>) -> bool {
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
-    let label = expression["key"].as_str().and_then(|key| own.get(key));
+    let label = expression["key"].as_str().and_then(|key| held.get(key));
     let both = number(label.map(String::as_str)).zip(number(expression["values"][0].as_str()));
     both.is_some_and(|(label, bound)| match expression["operator"].as_str() {
         Some("Gt") => label > bound,
@@ -60,16 +60,16 @@ pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
         && node_terms(pod).is_none_or(|terms| terms.iter().any(|term| is_of_term(term, node)))
 }
 
-/// Whether a term of node affinity holds of a node; one that says nothing does not
+/// Whether a term of node affinity holds for a node; an empty term does not
 /// (`component-helpers/scheduling/corev1/nodeaffinity`).
 pub(crate) fn is_of_term(term: &Value, node: &Value) -> bool {
     let named = json!({"metadata.name": node["metadata"]["name"]});
-    let own = labels(&node["metadata"]["labels"]);
+    let held = labels(&node["metadata"]["labels"]);
     let (by_labels, by_fields) = (&term["matchExpressions"], &term["matchFields"]);
     by_labels.items().len() + by_fields.items().len() > 0
         && by_labels
             .items()
-            .all(|one| holds(one, &own) || compares(one, &own))
+            .all(|one| holds(one, &held) || compares(one, &held))
         && expressions(by_fields, &named)
 }
 

@@ -1,4 +1,4 @@
-//! A program as it runs in time: what it prints comes when it prints it.
+//! Runs a program in time: each piece of output appears when the program prints it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use crate::base::log::Stream;
 use crate::nodes::cluster::Cluster;
 use crate::program::{Piece, Started};
 
-/// What came next.
+/// The next thing that a program does.
 pub(crate) enum Told {
     Printed(Stream, Vec<u8>),
-    /// It has ended, with this code.
+    /// The program ended with this code.
     Ended(u32),
-    /// It serves, stays or does not start: nothing comes of it any more.
+    /// The program serves, stays or does not start: no further output comes.
     Other(Started),
 }
 
-/// A program, and how far it has come.
+/// A program, and how far it has run.
 pub(crate) struct Player<'a> {
     cluster: &'a Cluster,
     pieces: VecDeque<Piece>,
-    /// What is left of its time after its last piece: simulated, and slept.
+    /// The time that remains after the last piece: simulated, and slept.
     left: (Duration, Duration),
-    /// When the time has passed that is waited for.
+    /// When the current wait ends.
     until: Option<Instant>,
-    /// What it is then.
+    /// The outcome after the last piece.
     next: Started,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Waits for the next thing it does. Nothing is lost where the wait is given up.
+    /// Waits for the program's next step. A dropped wait loses nothing.
     pub(crate) async fn next(&mut self) -> Told {
         let piece = self.pieces.front();
         let (took, slept) = piece.map_or(self.left, |piece| (piece.took, piece.slept));

@@ -1,6 +1,6 @@
-//! Whether a node takes a pod that was bound to it (kubernetes 1.37.0,
-//! `pkg/kubelet/lifecycle/predicate.go`, `pkg/kubelet/lifecycle/features_windows.go` and the scheduler's
-//! `AdmissionCheck`).
+//! Decides whether a node admits a pod that is bound to it (kubernetes 1.37.0,
+//! `pkg/kubelet/lifecycle/predicate.go`, `pkg/kubelet/lifecycle/features_windows.go` and the
+//! scheduler's `AdmissionCheck`).
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::pods::reporting::book::NodeVerdict;
 use crate::pods::spec::resources;
 use crate::topology::Os;
 
-/// The reason for which the node refuses the pod, if it does.
+/// Returns why the node refuses the pod, if it does.
 pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
-    let (pod, own) = (&run.pod, &run.node);
-    let under_pressure = crate::pods::course::evict::refusal(pod, own, &cluster.faults.current());
+    let (pod, node) = (&run.pod, &run.node);
+    let under_pressure = crate::pods::course::evict::refusal(pod, node, &cluster.faults.current());
     under_pressure
-        .or_else(|| of_kind(pod, own))
-        .or_else(|| of_room(cluster, pod, own))
-        .or_else(|| of_labels(pod, own))
+        .or_else(|| of_kind(pod, node))
+        .or_else(|| of_room(cluster, pod, node))
+        .or_else(|| of_labels(pod, node))
 }
 
-/// Whether the node would take a pod that is not bound yet, `anyhow` whether it has room for it.
+/// Whether the node would admit a pod that is not bound yet; `anyhow` ignores whether it has room for it.
 pub(crate) fn takes(cluster: &Cluster, pod: &Pod, node: &NodeState, anyhow: bool) -> bool {
     let refused = of_kind(pod, node)
         .or_else(|| of_labels(pod, node))
@@ -34,7 +34,7 @@ pub(crate) fn takes(cluster: &Cluster, pod: &Pod, node: &NodeState, anyhow: bool
     refused.is_none()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the answer of whoever refuses")]
+#[expect(clippy::unnecessary_wraps, reason = "every check returns an Option")]
 fn refused(reason: &str, message: impl Into<String>) -> Option<NodeVerdict> {
     Some(NodeVerdict {
         reason: reason.to_owned(),
@@ -42,12 +42,12 @@ fn refused(reason: &str, message: impl Into<String>) -> Option<NodeVerdict> {
     })
 }
 
-/// What the node's system rules out.
+/// Checks the rules that depend on the node's operating system.
 fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     let spec = pod.spec.as_ref()?;
     let os = node.pool.os();
     let is_windows = os == Os::Windows;
-    // Despite its name the kubelet compares a label of the pod's metadata
+    // Despite the reason's name, the kubelet compares a label in the pod's metadata
     let label = pod.labels().get("kubernetes.io/os");
     let context = spec.security_context.as_ref();
     let policy = context.and_then(|context| context.supplemental_groups_policy.as_deref());
@@ -66,7 +66,7 @@ fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
         (
             spec.os
                 .as_ref()
-                .is_some_and(|asked| asked.name != os.name()),
+                .is_some_and(|wanted| wanted.name != os.name()),
             "PodOSNotSupported",
             "Failed to admit pod as the OS field doesn't match node OS",
         ),
@@ -80,7 +80,7 @@ fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     refused(reason, message)
 }
 
-/// What the node has no room for beside its other pods.
+/// Checks whether the node has room for the pod beside its active pods.
 fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     let spec = pod.spec.as_ref()?;
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
@@ -93,7 +93,7 @@ fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict
     lacking(spec, &active, |name| allocatable(node, name))
 }
 
-/// `noderesources.Fits`: pods first, then what is asked for.
+/// As `noderesources.Fits`: checks the number of pods first, then the requested resources.
 fn lacking(
     spec: &PodSpec,
     others: &[&PodSpec],
@@ -116,7 +116,7 @@ fn lacking(
     ["cpu", "memory", "ephemeral-storage"]
         .into_iter()
         .find_map(|name| {
-            // Processors in thousandths, all else in bytes
+            // `cpu` counts in thousandths, every other resource in bytes
             let unit = if name == "cpu" { 1 } else { 1000 };
             let requested = resources::requested(spec, name) / unit;
             let used: i128 = others
@@ -130,10 +130,10 @@ fn lacking(
         })
 }
 
-/// Whether the node carries what the pod selects.
+/// Checks whether the node's labels match the pod's node selector and affinity.
 fn of_labels(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
-    let own = json!({"metadata": {"name": node.name, "labels": node.labels}});
-    match placing::selects(&json!(pod), &own) {
+    let object = json!({"metadata": {"name": node.name, "labels": node.labels}});
+    match placing::selects(&json!(pod), &object) {
         true => None,
         false => refused(
             "NodeAffinity",

@@ -1,4 +1,4 @@
-//! One container: started, probed, ended, started again.
+//! The life of one container: it is started, probed, ended and restarted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,20 +24,20 @@ use crate::topology::Os;
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
 const DLL_INIT_FAILED: u32 = 0xC000_0142;
 
-/// How soon what crashes does so.
+/// How long a crashing program runs before it ends.
 const A_MOMENT: Duration = Duration::from_millis(500);
 
-/// What containerd says of containers that a restart of the node has ended.
+/// The exit code that containerd reports for a container that a restart of its node ended.
 const UNKNOWN: u32 = 255;
 
-/// A run so long begins the back-off anew: twice its longest pause (client-go, `backoff.go`).
+/// A run longer than this resets the back-off: twice the longest pause (client-go, `backoff.go`).
 const LONG: Duration = Duration::from_mins(10);
 
-/// The longest that a kubelet leaves a pod alone while it backs off: `SyncFrequency`, without what
-/// chance adds to it.
+/// The longest time between two kubelet syncs of a pod that backs off: `SyncFrequency` without its
+/// random part.
 const RESYNC: Duration = Duration::from_mins(1);
 
-/// One container of a pod in the hands of its node.
+/// One container of a pod, on its node.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot<'a> {
     pub(crate) cluster: &'a Arc<Cluster>,
@@ -47,11 +47,11 @@ pub(crate) struct Slot<'a> {
     pub(crate) role: Role,
 }
 
-/// How one run came to its end.
+/// How one run of a container ended.
 enum End {
     Itself,
     Stopped,
-    /// Its hook after the start failed, with these words.
+    /// The `postStart` hook failed with this message.
     Hook(String),
     NodeDown,
 }
@@ -65,24 +65,24 @@ impl Slot<'_> {
         }
     }
 
-    /// What the container's book says.
+    /// Reads the container's book.
     pub(crate) fn read<T>(self, read: impl FnOnce(&ContainerBook) -> T) -> Option<T> {
         let mut book = self.run.book();
         book.containers_of(self.role).get(self.index).map(read)
     }
 
-    /// Changes the container's book and has it reported.
+    /// Changes the container's book and wakes the reporter.
     pub(crate) fn note(self, change: impl FnOnce(&mut ContainerBook)) {
         self.book(change);
         self.run.told_of_change();
     }
 
-    /// Tells something ordinary of the container.
+    /// Sends a `Normal` event about the container.
     pub(crate) fn tell(self, reason: &str, message: String) {
         self.event("Normal", reason, message);
     }
 
-    /// Tells trouble of the container.
+    /// Sends a `Warning` event about the container.
     pub(crate) fn warn(self, reason: &str, message: String) {
         self.event("Warning", reason, message);
     }
@@ -96,7 +96,7 @@ impl Slot<'_> {
         self.note(|container| container.state = State::waiting(reason, message));
     }
 
-    /// The log of this run.
+    /// The log of the current run.
     pub(crate) fn log(self) -> Arc<Log> {
         let log = self.read(|container| Arc::clone(&container.log));
         log.unwrap_or_else(|| Log::new(self.run.node.wall))
@@ -106,8 +106,8 @@ impl Slot<'_> {
         self.run.node.pool.os()
     }
 
-    /// Leads the container until it ends for good. Gives its last exit code; none if it was not
-    /// started, or ended with its node.
+    /// Runs the container until it ends for good. Returns its last exit code, or `None` if it never
+    /// started or ended with its node.
     pub(crate) async fn lead(self) -> Option<i32> {
         let mut pause = Duration::ZERO;
         loop {
@@ -163,7 +163,7 @@ impl Slot<'_> {
                 () = self.run.node.down() => return None,
                 () = self.back_off(finished, pause) => {}
             }
-            // kubelet: at once the first time, then 10 s, doubled up to 5 minutes
+            // The kubelet restarts at once the first time, then after 10 s, doubled up to 5 minutes
             pause = (pause * 2).clamp(Duration::from_secs(10), Duration::from_mins(5));
         }
     }
@@ -177,8 +177,8 @@ impl Slot<'_> {
             );
             let text = format!("Back-off restarting failed container {name} in pod {pod}");
             self.warn("BackOff", text);
-            // As kubelets since 1.35, whatever version the node reports: they look again only when
-            // the back-off is over (`pkg/kubelet/pod_workers.go`, `completeWork`), and say only then what they did
+            // Like kubelets since 1.35, whatever version the node reports: they sync the pod again only when
+            // the back-off ends (`pkg/kubelet/pod_workers.go`, `completeWork`), and only then report it
             let unseen = pause.min(RESYNC);
             self.cluster.clock.pass(unseen).await;
             self.note(|container| {
@@ -193,7 +193,7 @@ impl Slot<'_> {
         });
     }
 
-    /// Has the image, the variables and the files ready; tries until all can be had.
+    /// Prepares the image, the variables and the files; retries until it has them all.
     async fn prepare(self) -> (Image, Place) {
         loop {
             let image = self.pull().await;
@@ -207,7 +207,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Where its program finds itself, or why it is not created.
+    /// Returns the place of the container's program, or why the container cannot be created.
     async fn place(self, image: &Image) -> Result<Place, String> {
         let (run, spec) = (self.run, self.spec);
         let env = env::variables(self.cluster, run, spec).await?;
@@ -262,9 +262,9 @@ impl Slot<'_> {
         let started = match started {
             Ok(started) => started,
             Err(message) => {
-                // recordContainerEvent: the name in place of the ID, so that events repeat
+                // As in `recordContainerEvent`: the name replaces the ID, so that repeated events are equal
                 self.warn("Failed", format!("Error: {}", message.replace(&hex, name)));
-                // containerd has no moment for what did not start: the kubelet reads 0
+                // containerd has no start time for a container that did not start: the kubelet reads 0
                 let never = Timestamp::UNIX_EPOCH;
                 let finished = over(128, "StartError", Some(message), never);
                 self.book(|container| self.created(container, image, id.clone()));
@@ -297,7 +297,7 @@ impl Slot<'_> {
         (over(code, reason, message, since), end)
     }
 
-    /// Writes down a new run: only now does the status name the image in full.
+    /// Records a new run: only now does the status show the full image reference.
     fn created(self, container: &mut ContainerBook, image: &Image, id: String) {
         container.begin_log();
         container.id = Some(id);
@@ -305,7 +305,7 @@ impl Slot<'_> {
         container.image_id = image.id(self.cluster.chance);
     }
 
-    /// Lets the program run until it ends or is ended.
+    /// Runs the program until it ends or is stopped. Returns the exit code and how the run ended.
     async fn runs(self, image: &Image, started: Started, argv: &[String]) -> (u32, End) {
         let Self {
             cluster, run, spec, ..
@@ -319,7 +319,7 @@ impl Slot<'_> {
             return (DLL_INIT_FAILED, End::Itself);
         }
         if run.suffers(FaultKind::CrashLoop, cluster) {
-            // It comes as far as its first words
+            // The program still prints its first output
             if let Started::Serves { prints, .. } | Started::Stays { prints } = &started {
                 self.log().print(Stream::Out, prints.as_bytes());
             }
@@ -345,7 +345,7 @@ impl Slot<'_> {
             }
             stop = probe::watch(self) => (stop, End::Stopped),
             message = hooked => {
-                // Not the message, lest it tell secrets
+                // The event omits the message, which may contain secrets
                 self.warn("FailedPostStartHook", "PostStartHook failed".to_owned());
                 let stop = Stop {
                     message: "FailedPostStartHook".to_owned(),
@@ -362,7 +362,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Until a moment after `crash-loop` has set in, which ends what runs by then too.
+    /// Waits until a moment after the fault `crash-loop` begins, which ends running containers, too.
     async fn crashes(self) {
         let Self { cluster, run, .. } = self;
         let mut faults = cluster.faults.changes();
@@ -370,18 +370,18 @@ impl Slot<'_> {
             let (namespace, node) = (&run.key.namespace, &run.node);
             faults.on_pod(FaultKind::CrashLoop, namespace, &node.name, node.pool)
         });
-        // The sender lives in the cluster
+        // This cannot fail: the sender lives in the cluster
         drop(held.await);
         cluster.clock.pass(A_MOMENT).await;
     }
 }
 
-/// containerd hands 32 bits to an API whose exit codes have a sign.
+/// Converts an exit code: containerd has 32 unsigned bits, the API a signed integer.
 pub(crate) fn signed(code: u32) -> i32 {
     code.cast_signed()
 }
 
-/// What a sandbox or a container takes to start.
+/// How long a sandbox or a container takes to start.
 pub(crate) fn start_time(os: Os) -> Duration {
     match os {
         Os::Linux => Duration::from_millis(300),

@@ -1,5 +1,5 @@
-//! Pods of the simulated nodes: seen by one watch, each led through its life by one task, told to
-//! the API server.
+//! The pods of the simulated nodes: one watch sees all of them, and one task per pod runs it and
+//! reports its status to the API server.
 
 pub(crate) mod admit;
 pub(crate) mod container;

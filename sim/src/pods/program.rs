@@ -1,4 +1,4 @@
-//! The first program of a container: what it prints, and what listens while it runs.
+//! The first program of a container: what it prints, and where it listens while it runs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::program::Started;
 use crate::world::Page;
 
 impl Slot<'_> {
-    /// Lets the program run to its end, if it has one.
+    /// Runs the program to its end, if it has one. Returns the exit code.
     pub(crate) async fn run_program(self, started: Started) -> u32 {
         let clock = self.cluster.clock;
         let log = self.log();
@@ -45,7 +45,7 @@ impl Slot<'_> {
     }
 }
 
-/// Ports that a program holds open, until it is dropped.
+/// Ports that a program keeps open until this value is dropped.
 struct Listening<'a> {
     slot: Slot<'a>,
     ports: Vec<u16>,

@@ -1,5 +1,5 @@
-//! What a kubelet reaches of what it probes (kubernetes 1.37.0, `pkg/probe/{http,tcp}`): its own pod,
-//! or whatever else has the address that a probe names.
+//! How a kubelet reaches what it probes (kubernetes 1.37.0, `pkg/probe/{http,tcp}`): its own pod,
+//! or another target at the address that a probe names.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::program::web::http::Answer;
 use crate::program::web::serve::{self, Exchange};
 use crate::world::Page;
 
-/// Asks by HTTP, as the node does.
+/// Sends an HTTP request from the node.
 pub(crate) fn get(slot: Slot<'_>, get: &HTTPGetAction, limit: Duration) -> Result<Answer, Lost> {
     let to = target(slot, get.host.as_deref(), &get.port)?;
     let path = get.path.as_deref().unwrap_or("/");
@@ -27,10 +27,10 @@ pub(crate) fn get(slot: Slot<'_>, get: &HTTPGetAction, limit: Duration) -> Resul
     match page(slot, to) {
         Some(Ok(_)) if secure => Err(Lost::at_once(format!("{url}: {NOT_SECURE}"))),
         Some(Ok(page)) => {
-            let own = slot.run.address().unwrap_or(slot.run.node.view.address);
+            let address = slot.run.address().unwrap_or(slot.run.node.view.address);
             let exchange = Exchange {
                 hostname: &slot.run.key.name,
-                address: own.into(),
+                address: address.into(),
                 source: slot.run.node.view.address.into(),
             };
             Ok(from_node(slot, |net| {
@@ -61,7 +61,7 @@ pub(crate) fn open(slot: Slot<'_>, socket: &TCPSocketAction, limit: Duration) ->
     }
 }
 
-/// Whom a probe asks: the pod, where it says nothing.
+/// The address that a probe targets: the pod's, if the probe names none.
 fn target(slot: Slot<'_>, named: Option<&str>, port: &IntOrString) -> Result<SocketAddr, Lost> {
     let port = number(slot, port)?;
     let host = match named.filter(|host| !host.is_empty()) {
@@ -74,11 +74,11 @@ fn target(slot: Slot<'_>, named: Option<&str>, port: &IntOrString) -> Result<Soc
     Ok(SocketAddr::new(host, port))
 }
 
-/// What the pod itself serves there, or that it refuses; none where another is meant.
+/// The page that the pod serves at the address, or its refusal; `None` if the address is not the pod's.
 fn page(slot: Slot<'_>, to: SocketAddr) -> Option<Result<Page, String>> {
-    let own = slot.run.address().map(IpAddr::from);
+    let address = slot.run.address().map(IpAddr::from);
     let local = slot.run.host_network() && to.ip().is_loopback();
-    if own != Some(to.ip()) && !local {
+    if address != Some(to.ip()) && !local {
         return None;
     }
     let world = slot.cluster.world();
@@ -93,7 +93,7 @@ fn from_node<T>(slot: Slot<'_>, work: impl FnOnce(&dyn kubelet::Net) -> T) -> T 
     kubelet::on_node(&slot.run.node.name, slot.os(), &view, work)
 }
 
-/// `pkg/probe/util.go`, `ResolveContainerPort`.
+/// Resolves a port (`pkg/probe/util.go`, `ResolveContainerPort`).
 fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, Lost> {
     let number = match port {
         IntOrString::Int(port) => *port,

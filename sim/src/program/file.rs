@@ -1,4 +1,4 @@
-//! Commands on one file: what stands in it, and whether it is there.
+//! Commands on one file: its content, and whether it exists.
 //!
 //! Texts: busybox 1.37 (`coreutils/`); Microsoft's pages of `certutil`, `icacls`, `fsutil` and `mklink`.
 
@@ -10,7 +10,7 @@ use crate::nodes::files::FileError;
 use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
 
-/// A path as the container's files have it.
+/// The absolute path of a file within the container's files.
 fn path(place: &Place, file: &str) -> String {
     let file = match place.os {
         Os::Linux => file.to_owned(),
@@ -26,27 +26,27 @@ fn path(place: &Place, file: &str) -> String {
     }
 }
 
-/// A path that no shell reads anything in but the variables of Windows.
+/// The path, unless a shell would interpret a character of it; Windows' variables are allowed.
 fn plain(file: &str) -> Option<&str> {
     let read = |letter: char| " \"'`$^<>|&;()*?".contains(letter);
     (!file.is_empty() && !file.contains(read)).then_some(file)
 }
 
-/// What stands in a file; refused where a system has files that nobody here knows.
+/// The content of a file; an error if the image might have the file with unknown content.
 fn content(call: &Call<'_>, file: &str) -> Result<Result<Vec<u8>, FileError>, Ran> {
     let place = call.place();
     let at = path(place, file);
-    let found = place.files.read(&at);
-    if found.is_ok() {
-        return Ok(found);
+    let bytes = place.files.read(&at);
+    if bytes.is_ok() {
+        return Ok(bytes);
     }
     match is_of_system(place.os, &at) {
         true => Err(Refusal::instead_of(&format!("the content of {file}"))),
-        false => Ok(found),
+        false => Ok(bytes),
     }
 }
 
-/// Whether a path stands where an image has files of its own.
+/// Whether a path lies in a folder where an image has its own files.
 fn is_of_system(os: Os, path: &str) -> bool {
     const LINUX: &[&str] = &[
         "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr",
@@ -61,32 +61,32 @@ fn is_of_system(os: Os, path: &str) -> bool {
     }
 }
 
-/// What is done with the content of a file, or said of why there is none.
+/// Runs `succeeded` with the content of a file, or `failed` with the reason why there is none.
 fn with(
     call: &Call<'_>,
     file: &str,
-    told: impl FnOnce(Vec<u8>) -> Ran,
+    succeeded: impl FnOnce(Vec<u8>) -> Ran,
     failed: impl FnOnce(FileError) -> Ran,
 ) -> Ran {
     match content(call, file) {
-        Ok(Ok(bytes)) => told(bytes),
+        Ok(Ok(bytes)) => succeeded(bytes),
         Ok(Err(error)) => failed(error),
         Err(refused) => refused,
     }
 }
 
-/// busybox' words, `PROGRAM: FILE: WHY`.
+/// busybox's error message, `PROGRAM: FILE: WHY`.
 fn complains(program: &str, file: &str, error: FileError) -> Ran {
     let why = error.text(Os::Linux);
     Ran::complains(format!("{program}: can't open '{file}': {why}\n"), 1)
 }
 
-/// `cat FILE`, or what is read.
+/// `cat FILE`, or `cat` of its input.
 pub(crate) fn read(call: &Call<'_>) -> Option<Ran> {
     match call.args {
         [] => Some(Ran::prints(call.input)),
         [file] => Some(with(call, plain(file)?, Ran::prints, |error| match error {
-            // bb_simple_perror_msg of a read, not of an open
+            // busybox reports an error of read, not of open (bb_simple_perror_msg)
             FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
             error => complains("cat", file, error),
         })),
@@ -166,7 +166,7 @@ pub(crate) fn hash(call: &Call<'_>) -> Option<Ran> {
     ))
 }
 
-/// `stat -c '%a %u %g' FILE` and `icacls FILE`: files have no modes here, and all are the same.
+/// `stat -c '%a %u %g' FILE` and `icacls FILE`: files have no modes here, so the result is the same for all.
 pub(crate) fn access(call: &Call<'_>) -> Option<Ran> {
     if call.place().os == Os::Linux {
         let ["-c", "%a %u %g", file] = call.words()? else {
@@ -223,7 +223,7 @@ pub(crate) fn space(call: &Call<'_>) -> Option<Ran> {
     ))
 }
 
-/// Writes a line, as a shell's `echo` does into a file.
+/// Writes a line to a file, as a shell's `echo` does.
 pub(crate) fn write(place: &Place, file: &str, text: &str) -> Ran {
     let Some(file) = plain(file) else {
         return Refusal::instead_of(&format!("echo > {file}"));
@@ -242,7 +242,7 @@ pub(crate) fn write(place: &Place, file: &str, text: &str) -> Ran {
     }
 }
 
-/// What `cmd` itself does with one file.
+/// Commands of `cmd` itself on one file.
 pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     let place = call.place();
     if place.os == Os::Linux {
@@ -260,7 +260,7 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
         let at = path(place, plain(file)?);
         return Some(match place.files.remove(&at) {
             Ok(()) => Ran::default(),
-            // It ends well all the same
+            // Its exit code is still 0
             Err(FileError::Missing) => Ran::complains(
                 format!("Could Not Find {}\r\n", shell::expanded(place, file)),
                 0,
@@ -274,7 +274,7 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     }
     if let Some(folder) = script.strip_prefix("dir /al ") {
         let folder = plain(folder)?;
-        // No links are made here but by `mklink`, which are kept as files
+        // `mklink` alone creates links here; a file holds their list
         let links = place.files.read(&path(place, &format!("{folder}\\.links")));
         return Some(match links {
             Ok(links) => {
@@ -297,7 +297,7 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     })
 }
 
-/// A text in which `cmd` reads nothing.
+/// The text, unless `cmd` would interpret a character of it.
 fn plain_text(text: &str) -> Option<&str> {
     (!text.contains(['"', '%', '^', '<', '>', '|', '&'])).then_some(text)
 }
@@ -349,7 +349,7 @@ mod tests {
             assert_eq!(run_file(place, delete), (0, String::new()));
             assert_eq!(run_file(place, read).0, 1);
         }
-        // Its own digest of nothing but a line
+        // The digest of a file with one line
         run_file(&linux, &["sh", "-c", "echo a > /z"]);
         let sum = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  /z\n";
         assert_eq!(run_file(&linux, &["sha256sum", "/z"]), (0, sum.to_owned()));

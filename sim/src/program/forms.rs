@@ -1,4 +1,4 @@
-//! The command lines that containers know: one row for each program of each system.
+//! The command lines that containers know: one row for each program of each operating system.
 
 use self::Run::{Ends, Starts};
 use super::seat::Seat;
@@ -9,7 +9,7 @@ use crate::program::windows::{ipconfig, powershell, system};
 use crate::topology::Os::{self, Linux, Windows};
 use crate::topology::{Build, Pool};
 
-/// A command line with what it reads and where it runs.
+/// A command line with its input and the place where it runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) seat: &'a Seat<'a>,
@@ -22,7 +22,7 @@ impl<'a> Call<'a> {
         self.seat.place
     }
 
-    /// The arguments, as many as there are to be.
+    /// The arguments, if there are exactly `N` of them.
     pub(crate) fn words<const N: usize>(&self) -> Option<[&'a str; N]> {
         let args: &[String; N] = self.args.try_into().ok()?;
         Some(args.each_ref().map(String::as_str))
@@ -34,15 +34,15 @@ impl<'a> Call<'a> {
 enum Has {
     Yes,
     No,
-    /// Nobody here knows.
+    /// It is not known.
     Unknown,
 }
 
-/// A program of a system, who has it, and what comes of its arguments; none of those that are not simulated. It is
-/// named without its folder, if that is one in which programs are looked for, and without `.exe`.
+/// An operating system, a program (without `.exe`, and without a searched folder), which places have it, and
+/// its function, which returns `None` for arguments that are not simulated.
 type Form = (Os, &'static str, fn(&Place) -> Has, Run);
 
-/// A program that may go on, or one that always comes to its end.
+/// A program that may go on running, or one that always ends.
 #[derive(Clone, Copy)]
 enum Run {
     Starts(fn(&Call<'_>) -> Option<Started>),
@@ -51,7 +51,7 @@ enum Run {
 
 const FORMS: &[Form] = &[
     (Linux, "agnhost", agnhosts, Starts(agnhost::run)),
-    // Alpine 3.22, on which agnhost's image is built
+    // Alpine 3.22, the base of agnhost's image
     (
         Linux,
         "curl",
@@ -83,7 +83,7 @@ const FORMS: &[Form] = &[
     (Linux, "test", busyboxes, Ends(file::exists)),
     (Linux, "sha256sum", busyboxes, Ends(file::hash)),
     (Linux, "stat", busyboxes, Ends(file::access)),
-    // What is on no image
+    // A program that no image has
     (Linux, "nonesuch", nobody, Ends(|_| None)),
     (Windows, "agnhost", agnhosts, Starts(agnhost::run)),
     (Windows, "pause", pauses, Starts(system::pause)),
@@ -93,7 +93,7 @@ const FORMS: &[Form] = &[
         iis,
         Starts(|_| Some(system::iis())),
     ),
-    // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
+    // Dockerfile_windows of agnhost: the image has its own curl there, while PATH contains C:\curl
     (
         Windows,
         "c:\\curl\\amd64\\curl",
@@ -123,7 +123,7 @@ const FORMS: &[Form] = &[
     (Windows, "eventcreate", perhaps, Ends(system::log_event)),
     (Windows, "nltest", perhaps, Ends(system::domain)),
     (Windows, "sc", perhaps, Ends(system::service)),
-    // Of hosts, and these have it not: it comes with the source of Windows' containers (microsoft/hcsshim)
+    // No host has it: it comes with the source of Windows' containers (microsoft/hcsshim)
     (Windows, "hnsdiag", hosts, Ends(system::load_balancers)),
     (Windows, "certutil", perhaps, Ends(file::hash)),
     (Windows, "icacls", perhaps, Ends(file::access)),
@@ -158,7 +158,7 @@ fn iis(place: &Place) -> Has {
     has(place.family == Family::Iis)
 }
 
-/// agnhost's image is Alpine's (test/images/agnhost/Dockerfile), whose programs are busybox'.
+/// agnhost's image is based on Alpine (test/images/agnhost/Dockerfile), whose programs are busybox's.
 fn busyboxes(place: &Place) -> Has {
     has(place.family != Family::Pause)
 }
@@ -175,7 +175,7 @@ fn whole(place: &Place) -> Has {
     has(is_whole(place))
 }
 
-/// What a whole Windows has in System32, and Nano Server perhaps.
+/// A full Windows has them in System32, Nano Server possibly.
 fn perhaps(place: &Place) -> Has {
     match is_whole(place) {
         true => Has::Yes,
@@ -183,9 +183,8 @@ fn perhaps(place: &Place) -> Has {
     }
 }
 
-/// Windows Server 2019 came with 7.55; an update of April 2023 (17763.4252) brought curl 8 to it, as
-/// later ones to its successors. What was made in 2021 has 7.55 too; a `HostProcess` container has its
-/// host's.
+/// Windows Server 2019 shipped with 7.55; an update of April 2023 (17763.4252) brought curl 8, as later
+/// updates did to its successors. Images of 2021 have 7.55 too; a `HostProcess` container uses its host's.
 fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
     if seat.place.of_2021 && !seat.place.host_process {
         return &curl::Build::SYSTEM32_2019;
@@ -200,7 +199,7 @@ fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
 
 const SYSTEM32: &str = "c:\\windows\\system32\\";
 
-/// By what name a program is in the table.
+/// The name of a program in the table.
 fn name(os: Os, file: &str) -> String {
     if os == Linux {
         return file.rsplit('/').next().unwrap_or_default().to_owned();
@@ -215,7 +214,7 @@ fn name(os: Os, file: &str) -> String {
     }
 }
 
-/// Runs a command line, if it is one of the table.
+/// Runs a command line, if its program is in the table.
 pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
@@ -226,9 +225,9 @@ pub(crate) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
     let Some((.., has, run)) = form else {
         return match seat.place.family {
-            // Its image has one program alone
+            // This image has one program only
             Family::Pause if seat.place.os == Linux => missing(),
-            // An image of the other system: its programs are none here
+            // The program is one of the other operating system
             _ if FORMS.iter().any(|form| named(&form)) => missing(),
             _ => Refusal::not_simulated(&words.join(" ")),
         };

@@ -1,7 +1,7 @@
-//! What Go programs say of the network, on Linux and on Windows.
+//! The network errors of Go programs, on Linux and on Windows.
 //!
-//! Texts: Go 1.26, `net/net.go`; those of Windows' sockets from kubernetes and moby issues with `connectex:` and
-//! `wsarecv:`. The Linux ones are compared with the real program by tests.
+//! Texts: Go 1.26, `net/net.go`; those of Windows' sockets from kubernetes and moby issues with `connectex:`
+//! and `wsarecv:`. Tests compare the Linux ones with the real program.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::program::web::net::{Link, Net, Peer};
 use crate::topology::Os;
 
-/// An address as it stands before a port.
+/// An address as Go writes it before a port.
 pub(crate) fn host(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -17,7 +17,7 @@ pub(crate) fn host(address: IpAddr) -> String {
     }
 }
 
-/// A refused connection. On Windows the system's text ends with a full stop.
+/// The error of a refused connection. On Windows the system's text ends with a full stop.
 pub(crate) fn refused(os: Os, at: &str) -> String {
     format!("dial tcp {at}: {}", refusal(os))
 }
@@ -31,15 +31,15 @@ fn refusal(os: Os) -> &'static str {
     }
 }
 
-/// Why a connection does not come about.
+/// Why a connection fails.
 pub(crate) struct Undialled {
     pub(crate) link: Link,
-    /// Go's words.
+    /// Go's error text.
     pub(crate) words: String,
     pub(crate) took: Duration,
 }
 
-/// `net.Dial`, as long as the system tries.
+/// `net.Dial` without its own time-out.
 pub(crate) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
     let (os, at) = (net.os(), to.to_string());
     let link = net.open(to.ip(), to.port());
@@ -49,7 +49,7 @@ pub(crate) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
         // Windows repeats the SYN after a reset (curl issue 14144)
         (Link::Refused, Os::Windows) => (refusal(os), millis(2040)),
         (Link::Refused, Os::Linux) => (refusal(os), millis(1)),
-        // Linux says after three tries that nobody answers ARP
+        // Linux reports after three ARP requests that no system answers
         (Link::NoRoute, Os::Linux) => ("connect: no route to host", millis(3070)),
         (Link::Unreachable, Os::Linux) => ("connect: network is unreachable", millis(1)),
         (Link::NoRoute | Link::Unreachable, Os::Windows) => (
@@ -62,7 +62,7 @@ pub(crate) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
     Err(Undialled { link, words, took })
 }
 
-/// A connection that the other end cut.
+/// The error of a connection that the other end resets.
 pub(crate) fn reset(os: Os, source: IpAddr, at: &str) -> String {
     let why = match os {
         Os::Linux => "read: connection reset by peer",
@@ -71,11 +71,11 @@ pub(crate) fn reset(os: Os, source: IpAddr, at: &str) -> String {
     format!("read tcp {}:49152->{at}: {why}", host(source))
 }
 
-/// A datagram that nobody listens for.
+/// The error of a datagram to a port without a listener.
 pub(crate) fn datagram_refused(os: Os) -> &'static str {
     match os {
         Os::Linux => "read: connection refused",
-        // WSAECONNRESET is what Windows makes of the ICMP message
+        // Windows reports the ICMP message as WSAECONNRESET
         Os::Windows => "wsarecv: An existing connection was forcibly closed by the remote host.",
     }
 }

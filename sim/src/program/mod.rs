@@ -1,10 +1,9 @@
-//! What containers run and what exec runs: a closed set of programs as pure functions.
+//! The programs that containers and exec run: a closed set, each a pure function.
 //!
-//! A program gets its arguments, its input and a snapshot of the world; it gives what it prints and
-//! when, an exit code and how long it would have taken, or the first of this and how to go on.
-//! Waiting, streaming and restarting are others' business.
-//! Each program's head says what its texts were taken from. What is not here is refused by name,
-//! never imitated.
+//! A program takes its arguments, its input and a snapshot of the world. It returns its output with the time
+//! of each piece, an exit code and its duration; or, for a program that goes on, its first output and what it
+//! serves. Other code waits, streams and restarts. Each program's module comment names the source of its
+//! texts. A program that is not here is refused by name, never imitated.
 
 mod curl;
 #[cfg(test)]
@@ -42,24 +41,24 @@ use seat::Seat;
 pub(crate) struct Place {
     pub(crate) os: Os,
     pub(crate) family: Family,
-    /// Whether the image has the programs of 2021, by `image::is_of_2021`.
+    /// Whether the image has programs of 2021, as `image::is_of_2021` decides.
     pub(crate) of_2021: bool,
-    /// Whether the container is a `HostProcess` container: on the host's file system, through `cmd
-    /// /c`.
+    /// Whether the container is a `HostProcess` container, which uses the host's files and starts through
+    /// `cmd /c`.
     pub(crate) host_process: bool,
     pub(crate) origin: Origin,
     pub(crate) hostname: String,
-    /// The variables of the container, resolved.
+    /// The container's environment variables, resolved.
     pub(crate) env: Arc<BTreeMap<String, String>>,
     pub(crate) files: Files,
-    /// Where the container's process starts; empty for the root.
+    /// The working directory of the container's process; empty for the root.
     pub(crate) directory: String,
-    /// Whom the container runs as, where its `runAsUserName` says so.
+    /// The user that `runAsUserName` sets, if any.
     pub(crate) user: Option<String>,
 }
 
 impl Place {
-    /// Where nothing but the image and the network says more.
+    /// Creates a place that only the image and the network determine.
     pub(crate) fn new(os: Os, family: Family, origin: Origin, hostname: impl Into<String>) -> Self {
         Self {
             os,
@@ -76,16 +75,16 @@ impl Place {
     }
 }
 
-/// What a program sees of the cluster.
+/// What a program can read of the cluster.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) world: &'a World,
-    /// Gives each connection a turn of its own.
+    /// Gives each connection its turn.
     pub(crate) turns: &'a Turns,
 }
 
-/// After this the system itself gives up connecting: Windows sends three SYNs in 21 s, Linux seven in
-/// 127 s (tcp(7), `tcp_syn_retries`).
+/// When the system itself gives up connecting: Windows sends three SYNs in 21 s, Linux seven in 127 s
+/// (tcp(7), `tcp_syn_retries`).
 fn system_limit(os: Os) -> Duration {
     Duration::from_secs(match os {
         Os::Windows => 21,
@@ -93,39 +92,39 @@ fn system_limit(os: Os) -> Duration {
     })
 }
 
-/// What became of the attempt to run a program.
+/// The outcome of starting a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Started {
-    /// It listens, some time after it has started, and runs until it is ended.
+    /// It listens once it has warmed up, and runs until it is stopped.
     Serves {
         listening: BTreeMap<u16, Page>,
         listening_udp: BTreeMap<u16, Page>,
         warm_up: Duration,
         prints: String,
     },
-    /// It runs until it is ended.
+    /// It runs until it is stopped.
     Stays { prints: String },
-    /// It has come to its end.
+    /// It has run to its end.
     Ended(Ran),
-    /// There is no such program.
+    /// The runtime cannot start it.
     Refused(Refusal),
 }
 
-/// Why a program could not be run.
+/// Why the runtime cannot start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The container has no such file.
     Missing(String),
-    /// The host compute service does not answer: kubernetes issue 117086.
+    /// The host compute service does not answer (kubernetes issue 117086).
     RpcUnavailable,
 }
 
-/// Exit code of what the real container would run and this simulator does not: none that a program
-/// or a shell of either system gives, so that nobody takes it for an answer.
+/// The exit code for what a real container runs and this simulator does not. No program or shell of either
+/// system returns it, so it cannot pass for a real answer.
 pub(crate) const NOT_SIMULATED: u32 = 222;
 
 impl Refusal {
-    /// What the real container would have and this simulator does not: it ends at once and says so.
+    /// The result for a program that this simulator lacks: it ends at once with a message.
     fn not_simulated(what: &str) -> Started {
         Started::Ended(Self::instead_of(what))
     }
@@ -135,8 +134,8 @@ impl Refusal {
         Ran::complains(text, NOT_SIMULATED)
     }
 
-    /// What the runtime says of it: runc's text on Linux, hcsshim's on Windows (containerd issue
-    /// texts of the form `hcs::System::CreateProcess ID: …`).
+    /// The runtime's error text: runc's on Linux, hcsshim's on Windows (containerd issues with texts of the
+    /// form `hcs::System::CreateProcess ID: …`).
     pub(crate) fn text(&self, os: Os, container_id: &str) -> String {
         match (self, os) {
             (Self::Missing(file), Os::Linux) if file.contains('/') => {
@@ -156,7 +155,7 @@ impl Refusal {
     }
 }
 
-/// What an image of the cluster's own runs: it stays, and what it does is done by `network` and `names`.
+/// Runs an image of the cluster's components: it stays, while `network` and `names` simulate its effects.
 fn component(argv: &[String]) -> Started {
     let file = argv.first().map_or("", String::as_str);
     match file.rsplit('/').next().unwrap_or_default() {
@@ -165,7 +164,7 @@ fn component(argv: &[String]) -> Started {
     }
 }
 
-/// Exit code of a process that Ctrl-C ended: 0xC000013A, `STATUS_CONTROL_C_EXIT`.
+/// The exit code of a process that Ctrl-C ends: 0xC000013A, `STATUS_CONTROL_C_EXIT`.
 pub(crate) const CONTROL_C: u32 = 0xC000_013A;
 
 /// Runs a program in a container, as the runtime does.
@@ -174,8 +173,8 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_
         return component(argv);
     }
     match forms::run(&Seat::new(place, view), argv, input) {
-        // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
-        // through `cmd /c`
+        // hcsshim, internal/jobcontainers/jobcontainer.go: a job container runs its command line through `cmd
+        // /c`
         Started::Refused(Refusal::Missing(file)) if place.host_process => {
             Started::Ended(shell::not_found(Os::Windows, &file))
         }
@@ -183,8 +182,8 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_
     }
 }
 
-/// Whether a container of an image runs a command line with what it reads; what it refuses is told apart
-/// from what ends badly by the code alone.
+/// Whether the simulator runs a command line with this input in a container of an image. Only the exit code
+/// tells a refusal from a failure.
 pub fn simulates(image: &ImageOn<'_>, argv: &[&str], input: &str) -> bool {
     let pool = match image.windows {
         true => Pool::Windows(Build::Ws2022),
@@ -211,12 +210,12 @@ pub fn simulates(image: &ImageOn<'_>, argv: &[&str], input: &str) -> bool {
     }
 }
 
-/// An image where it runs.
+/// An image and the kind of container that runs it.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageOn<'a> {
-    /// As a pod names it.
+    /// Its reference in the pod's spec.
     pub reference: &'a str,
-    /// Whether its node is one of Windows; else of Linux.
+    /// Whether its node runs Windows; otherwise Linux.
     pub windows: bool,
     /// Whether its container is a `HostProcess` container.
     pub host_process: bool,
@@ -236,7 +235,7 @@ pub(crate) mod tests {
         args.iter().map(|arg| (*arg).to_owned()).collect()
     }
 
-    /// A world with nothing in it.
+    /// An empty world.
     #[derive(Default)]
     pub(crate) struct Empty {
         world: World,

@@ -1,29 +1,29 @@
-//! What programs leave: what they print and when, and how they end.
+//! The results of programs: what they print and when, and how they end.
 
 use std::time::Duration;
 
 use super::Started;
 use crate::base::log::Stream;
 
-/// What a program that has ended leaves.
+/// The result of a program that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// What it printed, in the order of time.
+    /// Its output, in order of time.
     pub(crate) pieces: Vec<Piece>,
-    /// As the runtime tells it: 32 bits without sign.
+    /// Its exit code as the runtime reports it: 32 bits, unsigned.
     pub(crate) code: u32,
-    /// Simulated time since its last piece.
+    /// Simulated time that passed since its last piece.
     pub(crate) took: Duration,
-    /// Time it was asked to sleep since then, which passes as it does on the wall.
+    /// Time that it slept since its last piece, which passes in real time.
     pub(crate) slept: Duration,
 }
 
-/// What a program prints at once.
+/// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Simulated time since the piece before.
+    /// Simulated time since the previous piece.
     pub(crate) took: Duration,
-    /// Time slept since the piece before.
+    /// Time slept since the previous piece.
     pub(crate) slept: Duration,
     pub(crate) stream: Stream,
     pub(crate) bytes: Vec<u8>,
@@ -49,12 +49,12 @@ impl Ran {
         ran
     }
 
-    /// The same with another code.
+    /// The same result with another exit code.
     pub(crate) fn ending(self, code: u32) -> Self {
         Self { code, ..self }
     }
 
-    /// A pause that passes as it does on the wall.
+    /// A pause, which passes in real time.
     pub(crate) fn sleeps(slept: Duration) -> Self {
         Self {
             slept,
@@ -62,7 +62,7 @@ impl Ran {
         }
     }
 
-    /// This one, then that one: outputs and times add up, the last exit code counts.
+    /// This result followed by `next`: outputs and times add up, and the exit code is that of `next`.
     pub(crate) fn then(mut self, mut next: Self) -> Self {
         let (took, slept) = match next.pieces.first_mut() {
             Some(first) => (&mut first.took, &mut first.slept),
@@ -77,12 +77,12 @@ impl Ran {
         }
     }
 
-    /// Prints on standard output, before the time that passes from now on.
+    /// Prints to standard output, before any time that passes afterwards.
     pub(crate) fn say(&mut self, text: impl Into<Vec<u8>>) {
         self.print(Stream::Out, text.into());
     }
 
-    /// The same on either stream.
+    /// Prints to either stream, before any time that passes afterwards.
     pub(crate) fn print(&mut self, stream: Stream, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             self.pieces.push(Piece {
@@ -94,16 +94,16 @@ impl Ran {
         }
     }
 
-    /// All that it printed on a stream.
+    /// Everything that it printed to a stream.
     pub(crate) fn all(&self, stream: Stream) -> Vec<u8> {
         let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
         pieces.flat_map(|piece| piece.bytes.clone()).collect()
     }
 
-    /// How long it took in all, and slept.
+    /// Its total simulated time, and the total time that it slept.
     pub(crate) fn lasted(&self) -> (Duration, Duration) {
-        let own = (self.took, self.slept);
-        self.pieces.iter().fold(own, |(took, slept), piece| {
+        let last = (self.took, self.slept);
+        self.pieces.iter().fold(last, |(took, slept), piece| {
             (
                 took.saturating_add(piece.took),
                 slept.saturating_add(piece.slept),
@@ -113,14 +113,14 @@ impl Ran {
 }
 
 impl Started {
-    /// Runs until it is ended.
+    /// A program that prints nothing and runs until it is stopped.
     pub(crate) fn stays() -> Self {
         Self::Stays {
             prints: String::new(),
         }
     }
 
-    /// This, after something else was printed; what stays forgets when.
+    /// This program, after the output of `before`; a program that stays loses the times.
     pub(crate) fn after(self, before: Ran) -> Self {
         match self {
             Self::Ended(ran) => Self::Ended(before.then(ran)),
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(ran.pieces[1].stream, Stream::Error);
         assert_eq!((ran.took, ran.slept), (Duration::ZERO, SECOND * 3));
         assert_eq!(ran.lasted(), (Duration::ZERO, SECOND * 6));
-        // What was taken out is told nowhere, and what is left keeps its place
+        // Removing pieces drops their times, and the others keep theirs
         let mut without = ran.pieces;
         without.retain(|piece| piece.stream == Stream::Error);
         assert_eq!(without.iter().map(text).collect::<Vec<_>>(), [(1, "b")]);

@@ -1,4 +1,4 @@
-//! The world as a program in a place meets it.
+//! The network as a program at a place sees it.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::topology::Os;
 use crate::world::{Key, Node, Page, Pod};
 use jiff::Timestamp;
 
-/// A place with what it sees.
+/// A place and its view of the cluster.
 pub(crate) struct Seat<'a> {
     pub(crate) place: &'a Place,
     pub(crate) view: View<'a>,
@@ -32,7 +32,7 @@ impl<'a> Seat<'a> {
         world.nodes.get(self.place.origin.node(world)?)
     }
 
-    /// What Windows' own programs speak there.
+    /// The language of Windows' own programs on its node.
     pub(crate) fn language(&self) -> Language {
         let world = self.view.world;
         match self.place.origin.node(world) {
@@ -52,25 +52,25 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// The program's own address.
+    /// The first address of the program's pod or node.
     fn address(&self) -> IpAddr {
         let world = self.view.world;
-        let own = match &self.place.origin {
+        let address = match &self.place.origin {
             Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(Pod::first_address),
             Origin::Node(name) => world.nodes.get(name).map(Node::first_address),
             Origin::Outside => Some(world.network.client.into()),
         };
-        own.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
+        address.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
     }
 
     fn server(&self, key: &Key, page: Page, to: IpAddr) -> Server {
         let pod = self.view.world.pods.get(key);
-        // A pod of its node's network calls itself as the node does
+        // A pod on its node's network uses the node's host name
         let (origin, hostname) = match pod {
             Some(pod) if pod.host_network => (Origin::HostPod(key.clone()), &pod.node),
             _ => {
-                let own = pod.and_then(|pod| pod.told.own_name.as_ref());
-                (Origin::Pod(key.clone()), own.unwrap_or(&key.name))
+                let own_name = pod.and_then(|pod| pod.told.own_name.as_ref());
+                (Origin::Pod(key.clone()), own_name.unwrap_or(&key.name))
             }
         };
         Server {
@@ -84,7 +84,7 @@ impl<'a> Seat<'a> {
 
 impl Net for Seat<'_> {
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
-        // Turns are for connections: with one for each name, too, every other backend is left out
+        // Turns are for connections: if each look-up took one too, every other backend would be left out
         let query = Query {
             turn: self.view.turns.taken(),
             ..*query
@@ -110,7 +110,7 @@ impl Net for Seat<'_> {
                 source,
                 match backend {
                     Backend::Kubelet { .. } | Backend::ApiServer => Speaks::Tls,
-                    // It takes a request that it does not understand, and closes
+                    // They take a request that they do not understand, and close
                     Backend::Dns | Backend::Echo => Speaks::Resets,
                     Backend::Outside { name } => Speaks::Outside(name),
                     Backend::Pod { pod, page } => {
@@ -142,11 +142,11 @@ impl Net for Seat<'_> {
             } => {
                 let server = self.server(&pod, page, address);
                 let text = netexec::datagram(payload, &server.hostname);
-                // Nothing is a datagram too, and then a lost one for who waits
+                // An empty datagram also counts as lost for the waiting client
                 let Some(text) = text.filter(|text| !text.is_empty()) else {
                     return Datagram::Lost;
                 };
-                // Whether the answer arrives depends on its size
+                // The answer arrives only if the network passes its size
                 request.payload = payload.len().max(text.len());
                 match network::connect(self.view.world, &request) {
                     Outcome::Answered { .. } => Datagram::Answered(text),
@@ -165,8 +165,8 @@ impl Net for Seat<'_> {
         };
         match network::connect(world, &request) {
             Outcome::Answered { .. } => {
-                // The sender's start value: 64 on Linux, which addresses outside are taken for, and
-                // 128 on Windows; routers take one each
+                // The sender's initial value: 128 on Windows, 64 on Linux and for outside addresses; routers,
+                // which subtract one each, are ignored
                 let node = match world.pods.by_address(address) {
                     Some((_, pod)) => world.nodes.get(&pod.node),
                     None => world.nodes.by_address(address).map(|(_, node)| node),
@@ -188,7 +188,7 @@ impl Net for Seat<'_> {
             }
             speaks => speaks.own_answer()?,
         };
-        // What is too large for a hop is lost without a word
+        // A hop silently drops what is too large for it
         let request = Request {
             payload: path.len().max(answer.body.len()),
             ..Request::tcp(
@@ -205,8 +205,8 @@ impl Net for Seat<'_> {
     }
 
     fn source(&self, to: IpAddr) -> IpAddr {
-        let own = self.place.origin.like(self.view.world, to);
-        own.unwrap_or_else(|| if to.is_loopback() { to } else { self.address() })
+        let source = self.place.origin.like(self.view.world, to);
+        source.unwrap_or_else(|| if to.is_loopback() { to } else { self.address() })
     }
 
     fn now(&self) -> Timestamp {
@@ -238,7 +238,7 @@ mod tests {
     const LINUX: [u8; 4] = [127, 77, 1, 1];
     const WINDOWS: [u8; 4] = [127, 77, 1, 2];
 
-    /// A node of each system, with a pod on each; the prober is on Linux, and serves.
+    /// One Linux and one Windows node, each with a pod; the pod on Linux is the prober, and serves.
     fn world() -> World {
         let windows = Pool::Windows(Build::Ws2022);
         let node =
@@ -271,7 +271,7 @@ mod tests {
         };
         let outside = world.network.outside[0].address;
         let (linux, windows) = ("linux", "windows");
-        // A Windows node lets no echo in from elsewhere
+        // A Windows node lets no echo request from elsewhere in
         for (from, address, ttl) in [
             (windows, LINUX.into(), 64),
             (windows, WINDOWS.into(), 128),

@@ -1,8 +1,8 @@
-//! What the shells of both systems are given: a few kinds of scripts, each of a fixed form.
+//! The scripts that both shells run: a few kinds, each of a fixed form.
 //!
-//! | script | for whom |
+//! | script | used by |
 //! |---|---|
-//! | `PART && echo WORDS \|\| echo WORDS`, one after the other | sessions of curl and ping |
+//! | `PART && echo WORDS \|\| echo WORDS`, several in a row | sessions of curl and ping |
 //! | steps: `echo`, `sleep`, `exit`, `ping` | entry points, probes, hooks, streams |
 //! | variables | `env` and `set` |
 //! | one command on a file | `file.rs` |
@@ -23,7 +23,7 @@ pub(crate) fn linux(call: &Call<'_>) -> Option<Started> {
     run(call, script)
 }
 
-/// `cmd /c SCRIPT`, be it one word or several.
+/// `cmd /c SCRIPT`, where the script is one argument or several.
 pub(crate) fn windows(call: &Call<'_>) -> Option<Started> {
     let (flag, script) = call.args.split_first()?;
     let is_that = flag.eq_ignore_ascii_case("/c") && !script.is_empty();
@@ -38,8 +38,8 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
         .or_else(|| steps(call, script))
 }
 
-/// What a shell says of a program that is not there (busybox 1.37, `shell/ash.c`, `shellexec`; Microsoft,
-/// "'x' is not recognized as an internal or external command").
+/// The shell's message for a missing program (busybox 1.37, `shell/ash.c`, `shellexec`; Microsoft, "'x' is
+/// not recognized as an internal or external command").
 pub(crate) fn not_found(os: Os, file: &str) -> Ran {
     match os {
         Os::Linux => Ran::complains(format!("sh: {file}: not found\n"), 127),
@@ -53,7 +53,7 @@ pub(crate) fn not_found(os: Os, file: &str) -> Ran {
     }
 }
 
-/// Parts one after the other, each with a line behind it that tells whether it ended well.
+/// Runs parts in a row; a line after each reports whether it succeeded.
 fn session(call: &Call<'_>, script: &str) -> Option<Ran> {
     let (end, space) = match call.place().os {
         Os::Linux => ("; ", " "),
@@ -80,13 +80,13 @@ fn session(call: &Call<'_>, script: &str) -> Option<Ran> {
     Some(ran)
 }
 
-/// A text without its end, and whether it had that.
+/// A text without its end, and whether it had that end.
 fn cut<'a>(text: &'a str, end: &str) -> (&'a str, bool) {
     let before = text.strip_suffix(end);
     (before.unwrap_or(text), before.is_some())
 }
 
-/// A program with plain arguments, and perhaps `2>&1`.
+/// Runs a program with plain arguments, and with `2>&1` or without.
 fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
     let (part, joined) = cut(part, " 2>&1");
     if part.contains(['"', '\'', '&', '|', ';', '<', '>', '$', '%', '^', '`']) {
@@ -104,7 +104,7 @@ fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
     Some(ran)
 }
 
-/// `env | grep -E '^(A|B)='`, and `set A& set B`, which shows all whose names begin so.
+/// `env | grep -E '^(A|B)='`; or `set A& set B`, which shows all variables whose names begin with these.
 fn environment(place: &Place, script: &str) -> Option<Ran> {
     let name = |name: &str| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -129,8 +129,8 @@ fn environment(place: &Place, script: &str) -> Option<Ran> {
     for part in script.split("& ") {
         let prefix = part.strip_prefix("set ").filter(|prefix| name(prefix))?;
         let prefix = prefix.to_ascii_lowercase();
-        let all = variables(place).into_iter();
-        let shown = all.filter(|(name, _)| name.to_ascii_lowercase().starts_with(&prefix));
+        let known = variables(place).into_iter();
+        let shown = known.filter(|(name, _)| name.to_ascii_lowercase().starts_with(&prefix));
         let lines = shown.map(|(name, value)| format!("{name}={value}\r\n"));
         let lines = lines.collect::<Vec<_>>().concat();
         ran = ran.then(match lines.is_empty() {
@@ -144,27 +144,27 @@ fn environment(place: &Place, script: &str) -> Option<Ran> {
     Some(ran)
 }
 
-/// The variables of a process of Windows, as far as somebody asks for them: the container's own over the
+/// The variables of a Windows process, as far as something here reads them; the container's override the
 /// system's.
 fn variables(place: &Place) -> Vec<(String, String)> {
     let user = place.user.as_deref().unwrap_or("ContainerAdministrator");
     let user = user.rsplit('\\').next().unwrap_or(user).to_owned();
-    // A NetBIOS name has 15 letters (Microsoft, "Naming conventions in Active Directory")
+    // A NetBIOS name has at most 15 letters (Microsoft, "Naming conventions in Active Directory")
     let computer = place.hostname.to_uppercase().chars().take(15).collect();
     let mut system = vec![("COMPUTERNAME", computer), ("USERNAME", user)];
     if place.host_process {
-        // Under bindflt a HostProcess container's files also stand at this mount point
+        // Under bindflt a HostProcess container's files also appear at this mount point
         system.push(("CONTAINER_SANDBOX_MOUNT_POINT", "C:\\hpc".to_owned()));
     }
-    let own = |name: &str| place.env.keys().any(|key| key.eq_ignore_ascii_case(name));
-    let system = system.into_iter().filter(|(name, _)| !own(name));
-    let own = place.env.iter();
-    own.map(|(name, value)| (name.clone(), value.clone()))
+    let is_set = |name: &str| place.env.keys().any(|key| key.eq_ignore_ascii_case(name));
+    let system = system.into_iter().filter(|(name, _)| !is_set(name));
+    let env = place.env.iter();
+    env.map(|(name, value)| (name.clone(), value.clone()))
         .chain(system.map(|(name, value)| (name.to_owned(), value)))
         .collect()
 }
 
-/// A text with its `%NAME%`s; `cmd` leaves those that are not there as they are.
+/// A text with its `%NAME%`s replaced; `cmd` leaves those of unknown variables unchanged.
 pub(crate) fn expanded(place: &Place, text: &str) -> String {
     let mut text = text.to_owned();
     for (name, value) in variables(place) {
@@ -173,10 +173,10 @@ pub(crate) fn expanded(place: &Place, text: &str) -> String {
     text
 }
 
-/// The steps of a shell, one after the other.
+/// Runs the steps of a script one after the other.
 fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
     let os = call.place().os;
-    // A text ends where the stream is named, and Windows prints the blank before it
+    // A text ends where the redirection begins, and Windows prints the blank before that
     let marked = match os {
         Os::Linux => script.replace(" 1>&2", ERROR).replace(" >&2", ERROR),
         Os::Windows => script.replace("1>&2", ERROR),
@@ -204,7 +204,7 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
     Some(Started::Ended(ran))
 }
 
-/// Stands for the stream of errors behind a step.
+/// Marks a step that prints to the error stream.
 const ERROR: &str = "\u{1}";
 
 fn echo(os: Os, text: &str) -> Option<Ran> {
@@ -216,7 +216,7 @@ fn echo(os: Os, text: &str) -> Option<Ran> {
     })
 }
 
-/// A text in which no shell reads anything.
+/// The text, unless a shell would interpret a character of it.
 fn plain(text: &str) -> Option<&str> {
     let read = |letter: char| "\"'`$\\%^<>|&()*?[]{}~#!\u{1}".contains(letter);
     (!text.contains(read)).then_some(text)
@@ -236,10 +236,10 @@ pub(crate) fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }
 
-/// `ping ARGS`, and perhaps `> NUL`.
+/// `ping ARGS`, with `> NUL` or without.
 fn ping(call: &Call<'_>, rest: &str) -> Started {
-    let (asked, silent) = cut(rest, " > NUL");
-    let line = format!("ping {asked}");
+    let (arguments, silent) = cut(rest, " > NUL");
+    let line = format!("ping {arguments}");
     let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let started = forms::run(call.seat, &argv, b"");
     match (started, silent) {
@@ -328,7 +328,7 @@ mod tests {
             out.starts_with("@@t 0 1\r\n") && out.ends_with("@@t 1 0\r\n"),
             "{out}"
         );
-        // One that is not simulated is all that is told
+        // The refusal of an unsimulated part replaces the whole output
         let (code, out, _) = ended(Os::Linux, "curl -v && echo a || echo b");
         assert_eq!((code, &*out), (NOT_SIMULATED, ""));
     }

@@ -1,5 +1,5 @@
-//! Real texts from public issues and sources, in tests/transcripts: what the simulated programs print
-//! in the situations in which they were seen.
+//! Real texts from public issues and sources, in tests/transcripts: the simulated programs must print them in
+//! the situations that they come from.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,36 +28,36 @@ use crate::program::windows::network_table::Table;
 use crate::topology::{Build as OsBuild, NodeSpec, Os, Pool};
 use crate::world::Key;
 
-/// One text; the file's name is its identity.
+/// One text; the file's name identifies it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Transcript {
-    /// Who printed it.
+    /// The program that printed it.
     program: String,
-    /// Its version, or that of the system it came with.
+    /// The version of the program, or of the system that it came with.
     version: String,
     os: String,
-    /// In a sentence.
+    /// The situation, in a sentence.
     situation: String,
     #[serde(default)]
     network: Network,
     command: Vec<String>,
-    /// With `…` for what was left out.
+    /// The text, with `…` for omitted parts.
     text: String,
-    /// `stdout`, `stderr`, or `message` for what the runtime says of a program that did not start.
+    /// `stdout`, `stderr`, or `message` for the runtime's words about a program that did not start.
     stream: String,
     code: Option<u32>,
     source: String,
     /// Why the simulator does not print it yet.
     #[serde(default)]
     not_yet: Option<String>,
-    /// What the tool's parsers make of it.
+    /// The result of the tool's parsers.
     #[serde(default)]
     #[expect(dead_code, reason = "the parsers' own test compares it")]
     reads: Option<String>,
 }
 
-/// What differs from a network in which names are unknown and connections refused.
+/// The differences from a network in which names are unknown and connections are refused.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Network {
@@ -113,7 +113,7 @@ fn all(folder: &Path) -> BTreeMap<String, Transcript> {
     all
 }
 
-/// Whether a text is one with parts left out.
+/// Whether a text matches a pattern with omitted parts.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let first = parts.next().unwrap_or_default();
@@ -142,7 +142,7 @@ impl Transcript {
         }
     }
 
-    /// What the simulator prints, and with which code.
+    /// The text and the exit code of the simulated program.
     fn simulated(&self) -> Option<(String, Option<u32>)> {
         let net = self.network.table(self.os());
         let args = self.command.get(1..).unwrap_or_default();
@@ -199,7 +199,7 @@ impl Transcript {
         })
     }
 
-    /// The configuration that asks what curl's arguments ask, without what changes nothing of what it says.
+    /// A configuration with the meaning of curl's arguments, without those that do not change its output.
     fn session(&self) -> String {
         let mut lines = "silent\nshow-error\nheader = \"Connection: close\"\n".to_owned();
         let mut args = self.command[1..].iter();
@@ -219,8 +219,8 @@ impl Transcript {
         lines
     }
 
-    /// What containerd says of a container that it does not create; one that has a command is a
-    /// `HostProcess` container.
+    /// containerd's words about a container that it does not create; one with a command is a `HostProcess`
+    /// container.
     fn not_created(&self) -> String {
         let runtime = Runtime::new().expect("a runtime");
         let _inside = runtime.enter();
@@ -255,7 +255,7 @@ impl Transcript {
     }
 }
 
-/// How many were compared, and how many are not printed yet.
+/// Compares all; returns how many the simulator prints, and how many it does not print yet.
 fn compare(transcripts: &BTreeMap<String, Transcript>) -> (usize, usize) {
     let mut wrong = Vec::new();
     let (mut printed, mut not_yet) = (0, 0);
@@ -284,15 +284,15 @@ fn compare(transcripts: &BTreeMap<String, Transcript>) -> (usize, usize) {
 #[test]
 fn every_transcript_is_printed_in_its_situation() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
-    // Texts that others print: neither may grow unseen
+    // These texts are other programs'; neither number may change unnoticed
     assert_eq!(compare(&all(&folder)), (PRINTED, NOT_YET));
 }
 
-/// What ci/transcripts/record.ps1 has recorded on a Windows machine.
+/// Compares the recordings that ci/transcripts/record.ps1 wrote on a Windows machine.
 #[test]
 fn recordings_are_printed_too() {
     let Some(folder) = std::env::var_os("WINCONFORM_RECORDED") else {
-        // Past the test harness, which keeps what passing tests print
+        // This bypasses the test harness, which captures what passing tests print
         let why = "not run: recordings_are_printed_too: WINCONFORM_RECORDED names no folder";
         writeln!(std::io::stderr(), "{why}").expect("stderr is open");
         return;
@@ -304,7 +304,7 @@ fn recordings_are_printed_too() {
 const PRINTED: usize = 25;
 const NOT_YET: usize = 1;
 
-/// The manifest of one build alone.
+/// An image whose manifest is of one Windows build only.
 const OF_ONE_BUILD: &str = "registry.k8s.io/pause:3.10-windows-amd64-ltsc2019";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which of several backends each connection comes to.
+//! Decides which of several backends each connection goes to.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::base::lock::locked;
 use crate::network::Protocol;
 
-/// How many destinations are kept in mind; whoever scans ports makes no more of them.
+/// How many destinations are remembered, so that a port scan cannot grow the map beyond this.
 const MOST: usize = 4096;
 
-/// Counts connections, by where they go: whatever else a program connects to, those to one Service go
-/// round its backends.
+/// Counts connections by destination, so that those to one Service go round its backends, whatever else a
+/// program connects to.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     all: AtomicU64,
@@ -29,18 +29,18 @@ impl Turns {
 
     /// The turn of a connection.
     pub(crate) fn next_turn(&self, protocol: Protocol, to: IpAddr, port: u16) -> u64 {
-        let all = self.all.fetch_add(1, Ordering::Relaxed);
+        let total = self.all.fetch_add(1, Ordering::Relaxed);
         let mut next = locked(&self.next);
         if next.len() >= MOST {
             next.clear();
         }
-        let next = next.entry((protocol, to, port)).or_insert(all);
+        let next = next.entry((protocol, to, port)).or_insert(total);
         let turn = *next;
         *next = turn.wrapping_add(1);
         turn
     }
 
-    /// How many connections there have been.
+    /// The number of connections so far.
     pub(crate) fn taken(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
     }

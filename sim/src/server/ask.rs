@@ -7,7 +7,7 @@ use crate::base::query::Query;
 use crate::server::checks::refusal::Refusal;
 use crate::server::storage::change::Part;
 
-/// What is to be done with objects.
+/// What a request does with objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -24,7 +24,7 @@ pub(crate) enum Verb {
 pub(crate) struct Ask {
     pub(crate) verb: Verb,
     pub(crate) kind: &'static Kind,
-    /// Empty for all of them, and for kinds that have none.
+    /// Empty for all namespaces, and for kinds without namespaces.
     pub(crate) namespace: String,
     /// Empty for a collection.
     pub(crate) name: String,
@@ -46,7 +46,7 @@ impl Ask {
     }
 }
 
-/// Reads a request's line; nothing where it is of no object: discovery, versions, health, reviews.
+/// Reads a request's line; `None` if it concerns no object: discovery, versions, health, reviews.
 pub(crate) fn read(
     method: &Method,
     path: &str,

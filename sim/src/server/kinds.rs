@@ -1,4 +1,4 @@
-//! The kinds that are served: one table, from which paths are read and discovery is told.
+//! The served kinds: one table, from which the server reads paths and answers discovery.
 
 use k8s_openapi::api::{
     admissionregistration, apps, autoscaling, batch, coordination, core, discovery, networking,
@@ -20,21 +20,21 @@ pub(crate) struct Kind {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) name: &'static str,
-    /// Tells kinds apart: no two groups that are served share one.
+    /// Identifies the kind: no two served groups share a plural.
     pub(crate) plural: &'static str,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub(crate) short: &'static str,
     pub(crate) namespaced: bool,
     pub(crate) subresources: &'static [&'static str],
-    /// Whether it is of the category `all`, which `kubectl get all` shows.
+    /// Whether the kind is in the category `all`, which `kubectl get all` shows.
     pub(crate) in_all: bool,
     /// Reads a value as the kind's type.
     pub(crate) read: fn(&Value) -> Result<(), serde_json::Error>,
-    /// The same, and writes it again: without what the type does not have.
+    /// Reads a value and writes it again, without the fields that the type does not have.
     pub(crate) rewrite: fn(&Value) -> Result<Value, serde_json::Error>,
 }
 
-/// Where the objects of a kind are.
+/// The scope of a kind's objects.
 trait Scope {
     const NAMESPACED: bool;
 }
@@ -66,18 +66,18 @@ where
 }
 
 impl Kind {
-    /// The same, of the category `all`.
+    /// Returns the kind, in the category `all`.
     const fn in_all(mut self) -> Self {
         self.in_all = true;
         self
     }
 
-    /// Whether `status` is written apart from the rest, and `generation` counts the rest.
+    /// Whether `status` is written separately, and `generation` counts the changes of the rest.
     pub(crate) fn has_status(&self) -> bool {
         self.subresources.contains(&"status")
     }
 
-    /// `v1`, `apps/v1`.
+    /// Such as `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         match self.group {
             "" => self.version.to_owned(),
@@ -85,12 +85,12 @@ impl Kind {
         }
     }
 
-    /// As error messages name it: `pods`, `deployments.apps`.
+    /// The name in error messages: `pods`, `deployments.apps`.
     pub(crate) fn resource(&self) -> String {
         of_group(self.plural, self.group)
     }
 
-    /// Where the objects of a namespace are, or all of a kind that has none.
+    /// The path of the objects in a namespace, or of all objects of a kind without namespaces.
     pub(crate) fn path(&self, namespace: &str) -> String {
         let (root, plural) = (root(self.group, self.version), self.plural);
         match self.namespaced {
@@ -99,14 +99,14 @@ impl Kind {
         }
     }
 
-    /// The one of this plural in this group, in the version that is served.
+    /// Returns the kind with this group, version and plural, if it is served.
     pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Self> {
         KINDS
             .iter()
             .find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
-    /// The one that an object is of, or a reference.
+    /// Returns the kind of an object, or of the object to which a reference refers.
     pub(crate) fn for_object(object: &Value) -> Option<&'static Self> {
         let is_it = |kind: &&Self| {
             object["kind"] == kind.name && object["apiVersion"] == kind.api_version()
@@ -114,14 +114,14 @@ impl Kind {
         KINDS.iter().find(is_it)
     }
 
-    /// The one of this plural.
+    /// Returns the kind with this plural.
     pub(crate) fn named(plural: &str) -> &'static Self {
-        let found = KINDS.iter().find(|kind| kind.plural == plural);
-        found.expect("controllers name kinds of the table")
+        let kind = KINDS.iter().find(|kind| kind.plural == plural);
+        kind.expect("controllers name kinds of the table")
     }
 }
 
-/// Where all of a group and version is: `api/v1`, `apis/apps/v1`.
+/// The path of a group and version: `api/v1`, `apis/apps/v1`.
 pub(crate) fn root(group: &str, version: &str) -> String {
     match group {
         "" => format!("api/{version}"),
@@ -185,8 +185,8 @@ pub(crate) const KINDS: &[Kind] = &[
     kind::<storage::v1::StorageClass>("sc", NONE),
 ];
 
-/// The groups of a real server of which nothing is served here (kubernetes 1.37.0,
-/// `pkg/controlplane/instance.go`): what is asked of them is not implemented, of others not found.
+/// The groups of a real server that this one does not serve (kubernetes 1.37.0,
+/// `pkg/controlplane/instance.go`): a request for them is not implemented, for others not found.
 pub(crate) const UNSERVED: &[&str] = &[
     "authentication.k8s.io",
     "certificates.k8s.io",

@@ -1,4 +1,4 @@
-//! Exec and logs: asked of the node's kubelet, whose answer is the client's.
+//! Exec and logs: the server forwards requests to the node's kubelet, and returns the kubelet's answer.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -38,8 +38,8 @@ impl Kubelets {
         }
     }
 
-    /// That of a kubelet, whose certificate is not looked at, as by a real server without
-    /// `--kubelet-certificate-authority`.
+    /// Returns the client of a kubelet. It does not verify the kubelet's certificate, like a real
+    /// server without `--kubelet-certificate-authority`.
     fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
         if self.loopback.is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
@@ -57,7 +57,7 @@ impl Kubelets {
         config.accept_invalid_certs = true;
         config.disable_compression = true;
         config.default_retry = false;
-        // A log that is followed is silent for long
+        // A log that is followed may be silent for long
         config.read_timeout = None;
         let client = Client::try_from(config).map_err(Refusal::internal)?;
         clients.insert(address.to_owned(), client.clone());
@@ -65,7 +65,7 @@ impl Kubelets {
     }
 }
 
-/// What of an exec's request is passed to the kubelet, and what it calls that.
+/// The parameters of an exec that the server passes to the kubelet, and the kubelet's names for them.
 const OF_EXECS: [(&str, &str); 4] = [
     ("stdin", "input"),
     ("stdout", "output"),
@@ -73,7 +73,7 @@ const OF_EXECS: [(&str, &str); 4] = [
     ("command", "command"),
 ];
 
-/// The same of a log's request, which the kubelet calls alike.
+/// The parameters of a request for logs that the server passes to the kubelet, under the same names.
 const OF_LOGS: [&str; 5] = [
     "follow",
     "previous",
@@ -91,7 +91,7 @@ pub(crate) async fn answer(
         let terminal = "a terminal: exec without `tty` needs none";
         return Err(Refusal::unserved(terminal));
     }
-    // What a real kubelet would heed
+    // Options that a real kubelet would obey
     let mut unserved = ["sinceSeconds", "sinceTime"].into_iter();
     if let Some(option) = unserved.find(|one| ask.query.first(one).is_some()) {
         return Err(Refusal::unserved(format_args!("logs by `{option}`")));
@@ -129,7 +129,7 @@ pub(crate) async fn answer(
         shared.spawn(async move {
             if let (Ok(near), Ok(far)) = (near.await, far.await) {
                 let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
-                // Whoever ends it, ends it for both
+                // When one side ends the session, it ends for both
                 let _ = copy_bidirectional(&mut near, &mut far).await;
             }
         });
@@ -140,7 +140,7 @@ pub(crate) async fn answer(
     if head.status != StatusCode::SWITCHING_PROTOCOLS {
         head.headers.remove(CONNECTION);
     }
-    // What breaks off there breaks off here
+    // When the kubelet's answer breaks off, the client's does, too
     let stop = shared.stop.clone().cancelled_owned();
     let body = body.into_data_stream();
     let body = body.take_while(|chunk| std::future::ready(chunk.is_ok()));
@@ -149,7 +149,7 @@ pub(crate) async fn answer(
     Ok(Response::from_parts(head, body))
 }
 
-/// What a kubelet said against it, as a refusal.
+/// Turns a kubelet's error into a refusal.
 async fn said(response: Response<Body>) -> Refusal {
     let code = response.status().as_u16();
     let body = response.into_body().collect().await;
@@ -158,7 +158,7 @@ async fn said(response: Response<Body>) -> Refusal {
     Refusal::new(code, words)
 }
 
-/// The kubelet's address, and what is asked of it.
+/// Returns the kubelet's address, and the path of the request to it.
 fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let state = shared.state();
     let key = Key::new(&ask.namespace, &ask.name);
@@ -173,11 +173,11 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let mut each = addresses.items();
     let internal = each.find(|address| address["type"] == "InternalIP");
     let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
-    let Some((address, port)) = internal.and_then(|own| own["address"].as_str()).zip(port) else {
+    let Some((address, port)) = internal.and_then(|one| one["address"].as_str()).zip(port) else {
         let why = format!("no preferred addresses found; known addresses: {addresses}");
         return Err(Refusal::internal(why));
     };
-    // `kubectl.kubernetes.io/default-container` is the client's affair
+    // `kubectl.kubernetes.io/default-container` is up to the client
     let first = pod["spec"]["containers"][0]["name"].text();
     let named = ask.query.first("container").unwrap_or_default();
     let container = if named.is_empty() { first } else { named };

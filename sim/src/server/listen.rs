@@ -1,4 +1,4 @@
-//! The server as others see it: on loopback with TLS, or through streams in memory.
+//! The server's interface: on loopback with TLS, or through streams in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -35,11 +35,11 @@ use crate::wire::listen::{greet, http, serve};
 use crate::wire::loopback::{BUFFER, Loopback, exchange};
 use crate::world::Key;
 
-/// How long a client may say nothing between requests, and within the header of one (apiserver,
+/// How long a client may send nothing between requests, or within the header of one (apiserver,
 /// `ReadHeaderTimeout`).
 const PATIENCE: Duration = Duration::from_secs(32);
 
-/// What its certificate is for.
+/// The names in the server's certificate.
 const NAMES: [&str; 4] = [
     "127.0.0.1",
     "localhost",
@@ -47,18 +47,18 @@ const NAMES: [&str; 4] = [
     "kubernetes.default.svc",
 ];
 
-/// What a server is to be.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The Kubernetes version whose answers it gives to dry runs, such as `1.37.0`.
+    /// The Kubernetes version whose recorded answers the server gives to dry runs, such as `1.37.0`.
     pub version: String,
     /// Fixes UIDs and generated names.
     pub seed: u64,
-    /// The families of the addresses that Services are given, IPv4 first, as nodes join.
+    /// The families of the addresses of Services. IPv4 must come first if nodes join.
     pub ip_families: IpFamilies,
-    /// Where it is, as the nodes that join.
+    /// Where the server runs. Nodes that join must run there, too.
     pub loopback: Loopback,
-    /// What is there from the start beside what every cluster has, in an order in which it can be made.
+    /// Objects to create at the start, in this order, beside the objects of every cluster.
     pub objects: Vec<Value>,
 }
 
@@ -78,21 +78,21 @@ impl Default for ServerOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Nothing is recorded of the version asked for, but of others.
+    /// There are no recordings of the requested version, only of others.
     #[error("nothing is recorded of Kubernetes {0}, but of {1}")]
     Version(String, String),
-    /// The address cannot be listened at.
+    /// The server cannot listen at the address.
     #[error("failed to listen at {0}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// It cannot have an object that it was to have from the start.
+    /// An object cannot be created at the start.
     #[error("{0}")]
     Object(String),
-    /// It cannot serve TLS.
+    /// The server cannot serve TLS.
     #[error(transparent)]
     Serving(#[from] ServingError),
 }
 
-/// A running API server; dropping it ends it as well, but only [`Server::stop`] waits for the end.
+/// A running API server. Dropping it ends it as well, but only [`Server::stop`] waits for the end.
 pub struct Server {
     pub(crate) shared: Arc<Shared>,
     tls: TlsAcceptor,
@@ -100,12 +100,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// The Kubernetes versions that it can be of, the usual one first.
+    /// The Kubernetes versions that a server can simulate, the default first.
     pub fn versions() -> impl Iterator<Item = &'static str> {
         versions()
     }
 
-    /// Starts a server that nobody reaches yet but by [`Server::client`].
+    /// Starts a server; until it listens, only [`Server::client`] reaches it.
     pub fn start(options: &ServerOptions) -> Result<Self, ServerError> {
         let recorded = Recorded::by_version(&options.version).ok_or_else(|| {
             let known = versions().collect::<Vec<_>>().join(", ");
@@ -133,8 +133,8 @@ impl Server {
         })
     }
 
-    /// Waits until what was there from the start runs, which it does on nodes that have joined; so long
-    /// at most, since what is broken there may keep it from that for ever.
+    /// Waits until the workloads run on nodes that have joined, but at most for `most`: a fault may
+    /// keep them from running for ever.
     pub async fn settled(&self, most: Duration) {
         let end = clock::after(most);
         while !is_settled(&self.shared.state()) && clock::moment() < end {
@@ -142,7 +142,7 @@ impl Server {
         }
     }
 
-    /// A client that reaches it without a socket.
+    /// Returns a client that reaches the server without a socket.
     pub fn client(&self) -> Client {
         let shared = Arc::clone(&self.shared);
         let administrator = shared.state().token.header();
@@ -151,7 +151,7 @@ impl Server {
             async move {
                 let headers = request.headers_mut();
                 headers.entry(AUTHORIZATION).or_insert(administrator);
-                // A session takes a connection, whatever else is asked is a call
+                // A session needs a connection; every other request is a call
                 if request.headers().contains_key(UPGRADE) {
                     let response = through_memory(&shared, request).await?;
                     return Ok::<_, hyper::Error>(response.map(BodyExt::boxed_unsync));
@@ -163,7 +163,7 @@ impl Server {
         Client::new(service, "default")
     }
 
-    /// Listens on a port of 127.0.0.1, any if it is 0; gives where.
+    /// Listens on a port of 127.0.0.1, any port if it is 0. Returns the address.
     pub async fn listen(&self, port: u16) -> Result<SocketAddr, ServerError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let failed = |source| ServerError::Listen(address, source);
@@ -174,10 +174,10 @@ impl Server {
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {
             let serves = |stream| {
-                let (all, tls) = (Arc::clone(&shared), tls.clone());
+                let (shared, tls) = (Arc::clone(&shared), tls.clone());
                 async move {
                     if let Some(stream) = greet(&tls, stream).await {
-                        speak(&all, stream).await;
+                        speak(&shared, stream).await;
                     }
                 }
             };
@@ -186,7 +186,7 @@ impl Server {
         Ok(bound)
     }
 
-    /// The text of a kubeconfig file that leads to where it listens, with the administrator's token.
+    /// Returns a kubeconfig file that leads to an address of the server, with the administrator's token.
     pub fn kubeconfig(&self, address: SocketAddr) -> String {
         let state = self.shared.state();
         let authority = json!(ByteString(state.authority.clone().into_bytes()));
@@ -196,12 +196,12 @@ impl Server {
             .replace("AUTHORITY", authority.text())
     }
 
-    /// Every object as it is now, by its kind's plural, its namespace and its name.
+    /// Returns every object as it is now, by its kind's plural, its namespace and its name.
     pub fn objects(&self) -> BTreeMap<(String, String, String), Value> {
         let state = self.shared.state();
         let of = |kind: &'static Kind| {
-            let all = state.store.all(kind.plural, "");
-            all.map(|(key, object)| {
+            let kept = state.store.all(kind.plural, "");
+            kept.map(|(key, object)| {
                 let Key { namespace, name } = key.clone();
                 let at = (kind.plural.to_owned(), namespace, name);
                 (at, Value::clone(object))
@@ -210,7 +210,7 @@ impl Server {
         KINDS.iter().flat_map(of).collect()
     }
 
-    /// What was asked for that is not served, as method and path.
+    /// The requests that were not served, as method and path.
     pub fn unserved(&self) -> BTreeSet<String> {
         self.shared.unserved()
     }
@@ -223,7 +223,7 @@ impl Server {
     }
 }
 
-/// What is there before anybody asks for anything.
+/// Creates the objects that every cluster has.
 fn begin(state: &mut State) {
     let objects: Vec<Value> =
         serde_saphyr::from_str(include_str!("objects.yaml")).expect("objects.yaml is whole");
@@ -233,28 +233,28 @@ fn begin(state: &mut State) {
     controllers::settle(state);
 }
 
-/// Makes what is to be there from the start.
+/// Creates an object at the start.
 fn seed(state: &mut State, object: Value) -> Result<(), String> {
     let kind = Kind::for_object(&object).ok_or("of no kind that is served")?;
     let namespace = object["metadata"]["namespace"].text().to_owned();
-    let made = state.create(kind, &namespace, object, false);
-    made.map(drop).map_err(|refusal| format!("{refusal:?}"))
+    let created = state.create(kind, &namespace, object, false);
+    created.map(drop).map_err(|refusal| format!("{refusal:?}"))
 }
 
-/// Whether the workloads of all namespaces have all of their pods.
+/// Whether the workloads of all namespaces have all of their pods ready.
 fn is_settled(state: &State) -> bool {
-    let all = |plural, wanted: &str, ready: &str| {
+    let full = |plural, wanted: &str, ready: &str| {
         state.store.all(plural, "").all(|(_, object)| {
             let count = |place| object.pointer(place).and_then(Value::as_u64);
             count(ready).unwrap_or(0) >= count(wanted).unwrap_or(1)
         })
     };
     let scheduled = "/status/desiredNumberScheduled";
-    all("daemonsets", scheduled, "/status/numberReady")
-        && all("deployments", "/spec/replicas", "/status/readyReplicas")
+    full("daemonsets", scheduled, "/status/numberReady")
+        && full("deployments", "/spec/replicas", "/status/readyReplicas")
 }
 
-/// Serves one connection until either side has done with it.
+/// Serves one connection until either side ends it.
 async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
     let service = service_fn(async |request: Request<Incoming>| {
         Ok::<_, Infallible>(answer(shared, request).await)
@@ -265,13 +265,13 @@ async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send 
     }
 }
 
-/// A request with a connection of its own, both ends of it here.
+/// Sends a request through a connection of its own in memory.
 async fn through_memory(
     shared: &Arc<Shared>,
     request: Request<Sent>,
 ) -> Result<Response<Incoming>, hyper::Error> {
     let (near, far) = tokio::io::duplex(BUFFER);
-    let all = Arc::clone(shared);
-    shared.spawn(async move { speak(&all, far).await });
+    let server = Arc::clone(shared);
+    shared.spawn(async move { speak(&server, far).await });
     exchange(near, request, |connection| shared.spawn(connection)).await
 }

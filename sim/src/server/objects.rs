@@ -1,4 +1,4 @@
-//! What is asked of objects, but for watching them.
+//! Answers requests for objects, except watches.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -40,53 +40,53 @@ pub(crate) fn answer(
     }
     is_known(ask, head, body)?;
     let (dry, part) = (ask.dry_run(), ask.part());
-    let (found, created) = (StatusCode::OK, StatusCode::CREATED);
+    let (ok, created) = (StatusCode::OK, StatusCode::CREATED);
     let (code, value) = shared.step(|state| match (ask.verb, ask.subresource.as_str()) {
         (Verb::Create, "binding") => {
             let target = json(body)?;
             bind(state, ask, &key, target["target"]["name"].text())
         }
         (Verb::Create, "") if ask.name.is_empty() => {
-            let made = state.create(ask.kind, &ask.namespace, json(body)?, dry)?;
-            Ok((created, made))
+            let object = state.create(ask.kind, &ask.namespace, json(body)?, dry)?;
+            Ok((created, object))
         }
         (Verb::Patch, "scale") => {
             let scale = scale_of(&*state.live(ask.kind, &key)?);
             let scale = patched(form_of(head)?, &scale, json(body)?)?;
             let changed = scaled(state, ask, &key, &scale)?;
-            Ok((found, scale_of(&changed).into()))
+            Ok((ok, scale_of(&changed).into()))
         }
         (Verb::Patch, _) => {
             let with = (form_of(head)?, json(body)?);
-            let (object, made) = state.patch(ask.kind, &key, part, with, dry)?;
-            Ok((if made { created } else { found }, object))
+            let (object, is_new) = state.patch(ask.kind, &key, part, with, dry)?;
+            Ok((if is_new { created } else { ok }, object))
         }
         (Verb::Update, below) if below != "scale" => {
             let changed = state.replace(ask.kind, &key, part, json(body)?, dry)?;
-            Ok((found, changed))
+            Ok((ok, changed))
         }
         (Verb::Delete, _) => {
             let deleted = state.delete(ask.kind, &key, &deletion(ask, body)?)?;
-            Ok((found, deletion_told(ask, deleted)))
+            Ok((ok, deletion_told(ask, deleted)))
         }
         (_, below) => Err(Refusal::unserved(format_args!("this verb of `{below}`"))),
     })?;
     Ok(respond(code, value.to_string()))
 }
 
-/// Refuses fields that the kind does not have, where a client wants that.
+/// Refuses fields that the kind does not have, if the client wants that.
 fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let of_kind = matches!(&*ask.subresource, "" | "status");
-    // A configuration is of its kind, whatever else may pass
+    // An apply is always strict, whatever the client wants
     let applied = ask.verb == Verb::Patch && form_of(head)? == Form::Apply;
     let strictly = applied || ask.query.first("fieldValidation") == Some("Strict");
     if !of_kind || !strictly || ask.verb == Verb::Delete {
         return Ok(());
     }
     let mut body = json(body)?;
-    // What a patch takes away has no type
+    // A field that a patch removes has no type
     bare(&mut body);
-    // A JSON patch is none of the kind
+    // A JSON patch is a list, not an object of the kind
     let unknown = match body.is_object() {
         true => shape::unknown_fields(ask.kind, &body)?,
         false => Vec::new(),
@@ -94,9 +94,9 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let Some(first) = unknown.first() else {
         return Ok(());
     };
-    let told = |field: &String| format!("unknown field {field:?}");
-    let all: Vec<String> = unknown.iter().map(told).collect();
-    let why = format!("strict decoding error: {}", all.join(", "));
+    let quoted = |field: &String| format!("unknown field {field:?}");
+    let list: Vec<String> = unknown.iter().map(quoted).collect();
+    let why = format!("strict decoding error: {}", list.join(", "));
     match ask.verb {
         Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
@@ -107,7 +107,7 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     }
 }
 
-/// What a real server answered to the same dry run.
+/// Returns a real server's recorded answer to the same dry run.
 fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<Answer> {
     let verb = match ask.verb {
         Verb::Create => "create",
@@ -120,7 +120,7 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
     let body: Value = serde_json::from_slice(body).ok()?;
     let mut state = shared.state();
     if !ask.name.is_empty() {
-        // Of an object that must be there
+        // The object of a patch must exist
         let key = Key::new(&ask.namespace, &ask.name);
         state.store.get(ask.kind.plural, &key)?;
     }
@@ -139,18 +139,18 @@ fn form_of(head: &Parts) -> Result<Form, Refusal> {
 }
 
 fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
-    let found = state.live(ask.kind, key)?;
-    let told_as = if ask.subresource == "scale" {
-        scale_of(&found).to_string()
+    let object = state.live(ask.kind, key)?;
+    let body = if ask.subresource == "scale" {
+        scale_of(&object).to_string()
     } else if accepts(head, "Table") {
-        table::render(state, ask, &[found]).to_string()
+        table::render(state, ask, &[object]).to_string()
     } else {
-        found.to_string()
+        object.to_string()
     };
-    Ok(respond(StatusCode::OK, told_as))
+    Ok(respond(StatusCode::OK, body))
 }
 
-/// An object of which nothing but its metadata is told.
+/// Reduces an object to its metadata.
 pub(crate) fn metadata_of(value: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]})
 }
@@ -166,7 +166,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
         true => (
             "PartialObjectMetadata",
             "meta.k8s.io/v1".to_owned(),
-            items.iter().map(|own| metadata_of(own).into()).collect(),
+            items.iter().map(|one| metadata_of(one).into()).collect(),
         ),
         false => (ask.kind.name, ask.kind.api_version(), items),
     };
@@ -189,7 +189,7 @@ struct List<'a> {
     items: Vec<&'a Value>,
 }
 
-/// `DeleteOptions`, from the body, and from the query where it is silent.
+/// Reads `DeleteOptions` from the body, and from the query where the body says nothing.
 fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     let options = match body.is_empty() {
         true => json!({}),
@@ -210,10 +210,10 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     })
 }
 
-/// Whether a deletion is answered with what is deleted (`ReturnDeletedObject` of the registries).
+/// Whether the answer to a deletion is the deleted object (`ReturnDeletedObject` of the registries).
 fn returns(kind: &Kind) -> bool {
     let others = ["pods", "services", "serviceaccounts", "podtemplates"];
-    // A volume, or a claim of one
+    // Persistent volumes and their claims
     kind.plural.starts_with("persistentvolume") || others.contains(&kind.plural)
 }
 

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! The way from a request to its answer.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -37,10 +37,10 @@ const LARGEST: usize = 3 * 1024 * 1024;
 /// What all connections share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Something is due at another moment than before.
+    /// Notified when the moment changes at which work is due next.
     due: Notify,
     pub(crate) kubelets: kubelet::Kubelets,
-    /// What was asked for that is not served.
+    /// The requests that were not served.
     unserved: Mutex<BTreeSet<String>>,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -58,7 +58,7 @@ impl Shared {
         }
     }
 
-    /// The state to look at. Whoever changes it takes [`Shared::step`].
+    /// Locks the state for reading; [`Shared::step`] changes it.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
@@ -67,7 +67,7 @@ impl Shared {
         locked(&self.unserved).clone()
     }
 
-    /// Changes the state, and has the controllers do what follows from it.
+    /// Changes the state, and runs the controllers that follow up.
     pub(crate) fn step<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let before = state.due.first().cloned();
@@ -81,7 +81,7 @@ impl Shared {
         done
     }
 
-    /// Does what is due when it is, until the server ends.
+    /// Does work at the moment it is due, until the server ends.
     pub(crate) async fn keep_time(&self) {
         loop {
             let next = self.step(State::take_due);
@@ -113,7 +113,7 @@ impl Shared {
     }
 }
 
-/// A body as it comes in: by a connection, or as a client in this process has it.
+/// A request's body, from a connection or from a client in this process.
 pub(crate) trait Sent:
     HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static
 {
@@ -137,22 +137,22 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) ->
 async fn found(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
     shared.state().token.check(request.headers())?;
-    let asked = ask::read(request.method(), uri.path(), uri.query())?;
-    let asked = match asked {
+    let parsed = ask::read(request.method(), uri.path(), uri.query())?;
+    let parsed = match parsed {
         Some(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
             return kubelet::answer(shared, &ask, request).await;
         }
         Some(ask) if ask.verb == Verb::Watch => return watch::answer(shared, ask),
-        // What only reads has no body, whatever is sent
+        // The server ignores the body of a request that only reads
         Some(ask) if matches!(ask.verb, Verb::Get | Verb::List) => {
             return objects::answer(shared, &ask, &request.into_parts().0, &Bytes::new());
         }
-        asked => asked,
+        parsed => parsed,
     };
     let (head, body) = request.into_parts();
     let body = whole(body).await?;
     is_readable(&head, &body)?;
-    match asked {
+    match parsed {
         Some(ask) => objects::answer(shared, &ask, &head, &body),
         None => discovery::answer(shared, &head, &body),
     }
@@ -169,7 +169,7 @@ async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
     }
 }
 
-/// Refuses a body in a form that is not read here, such as protobuf.
+/// Refuses a body in a form that the server does not read, such as protobuf.
 pub(crate) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let media = media_type(head);
     let known = media.is_empty() || media.ends_with("json") || media.ends_with("yaml");
@@ -179,25 +179,25 @@ pub(crate) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     }
 }
 
-/// The form of a body, without its parameters.
+/// The media type of a body, without its parameters.
 pub(crate) fn media_type(head: &Parts) -> &str {
     let media = header(head, &CONTENT_TYPE);
     media.split(';').next().unwrap_or_default().trim()
 }
 
-/// What a header says, if it says anything.
+/// The value of a header; empty if it has none.
 fn header<'h>(head: &'h Parts, name: &HeaderName) -> &'h str {
     let value = head.headers.get(name).map(HeaderValue::to_str);
     value.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Reads JSON, which is all that is sent here, also where YAML may be.
+/// Reads JSON, the only form that clients send here, also where YAML is allowed.
 pub(crate) fn json(body: &Bytes) -> Result<Value, Refusal> {
     serde_json::from_slice(body)
         .map_err(|error| Refusal::bad(format_args!("the body of the request is no JSON: {error}")))
 }
 
-/// Whether a client takes a form of an answer, such as `Table`.
+/// Whether a client accepts a form of an answer, such as `Table`.
 pub(crate) fn accepts(head: &Parts, form: &str) -> bool {
     let first = header(head, &ACCEPT).split(',').next();
     let wanted = format!("as={form}");

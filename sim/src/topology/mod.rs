@@ -1,4 +1,4 @@
-//! What the simulated cluster is made of: nodes, their operating systems and builds.
+//! The nodes of a simulated cluster, with their operating systems and builds.
 
 mod named;
 
@@ -13,34 +13,33 @@ use thiserror::Error;
 /// The kernel of the Linux nodes.
 pub(crate) const LINUX_KERNEL: &str = "6.12.48+deb13-amd64";
 
-/// The nodes that a simulator joins to a cluster: a /24 of pod addresses each.
+/// The nodes that a simulator joins to a cluster; each has a /24 of pod addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// The nodes, in the order of their pod networks.
     pub nodes: Vec<NodeSpec>,
     /// The families of the addresses of nodes, pods and Services.
     pub ip_families: IpFamilies,
-    /// Whether anything outside the cluster answers.
+    /// Whether servers outside the cluster answer.
     pub outside: bool,
-    /// Whether Services of type LoadBalancer are given addresses, at which clients outside are
-    /// answered.
+    /// Whether Services of type LoadBalancer get addresses, at which outside clients reach them.
     pub load_balancer: bool,
 }
 
 impl Topology {
-    /// As many nodes as one simulator can have: a listener and a /24 of pod addresses each, out of
-    /// the 32768 in 10.128.0.0/9.
+    /// The most nodes that one simulator can have: each needs a listener and a /24 of pod addresses from the
+    /// 32768 in 10.128.0.0/9.
     pub const MOST_NODES: usize = 2000;
 
-    /// The same in memory, where a listener is no socket.
+    /// The most nodes in memory, where a listener is no socket.
     pub const MOST_IN_MEMORY: usize = 20_000;
 
-    /// One Linux node and one of Windows Server 2022.
+    /// The topology of one Linux node and one of Windows Server 2022.
     pub fn hybrid() -> Self {
         Self::named("hybrid").expect("it is known")
     }
 
-    /// The pools it has nodes of, in the order of their first nodes.
+    /// The pools of its nodes, in the order of their first nodes.
     pub fn pools(&self) -> Vec<Pool> {
         let mut pools = Vec::new();
         for spec in &self.nodes {
@@ -51,16 +50,16 @@ impl Topology {
         pools
     }
 
-    /// The same with so many nodes, spread evenly over its pools and named after them; the first pools
-    /// have one more where it does not come out. Each is as the nodes of its pool are, in turn.
+    /// The topology with this number of nodes, spread evenly over its pools and named after them; the first
+    /// pools get the rest of the division. The nodes of a pool copy its existing nodes in turn.
     #[must_use]
     pub fn of_nodes(&self, count: usize) -> Self {
         let pools = self.pools();
         let each = |(at, pool): (usize, &Pool)| {
             let pool = *pool;
-            let own: Vec<_> = self.nodes.iter().filter(|spec| spec.pool == pool).collect();
+            let specs: Vec<_> = self.nodes.iter().filter(|spec| spec.pool == pool).collect();
             let share = count / pools.len() + usize::from(at < count % pools.len());
-            let like = own.into_iter().cycle().take(share).enumerate();
+            let like = specs.into_iter().cycle().take(share).enumerate();
             let named = like.map(|(index, like)| NodeSpec {
                 name: format!("{pool}-{}", named::letters(index)),
                 ..like.clone()
@@ -73,20 +72,20 @@ impl Topology {
         }
     }
 
-    /// The topology of a name.
+    /// The named topology, if there is one.
     pub fn named(name: &str) -> Option<Self> {
-        let found = NamedTopology::all()
+        let named = NamedTopology::all()
             .iter()
             .find(|known| known.name == name)?;
-        Some(found.topology())
+        Some(named.topology())
     }
 }
 
-/// The families of a cluster's addresses. The first is that of Services that name none, of the
-/// cluster's DNS, and of the first address of nodes and pods.
+/// The families of a cluster's addresses. The first is that of Services that name none, of the cluster's DNS,
+/// and of the first address of nodes and pods.
 ///
-/// Nodes join an API server with IPv4 first alone: where they serve in truth, on loopback, IPv6 has
-/// one address alone. Without an API server there are all.
+/// Nodes join an API server only if IPv4 comes first: they serve on loopback, where IPv6 has a single
+/// address. Without an API server every variant works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpFamilies {
     /// `[IPv4]`.
@@ -102,7 +101,7 @@ pub enum IpFamilies {
 }
 
 impl IpFamilies {
-    /// The names of the families, in their order.
+    /// The families' names, in order.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Self::IPv4 => &["IPv4"],
@@ -112,21 +111,21 @@ impl IpFamilies {
         }
     }
 
-    /// The name of the first.
+    /// The name of the first family.
     pub fn first(self) -> &'static str {
         self.names().first().copied().unwrap_or_default()
     }
 
-    /// Whether a family of that name is among them.
+    /// Whether a family of this name is among them.
     pub fn has(self, family: &str) -> bool {
         self.names().contains(&family)
     }
 
-    /// Whether pods and kube-proxy have IPv6 on a node. On Windows dual stack is l2bridge's alone
-    /// (dual-stack.md, "Windows support"; kube-proxy falls back to a single stack on overlay,
+    /// Whether pods and kube-proxy have IPv6 on a node. On Windows only l2bridge has dual stack
+    /// (dual-stack.md, "Windows support"; on overlay kube-proxy falls back to a single stack,
     /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
-    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019: windows-networking.md
-    /// names that build nevertheless.
+    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019, although windows-networking.md
+    /// names that build.
     pub(crate) fn have_ipv6_on(self, pool: Pool, mode: NetworkMode) -> bool {
         let windows = |build| build >= Build::Ws2022 && mode == NetworkMode::L2Bridge;
         self.has("IPv6") && pool.build().is_none_or(windows)
@@ -140,22 +139,22 @@ pub struct NodeSpec {
     pub name: String,
     /// Its operating system and build.
     pub pool: Pool,
-    /// Its processors.
+    /// The number of its processors.
     pub cpus: u32,
     /// Its memory in MiB.
     pub memory: u32,
-    /// Its labels beyond those that every node of its pool has, which they may replace.
+    /// Labels beyond those of every node of its pool, which they may replace.
     pub labels: BTreeMap<String, String>,
-    /// Its taints; none stands for those that the nodes of its pool have.
+    /// Its taints; `None` means those of every node of its pool.
     pub taints: Option<Vec<TaintSpec>>,
-    /// The handlers that its runtime knows beyond those of every node of its pool.
+    /// The runtime handlers beyond those of every node of its pool.
     pub handlers: Vec<String>,
     /// How its pods are connected.
     pub network: NetworkSpec,
 }
 
 impl NodeSpec {
-    /// A node as is usual: 4 processors, 16 GiB.
+    /// Creates a default node, with 4 processors and 16 GiB.
     pub fn new(name: impl Into<String>, pool: Pool) -> Self {
         Self {
             name: name.into(),
@@ -186,12 +185,11 @@ pub struct TaintSpec {
 pub struct NetworkSpec {
     /// How HNS connects a Windows node's pods.
     pub mode: NetworkMode,
-    /// Whether kube-proxy runs with `--enable-dsr`, on Windows: load balancers answer without the node
-    /// in between.
+    /// Whether kube-proxy runs with `--enable-dsr` on Windows, so that backends answer clients directly.
     pub dsr: bool,
-    /// Whether the CNI keeps `NetworkPolicies`.
+    /// Whether the CNI enforces `NetworkPolicies`.
     pub policies: bool,
-    /// Whether the CNI keeps `hostPort`: plugins from 0.8.6 with the capability `portMappings`
+    /// Whether the CNI supports `hostPort`, as plugins from 0.8.6 with the capability `portMappings` do
     /// (Microsoft, common-problems.md).
     pub host_ports: bool,
 }
@@ -211,20 +209,20 @@ impl Default for NetworkSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum NetworkMode {
-    /// `win-bridge`: pods are routed by their nodes.
+    /// `win-bridge`: nodes route to each other's pods.
     #[default]
     L2Bridge,
     /// `win-overlay`: VXLAN between nodes.
     Overlay,
-    /// The network's own addresses, unaltered.
+    /// Pods have addresses of the nodes' network, unaltered.
     Transparent,
 }
 
 impl NetworkMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::L2Bridge, Self::Overlay, Self::Transparent];
 
-    /// Its name, as HNS has it.
+    /// Its name in HNS.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -241,7 +239,7 @@ pub enum Os {
 }
 
 impl Os {
-    /// The name of the label `kubernetes.io/os` and of `spec.os.name`.
+    /// The value of the label `kubernetes.io/os` and of `spec.os.name`.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -259,7 +257,7 @@ pub enum Build {
 }
 
 impl Build {
-    /// All of them, oldest first.
+    /// All builds, oldest first.
     pub const ALL: [Self; 3] = [Self::Ws2019, Self::Ws2022, Self::Ws2025];
 
     /// The year of the product.
@@ -277,7 +275,7 @@ impl Build {
         version.map_or("", |(build, _)| build).to_owned()
     }
 
-    /// The kernel version a node of this build reports: build and patch revision.
+    /// The kernel version that a node of this build reports: build and patch revision.
     pub fn kernel_version(self) -> &'static str {
         match self {
             Self::Ws2019 => "10.0.17763.6414",
@@ -287,7 +285,7 @@ impl Build {
     }
 }
 
-/// The nodes of one operating system and one build, which faults are aimed at.
+/// The nodes of one operating system and one build; a fault may have a pool as its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pool {
     /// The Linux nodes.
@@ -305,7 +303,7 @@ impl Pool {
         }
     }
 
-    /// The pool's Windows build.
+    /// The pool's Windows build; `None` for Linux.
     pub fn build(self) -> Option<Build> {
         match self {
             Self::Linux => None,

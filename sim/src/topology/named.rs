@@ -1,4 +1,4 @@
-//! The topologies that are known by name, and what else is in their clusters.
+//! The named topologies, and the other objects in their clusters.
 
 use std::sync::LazyLock;
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use super::{IpFamilies, NetworkMode, NodeSpec, Pool, TaintSpec, Topology};
 
-/// A topology that is known by name.
+/// A named topology.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct NamedTopology {
     /// The name.
     pub name: String,
-    /// Which nodes there are.
+    /// A description of its nodes.
     pub what: String,
     pools: Vec<(String, usize)>,
-    /// Whether the cluster is as kubeadm and Flannel leave it, with what is then in it.
+    /// Whether the cluster is as kubeadm and Flannel set it up, with their objects.
     #[serde(default)]
     kubeadm: bool,
 }
 
-/// Who runs the control plane, as kubeadm marks it (`cmd/kubeadm/app/constants`).
+/// The label and taint by which kubeadm marks control plane nodes (`cmd/kubeadm/app/constants`).
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
 static NAMED: LazyLock<Vec<NamedTopology>> = LazyLock::new(|| {
@@ -29,12 +29,12 @@ static NAMED: LazyLock<Vec<NamedTopology>> = LazyLock::new(|| {
 });
 
 impl NamedTopology {
-    /// All of them; the first is the usual one of a demo.
+    /// All named topologies; the first is a demo's default.
     pub fn all() -> &'static [Self] {
         &NAMED
     }
 
-    /// The nodes.
+    /// Its nodes and settings.
     pub fn topology(&self) -> Topology {
         let each = |(pool, count): &(String, usize)| {
             let pool: Pool = pool.parse().expect("named.yaml names pools");
@@ -52,8 +52,8 @@ impl NamedTopology {
         topology
     }
 
-    /// What else there is beside the nodes, for an embedded API server of a version; others have
-    /// their own.
+    /// The cluster's objects beside the nodes, for an embedded API server of a version; another API server
+    /// has its own.
     pub fn objects(&self, version: &str) -> Vec<Value> {
         if !self.kubeadm {
             return Vec::new();
@@ -64,7 +64,7 @@ impl NamedTopology {
     }
 }
 
-/// Makes the first Linux node a control plane, and the network Flannel's VXLAN.
+/// Turns the first Linux node into a control plane node, and the network into Flannel's VXLAN.
 fn as_kubeadm(topology: &mut Topology) {
     let names = ["control-plane", "linux-a"];
     for (spec, name) in topology.nodes.iter_mut().zip(names) {
@@ -85,7 +85,7 @@ fn as_kubeadm(topology: &mut Topology) {
     }
 }
 
-/// `a` to `z`, then `aa` and so on.
+/// The letters of a number: `a` to `z`, then `aa` and so on.
 pub(super) fn letters(index: usize) -> String {
     let last = char::from(b'a' + u8::try_from(index % 26).unwrap_or(0));
     match index / 26 {

@@ -1,4 +1,4 @@
-//! Listeners that go on whatever their clients do: each has so long to say what it wants.
+//! Listeners that go on whatever their clients do: each client has limited time to send its request.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use tokio_util::either::Either;
 use crate::base::clock;
 use crate::wire::loopback::{Accepted, Listener, Stream};
 
-/// How long a client may take for its part of TLS: what a Go client waits for the other's,
-/// `http.DefaultTransport`, `TLSHandshakeTimeout`.
+/// How long a client may take for the TLS handshake: the limit of a Go client for the server's part
+/// (`http.DefaultTransport`, `TLSHandshakeTimeout`).
 const GREETING: Duration = Duration::from_secs(10);
 
-/// Serves clients for ever, each in a task of its own, which `spawn` begins.
+/// Serves clients for ever, each in its own task, which `spawn` starts.
 pub(crate) async fn serve<F>(spawn: impl Fn(F), listener: Listener, serves: impl Fn(Accepted) -> F)
 where
     F: Future<Output = ()>,
@@ -25,14 +25,14 @@ where
             Ok(stream) => spawn(serves(stream)),
             Err(error) => {
                 tracing::debug!(%error, "a connection is lost");
-                // Out of descriptors: one of them is given back before long
+                // No descriptors are left; another connection frees one soon
                 clock::elapse(Duration::from_millis(50)).await;
             }
         }
     }
 }
 
-/// A connection once both sides have agreed on TLS, which is not spoken in memory.
+/// A connection after its TLS handshake; connections in memory have none.
 pub(crate) async fn greet(tls: &TlsAcceptor, stream: Accepted) -> Option<Box<dyn Stream>> {
     let stream = match stream {
         Either::Left(stream) => stream,
@@ -51,7 +51,7 @@ pub(crate) async fn greet(tls: &TlsAcceptor, stream: Accepted) -> Option<Box<dyn
     }
 }
 
-/// HTTP with a bound on the time from one request's end to the end of the next one's header.
+/// An HTTP server that bounds the time from one request's end to the end of the next request's header.
 pub(crate) fn http(patience: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(patience);

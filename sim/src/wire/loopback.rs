@@ -1,5 +1,5 @@
-//! The machine's loopback network and its time of day, or a loopback in memory and a time that
-//! begins where it is told. No TLS is spoken in memory.
+//! The machine's loopback network and time of day; or a loopback network in memory, with a time of day that
+//! begins at a given moment. Connections in memory use no TLS.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ use tokio_util::either::Either;
 use crate::base::clock::Wall;
 use crate::base::lock::locked;
 
-/// How much a stream in memory holds in each direction.
+/// How many bytes a stream in memory buffers in each direction.
 pub(crate) const BUFFER: usize = 256 * 1024;
 
 /// A connection.
@@ -31,7 +31,7 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A client's connection: of the loopback network, or in memory.
+/// A client's connection, over the loopback network or in memory.
 pub(crate) type Accepted = Either<TcpStream, DuplexStream>;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Memory {
     next_port: u16,
 }
 
-/// Where a simulation is: on the machine, or in memory with a time of its own. Clones are the same.
+/// Where a simulation runs: on the machine, or in memory with its own time. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Loopback {
     memory: Option<Arc<Mutex<Memory>>>,
@@ -48,7 +48,7 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// One in memory, where it is now `epoch`; time passes as the runtime's clock does. Within a runtime only.
+    /// Creates one in memory whose time starts at `epoch` and follows the runtime's clock. Needs a runtime.
     pub fn in_memory(epoch: Timestamp) -> Self {
         let memory = Memory {
             listeners: BTreeMap::new(),
@@ -64,7 +64,7 @@ impl Loopback {
         self.memory.is_some()
     }
 
-    /// Listens at a port of an address, any that is free if it is 0.
+    /// Listens on a port of an address, or on any free port if `port` is 0.
     pub(crate) async fn listen(&self, address: Ipv4Addr, port: u16) -> io::Result<Listener> {
         match &self.memory {
             Some(memory) => locked(memory).listen(address, port),
@@ -74,7 +74,7 @@ impl Loopback {
         }
     }
 
-    /// Connects to whoever listens at an address.
+    /// Connects to the listener at an address.
     pub fn connect(&self, address: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
         let memory = self.memory.clone();
         Box::pin(async move {
@@ -86,7 +86,7 @@ impl Loopback {
     }
 }
 
-/// What connections come in by.
+/// Accepts connections.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Loopback(TcpListener),
@@ -112,7 +112,7 @@ impl Listener {
             }
             Self::Memory { incoming, .. } => match incoming.lock().await.recv().await {
                 Some(stream) => Ok(Either::Right(stream)),
-                // Nobody comes any more
+                // `Memory` has dropped the sender: no client can connect any more
                 None => std::future::pending().await,
             },
         }
@@ -151,8 +151,7 @@ impl Memory {
     }
 }
 
-/// A client of an HTTP server without TLS, each of whose requests has a connection of its own, which
-/// `serve` has looked after.
+/// A client of an HTTP server without TLS. Each request uses its own connection, which `serve` drives.
 pub(crate) fn client(
     loopback: &Loopback,
     address: SocketAddr,
@@ -171,7 +170,7 @@ pub(crate) fn client(
     Client::new(service, "default")
 }
 
-/// An HTTP request by a connection of its own, which `serve` has looked after.
+/// Sends an HTTP request over its own connection, which `serve` drives.
 pub(crate) async fn exchange(
     stream: impl Stream + 'static,
     mut request: Request<Body>,
@@ -179,7 +178,7 @@ pub(crate) async fn exchange(
 ) -> hyper::Result<Response<Incoming>> {
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // Whoever asked hears of what goes wrong
+    // The sender of the request gets the connection's errors
     serve(connection.with_upgrades().map(|_| ()).boxed());
     if !request.headers().contains_key(HOST) {
         let here = HeaderValue::from_static("simulated");
@@ -218,7 +217,7 @@ mod tests {
             .err()
             .expect("nobody listens");
         assert_eq!(gone.kind(), io::ErrorKind::ConnectionRefused);
-        // A port that nobody has any more may be had again
+        // A port that no listener holds any more can be used again
         let again = loopback.listen(Ipv4Addr::LOCALHOST, address.port()).await;
         assert_eq!(
             again.expect("a port").local_addr().expect("it is bound"),

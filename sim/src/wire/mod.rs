@@ -1,4 +1,4 @@
-//! What listens, in memory or on loopback.
+//! Listeners, in memory or on loopback.
 
 pub(crate) mod listen;
 pub(crate) mod loopback;

@@ -1,9 +1,9 @@
 //! An HTTP proxy on loopback, through which a client outside the cluster reaches the simulated
 //! addresses of nodes and load balancers: `http_proxy=URL`.
 //!
-//! It takes plain HTTP in absolute form. What the simulated network makes of a connection is told
-//! in the answer: 502 where somebody says no, 504 where nobody says anything; 503 for a name, which none is
-//! known of, so that it can be told from either.
+//! The proxy takes plain HTTP in absolute form and answers with the outcome in the simulated network: 502
+//! where something refuses the connection, 504 where nothing answers. It answers 503 to a host name, since it
+//! knows none, so that a client can tell this from both.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -23,18 +23,18 @@ use crate::program::{Turns, View};
 use crate::wire::listen;
 use crate::wire::loopback::{Listener, Stream};
 
-/// How much a client may say before it has said what it wants.
+/// How many bytes of header a client may send.
 const MOST_HEADER: usize = 16 * 1024;
 
-/// How long it may take to.
+/// How long a client may take to send its header.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves outside clients until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
     let turns = Arc::new(Turns::default());
     let serves = |stream| {
-        let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
-        async move { connection(&all, &turns, Box::new(stream)).await }
+        let (cluster, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
+        async move { connection(&cluster, &turns, Box::new(stream)).await }
     };
     listen::serve(|task| cluster.spawn(task), listener, serves).await;
 }
@@ -117,7 +117,7 @@ mod tests {
     const BALANCER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 200);
     const PORT: u16 = 30080;
 
-    /// A Service with a port of the nodes, of one pod that serves at a port.
+    /// Adds a Service with a node port, backed by one pod that serves on port `at`.
     fn fill(world: &mut World, named: &str, pod: Pod, (port, at): (u16, u16), service: Service) {
         let key = Key::new("test", named);
         let ports = vec![ServicePort {
@@ -137,7 +137,7 @@ mod tests {
         world.slices.insert(key, slice);
     }
 
-    /// A Windows node with a web server behind a load balancer.
+    /// Adds a Windows node with a web server behind a load balancer.
     fn web(world: &mut World) {
         let node = Node::new(WS2022, NODE, 10250, [10, 244, 2]);
         world.nodes.insert("win".to_owned(), node);
@@ -153,7 +153,7 @@ mod tests {
         fill(world, "web", pod, (PORT, 80), service);
     }
 
-    /// A proxy in front of a cluster whose API server is nowhere.
+    /// Starts a proxy for a cluster that has no API server.
     async fn proxy() -> (Arc<Cluster>, std::net::SocketAddr) {
         let cluster = cluster_of(BTreeMap::new());
         cluster.change(web);

@@ -1,8 +1,8 @@
-//! What the simulated network and programs know of the cluster: a plain value, kept current by the
-//! watches.
+//! What the simulated network and programs know of the cluster: a plain value, which the watches keep
+//! current.
 //!
-//! It holds no client and does nothing by itself; a reader takes a snapshot and computes. What is
-//! looked up by address is indexed by address, and a copy shares all that has not changed.
+//! The value holds no client and does nothing by itself; a reader takes a snapshot and computes from it.
+//! Indexes by address serve the look-ups by address, and a copy shares everything that has not changed.
 
 mod node;
 mod objects;
@@ -62,25 +62,25 @@ pub(crate) type Labels = BTreeMap<String, String>;
 pub(crate) struct Pod {
     pub(crate) uid: String,
     pub(crate) node: String,
-    /// Its own address, or its node's; nobody is told of it in a cluster without IPv4.
+    /// Its own address, or its node's. Present even in a cluster without IPv4, where nothing reports it.
     pub(crate) address: Ipv4Addr,
     /// Its IPv6 address, or its node's.
     pub(crate) address6: Option<Ipv6Addr>,
     pub(crate) families: IpFamilies,
     /// Whether it uses its node's network, as `HostProcess` pods do.
     pub(crate) host_network: bool,
-    /// What its containers serve, by TCP port.
+    /// The pages that its containers serve, by TCP port.
     pub(crate) listening: BTreeMap<u16, Page>,
-    /// What its containers serve, by UDP port.
+    /// The pages that its containers serve, by UDP port.
     pub(crate) listening_udp: BTreeMap<u16, Page>,
-    /// Whether its resolver reaches a name server yet: in a new Windows pod that takes a while.
+    /// Whether its resolver reaches a name server yet; in a new Windows pod that takes a while.
     pub(crate) dns_ready: bool,
-    /// What its object says of the network.
+    /// What its API object says about the network.
     pub(crate) told: Arc<Told>,
 }
 
 impl Pod {
-    /// A pod that has its address and serves nothing yet.
+    /// Creates a pod that has its address and serves nothing yet.
     pub(crate) fn new(node: &str, address: impl Into<Ipv4Addr>, told: Told) -> Self {
         Self {
             uid: told.uid.clone(),
@@ -96,7 +96,7 @@ impl Pod {
         }
     }
 
-    /// Its addresses, the first family's first.
+    /// Its addresses, that of the cluster's first family first.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         both(self.families, self.address, self.address6)
     }
@@ -106,13 +106,13 @@ impl Pod {
         self.addresses().next().unwrap_or(self.address.into())
     }
 
-    /// Its address of the family of another.
+    /// Its address of the same family as `other`.
     pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
-        let mut own = self.addresses();
-        own.find(|own| own.is_ipv6() == other.is_ipv6())
+        let mut addresses = self.addresses();
+        addresses.find(|address| address.is_ipv6() == other.is_ipv6())
     }
 
-    /// The pod as its node gives it the addresses of its families.
+    /// The pod with the IPv6 address and the families that its node gives it.
     pub(crate) fn on(self, node: &Node) -> Self {
         Self {
             address6: node.address6_of(self.address),
@@ -121,7 +121,7 @@ impl Pod {
         }
     }
 
-    /// What listens on a port.
+    /// The page that it serves on a port, if any.
     pub(crate) fn listens(&self, protocol: Protocol, port: u16) -> Option<Page> {
         match protocol {
             Protocol::Tcp => self.listening.get(&port),
@@ -132,12 +132,12 @@ impl Pod {
     }
 }
 
-/// What a pod's object says, as far as it concerns packets and names.
+/// What a pod's API object says about packets and names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     pub(crate) uid: String,
     pub(crate) labels: Labels,
-    /// What it calls itself, where that is not its name.
+    /// The host name that its spec sets, if it sets one.
     pub(crate) own_name: Option<String>,
     pub(crate) ports: Vec<PodPort>,
     /// `spec.dnsPolicy`; empty is `ClusterFirst`.
@@ -152,18 +152,17 @@ pub(crate) struct PodPort {
     pub(crate) host_port: Option<u16>,
 }
 
-/// What a pod is to call itself where its own object says so (kubelet,
-/// `GeneratePodHostNameAndDomain`).
+/// The host name that a pod's spec sets, if it sets one (kubelet, `GeneratePodHostNameAndDomain`).
 pub(crate) fn own_name(spec: &v1::PodSpec) -> Option<&str> {
-    let asked = spec.hostname.as_ref().filter(|name| !name.is_empty());
+    let hostname = spec.hostname.as_ref().filter(|name| !name.is_empty());
     spec.hostname_override
         .as_ref()
-        .or(asked)
+        .or(hostname)
         .map(String::as_str)
 }
 
 impl Told {
-    /// Reads a pod's object.
+    /// Reads what a pod's API object says.
     pub(crate) fn by(pod: &v1::Pod) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
@@ -189,13 +188,13 @@ impl Told {
     }
 }
 
-/// A Service, as far as it concerns packets.
+/// What packets depend on in a Service.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the API has as many")]
 pub(crate) struct Service {
-    /// The virtual addresses; none for headless and external ones.
+    /// The virtual addresses; empty for headless and external Services.
     pub(crate) addresses: Vec<IpAddr>,
-    /// The addresses of its load balancer, and `spec.externalIPs`.
+    /// The addresses of its load balancer, and those in `spec.externalIPs`.
     pub(crate) external: Vec<IpAddr>,
     pub(crate) ports: Vec<ServicePort>,
     /// `sessionAffinity: ClientIP`.
@@ -206,15 +205,15 @@ pub(crate) struct Service {
     pub(crate) external_local: bool,
     /// The annotation `preserve-destination: "true"`.
     pub(crate) preserves_destination: bool,
-    /// Where an `ExternalName` points.
+    /// The name that an `ExternalName` Service points to.
     pub(crate) external_name: Option<String>,
 }
 
 impl Service {
-    /// Whether it has a virtual address of the family of another.
+    /// Whether it has a virtual address of the same family as `other`.
     pub(crate) fn has_family_of(&self, other: IpAddr) -> bool {
-        let mut own = self.addresses.iter();
-        own.any(|address| address.is_ipv6() == other.is_ipv6())
+        let mut addresses = self.addresses.iter();
+        addresses.any(|address| address.is_ipv6() == other.is_ipv6())
     }
 }
 
@@ -227,12 +226,12 @@ pub(crate) struct ServicePort {
     pub(crate) node_port: Option<u16>,
 }
 
-/// An `EndpointSlice`, as far as it concerns packets.
+/// What packets depend on in an `EndpointSlice`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
-    /// The Service it belongs to.
+    /// The Service that it belongs to.
     pub(crate) service: String,
-    /// The ports of the backends, by the name of the Service's port.
+    /// The backends' ports, by the name of the Service's port.
     pub(crate) ports: BTreeMap<String, u16>,
     pub(crate) endpoints: Vec<Endpoint>,
 }
@@ -242,14 +241,14 @@ pub(crate) struct Slice {
 pub(crate) struct Endpoint {
     pub(crate) address: IpAddr,
     pub(crate) node: Option<String>,
-    /// The first label of its own name under a headless Service.
+    /// The first label of its name under a headless Service.
     pub(crate) hostname: Option<String>,
     pub(crate) ready: bool,
-    /// Whether it ends and still answers: used where nobody is ready.
+    /// Whether it is terminating and still serves; traffic goes to it where no backend is ready.
     pub(crate) serving_last: bool,
 }
 
-/// Everything together.
+/// Everything that the simulated network and programs know.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) nodes: Nodes,
@@ -269,7 +268,7 @@ impl World {
         pool.is_some_and(|pool| self.faults.on_node(kind, node, pool))
     }
 
-    /// Whether no packet passes that opens a connection from one node to another.
+    /// Whether a fault drops every packet that opens a connection from one node to another.
     pub(crate) fn cut(&self, from: (&str, &Node), to: (&str, &Node)) -> bool {
         let way = |kind, from: (&str, &Node), to: (&str, &Node)| {
             let (from, to) = ((from.0, from.1.pool), (to.0, to.1.pool));
@@ -281,19 +280,19 @@ impl World {
     }
 }
 
-/// The world of a running simulator: many readers take snapshots, few writers change it.
+/// The world of a running simulator: many readers take snapshots of it, a few writers change it.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     world: Mutex<Arc<World>>,
 }
 
 impl Shared {
-    /// The world as it stands.
+    /// The current world.
     pub(crate) fn snapshot(&self) -> Arc<World> {
         Arc::clone(&locked(&self.world))
     }
 
-    /// Changes the world; copies of it only what a snapshot still holds.
+    /// Changes the world. Copies only the parts that a snapshot still holds.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         change(Arc::make_mut(&mut locked(&self.world)))
     }

@@ -1,4 +1,4 @@
-//! A node: its addresses, and those of its pods.
+//! A node, its addresses and its pods' addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,23 +8,23 @@ use crate::topology::{Build, IpFamilies, NetworkSpec, Pool};
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) pool: Pool,
-    /// Nobody is told of it in a cluster without IPv4.
+    /// Its IPv4 address. Present even in a cluster without IPv4, where nothing reports it.
     pub(crate) address: Ipv4Addr,
-    /// Its IPv6 address, where the cluster has that; nothing of this machine listens there.
+    /// Its IPv6 address, in a cluster with IPv6. Nothing on this machine listens there.
     pub(crate) address6: Option<Ipv6Addr>,
     pub(crate) families: IpFamilies,
-    /// Where the kubelet serves.
+    /// The port on which its kubelet serves.
     pub(crate) kubelet_port: u16,
-    /// The first three bytes of its pods' addresses.
+    /// The first three bytes of its pods' IPv4 addresses.
     pub(crate) pod_network: [u8; 3],
-    /// How its pods are connected; on Linux `L2Bridge` stands for plain routing, `Overlay` for VXLAN.
+    /// How its pods are connected; on Linux `L2Bridge` means plain routing, and `Overlay` means VXLAN.
     pub(crate) network: NetworkSpec,
     /// The revision of its Windows build; 0 on Linux.
     pub(crate) revision: u32,
 }
 
 impl Node {
-    /// A node whose pods are connected as is usual.
+    /// Creates a node with the default pod network.
     pub(crate) fn new(
         pool: Pool,
         address: impl Into<Ipv4Addr>,
@@ -44,24 +44,24 @@ impl Node {
         }
     }
 
-    /// The node with its pods connected as a topology says.
+    /// The node with the pod network that a topology gives it.
     pub(crate) fn connected(self, network: NetworkSpec) -> Self {
         Self { network, ..self }
     }
 
-    /// The node with addresses of these families. kind's are `fd00:10:244::/56` for pods and
-    /// `fd00:10:96::/112` for Services (pkg/apis/config/v1alpha4/default.go); these are beside them.
+    /// The node with addresses of these families. The ranges lie beside kind's, which are `fd00:10:244::/56`
+    /// for pods and `fd00:10:96::/112` for Services (pkg/apis/config/v1alpha4/default.go).
     pub(crate) fn of_families(self, families: IpFamilies) -> Self {
         let [a, b, c, d] = self.address.octets().map(u16::from);
-        let own = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
+        let address6 = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
         Self {
-            address6: families.has("IPv6").then_some(own),
+            address6: families.has("IPv6").then_some(address6),
             families,
             ..self
         }
     }
 
-    /// Its addresses, the first family's first.
+    /// Its addresses, that of the cluster's first family first.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         both(self.families, self.address, self.address6)
     }
@@ -71,20 +71,20 @@ impl Node {
         self.addresses().next().unwrap_or(self.address.into())
     }
 
-    /// The addresses of a pod there that has an IPv4 address, told or not: kubelet, `sortPodIPs`,
-    /// has them in the order of the node's.
+    /// The addresses of a pod on this node by its IPv4 address, reported or not, in the order of the node's
+    /// addresses (kubelet, `sortPodIPs`).
     pub(crate) fn addresses_of(&self, address: Ipv4Addr) -> impl Iterator<Item = IpAddr> {
         both(self.families, address, self.address6_of(address))
     }
 
-    /// Its address of the family of another.
+    /// Its address of the same family as `other`.
     pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
-        let mut own = self.addresses();
-        own.find(|own| own.is_ipv6() == other.is_ipv6())
+        let mut addresses = self.addresses();
+        addresses.find(|address| address.is_ipv6() == other.is_ipv6())
     }
 
-    /// The networks of its pods: `spec.podCIDRs`. kube-controller-manager gives each node a /24 and
-    /// a /64 (`--node-cidr-mask-size-ipv4`, `--node-cidr-mask-size-ipv6`), whatever it does with them.
+    /// Its pods' networks, as in `spec.podCIDRs`. kube-controller-manager gives each node a /24 and a /64
+    /// (`--node-cidr-mask-size-ipv4`, `--node-cidr-mask-size-ipv6`), whatever the node does with them.
     pub(crate) fn pod_cidrs(&self) -> Vec<String> {
         let [a, b, c] = self.pod_network;
         let of = |family: &&str| match *family {
@@ -94,31 +94,31 @@ impl Node {
         self.families.names().iter().map(of).collect()
     }
 
-    /// A /64 for each /24.
+    /// An address in the /64 that belongs to this node's /24.
     fn in_pod_network6(&self, last: u8) -> Ipv6Addr {
         let [_, b, c] = self.pod_network.map(u16::from);
         Ipv6Addr::new(0xfd00, 0x10, 0x244, b << 8 | c, 0, 0, 0, last.into())
     }
 
-    /// Whether an address lies in the networks of its pods.
+    /// Whether an address lies in one of its pods' networks.
     pub(crate) fn is_around(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => {
                 self.families.has("IPv4") && address.octets()[..3] == self.pod_network
             }
             IpAddr::V6(address) => {
-                let own = self.in_pod_network6(0).segments();
-                self.has_ipv6() && address.segments()[..4] == own[..4]
+                let network = self.in_pod_network6(0).segments();
+                self.has_ipv6() && address.segments()[..4] == network[..4]
             }
         }
     }
 
-    /// Whether pods and kube-proxy have IPv6 there.
+    /// Whether its pods and its kube-proxy have IPv6.
     pub(crate) fn has_ipv6(&self) -> bool {
         self.families.have_ipv6_on(self.pool, self.network.mode)
     }
 
-    /// Whether its kube-proxy knows Services of the family of an address.
+    /// Whether its kube-proxy forwards Services of the family of an address.
     pub(crate) fn forwards(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(_) => self.families.has("IPv4"),
@@ -126,7 +126,7 @@ impl Node {
         }
     }
 
-    /// The other address of a pod there: that of the node for one on its network.
+    /// A pod's IPv6 address by its IPv4 address: the node's own for a pod on the node's network.
     pub(crate) fn address6_of(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
         if address == self.address {
             return self.address6;
@@ -136,7 +136,7 @@ impl Node {
     }
 }
 
-/// The addresses of a cluster's families, in their order.
+/// One address for each of a cluster's families, in their order.
 pub(super) fn both(
     families: IpFamilies,
     four: Ipv4Addr,

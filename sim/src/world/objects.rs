@@ -1,4 +1,4 @@
-//! The maps of the world, each with the indexes that packets are looked up by.
+//! The maps of the world, each with the indexes for looking up packets' addresses and ports.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub(crate) struct Nodes {
 struct NodeMaps {
     all: BTreeMap<String, Node>,
     by_address: HashMap<IpAddr, String>,
-    /// By the first three bytes of IPv4, and what stands for them in IPv6.
+    /// By the first three bytes of the pods' IPv4 addresses, to which their IPv6 network maps too.
     by_pod_network: HashMap<[u8; 3], String>,
 }
 
@@ -39,12 +39,12 @@ impl Nodes {
         self.maps.all.get_key_value(name)
     }
 
-    /// All, beginning with another for each turn.
+    /// All nodes; each turn begins with the next one.
     pub(crate) fn in_turn(&self, turn: u64) -> impl Iterator<Item = (&String, &Node)> {
-        let all = &self.maps.all;
-        let first = turn.checked_rem(all.len() as u64).unwrap_or(0);
+        let nodes = &self.maps.all;
+        let first = turn.checked_rem(nodes.len() as u64).unwrap_or(0);
         let first = usize::try_from(first).unwrap_or(0);
-        all.iter().cycle().skip(first).take(all.len())
+        nodes.iter().cycle().skip(first).take(nodes.len())
     }
 
     /// The node that has an address.
@@ -73,11 +73,11 @@ impl Nodes {
 
 impl FromIterator<(String, Node)> for Nodes {
     fn from_iter<I: IntoIterator<Item = (String, Node)>>(nodes: I) -> Self {
-        let mut all = Self::default();
+        let mut collected = Self::default();
         for (name, node) in nodes {
-            all.insert(name, node);
+            collected.insert(name, node);
         }
-        all
+        collected
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Pods {
 #[derive(Clone, Debug, Default)]
 struct PodMaps {
     all: BTreeMap<Key, Arc<Pod>>,
-    /// Of those that have addresses of their own.
+    /// The pods that have their own addresses.
     by_address: HashMap<IpAddr, Key>,
     by_node: HashMap<String, BTreeSet<Key>>,
 }
@@ -134,7 +134,7 @@ impl Pods {
         Some((key, pod))
     }
 
-    /// Its node and addresses must stay as they are.
+    /// The pod, to be changed; its node and its addresses must stay the same.
     pub(crate) fn get_mut(&mut self, key: &Key) -> Option<&mut Pod> {
         if !self.maps.all.contains_key(key) {
             return None;
@@ -145,12 +145,12 @@ impl Pods {
             .map(Arc::make_mut)
     }
 
-    /// The same, if it is still that one.
+    /// The pod, to be changed, if its UID is still this one.
     pub(crate) fn own_mut(&mut self, key: &Key, uid: &str) -> Option<&mut Pod> {
         self.get_mut(key).filter(|pod| pod.uid == uid)
     }
 
-    /// The pod that has an address for itself.
+    /// The pod to which alone an address belongs.
     pub(crate) fn by_address(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
         self.get_key_value(self.maps.by_address.get(&address)?)
     }
@@ -166,20 +166,20 @@ impl Pods {
         self.on(node).filter(|(_, pod)| pod.host_network)
     }
 
-    /// Whether a pod with an address of its own runs on a node.
+    /// Whether any pod with its own address runs on a node.
     pub(crate) fn any_on(&self, node: &str) -> bool {
         self.on(node).any(|(_, pod)| !pod.host_network)
     }
 
-    /// The pod and its port behind a `hostPort`.
+    /// The pod behind a `hostPort` of a node, and the pod's own port.
     pub(crate) fn host_port(
         &self,
         node: &str,
         protocol: Protocol,
         port: u16,
     ) -> Option<(&Pod, u16)> {
-        let mut own = self.on(node).filter(|(_, pod)| !pod.host_network);
-        own.find_map(|(_, pod)| {
+        let mut pods = self.on(node).filter(|(_, pod)| !pod.host_network);
+        pods.find_map(|(_, pod)| {
             let mut ports = pod.told.ports.iter();
             let is = |each: &&PodPort| each.protocol == protocol && each.host_port == Some(port);
             Some((pod, ports.find(is)?.port))
@@ -198,10 +198,10 @@ struct ServiceMaps {
     all: BTreeMap<Key, Service>,
     by_address: HashMap<IpAddr, Key>,
     by_node_port: HashMap<(Protocol, u16), Key>,
-    /// When each was first seen, and how many there have been.
+    /// The order in which the Services arrived, and the number of arrivals so far.
     arrived: HashMap<Key, u64>,
     arrivals: u64,
-    /// The first address that the cluster's DNS had last.
+    /// The first address that the cluster's DNS Service had most recently.
     dns: Option<IpAddr>,
 }
 
@@ -241,8 +241,7 @@ impl Services {
         }
     }
 
-    /// The address of the cluster's DNS, that of one that is gone included: kubelets are told of it
-    /// once, when they are set up.
+    /// The address of the cluster's DNS, even if its Service is deleted: kubelets learn it once, at setup.
     pub(crate) fn dns(&self) -> Option<IpAddr> {
         self.maps.dns
     }
@@ -251,10 +250,10 @@ impl Services {
         self.maps.all.get(key)
     }
 
-    /// How many load balancers kube-proxy makes for the Services that were there before one: one for
-    /// each port on each address, and for each node port.
+    /// How many load balancers kube-proxy creates for the Services that arrived before one: one for each port
+    /// on each address, and one for each node port.
     pub(crate) fn before(&self, key: &Key) -> usize {
-        let Some(own) = self.maps.arrived.get(key) else {
+        let Some(order) = self.maps.arrived.get(key) else {
             return 0;
         };
         let of = |service: &Service| {
@@ -266,20 +265,20 @@ impl Services {
             .maps
             .arrived
             .iter()
-            .filter(|(_, arrived)| *arrived < own);
+            .filter(|(_, arrived)| *arrived < order);
         earlier
             .filter_map(|(key, _)| self.maps.all.get(key))
             .map(of)
             .sum()
     }
 
-    /// The Service that has an address, its own or its load balancer's.
+    /// The Service that has an address, as a virtual address or as its load balancer's.
     pub(crate) fn by_address(&self, address: IpAddr) -> Option<(&Key, &Service)> {
         let key = self.maps.by_address.get(&address)?;
         self.maps.all.get_key_value(key)
     }
 
-    /// The Service behind a node port.
+    /// The Service and the port behind a node port.
     pub(crate) fn on_node_port(
         &self,
         protocol: Protocol,

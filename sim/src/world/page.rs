@@ -1,6 +1,6 @@
 //! What a container serves over HTTP.
 
-/// A web server's content.
+/// What a web server serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
     /// The `HttpListener` script of the Windows user guide.

@@ -1,6 +1,6 @@
-//! What packets carry.
+//! The protocols of packets.
 
-/// What is spoken; a ping has no port.
+/// A protocol; a ping has no port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Protocol {
     #[default]
@@ -10,7 +10,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of a port in the API, where none is TCP; `None` for SCTP.
+    /// The protocol of a port in the API, where an empty one means TCP; `None` for SCTP.
     pub(crate) fn named(name: Option<&str>) -> Option<Self> {
         match name.unwrap_or("TCP") {
             "TCP" => Some(Self::Tcp),

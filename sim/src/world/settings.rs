@@ -1,9 +1,9 @@
-//! How the simulated cluster's network is made: what no object of the API tells.
+//! Settings of the simulated cluster's network that no API object holds.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Somebody outside the cluster who answers.
+/// A server outside the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outside {
     /// Its names, without a dot at the end.
@@ -13,23 +13,23 @@ pub(crate) struct Outside {
     pub(crate) udp: BTreeSet<u16>,
 }
 
-/// What holds for the whole cluster.
+/// Settings for the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Network {
     /// The cluster's DNS domain.
     pub(crate) domain: String,
     pub(crate) outside: Vec<Outside>,
-    /// Where the outside client comes from.
+    /// The address from which the outside client connects.
     pub(crate) client: Ipv4Addr,
-    /// The name server of the nodes themselves, which knows outside names alone.
+    /// The nodes' own name server, which knows outside names only.
     pub(crate) nodes_resolver: IpAddr,
 }
 
 impl Default for Network {
-    /// The outside is what upstream's tests ask for (Kubernetes,
-    /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), what Windows asks to
-    /// learn whether it is on the internet (Microsoft, NCSI), Cloudflare's resolver, and example.com;
-    /// web servers and client have addresses of RFC 5737.
+    /// The outside servers are those that upstream's tests ask (Kubernetes,
+    /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), those that Windows asks to
+    /// detect internet access (Microsoft, NCSI), Cloudflare's resolver, and example.com. The web servers and
+    /// the client have addresses from RFC 5737.
     fn default() -> Self {
         let outside = |names: &[&str], address: [u8; 4], tcp: &[u16], udp: &[u16]| Outside {
             names: names.iter().map(|&name| name.to_owned()).collect(),

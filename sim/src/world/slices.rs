@@ -1,4 +1,4 @@
-//! The `EndpointSlices`, by name and by Service, and which backends have gone lately.
+//! The `EndpointSlices`, by name and by Service, and the backends that left lately.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{Endpoint, Key, Slice};
 
-/// How many backends that have gone are kept in mind per Service.
+/// How many backends that left are remembered for each Service.
 const REMEMBERED: usize = 8;
 
-/// The `EndpointSlices`, by name and by Service, and which backends have gone lately.
+/// The `EndpointSlices`, by name and by Service, and the backends that left lately.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slices {
     maps: Arc<SliceMaps>,
@@ -81,7 +81,7 @@ impl Slices {
         }
     }
 
-    /// Forgets what a Service had: it has gone itself.
+    /// Forgets the backends that left a Service, after the Service itself is deleted.
     pub(crate) fn forget(&mut self, service: &Key) {
         Arc::make_mut(&mut self.maps).gone.remove(service);
     }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     impl Endpoint {
-        /// A ready backend on a node nobody knows.
+        /// A ready backend on no known node.
         pub(crate) fn ready(address: impl Into<IpAddr>) -> Self {
             Self {
                 address: address.into(),

@@ -1,5 +1,5 @@
-//! The simulator beside a real control plane: its nodes joined to one, its API server beside one, its Linux node
-//! beside a real one. Each says that it was not run where it is given none.
+//! Compares the simulator with real ones: its nodes join a real control plane, its API server runs beside a
+//! real one, its Linux node beside a real node. Each test without a real one reports that it was not run.
 
 mod differential;
 mod joined;
@@ -14,10 +14,10 @@ use tokio::sync::RwLock;
 
 const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
 
-/// The control plane is read where nodes of several tests may be there, and written where no others may.
+/// A test that shares the control plane takes this for reading; one that needs it alone, for writing.
 static PLANE: RwLock<()> = RwLock::const_new(());
 
-/// The kubeconfig of a control plane and a client of it, or word that a test was not run.
+/// The kubeconfig and a client of the control plane; without one, reports that a test was not run.
 async fn control_plane(test: &str) -> Option<(String, Client)> {
     let Ok(kubeconfig) = std::env::var(VARIABLE) else {
         say(&format!("not run: {test}: {VARIABLE} is not set"));
@@ -30,7 +30,7 @@ async fn control_plane(test: &str) -> Option<(String, Client)> {
     Some((kubeconfig, client))
 }
 
-/// Past the test runner, which keeps to itself what a test that passes prints.
+/// Prints past the test harness, which captures what passing tests print.
 fn say(text: &str) {
     writeln!(std::io::stderr(), "{text}").expect("stderr is open");
 }

@@ -1,14 +1,14 @@
-//! What is seen in two places that are to be alike: lines of text by what they are of, and where they differ.
+//! Records of two sides that should be alike: texts by their subject, and the differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// By what is seen: what it was.
+/// What was observed, by subject.
 pub(crate) type Record = BTreeMap<String, String>;
 
-/// What differs from one server to the next and from one run to the next.
+/// Patterns of texts that differ between servers and between runs, and their replacements.
 const OWN: [(&str, &str); 4] = [
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
     (r"\b[0-9a-f]{64}\b", "ID"),
@@ -16,40 +16,40 @@ const OWN: [(&str, &str); 4] = [
     (r"\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b", "ADDRESS"),
 ];
 
-/// Patterns, and what is written for what they match; `$1` is their first group.
+/// Patterns and their replacements; `$1` is the first group.
 pub(crate) type Rules = Vec<(Regex, &'static str)>;
 
-/// The rules for what is everybody's own, and more after them.
+/// The rules for texts that differ everywhere, and more after them.
 pub(crate) fn rules(more: &[(&str, &'static str)]) -> Rules {
     let rule = |(pattern, by): &(&str, _)| (Regex::new(pattern).expect("a pattern"), *by);
     OWN.iter().chain(more).map(rule).collect()
 }
 
 pub(crate) fn normal(rules: &Rules, text: &str) -> String {
-    let all = rules.iter();
-    all.fold(text.to_owned(), |text, (pattern, by)| {
+    let each = rules.iter();
+    each.fold(text.to_owned(), |text, (pattern, by)| {
         pattern.replace_all(&text, *by).into_owned()
     })
 }
 
-/// One thing that differs.
+/// A difference.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
-    /// The case, or the scenario with its step's number; `*` in a list of known ones for any.
+    /// The case, or the scenario with the number of the step; in a list of known differences `*` means any.
     pub(crate) case: String,
-    /// What is seen.
+    /// The subject.
     pub(crate) at: String,
-    /// What it really is, if it is there.
+    /// The real text, if there is one.
     pub(crate) real: Option<String>,
-    /// What it is where it is simulated, if it is there.
+    /// The simulated text, if there is one.
     pub(crate) simulated: Option<String>,
 }
 
-/// All that differs.
+/// The differences between two records.
 pub(crate) fn between(case: &str, real: &Record, simulated: &Record) -> Vec<Difference> {
-    let all: BTreeSet<&String> = real.keys().chain(simulated.keys()).collect();
-    let both = all.into_iter().map(|at| Difference {
+    let subjects: BTreeSet<&String> = real.keys().chain(simulated.keys()).collect();
+    let both = subjects.into_iter().map(|at| Difference {
         case: case.to_owned(),
         at: at.clone(),
         real: real.get(at).cloned(),

@@ -1,12 +1,11 @@
-//! Admission faults: pods that a server refuses are accepted all the same, or sent with a field
-//! more.
+//! Admission faults: a pod that the server refuses is accepted all the same, or is sent with another field.
 //!
-//! A request goes to the server as it is. What it refuses for a forgotten field goes again
-//! without that field, and the answer gets the field back; so whatever the server does not refuse
-//! is as it would be without the fault. Where that is no cure, because the server misses a field
-//! or refuses a resize, the answer is made here. Only what is created is touched (also with a dry
-//! run), as a pod or in a workload's template, and the two subresources by which a pod's
-//! containers change; a later read shows what the server stored.
+//! A request goes to the server unchanged. If the server refuses it for a forgotten field, it goes again
+//! without the field, and the answer gets the field back; so whatever the server does not refuse is as it
+//! would be without the fault. Where that does not help, because the server misses a field or refuses a
+//! resize, this module creates the answer. It touches only creations (dry runs too) of pods and of workloads
+//! with a pod template, and the two subresources that change a pod's containers; a later read returns what
+//! the server stored.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -20,55 +19,55 @@ use crate::interference::field::FieldPath;
 /// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
 const NO_RESIZE: &str = "windows pods cannot be resized";
 
-/// An object on its way through an admission that is not in order.
+/// The state of a request that passes through a faulty admission.
 #[derive(Debug)]
 pub(crate) struct Review<'a> {
     faults: &'a [Fault],
     holder: Holder,
-    /// What the server is asked to admit.
+    /// The object that is sent to the server.
     object: Value,
-    /// The same before any field was taken from it.
+    /// The object before any field was removed.
     whole: Value,
-    /// Which of the faults have taken their field.
+    /// Which of the faults have removed their field.
     taken: Vec<bool>,
-    /// What the answer gets back.
+    /// The fields that the answer gets back.
     restore: Vec<&'a FieldPath>,
 }
 
-/// Where a request holds its pod, and what the request does to it.
+/// Where a request holds its pod, and what it does to the pod.
 #[derive(Debug, Clone, Copy)]
 struct Holder {
-    /// As a JSON pointer.
+    /// The place of the pod or template, as a JSON pointer.
     template: &'static str,
-    /// Whether something is created; else the containers of a pod are changed.
+    /// Whether the request creates an object; otherwise it changes a pod's containers.
     created: bool,
-    /// Whether they are changed by a part of a pod, not by a whole one.
+    /// Whether it changes them by a patch rather than a whole pod.
     is_part: bool,
     resize: bool,
 }
 
-/// What becomes of a refusal.
+/// What follows a refusal.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// It stands.
+    /// The client gets the refusal.
     Stands,
-    /// The request goes again, with this body.
+    /// The request is sent again, with this body.
     Again(Bytes),
-    /// The server would have accepted this.
+    /// The client gets this answer, which the server would have given.
     Pretend(Pretence),
 }
 
-/// An acceptance that the server did not give.
+/// An acceptance that the server did not send.
 #[derive(Debug)]
 pub(crate) struct Pretence {
     object: Value,
-    /// Whether the object is only a part, and the rest is what the server has.
+    /// Whether the object is only a part, and the rest comes from the stored object.
     pub(crate) is_part: bool,
     pub(crate) created: bool,
 }
 
 impl<'a> Review<'a> {
-    /// Takes a request in hand; none if no admission fault concerns it.
+    /// Begins a review; returns `None` if no admission fault concerns the request.
     pub(crate) fn begin(
         faults: &'a [Fault],
         asked: &Asked,
@@ -101,12 +100,12 @@ impl<'a> Review<'a> {
         })
     }
 
-    /// What is sent.
+    /// The body to send.
     pub(crate) fn body(&self) -> Bytes {
         self.object.to_string().into()
     }
 
-    /// What becomes of the Status with which a server refused an object as invalid.
+    /// What follows the Status with which a server refused an object as invalid.
     pub(crate) fn refused(&mut self, status: &[u8]) -> Next {
         let Ok(status) = serde_json::from_slice::<Value>(status) else {
             return Next::Stands;
@@ -123,7 +122,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// The answer as the client sees it; none if it stays as the server sent it.
+    /// The changed body of a successful answer; `None` if it stays unchanged.
     pub(crate) fn accepted(self, body: &[u8]) -> Option<Bytes> {
         if self.restore.is_empty() {
             return None;
@@ -137,7 +136,7 @@ impl<'a> Review<'a> {
         Some(object.to_string().into())
     }
 
-    /// Takes the fields that were refused and are to be forgotten; whether there were any.
+    /// Removes the refused fields that a fault forgets; returns whether there was one.
     fn forget(&mut self, causes: &[Value]) -> bool {
         let mut any = false;
         for (fault, done) in self.faults.iter().zip(&mut self.taken) {
@@ -155,14 +154,14 @@ impl<'a> Review<'a> {
             if let Fault::AdmissionAllows(_) = fault {
                 self.restore.push(field);
             } else if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
-                // What comes back has to be without it, whoever makes the answer
+                // Neither a pretended answer nor a restored one may contain it
                 field.remove_from(pod);
             }
         }
         any
     }
 
-    /// Whether a fault makes a server forget a cause which taking a field does not cure.
+    /// Whether a fault forgives a cause that removing a field does not cure.
     fn forgives(&self, cause: &Value) -> bool {
         self.faults.iter().any(|fault| match fault {
             Fault::AdmissionAllows(field) | Fault::AdmissionDrops(field) => {
@@ -194,7 +193,7 @@ impl<'a> Review<'a> {
 }
 
 impl Pretence {
-    /// The answer, given what the server has of the object if this is only a part.
+    /// The answer; if this is only a part, it completes the part from the stored object.
     pub(crate) fn answer(self, stored: Option<&[u8]>) -> Option<Bytes> {
         let Some(stored) = stored else {
             return Some(self.object.to_string().into());
@@ -206,9 +205,9 @@ impl Pretence {
 }
 
 impl Holder {
-    /// Whether a cause is one of a field: by where it is, as seen from the pod, and by what it says.
+    /// Whether a cause is about a field, by its place as seen from the pod, and by its message.
     fn concerns(self, field: &FieldPath, cause: &Value) -> bool {
-        // A server writes `spec.template.` for `/spec/template`
+        // A server writes `spec.template.` for the pointer `/spec/template`
         let prefix = format!("{}.", self.template.replace('/', "."));
         let place = format!(".{}", cause["field"].as_str().unwrap_or_default());
         let place = place.strip_prefix(&prefix);
@@ -227,7 +226,7 @@ fn is_of_admission(fault: &Fault) -> bool {
     )
 }
 
-/// Where a request holds its pod; none if it holds none or is none of these faults' business.
+/// Where a request holds its pod; `None` if it holds none, or no admission fault concerns it.
 fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     let resource = asked.resource.as_str();
     let kind = head.headers.get(CONTENT_TYPE);
@@ -258,7 +257,7 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     })
 }
 
-/// A strategic merge as far as pods need it: lists of things with names by their names.
+/// A strategic merge for pods: it merges lists of named items by name.
 fn merge(into: &mut Value, part: Value) {
     match (into, part) {
         (Value::Object(into), Value::Object(part)) => {

@@ -1,4 +1,4 @@
-//! An API group that is registered while its server is down, as discovery shows it.
+//! An API group that is registered while its server is down, as discovery lists it.
 
 use bytes::Bytes;
 use http::Response;
@@ -10,16 +10,15 @@ use super::answer;
 const GROUP: &str = "metrics.k8s.io";
 const VERSION: &str = "v1beta1";
 
-/// Whether the answer is the list of groups.
+/// Whether a request is for the list of groups.
 pub(crate) fn is_discovery(path: &str) -> bool {
     matches!(path, "/apis" | "/apis/")
 }
 
-/// The list of groups with the one that is down; none for any other answer.
+/// The list of groups with the group whose server is down; `None` for any other answer.
 ///
-/// k8s.io/kube-aggregator 0.37.0: `pkg/apiserver/handler_apis.go` lists a group whether or not its
-/// server is there; `pkg/apiserver/handler_discovery.go` keeps its version without resources, and
-/// stale.
+/// k8s.io/kube-aggregator 0.37.0: `pkg/apiserver/handler_apis.go` lists a group even if its server is
+/// missing; `pkg/apiserver/handler_discovery.go` lists its version as stale and without resources.
 pub(crate) fn discovery(body: &[u8]) -> Option<Bytes> {
     let mut list: Value = serde_json::from_slice(body).ok()?;
     let (groups, named, group) = match list["kind"].as_str()? {
@@ -41,7 +40,7 @@ pub(crate) fn discovery(body: &[u8]) -> Option<Bytes> {
     Some(list.to_string().into())
 }
 
-/// What is answered in place of the server that is down; none for what another serves.
+/// The answer instead of the server that is down; `None` for paths of other servers.
 pub(crate) fn down(path: &str) -> Option<Response<Body>> {
     match path.strip_prefix("/apis/metrics.k8s.io")? {
         "" | "/" => {

@@ -1,5 +1,5 @@
-//! What a troubled answer looks like: status, headers and body as real servers send
-//! them (Kubernetes 1.37's source; nginx for the load balancer's page).
+//! Troubled answers: status, headers and body as real servers send them (Kubernetes 1.37's source; nginx for
+//! the load balancer's page).
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, TRANSFER_ENCODING};
@@ -20,7 +20,7 @@ const EXPIRED_CONTINUE: &str = "The provided continue parameter is too old to di
 const BAD_GATEWAY: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
      <center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n";
 
-/// 429: a server that is not ready sends a Status, Priority and Fairness sends plain text.
+/// 429: a server that is not ready sends a Status; Priority and Fairness sends plain text.
 pub(crate) fn too_many_requests(form: Form) -> Response<Body> {
     let code = StatusCode::TOO_MANY_REQUESTS;
     let mut response = match form {
@@ -47,7 +47,7 @@ pub(crate) fn too_many_requests(form: Form) -> Response<Body> {
     response
 }
 
-/// What etcd says when it cannot serve for a moment.
+/// The message of etcd when it cannot serve for a moment.
 pub(crate) const NO_LEADER: &str = "etcdserver: leader changed";
 
 /// 500 with a Status.
@@ -60,7 +60,7 @@ pub(crate) fn internal_error(cause: &str) -> Response<Body> {
     )
 }
 
-/// An expired version: for a watch an event in a stream that began well, else 410.
+/// An expired version: an event in a watch's stream that began well, else 410.
 pub(crate) fn gone(expiry: Expiry) -> Response<Body> {
     let message = match expiry {
         Expiry::Watch | Expiry::Never => EXPIRED_WATCH,
@@ -78,17 +78,17 @@ pub(crate) fn gone(expiry: Expiry) -> Response<Body> {
     response
 }
 
-/// 502 with a page of HTML.
+/// 502 with an HTML page.
 pub(crate) fn html_502() -> Response<Body> {
     answer(StatusCode::BAD_GATEWAY, "text/html", BAD_GATEWAY)
 }
 
-/// 503 with plain text, as the aggregator answers for a server that is not there.
+/// 503 with plain text, as the aggregator answers for a missing server.
 pub(crate) fn service_unavailable() -> Response<Body> {
     go_error(StatusCode::SERVICE_UNAVAILABLE, "service unavailable\n")
 }
 
-/// 503 with a Status, as a server answers that has just started (k8s.io/apiserver 0.37.0,
+/// 503 with a Status, as a server answers right after its start (k8s.io/apiserver 0.37.0,
 /// `pkg/util/notfoundhandler/not_found_handler.go`).
 pub(crate) fn starting() -> Response<Body> {
     let mut response = status(
@@ -103,7 +103,7 @@ pub(crate) fn starting() -> Response<Body> {
     response
 }
 
-/// An object that the server has not sent but would have.
+/// The successful answer with an object that the server did not send.
 pub(crate) fn accepted(object: Bytes, created: bool) -> Response<Body> {
     let code = match created {
         true => StatusCode::CREATED,
@@ -112,12 +112,12 @@ pub(crate) fn accepted(object: Bytes, created: bool) -> Response<Body> {
     answer(code, JSON, object)
 }
 
-/// 400 with a Status, as a webhook's.
+/// 400 with a Status, as for a webhook.
 pub(crate) fn bad_request(message: &str) -> Response<Body> {
     status(StatusCode::BAD_REQUEST, "BadRequest", message, &Value::Null)
 }
 
-/// A Status; without a reason if that is empty, without details if those are null.
+/// A Status; it has no reason if that is empty, and no details if those are null.
 pub(crate) fn status(
     code: StatusCode,
     reason: &str,

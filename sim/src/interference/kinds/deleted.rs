@@ -1,4 +1,4 @@
-//! Objects that somebody else deletes as soon as they are there.
+//! Objects that another client deletes as soon as they exist.
 
 use http::Request;
 use http::header::CONTENT_TYPE;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::interference::asked::Asked;
 
-/// What another client may well delete. Not namespaces: all in them would go, which is a fault of
-/// its own; not what belongs to the server itself.
+/// The resources that another client may well delete. Not namespaces, as everything in them would go too,
+/// which is another fault; and not the server's own objects.
 const DELETED: [&str; 10] = [
     "configmaps",
     "cronjobs",
@@ -22,14 +22,14 @@ const DELETED: [&str; 10] = [
     "statefulsets",
 ];
 
-/// Whether a request may create something that can be deleted.
+/// Whether a request may create an object that can be deleted.
 pub(crate) fn can_be(asked: &Asked) -> bool {
     matches!(asked.verb, "create" | "patch")
         && !asked.dry_run
         && DELETED.contains(&asked.resource.as_str())
 }
 
-/// The request that deletes what an answer says was created; `path` is that of the creation.
+/// The request that deletes the object whose creation was answered; `path` is that of the creation.
 pub(crate) fn request(path: &str, asked: &Asked, created: &[u8]) -> Option<Request<Body>> {
     let object: Value = serde_json::from_slice(created).ok()?;
     let name = object["metadata"]["name"].as_str()?;

@@ -1,5 +1,5 @@
-//! Texts that would like to be more than texts, where a cluster can have them: labels,
-//! annotations, messages, and names that nobody asks for again.
+//! Texts that try to break their readers, in the places where a cluster can hold them: labels, annotations,
+//! messages, and names that no client uses in a later request.
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -11,23 +11,23 @@ use serde_json::{Map, Value};
 
 use crate::interference::asked::Asked;
 
-/// The key of every label and annotation that is added.
+/// The key of every added label and annotation.
 pub(crate) const KEY: &str = "hostile.example.com/text";
 
-/// Escape sequences (colours, a title, a cleared screen), control characters, right-to-left text
-/// and its override, the ends of CDATA, of attributes and of comments, what XML 1.0 cannot hold,
-/// and the marks of Markdown tables and of workflow commands.
+/// Escape sequences (colours, a title, a cleared screen), control characters, right-to-left text and its
+/// override, the ends of CDATA, of attributes and of comments, characters that XML 1.0 cannot hold, and the
+/// marks of Markdown tables and of workflow commands.
 pub(crate) const TEXT: &str = "\u{1b}[31;1m\u{1b}[2J\u{1b}]0;owned\u{7}\r\n\t\u{0}\u{8}\u{9b}7m\u{202e}\u{5e9}\u{5dc}\u{5d5}\u{5dd}\
      \u{2066}\u{feff}\u{fffe}\u{ffff}]]></x><script>alert(1)</script>\"'&amp;&#0;--><!--\
      |**`~|\n::error::\u{7f}";
 
-/// How long the long text is; etcd takes annotations of up to 256 KiB together.
+/// The length of the long text; etcd takes annotations of up to 256 KiB together.
 const LONG: usize = 16 * 1024;
 
-/// Resources whose names are asked for again.
+/// Resources whose names clients use in later requests.
 const NAMED_AGAIN: [&str; 4] = ["nodes", "namespaces", "priorityclasses", "runtimeclasses"];
 
-/// A request's body without what an earlier answer put there, as a client sends it back.
+/// A request's body without the texts of an earlier answer, which a client may send back.
 pub(crate) fn cleansed(body: Bytes) -> Bytes {
     let Ok(mut object) = serde_json::from_slice::<Value>(&body) else {
         return body;
@@ -63,7 +63,7 @@ fn cleanse(value: &mut Value) -> bool {
     any
 }
 
-/// An answer of JSON with hostile texts; none for any other.
+/// A JSON answer with hostile texts; `None` for any other answer.
 pub(crate) fn whole(asked: &Asked, body: &[u8]) -> Option<Bytes> {
     let mut object: Value = serde_json::from_slice(body).ok()?;
     if asked.verb == "list" && !NAMED_AGAIN.contains(&asked.resource.as_str()) {
@@ -73,7 +73,7 @@ pub(crate) fn whole(asked: &Asked, body: &[u8]) -> Option<Bytes> {
     Some(format!("{object}\n").into())
 }
 
-/// A container's log with hostile lines, one of them very long, and with bytes that are no text.
+/// A container's log with hostile lines, one of them very long, and with bytes that are not UTF-8.
 pub(crate) fn log(log: &[u8]) -> Bytes {
     let mut hostile = log.to_vec();
     hostile.extend_from_slice(b"\n\xff\xfe\x80 ");
@@ -83,7 +83,7 @@ pub(crate) fn log(log: &[u8]) -> Bytes {
     hostile.into()
 }
 
-/// The events of a watch with hostile texts, each as it comes.
+/// The events of a watch with hostile texts, each passed on as it comes.
 pub(crate) fn events(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     let frames = BodyStream::new(body);
     let lines = stream::unfold((frames, Vec::new()), async |(mut frames, mut rest)| {
@@ -154,7 +154,7 @@ fn taint(value: &mut Value) {
     }
 }
 
-/// Labels and annotates what is an object's metadata, and neither a list's nor a schema's.
+/// Adds a label and an annotation to an object's metadata, but not to a list's or a schema's.
 fn mark(metadata: &mut Value) {
     let Some(metadata) = metadata.as_object_mut() else {
         return;

@@ -1,4 +1,4 @@
-//! What can interfere with a request, one file each.
+//! The kinds of interference, one file each.
 
 pub(crate) mod admission;
 pub(crate) mod aggregated;

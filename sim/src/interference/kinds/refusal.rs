@@ -1,5 +1,5 @@
-//! What is answered instead of what the server would have said: RBAC, tokens, the aggregator,
-//! webhooks and policies. The texts are those of Kubernetes 1.37.0.
+//! Refusals that replace the server's answer: by RBAC, tokens, the aggregator, webhooks and policies. The
+//! texts are those of Kubernetes 1.37.0.
 
 use http::Response;
 use http::request::Parts;
@@ -11,7 +11,7 @@ use super::{aggregated, answer};
 use crate::interference::asked::Asked;
 use crate::interference::fault::{Fault, Resources};
 
-/// Who the client is, as the refusing server knows it.
+/// The client's user, as the refusing server knows it.
 const USER: &str = "system:serviceaccount:default:reader";
 
 const WEBHOOK: &str = "hook.example.com";
@@ -19,7 +19,7 @@ const POLICY: &str = "nothing.example.com";
 const BINDING: &str = "nothing-at-all";
 const REASON: &str = "nothing of this kind is allowed here";
 
-/// The refusal that comes before the server looks at the object; `number` counts requests from 1.
+/// The refusal that comes before the server reads the object; `number` counts requests from 1.
 pub(crate) fn before(
     faults: &[Fault],
     asked: &Asked,
@@ -29,7 +29,7 @@ pub(crate) fn before(
     let refused = faults
         .iter()
         .filter_map(|fault| Some((fault, refused(fault, asked, head, number)?)));
-    // In the order of a server: who, whether he may, whose it is, what changes it
+    // In the order of a server: authentication, authorisation, aggregation, mutating webhooks
     let first = refused.min_by_key(|(fault, _)| match fault {
         Fault::TokenExpires(_) => 0,
         Fault::Answers403(_) => 1,
@@ -72,7 +72,7 @@ fn refused(fault: &Fault, asked: &Asked, head: &Parts, number: u64) -> Option<Re
     }
 }
 
-/// The policy or webhook that will refuse what the server holds for valid.
+/// The policy or webhook that refuses an object that the server accepts.
 pub(crate) fn validating<'a>(faults: &'a [Fault], asked: &Asked) -> Option<&'a Fault> {
     if !writes(asked) {
         return None;
@@ -85,7 +85,7 @@ pub(crate) fn validating<'a>(faults: &'a [Fault], asked: &Asked) -> Option<&'a F
     })
 }
 
-/// How that policy or webhook refuses an object.
+/// The refusal of that policy or webhook.
 pub(crate) fn invalid(fault: &Fault, asked: &Asked, object: &[u8]) -> Response<Body> {
     match fault {
         Fault::WebhookRefuses(_, forbidden) => webhook_refuses(*forbidden),
@@ -151,7 +151,7 @@ fn policy_refuses(forbidden: bool, asked: &Asked, object: &[u8]) -> Response<Bod
     answer::status(code, reason, &message, &details)
 }
 
-/// The message and the details of a refusal: what is refused, then why.
+/// The message and the details of a refusal: the refused object, then the reason.
 fn about(asked: &Asked, name: Option<&str>, why: &str) -> (String, Value) {
     let kind = asked.resource.split('/').next().unwrap_or_default();
     let group = &asked.group;
@@ -168,8 +168,8 @@ fn about(asked: &Asked, name: Option<&str>, why: &str) -> (String, Value) {
     (format!("{what} is forbidden: {why}"), details)
 }
 
-/// Whether admission is asked: no policy and no webhook sees a review of access
-/// (kubernetes 1.37.0, pkg/kubeapiserver/admission/exclusion).
+/// Whether admission sees the request: no policy and no webhook sees a review of access (kubernetes 1.37.0,
+/// pkg/kubeapiserver/admission/exclusion).
 fn writes(asked: &Asked) -> bool {
     let resource = asked.resource.as_str();
     matches!(asked.verb, "create" | "update" | "patch")
@@ -178,7 +178,7 @@ fn writes(asked: &Asked) -> bool {
         && !resource.ends_with("reviews")
 }
 
-/// The head of a request that is sent so that nothing is stored.
+/// The head of a request, changed into a dry run.
 pub(crate) fn dry(head: &Parts) -> Option<Parts> {
     if !matches!(head.method, Method::POST | Method::PUT | Method::PATCH) {
         return None;

@@ -1,4 +1,4 @@
-//! Answers that come late or in pieces.
+//! Answers that are late or come in pieces.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use kube::client::Body;
 
 use crate::base::clock;
 
-/// How late an answer is: longer than any healthy one takes, shorter than any client's patience.
+/// How late an answer is: later than any healthy one, earlier than any client's time-out.
 pub(crate) const LATE: Duration = Duration::from_millis(250);
 
-/// What lies between two pieces.
+/// The pause between two pieces.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// How many pieces a part of an answer becomes, at most.
+/// Into how many pieces a part of an answer is split at most.
 const PIECES: usize = 12;
 
-/// A body in small pieces with pauses between them; what the pieces make up stays the same.
+/// A body in small pieces with pauses between them; the content stays the same.
 pub(crate) fn trickle(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     let pieces = BodyStream::new(body).flat_map(|frame| {
         let pieces = match frame.map(Frame::into_data) {

@@ -1,4 +1,4 @@
-//! Lists as they once were.
+//! Old answers to lists.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use kube::client::Body;
 
 use crate::base::lock::locked;
 
-/// How many lists are remembered; of those beyond, the first is as new as the last.
+/// How many lists are remembered; a further one is always current.
 const MOST: usize = 256;
 
 /// The first answer to each list, by path and query.
@@ -18,18 +18,18 @@ const MOST: usize = 256;
 pub(crate) struct Lists(Mutex<HashMap<String, (HeaderMap, Bytes)>>);
 
 impl Lists {
-    /// What a list gave before.
-    pub(crate) fn before(&self, asked: &str) -> Option<Response<Body>> {
-        let (headers, body) = locked(&self.0).get(asked)?.clone();
+    /// The remembered answer to a list.
+    pub(crate) fn before(&self, key: &str) -> Option<Response<Body>> {
+        let (headers, body) = locked(&self.0).get(key)?.clone();
         let mut response = Response::new(Body::from(body));
         *response.headers_mut() = headers;
         Some(response)
     }
 
-    /// Remembers the answer to a list, if it is one and the first.
+    /// Remembers the first successful answer to a list.
     pub(crate) async fn remember(
         &self,
-        asked: String,
+        key: String,
         response: Response<Body>,
     ) -> kube::Result<Response<Body>> {
         if response.status() != StatusCode::OK {
@@ -40,7 +40,7 @@ impl Lists {
         let mut lists = locked(&self.0);
         if lists.len() < MOST {
             lists
-                .entry(asked)
+                .entry(key)
                 .or_insert_with(|| (head.headers.clone(), body.clone()));
         }
         Ok(Response::from_parts(head, Body::from(body)))

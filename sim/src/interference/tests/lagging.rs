@@ -1,4 +1,4 @@
-//! Answers that end too early, never, or say what was; objects that go as soon as they are there.
+//! Answers that end too early, never, or are old; and objects that are deleted as soon as they exist.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests of the layer before clients of a scripted server, by real sockets of the loopback network.
+//! Tests of the layer between clients and a scripted server, over real loopback sockets.
 
 mod lagging;
 mod names;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::{Fault, Interference};
 use upstream::Upstream;
 
-/// Long enough for anything on this machine.
+/// A time-out that is long enough for any step.
 const LONG: Duration = Duration::from_secs(10);
 
-/// The faults as they are written.
+/// Parses faults.
 fn faults(written: &[&str]) -> Vec<Fault> {
     written
         .iter()
@@ -35,7 +35,7 @@ struct Way {
     client: kube::Client,
 }
 
-/// The way to a server on which these faults are.
+/// A client of a server with these faults.
 fn way(upstream: &Upstream, written: &[&str], seed: u64) -> Way {
     let interference = Interference::new(faults(written), seed);
     let client = interference.before(&upstream.client());
@@ -50,23 +50,23 @@ impl Way {
         self.interference.set(faults(written));
     }
 
-    /// The head of the answer to a GET.
+    /// Sends a GET; returns the head of the answer, with its body unread.
     async fn open(&self, path: &str) -> kube::Result<Response<Body>> {
         let request = Request::get(path).body(Body::empty());
         self.client.send(request.expect("a request")).await
     }
 
-    /// The whole answer to a GET, as HTTP writes it.
+    /// Sends a GET; returns the whole answer as HTTP text.
     async fn get(&self, path: &str) -> kube::Result<String> {
         written(self.open(path).await?).await
     }
 
-    /// A POST of JSON: the head of its answer and the body.
+    /// Posts JSON; returns the head and the body of the answer.
     async fn post(&self, path: &str, body: &Value) -> (String, Value) {
         self.send("POST", path, "application/json", body).await
     }
 
-    /// A request with a body: the head of its answer and the body.
+    /// Sends a request with a body; returns the head and the body of the answer.
     async fn send(&self, method: &str, path: &str, kind: &str, body: &Value) -> (String, Value) {
         let request = Request::builder().method(method).uri(path);
         let request = request.header("content-type", kind);
@@ -78,7 +78,7 @@ impl Way {
     }
 }
 
-/// A whole answer as HTTP writes it.
+/// A whole answer as HTTP text.
 async fn written(answer: Response<Body>) -> kube::Result<String> {
     let mut text = format!("HTTP/1.1 {}\r\n", answer.status());
     for (name, value) in answer.headers() {
@@ -91,7 +91,7 @@ async fn written(answer: Response<Body>) -> kube::Result<String> {
     Ok(text)
 }
 
-/// The body of a written answer.
+/// The body of an answer in HTTP text.
 fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").expect("a head and a body").1
 }

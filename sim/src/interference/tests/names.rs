@@ -1,4 +1,4 @@
-//! How faults and fields are written.
+//! Textual forms of faults and fields.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn fields_go_and_come_back() {
         assert_eq!(object, original, "{path}");
     }
 
-    // What is left empty goes as well
+    // An object that becomes empty is removed too
     let mut object = json!({ "spec": { "os": { "name": "x" }, "initContainers": [{ "name": "i",
         "securityContext": { "privileged": true } }] } });
     let whole = object.clone();
@@ -117,7 +117,7 @@ fn fields_go_and_come_back() {
     }
     assert_eq!(object, whole);
 
-    // A server that put a container first does not mislead it
+    // A container that the server inserts at the front must not mislead it
     let mut object = original.clone();
     let path = field("spec.containers[*].securityContext");
     path.remove_from(&mut object);
@@ -185,7 +185,7 @@ fn fields_know_their_errors() {
             "",
             true,
         ),
-        // That ephemeral containers cannot be created is no rule of any of their fields
+        // An error that ephemeral containers cannot be created is about none of their fields
         (
             "container.securityContext.privileged",
             "spec.ephemeralContainers",

@@ -1,4 +1,4 @@
-//! Sessions: what passes, how they close, and how exec faults end them.
+//! Sessions: what passes through, how they close, and how exec faults end them.
 
 use futures::{SinkExt, StreamExt};
 use http::{Request, Response};
@@ -16,7 +16,7 @@ use super::{LONG, Way, way};
 
 const EXEC: &str = "/api/v1/namespaces/a/pods/b/exec";
 
-/// Makes every session one that is relayed, and nothing else.
+/// A fault that makes every session a relayed one, and does nothing else.
 const RELAYED: &[&str] = &["server-restarts=1000"];
 
 async fn asked(way: &Way, query: &str) -> kube::Result<Response<Body>> {
@@ -40,7 +40,7 @@ async fn open(way: &Way, query: &str) -> WebSocketStream<TokioIo<Upgraded>> {
     WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, None).await
 }
 
-/// Reads a session to its end: its messages as text, the last one how it ended.
+/// Reads a session to its end; returns its messages as text, and last how it ended.
 async fn whole(way: &Way, query: &str) -> Vec<String> {
     let mut socket = open(way, query).await;
     let mut all = Vec::new();
@@ -73,7 +73,7 @@ async fn messages_and_close_code_pass() {
     timeout(LONG, upstream.state.left.notified())
         .await
         .expect("the upstream session ended");
-    // The close frame that the server got as its answer
+    // The close frame that the server got in reply
     assert_eq!(upstream.seen().last().expect("a line"), "close 4001");
 }
 
@@ -178,7 +178,7 @@ async fn a_cut_comes_before_or_after_output() {
         seen,
         [vec!["1 ", "1 hello", "broken"], vec!["1 ", "broken"]]
     );
-    // Not an exec: none of its business
+    // The fault does not concern a request that is no exec
     let plain = way.get("/api/v1/pods").await.expect("an answer");
     assert!(plain.starts_with("HTTP/1.1 200 OK"), "{plain}");
 }

@@ -1,4 +1,4 @@
-//! Each trouble of plain requests, as a client meets it, and which requests it hits.
+//! Each trouble of plain requests, as a client sees it, and which requests it hits.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::upstream::Upstream;
 use super::{body, way};
 
-/// What ten requests are answered, each form once.
+/// The different answers to ten requests.
 async fn answers(written: &str, path: &str) -> Vec<String> {
     let upstream = Upstream::start().await;
     let way = way(&upstream, &[written], 7);
@@ -26,7 +26,7 @@ async fn answers(written: &str, path: &str) -> Vec<String> {
 async fn answers_are_as_servers_and_balancers_give_them() {
     const NODES: &str = "/api/v1/nodes";
     let expired = ["HTTP/1.1 410 Gone\r\n", "\"reason\":\"Expired\""];
-    // Of each form, the beginning and what else is in it
+    // The fault, the path, and for each form of answer its beginning and further texts
     let cases: [(&str, &str, &[&[&str]]); 6] = [
         (
             "too-many-requests",
@@ -89,7 +89,7 @@ async fn answers_are_as_servers_and_balancers_give_them() {
             }
         }
     }
-    // A list of no version has none that expires
+    // A list without a version cannot expire
     let upstream = Upstream::start().await;
     let way = way(&upstream, &["gone"], 0);
     let list = way.get("/api/v1/pods").await.expect("an answer");

@@ -33,19 +33,19 @@ pub(super) struct Upstream {
     _stop: DropGuard,
 }
 
-/// What it saw, and what the tests tell it.
+/// The requests that it saw, and the signals to and from the tests.
 #[derive(Default)]
 pub(super) struct State {
     seen: Mutex<Vec<String>>,
-    /// Lets `/stream` go on.
+    /// Lets `/stream` send its second line.
     pub(super) go_on: Notify,
-    /// Says that the reader of `/stream`, or the client of an exec, has left.
+    /// Signals that the reader of `/stream` or the client of an exec has left.
     pub(super) left: Notify,
 }
 
 impl Upstream {
     pub(super) async fn start() -> Self {
-        // Fails only where another test of this process was first
+        // This fails if another test of this process has installed it
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -78,7 +78,7 @@ impl Upstream {
     }
 }
 
-/// A client that sends nothing twice.
+/// A client that repeats no request.
 pub(super) fn client(address: &str) -> kube::Client {
     let mut config = kube::Config::new(address.parse().expect("an address is a URI"));
     config.auth_info.token = Some("secret".to_owned().into());
@@ -158,7 +158,7 @@ async fn answer(state: Arc<State>, mut request: Request<Incoming>) -> Answer {
     )
 }
 
-/// One line, and another when a test says so; then nothing until the reader leaves.
+/// Sends one line, and another when a test signals; then nothing until the reader leaves.
 fn stream(state: Arc<State>) -> Answer {
     let (lines, body) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -171,7 +171,7 @@ fn stream(state: Arc<State>) -> Answer {
     Response::new(Lines(body).boxed())
 }
 
-/// Accepts what is valid, with a mark of the server's own.
+/// Accepts a valid object and adds a UID.
 fn admit(resource: &str, object: &Value, created: bool) -> Answer {
     if let Some(status) = validation::refusal(resource, object) {
         return full(Response::builder().status(422), status.to_string());
@@ -182,7 +182,7 @@ fn admit(resource: &str, object: &Value, created: bool) -> Answer {
     full(Response::builder().status(code), object.to_string())
 }
 
-/// A pod that runs.
+/// A running pod.
 fn stored() -> Value {
     json!({
         "kind": "Pod",
@@ -191,7 +191,7 @@ fn stored() -> Value {
     })
 }
 
-/// What is listed: groups, nodes, webhooks.
+/// The lists that it serves: groups, nodes, webhooks.
 fn listed(path: &str) -> Option<Value> {
     Some(match path {
         "/apis" => json!({ "kind": "APIGroupList", "groups": [{ "name": "apps" }] }),
@@ -246,7 +246,7 @@ fn exec(state: Arc<State>, request: &mut Request<Incoming>) -> Answer {
             };
             let _ = socket.send(Message::Close(Some(frame))).await;
         }
-        // Whatever comes goes back on the output's channel
+        // It echoes every message on the output's channel
         while let Some(Ok(message)) = socket.next().await {
             if let Message::Binary(bytes) = &message {
                 let mut back = vec![1];
@@ -279,7 +279,7 @@ fn full(response: http::response::Builder, body: String) -> Answer {
         .expect("valid headers")
 }
 
-/// A body of lines as they are sent.
+/// A body of lines, each sent at once.
 struct Lines(mpsc::Receiver<&'static str>);
 
 impl Body for Lines {

@@ -1,8 +1,8 @@
-//! The scripted server's validation: as much of Kubernetes' as the tests need, with its causes.
+//! The scripted server's validation: the part of Kubernetes' that the tests need, with its causes.
 
 use serde_json::{Value, json};
 
-/// What a real server says of a pod or of a workload's template; none if it is valid.
+/// A real server's error about a pod or a workload's template; `None` if it is valid.
 pub(super) fn refusal(resource: &str, object: &Value) -> Option<Value> {
     let (template, prefix) = match resource {
         "cronjobs" => (
@@ -38,7 +38,7 @@ fn causes(prefix: &str, pod: &Value) -> Vec<Value> {
         Some("windows" | "linux") => {}
         Some(_) => refuse("spec.os", "Unsupported value"),
     }
-    // An ephemeral container's patch does not repeat the pod's system
+    // An ephemeral container's patch does not repeat the pod's operating system
     let windows = os == Some("windows") || spec["containers"].is_null();
     if windows && spec["hostPID"] == true {
         refuse("spec.hostPID", "Forbidden: cannot be set for a windows pod");

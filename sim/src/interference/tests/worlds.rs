@@ -1,4 +1,4 @@
-//! Bad worlds: what is refused, what expires, what restarts, what is slow and what is hostile.
+//! Bad worlds: refusals, expired tokens, restarts, slow answers and hostile texts.
 
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn pod(host_pid: bool) -> Value {
     }})
 }
 
-/// The Status of an answer with a code.
+/// The Status in an answer, whose code must be this.
 fn status(answer: &str, code: u16) -> Value {
     assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{answer}");
     let status: Value = serde_json::from_str(body(answer)).expect("JSON");
@@ -69,7 +69,7 @@ async fn a_policy_refuses_what_is_valid_and_stores_nothing() {
         message.starts_with("deployments.apps \"Unknown\" is forbidden: "),
         "{message}"
     );
-    // A review of access is no object that a policy sees
+    // A policy does not see a review of access
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     let (head, _) = way.post(path, &json!({})).await;
     assert!(head.starts_with("HTTP/1.1 201 "), "{head}");
@@ -182,7 +182,7 @@ async fn a_token_expires_after_some_requests() {
         (&status["reason"], &status["message"]),
         (&json!("Unauthorized"), &json!("Unauthorized"))
     );
-    // Counted from where it was set
+    // The count starts when the faults are set
     way.set(&["token-expires=1"]);
     let answer = way.get("/version").await.expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -207,7 +207,7 @@ async fn a_restart_drops_connections_and_ends() {
             }
         });
     }
-    // The watch is gone with the server
+    // The server's restart ends the watch
     let ended = timeout(LONG, open.frame()).await.expect("in time");
     ended.expect("no end").expect_err("a reset");
     assert_eq!(said[0], "200");
@@ -317,7 +317,7 @@ async fn hostile_texts_are_where_texts_can_be() {
     assert_eq!(hooks["items"][0]["metadata"]["name"], format!("m{TEXT}"));
     assert_eq!(hooks["items"][0]["webhooks"][0]["name"], format!("w{TEXT}"));
 
-    // What a client sends back goes without
+    // A client sends the texts back, and the server gets the object without them
     let (_, echo) = way
         .send("PUT", "/api/v1/nodes/n", "application/json", node)
         .await;

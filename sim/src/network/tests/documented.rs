@@ -1,4 +1,4 @@
-//! The table of docs/simulated-network.md against the tests that there are, and the headings in the list of outcomes.
+//! Compares the table of docs/simulated-network.md with the tests and with the headings of `outcomes.txt`.
 
 const PAGE: &str = include_str!("../../../../docs/simulated-network.md");
 const OUTCOMES: &str = include_str!("outcomes.txt");

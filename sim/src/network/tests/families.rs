@@ -1,4 +1,4 @@
-//! Both IP families: who has which, and what is reached over IPv6.
+//! Both IP families: which nodes and pods have which, and what IPv6 reaches.
 //!
 //! N06 and N07: dual-stack.md, "Windows support" ("You can use IPv4/IPv6 dual-stack networking with
 //! `l2bridge` networks"; "Overlay (VXLAN) networks on Windows do not support dual-stack networking");
@@ -13,7 +13,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// The healthy cluster with both families on nodes that can, and `web` as a dual-stack Service.
+/// The healthy cluster with both families where Windows supports them, and `web` as a dual-stack Service.
 pub(super) fn dual(mode: NetworkMode, build: Build) -> World {
     let mut world = healthy();
     for name in ["linux", "win-a", "win-b"] {
@@ -83,7 +83,7 @@ fn n07_windows_has_both_families_on_l2bridge_from_2022_on_alone() {
             has,
             "{mode:?} on {build:?}"
         );
-        // A node's own address and its share of the pod network are the cluster's to give
+        // The cluster assigns a node's own address and its part of the pod network
         let node = world.nodes.get("win-a").expect("it is there");
         assert_eq!(node.addresses().count(), 2);
         assert_eq!(node.pod_cidrs(), ["10.244.2.0/24", "fd00:10:244:f402::/64"]);

@@ -1,6 +1,6 @@
-//! The outcomes of all kinds of connections and names: `outcomes.txt` has them of a healthy cluster, and what
-//! is otherwise in each variant of it, which the documented limitations are about, and under each fault, for a
-//! place of one Windows node and for all of Linux. `WINCONFORM_TEST_WRITE=1` writes it anew.
+//! The outcomes of all kinds of connections and look-ups: `outcomes.txt` lists those of a healthy cluster,
+//! and the differences in each variant that a documented limitation is about, and under each fault, placed on
+//! one Windows node and on all of Linux. `WINCONFORM_TEST_WRITE=1` rewrites it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,17 +17,17 @@ use crate::names::{self, Query};
 use crate::topology::NetworkMode;
 use crate::world::PodPort;
 
-/// By who asks and what is asked: what was seen.
+/// What was observed, by origin and destination.
 type Observed = BTreeMap<String, String>;
 
 const BALANCER: [u8; 4] = [192, 0, 2, 100];
 
-/// What policies do with the prober, and whom they select.
+/// The policies, each with the last byte of the address of the pod that it selects.
 const POLICIES: [(&str, u8); 2] = [("closed", 6), ("open", 7)];
 
-/// A cluster of both families on Windows nodes of a mode and a build, with `site` on Linux beside `web`, a
-/// Service for both and one whose backend has gone, a name server, a load balancer, a host port, and policies
-/// that admit nobody or, on port 80, the pod on Linux.
+/// A dual-stack cluster whose Windows nodes have a mode and a build: `site` on Linux beside `web`, a Service
+/// for both, one whose backend has gone, a name server, a load balancer, a host port, and two policies: one
+/// admits nothing, one admits the pod on Linux to port 80.
 fn cluster(mode: NetworkMode, build: Build) -> World {
     let mut world = dual(mode, build);
     let policies = |node: &mut Node| node.network.policies = true;
@@ -116,14 +116,14 @@ fn change_service(world: &mut World, name: &str, change: impl Fn(&mut Service)) 
     world.services.insert(key(name), service);
 }
 
-/// The usual cluster, otherwise.
+/// The healthy cluster with a change.
 fn otherwise(change: impl Fn(&mut World)) -> World {
     let mut world = cluster(NetworkMode::L2Bridge, Build::Ws2022);
     change(&mut world);
     world
 }
 
-/// The same with Windows nodes of a build, changed.
+/// The same with Windows nodes of a build, each changed.
 fn nodes(build: Build, change: impl Fn(&mut Node)) -> World {
     let mut world = cluster(NetworkMode::L2Bridge, build);
     for name in ["win-a", "win-b"] {
@@ -136,25 +136,25 @@ fn dsr(node: &mut Node) {
     node.network.dsr = true;
 }
 
-/// The same with a Service, `web` or `both`, changed.
+/// The same with a change of one Service, `web` or `both`.
 fn service(mut world: World, name: &str, change: impl Fn(&mut Service)) -> World {
     change_service(&mut world, name, change);
     world
 }
 
-/// So many backends, all of them `web`.
+/// Gives `web` this number of backends, all of them the same pod.
 fn backends(world: &mut World, count: usize) {
     backed_by(world, vec![on("win-a", [10, 244, 2, 5]); count]);
 }
 
-/// As many Services before `web`, each with a load balancer.
+/// Adds Services before `web`, until there are `count` load balancers before it.
 fn services_before(mut world: World, count: u16) -> World {
     let web = world.services.get(&key("web")).expect("it").clone();
     let known: Vec<Key> = world.services.keys().cloned().collect();
     for known in known.iter().filter(|known| known.name != "kube-dns") {
         world.services.remove(known);
     }
-    // The name server's is one
+    // The name server's Service counts as one
     for number in 1..count {
         let [high, low] = number.to_be_bytes();
         let other = Service {
@@ -261,7 +261,7 @@ fn variants() -> Vec<(&'static str, World)> {
     ]
 }
 
-/// An outcome in a word; who answered and whom it saw, but not what it printed.
+/// A short form of an outcome: what answered and the source that it saw, but not what it printed.
 fn word(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Answered { backend, source } => match backend {
@@ -274,7 +274,7 @@ fn word(outcome: &Outcome) -> String {
 
 #[expect(clippy::too_many_lines, reason = "a table: a line for each way")]
 fn observe(world: &World) -> Observed {
-    // As in the usual cluster, whether anybody has it here
+    // The addresses of the healthy cluster, whether anything has them here or not
     let at = |text: &str| -> IpAddr { text.parse().expect("an address") };
     let v4 = |address: [u8; 4]| IpAddr::from(address);
     let (tcp, udp, ping) = (Protocol::Tcp, Protocol::Udp, Protocol::Icmp);
@@ -333,7 +333,7 @@ fn observe(world: &World) -> Observed {
     ];
     let mut seen = Observed::new();
     for (from, origin) in &origins {
-        // Of these, what they are there for
+        // These origins only try their own destinations
         let few = matches!(*from, "web" | "site" | "pod that is gone");
         let is_asked = |to: &str| !few || matches!(to, "web" | "site" | "itself" | "Service");
         for (to, protocol, address, port) in ways.iter().filter(|(to, ..)| is_asked(to)) {
@@ -342,7 +342,7 @@ fn observe(world: &World) -> Observed {
                 ..Request::tcp(origin.clone(), *address, *port, 0)
             };
             let mut told = word(&connect(world, &request));
-            // What needs more than a packet may come to something else
+            // A payload larger than a packet may have another outcome
             let much = word(&connect(
                 world,
                 &Request {
@@ -385,8 +385,8 @@ fn observe(world: &World) -> Observed {
     seen
 }
 
-/// A place of one node, and all of the other system's, as far as the fault can be there; faults of pods
-/// change no connection.
+/// The places of a fault to list: one Windows node, and all Linux nodes, if the fault can have them; none for
+/// faults of pods, which change no connection.
 fn places(kind: FaultKind) -> Vec<ProductFault> {
     let places: &[&str] = match kind.info().parameter {
         Parameter::None => &[""],

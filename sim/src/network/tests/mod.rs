@@ -15,8 +15,8 @@ const OTHER_WINDOWS_NODE: [u8; 4] = [127, 77, 1, 3];
 const LINUX_NODE: [u8; 4] = [127, 77, 1, 1];
 const NODE_PORT: u16 = 30080;
 
-/// One Linux node and two of Windows 2022; `web` on `win-a` behind a Service 8080 → 80, a prober on
-/// each.
+/// One Linux node and two of Windows Server 2022; `web` on `win-a` behind a Service 8080 → 80, and a prober
+/// on each node.
 fn healthy() -> World {
     let node = |pool, address: [u8; 4], third| Node::new(pool, address, 10250, [10, 244, third]);
     let pod = |node: &str, address: [u8; 4], listening: &[u16]| Pod {
@@ -74,7 +74,7 @@ fn on(node: &str, address: [u8; 4]) -> Endpoint {
     }
 }
 
-/// The slice of `web` with these endpoints instead of its own.
+/// Replaces the endpoints of `web` by these.
 fn backed_by(world: &mut World, endpoints: Vec<Endpoint>) {
     let slice = Slice {
         service: "web".to_owned(),
@@ -116,7 +116,7 @@ fn turns_go_round_the_backends() {
     assert_eq!(turn(1), Outcome::Refused, "the prober serves nothing");
 }
 
-/// 40 bytes of headers of TCP and 28 of UDP are in the packet, too.
+/// The headers take 40 bytes of a TCP packet, and 28 of a UDP packet.
 #[test]
 fn a_hole_swallows_what_is_larger_than_its_packets() {
     let mut world = broken("mtu-black-hole".parse().expect("a fault"));

@@ -1,4 +1,4 @@
-//! What the parts of a running simulator share.
+//! The state that the parts of a running simulator share.
 
 pub(crate) mod network;
 
@@ -33,16 +33,16 @@ pub(crate) struct Cluster {
     pub(crate) chance: Chance,
     pub(crate) faults: FaultSwitch,
     pub(crate) nodes: BTreeMap<String, Arc<NodeState>>,
-    /// That of the API server, as it is written: `v1.37.0`.
+    /// The API server's version, such as `v1.37.0`.
     pub(crate) version: String,
     world: world::Shared,
     turns: Turns,
-    /// Requests under way.
+    /// Permits for requests under way.
     under_way: Semaphore,
     events_under_way: Arc<Semaphore>,
-    /// By node, as `nodes`: no node waits for what is asked of another.
+    /// The pods that run, by node, with a lock per node: no node waits for another.
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
-    /// What is in the API server by this simulator.
+    /// The objects that this simulator created in the API server.
     pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -83,7 +83,7 @@ impl Cluster {
         }
     }
 
-    /// The world with the faults of this moment.
+    /// The world with the current faults.
     pub(crate) fn world(&self) -> Arc<World> {
         let faults = self.faults.current();
         let world = self.world.snapshot();
@@ -112,7 +112,7 @@ impl Cluster {
         locked(runs.expect("all nodes are there from the beginning"))
     }
 
-    /// Until a node can be heard: it has power and has not vanished.
+    /// Waits until a node is reachable: it has power and has not vanished.
     pub(crate) async fn heard(&self, node: &NodeState) {
         let mut faults = self.faults.changes();
         loop {
@@ -126,7 +126,7 @@ impl Cluster {
         }
     }
 
-    /// Until a node cannot be heard any more.
+    /// Waits until a node is no longer reachable.
     pub(crate) async fn unheard(&self, node: &NodeState) {
         let mut faults = self.faults.changes();
         let silent = faults.wait_for(|faults| node.suffers(FaultKind::NodeVanishes, faults));
@@ -138,14 +138,14 @@ impl Cluster {
         }
     }
 
-    /// Waits for the turn of a request that answers at once, unlike a watch.
+    /// Runs a request that is answered at once, unlike a watch, when a permit is free.
     pub(crate) async fn in_turn<T>(&self, request: impl Future<Output = T>) -> T {
-        // It is never closed
+        // The semaphore is never closed
         let _turn = self.under_way.acquire().await;
         request.await
     }
 
-    /// Waits for the turn of a request that tells of an event.
+    /// Runs a request that creates an event when a permit for events is free.
     pub(crate) fn event_in_turn<F: Future>(
         &self,
         request: F,
@@ -153,16 +153,16 @@ impl Cluster {
         let under_way = Arc::clone(&self.events_under_way);
         let request = Box::pin(request);
         async move {
-            // It is never closed
+            // The semaphore is never closed
             let _turn = under_way.acquire().await;
             request.await
         }
     }
 
-    /// Repeats a request to the API server until it is answered for good, as a kubelet does.
+    /// Repeats a request to the API server until it gets a final answer, as a kubelet does.
     ///
-    /// A refusal (4xx, save 408 and 429) is an answer. It ends never by itself otherwise: the caller's
-    /// task is cancelled when its pod or the simulator goes.
+    /// A refusal (4xx, except 408 and 429) is final. Otherwise it never ends by itself: the caller's task is
+    /// cancelled when its pod or the simulator goes.
     pub(crate) async fn insist<T, F: Future<Output = kube::Result<T>>>(
         &self,
         what: &str,
@@ -170,7 +170,7 @@ impl Cluster {
     ) -> kube::Result<T> {
         let mut pause = Duration::from_millis(100);
         loop {
-            // Apart: it is large, and under way for a small part of the time of who waits for it
+            // Boxed: the future is large, and runs for a small part of its caller's time
             match self.in_turn(Box::pin(request())).await {
                 Err(error) if !is_final(&error) => {
                     tracing::debug!(what, %error, "request is repeated");
@@ -185,7 +185,7 @@ impl Cluster {
     /// Runs a task until it ends or the simulator stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
-        // Else there is room for it twice: where it comes from and where it is waited for
+        // Without a box, both the caller and the spawned task would hold room for the future
         let task = Box::pin(task);
         self.tasks.spawn(async move {
             tokio::select! {
@@ -197,29 +197,29 @@ impl Cluster {
     }
 }
 
-/// A node's state beyond what the network sees of it.
+/// A node's state, beyond the part that the network sees.
 pub(crate) struct NodeState {
     pub(crate) name: String,
     pub(crate) pool: Pool,
-    /// What the topology says of it; the name there lacks the prefix.
+    /// The node's part of the topology, where its name lacks the prefix.
     pub(crate) spec: NodeSpec,
     pub(crate) view: world::Node,
     pub(crate) labels: BTreeMap<String, String>,
-    /// Of its object, once that is made.
+    /// The UID of its API object, once created.
     pub(crate) uid: OnceLock<String>,
-    /// Set once it is known that somebody has deleted the object.
+    /// Set once its API object is known to be deleted.
     pub(crate) deleted: OnceLock<()>,
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     readiness: Mutex<Option<Readiness>>,
-    /// The faults that the node's object shows; `None` before it is registered.
+    /// The faults that the node's API object shows; `None` before it is registered.
     pub(crate) shown: watch::Sender<Option<FaultSet>>,
-    /// What `hostPath` volumes and claims hold on this node.
+    /// The content of `hostPath` volumes and claims on this node.
     pub(crate) disks: Disks,
     pub(crate) power: watch::Sender<Power>,
     /// Since when memory has been short.
     pressed: Mutex<Option<Timestamp>>,
-    /// The time of day, which its own clock may have wrong.
+    /// The time of day; the node's own clock may be wrong.
     pub(crate) wall: Wall,
 }
 
@@ -230,17 +230,17 @@ pub(crate) struct Power {
     pub(crate) boots: u32,
 }
 
-/// What a node last reported of being ready, and since when.
+/// A node's last reported readiness, and since when it has been so.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Readiness {
     pub(crate) ready: bool,
     pub(crate) since: Timestamp,
-    /// Since when the node has reported at all.
+    /// When the node first reported.
     pub(crate) first: Timestamp,
 }
 
 impl NodeState {
-    /// A node as a topology has it, at this time of day.
+    /// Creates the state of a node of a topology, with this time of day.
     pub(crate) fn new(name: String, spec: NodeSpec, view: world::Node, wall: Wall) -> Self {
         Self {
             pool: spec.pool,
@@ -261,12 +261,12 @@ impl NodeState {
         }
     }
 
-    /// Since when the node has been there.
+    /// When the node first reported.
     pub(crate) fn started(&self) -> Timestamp {
         locked(&self.readiness).map_or_else(|| self.wall.time(), |readiness| readiness.first)
     }
 
-    /// Takes down whether the node is ready at a moment; returns since when that has been so.
+    /// Notes whether the node is ready at a moment; returns since when that has been so.
     pub(crate) fn ready_at(&self, ready: bool, now: Timestamp) -> Readiness {
         let mut last = locked(&self.readiness);
         let current = match *last {
@@ -281,7 +281,7 @@ impl NodeState {
         current
     }
 
-    /// Takes down whether memory is short at a moment; returns since when it has been.
+    /// Notes whether memory is short at a moment; returns since when it has been.
     pub(crate) fn pressed(&self, is: bool, now: Timestamp) -> Option<Timestamp> {
         let mut since = locked(&self.pressed);
         *since = is.then(|| since.unwrap_or(now));
@@ -293,7 +293,7 @@ impl NodeState {
         faults.on_node(kind, &self.name, self.pool)
     }
 
-    /// The time on the node's clock, in the whole seconds that statuses carry.
+    /// The time on the node's clock, in whole seconds, as statuses carry it.
     pub(crate) fn time(&self, faults: &FaultSet) -> Timestamp {
         match self.suffers(FaultKind::ClockWrong, faults) {
             true => self.wall.now() + clock::WRONG,
@@ -301,14 +301,14 @@ impl NodeState {
         }
     }
 
-    /// Until the node has power.
+    /// Waits until the node has power.
     pub(crate) async fn up(&self) {
         let mut power = self.power.subscribe();
-        // The sender lives as long as this does
+        // The sender lives as long as the node
         let _ = power.wait_for(|power| power.up).await;
     }
 
-    /// Until the node loses power.
+    /// Waits until the node loses power.
     pub(crate) async fn down(&self) {
         let mut power = self.power.subscribe();
         let _ = power.wait_for(|power| !power.up).await;
@@ -326,13 +326,13 @@ impl NodeState {
         locked(&self.addresses).taken.remove(&address.octets()[3]);
     }
 
-    /// The place in the node's image store for one image: empty until it has been pulled.
+    /// A cell of the node's image store for one image; it is empty until the image is pulled.
     pub(crate) fn image(&self, reference: &str) -> Arc<OnceCell<()>> {
         let mut images = locked(&self.images);
         Arc::clone(images.entry(reference.to_owned()).or_default())
     }
 
-    /// The references of the images that have been pulled.
+    /// The references of the pulled images.
     pub(crate) fn pulled(&self) -> Vec<String> {
         locked(&self.images)
             .iter()
@@ -342,7 +342,7 @@ impl NodeState {
     }
 }
 
-/// The last bytes of pod addresses: given out in turn, so that one is not soon used again.
+/// The last bytes of pod addresses, which are given out in turn, so that an address is not soon reused.
 #[derive(Debug, Default)]
 struct Addresses {
     taken: BTreeSet<u8>,
@@ -364,12 +364,12 @@ impl Addresses {
     }
 }
 
-/// How many requests of one kind or another are under way: a thousand nodes that all want to tell
-/// something must not open a thousand connections.
+/// How many requests, events excepted, are under way at once: a thousand nodes with something to send must
+/// not open a thousand connections.
 const UNDER_WAY: usize = 48;
 
-/// The same of events, which are many and keep nobody waiting: a kubelet, too, has a queue of its own
-/// for them (`tools/record/event.go`).
+/// How many requests for events are under way at once: they are many, and nothing waits for them. A kubelet,
+/// too, has a separate queue for them (`tools/record/event.go`).
 const EVENTS_UNDER_WAY: usize = 16;
 
 fn is_final(error: &kube::Error) -> bool {
@@ -387,13 +387,13 @@ pub(crate) mod tests {
         cluster_of(BTreeMap::new())
     }
 
-    /// A node that nobody has bound to an address.
+    /// A node without a listener.
     pub(crate) fn node_of(spec: NodeSpec) -> NodeState {
         let view = world::Node::new(spec.pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
         NodeState::new(spec.name.clone(), spec, view, Wall::default())
     }
 
-    /// A cluster of nodes whose API server answers nothing.
+    /// A cluster of nodes whose API server gives empty answers.
     pub(crate) fn cluster_of(nodes: BTreeMap<String, Arc<NodeState>>) -> Cluster {
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))

@@ -1,4 +1,4 @@
-//! One watch each of Services, `EndpointSlices` and `NetworkPolicies`, as far as packets need them.
+//! One watch each of Services, `EndpointSlices` and `NetworkPolicies`, which keeps what packets need of them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -35,19 +35,19 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
     });
 }
 
-/// Has the world keep what is read of the objects of a kind.
+/// Starts a watch that keeps objects of a kind in the world.
 fn keep<K>(cluster: &Arc<Cluster>, take: impl Fn(&mut World, Change<K>) + Send + Sync + 'static)
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    let all = Arc::clone(cluster);
+    let shared = Arc::clone(cluster);
     cluster.spawn(async move {
-        let api = Api::<K>::all(all.client.clone());
-        follow(api, |change| all.change(|world| take(world, change))).await;
+        let api = Api::<K>::all(shared.client.clone());
+        follow(api, |change| shared.change(|world| take(world, change))).await;
     });
 }
 
-/// What a load balancer has given to a Service.
+/// The addresses that a load balancer gave a Service.
 pub(crate) fn ingress(service: &Service) -> impl Iterator<Item = &LoadBalancerIngress> {
     let status = service.status.as_ref();
     let given = status.and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
@@ -67,11 +67,11 @@ pub(crate) fn service(service: &Service) -> world::Service {
         })
     });
     let ingress = ingress(service)
-        // KEP-1860: with ipMode Proxy the address is left to the load balancer
+        // KEP-1860: with ipMode Proxy, packets to the address go to the load balancer
         .filter(|ingress| ingress.ip_mode.as_deref() != Some("Proxy"))
         .filter_map(|ingress| ingress.ip.clone());
     let external = ingress.chain(spec.external_ips.unwrap_or_default());
-    // "None" of headless Services is no address and falls out here
+    // A headless Service's "None" is no address, so parsing drops it
     let addresses = spec.cluster_ips.into_iter().flatten();
     let parsed = |address: String| address.parse().ok();
     world::Service {
@@ -98,7 +98,7 @@ pub(crate) fn slice(slice: &EndpointSlice) -> world::Slice {
     let endpoints = slice.endpoints.iter().flatten().flat_map(|endpoint| {
         let conditions = endpoint.conditions.clone().unwrap_or_default();
         let ready = conditions.ready.unwrap_or(true);
-        let told = Endpoint {
+        let template = Endpoint {
             address: [0, 0, 0, 0].into(),
             node: endpoint.node_name.clone(),
             hostname: endpoint.hostname.clone(),
@@ -110,7 +110,7 @@ pub(crate) fn slice(slice: &EndpointSlice) -> world::Slice {
         endpoint.addresses.iter().filter_map(move |address| {
             Some(Endpoint {
                 address: address.parse().ok()?,
-                ..told.clone()
+                ..template.clone()
             })
         })
     });

@@ -1,9 +1,9 @@
 //! A load balancer and its controller, as a cloud has one (k8s.io/cloud-provider
-//! `controllers/service/controller.go`): its finalizer keeps a Service until the balancer is removed,
-//! and what it gives stands in the Service's status.
+//! `controllers/service/controller.go`): its finalizer keeps a Service until the balancer is removed, and the
+//! Service's status holds the address that it gives.
 //!
-//! One Service of its own has an address whatever else is given, as an ingress controller's has: by it
-//! a cluster shows that it has a load balancer.
+//! One Service of its own always gets an address, as an ingress controller's does; it shows that the cluster
+//! has a load balancer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,7 +29,7 @@ use crate::world::Key;
 /// k8s.io/cloud-provider `service/helpers/helper.go`, `LoadBalancerCleanupFinalizer`.
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
-/// RFC 2544: for benchmarks, and so nobody's.
+/// RFC 2544: addresses for benchmarks, which no real system has.
 const ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
     Ipv4Addr::new(198, 18, 0, 1),
     Ipv4Addr::new(198, 19, 255, 254),
@@ -38,15 +38,15 @@ const ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
 const NAMESPACE: &str = "kube-system";
 const OWN: &str = "hybrid-sim-ingress";
 
-/// How long a load balancer takes to be there, and to be gone; clouds take minutes.
+/// How long a load balancer takes to be created, and to be removed; clouds take minutes.
 const TAKES: Duration = Duration::from_secs(10);
 
-/// How long its own Service may take to have an address.
+/// How long its own Service may take to get an address.
 const READY: Duration = Duration::from_secs(15);
 
 type Known = BTreeMap<Key, Arc<Service>>;
 
-/// Starts the controller, and returns when its own Service has an address or a warning is said.
+/// Starts the controller; returns when its own Service has an address, or after a warning.
 pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
     let (tells, known) = watch::channel(Known::new());
     let api = Api::<Service>::all(cluster.client.clone());
@@ -56,8 +56,8 @@ pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
         })
         .await;
     });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move { control(&all, known).await });
+    let shared = Arc::clone(cluster);
+    cluster.spawn(async move { control(&shared, known).await });
     let service = serde_json::from_value(json!({
         "metadata": {"name": OWN, "labels": {MANAGED.0: MANAGED.1}},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 443}]},
@@ -66,9 +66,9 @@ pub(super) async fn begin(cluster: &Arc<Cluster>) -> kube::Result<()> {
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     cluster.traces.left("service", OWN);
     let post = PostParams::default();
-    let made = cluster.insist("service", || services.create(&post, &service));
-    // Another simulator's, or a killed one's, is as good
-    gone(made.await)?;
+    let created = cluster.insist("service", || services.create(&post, &service));
+    // A Service of another simulator, or of a killed one, serves as well
+    gone(created.await)?;
     let addressed = |service: Option<&Service>| service.is_some_and(has_address);
     let ready = timeout(READY, await_condition(services, OWN, addressed)).await;
     if !matches!(ready, Ok(Ok(_))) {
@@ -84,7 +84,7 @@ fn apply(known: &mut Known, change: Change<Service>) {
     }
 }
 
-/// Does what Services want, whenever one of them or what is broken has changed.
+/// Serves the Services whenever one of them or a fault changes.
 async fn control(cluster: &Cluster, mut known: watch::Receiver<Known>) {
     let mut faults = cluster.faults.changes();
     let mut given = BTreeMap::new();
@@ -97,7 +97,7 @@ async fn control(cluster: &Cluster, mut known: watch::Receiver<Known>) {
             let address = given.get(key).copied();
             async move {
                 if let Err(error) = tend(cluster, key, service, address).await {
-                    // Its next change is told
+                    // The Service's next change triggers another try
                     tracing::debug!(%key, %error, "the load balancer's controller");
                 }
             }
@@ -114,17 +114,17 @@ async fn control(cluster: &Cluster, mut known: watch::Receiver<Known>) {
     }
 }
 
-/// Who has which address, of those that want one.
+/// Gives addresses to the Services that want one, and forgets Services that are gone.
 fn give(given: &mut BTreeMap<Key, Ipv4Addr>, services: &Known, exhausted: bool) {
     given.retain(|key, _| services.contains_key(key));
     let external = |service: &Arc<Service>| network::service(service).external;
     let mut taken: BTreeSet<IpAddr> = services.values().flat_map(external).collect();
     taken.extend(given.values().map(|address| IpAddr::V4(*address)));
     for (key, service) in services {
-        let own = key.namespace == NAMESPACE && key.name == OWN;
+        let is_own = key.namespace == NAMESPACE && key.name == OWN;
         let waits = is_balanced(service) && !has_address(service) && !given.contains_key(key);
         if waits
-            && (own || !exhausted)
+            && (is_own || !exhausted)
             && let Some(address) = free(|address| taken.contains(&address.into()))
         {
             taken.insert(address.into());
@@ -133,13 +133,13 @@ fn give(given: &mut BTreeMap<Key, Ipv4Addr>, services: &Known, exhausted: bool) 
     }
 }
 
-/// The first address of the balancer's that is not taken.
+/// The first address of the balancer's range that is not taken.
 pub(crate) fn free(taken: impl Fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
     let range = u32::from(ADDRESSES.0)..=u32::from(ADDRESSES.1);
     range.map(Ipv4Addr::from).find(|address| !taken(*address))
 }
 
-/// One step for one Service.
+/// Does the next step for a Service.
 async fn tend(
     cluster: &Cluster,
     key: &Key,
@@ -170,7 +170,7 @@ async fn tend(
     gone(patched.await)
 }
 
-/// Puts the finalizer on a Service or takes it off, unless it has changed meanwhile.
+/// Sets or removes the finalizer on a Service, unless the Service has changed meanwhile.
 async fn hold(cluster: &Cluster, service: &Service, held: bool) -> kube::Result<()> {
     let mut names = service.finalizers().to_vec();
     names.retain(|name| name != FINALIZER);
@@ -185,14 +185,14 @@ async fn hold(cluster: &Cluster, service: &Service, held: bool) -> kube::Result<
     gone(patched.await)
 }
 
-/// Lets go of all Services, also of those of others that it has given addresses: nobody else takes its
-/// finalizer off.
+/// Releases all Services, including those of others that got its addresses: nothing else removes its
+/// finalizer.
 pub(super) async fn remove(cluster: &Cluster) -> kube::Result<()> {
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     gone(services.delete(OWN, &DeleteParams::default()).await)?;
-    let all: Api<Service> = Api::all(cluster.client.clone());
+    let api: Api<Service> = Api::all(cluster.client.clone());
     let params = ListParams::default();
-    let listed = cluster.insist("services", || all.list(&params)).await?;
+    let listed = cluster.insist("services", || api.list(&params)).await?;
     for service in listed.items {
         if is_ours(&service) {
             hold(cluster, &service, false).await?;
@@ -206,17 +206,16 @@ fn is_held(service: &Service) -> bool {
     service.finalizers().iter().any(|name| name == FINALIZER)
 }
 
-/// Whether this kind of load balancer has taken the Service on: it has an address of its range, or
-/// waits for one.
+/// Whether a simulated load balancer serves the Service: it has an address of the range, or waits for one.
 fn is_ours(service: &Service) -> bool {
     let range = ADDRESSES.0..=ADDRESSES.1;
-    let ours = |address: &IpAddr| matches!(address, IpAddr::V4(own) if range.contains(own));
+    let ours = |address: &IpAddr| matches!(address, IpAddr::V4(v4) if range.contains(v4));
     is_held(service)
         && (!has_address(service) || network::service(service).external.iter().any(ours))
 }
 
-/// Without a class a Service is the business of the cluster's own load balancer (`loadBalancerClass`,
-/// v1).
+/// Whether the cluster's own load balancer serves the Service: that is so without a class
+/// (`loadBalancerClass`, v1).
 fn is_balanced(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| {

@@ -1,4 +1,4 @@
-//! Where nodes and pods have their addresses.
+//! The addresses of nodes and pods.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,19 +15,19 @@ use crate::world;
 /// Linux, `EMFILE`.
 const TOO_MANY_FILES: i32 = 24;
 
-/// As many nodes as share the third byte of their addresses.
+/// How many nodes share the third byte of their addresses.
 const TOGETHER: u16 = 250;
 
-/// The addresses of one simulator.
+/// The address ranges of one simulator.
 struct Places {
     /// The second and the third byte of the first node's address.
     nodes: (u8, u8),
-    /// The first of the 32768 networks in 10.128.0.0/9.
+    /// The number of its first pod network, out of the 32768 in 10.128.0.0/9.
     network: u16,
 }
 
 impl Places {
-    /// Not of the seed: simulators that run side by side must differ.
+    /// Random ranges, independent of the seed: simulators that run side by side must differ.
     fn somewhere(loopback: &Loopback) -> Self {
         let chosen = match loopback.is_in_memory() {
             true => 0,
@@ -40,7 +40,7 @@ impl Places {
         }
     }
 
-    /// A loopback address of the node of a number, from 0.
+    /// The loopback address of a node, by its number from 0.
     fn address(&self, number: u16) -> Ipv4Addr {
         let block = (number / TOGETHER).to_be_bytes()[1];
         let last = (number % TOGETHER + 1).to_be_bytes()[1];
@@ -48,7 +48,7 @@ impl Places {
         Ipv4Addr::new(127, second, third.wrapping_add(block), last)
     }
 
-    /// The first three bytes of the addresses of its pods.
+    /// The first three bytes of the addresses of a node's pods, by the node's number.
     fn network(&self, number: u16) -> [u8; 3] {
         let [high, low] = self.network.wrapping_add(number).to_be_bytes();
         [10, 128 | high, low]
@@ -57,7 +57,7 @@ impl Places {
 
 pub(super) type Nodes = BTreeMap<String, Arc<NodeState>>;
 
-/// Gives each node an address, a network for its pods and a listener.
+/// Gives each node an address, a pod network and a listener.
 pub(super) async fn bind(
     loopback: &Loopback,
     topology: &Topology,
@@ -82,7 +82,7 @@ pub(super) async fn bind(
         let name = format!("{prefix}{}", spec.name);
         let address = places.address(number);
         let failed = |source| failed(source, &name, address, many);
-        // Any port that is free
+        // Any free port
         let listener = loopback.listen(address, 0).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = places.network(number);
@@ -98,7 +98,7 @@ pub(super) async fn bind(
     Ok((nodes, listeners))
 }
 
-/// Why a node, one of so many, has no listener.
+/// Why a node, one of `nodes`, has no listener.
 fn failed(source: io::Error, node: &str, address: Ipv4Addr, nodes: usize) -> JoinError {
     match source.raw_os_error() {
         Some(TOO_MANY_FILES) => JoinError::Descriptors(nodes),

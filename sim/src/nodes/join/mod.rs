@@ -1,4 +1,4 @@
-//! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
+//! Joins the nodes of a topology to a real API server, which takes them for Ready, and removes them again.
 
 pub(crate) mod balancer;
 mod bind;
@@ -43,42 +43,42 @@ use leave::{made, refused, remove};
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
 
-/// How long the controllers may take to lift the taint of a new node before we go on without.
+/// How long the controllers may take to lift a new node's taint; then joining goes on without.
 const SETTLING: Duration = Duration::from_secs(15);
 
-/// How long they may take to notice that nothing is heard of a node: `--node-monitor-grace-period` and some more.
+/// How long they may take to notice that a node is silent: `--node-monitor-grace-period` and some more.
 const SILENCE: Duration = Duration::from_secs(90);
 
 /// The taint of a node that is not Ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// The taint of a node from which nothing is heard.
+/// The taint of a node that sends nothing any more.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-/// How many requests of the same kind are under way.
+/// How many requests of one kind are under way at once.
 const AT_ONCE: usize = 16;
 
-/// How long a request may take that is under way when joining is told to stop.
+/// How long a request that is under way may still take once joining is interrupted.
 const HALTING: Duration = Duration::from_secs(15);
 
-/// How long leaving may take.
+/// How long removing everything may take.
 const LEAVING: Duration = Duration::from_mins(1);
 
-/// What a simulator is to be.
+/// The settings of a simulator.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
     /// The nodes.
     pub topology: Topology,
-    /// What is wrong, and when.
+    /// The faults, and when each begins and ends.
     pub faults: FaultPlan,
-    /// Fixes every source of chance, save the addresses that tell simulators apart.
+    /// Seeds every source of chance, except the addresses that differ between simulators.
     pub seed: u64,
-    /// What nodes take by themselves is divided by this: pulls, starts, probes, back-offs,
-    /// time-outs. Leases, `activeDeadlineSeconds` and what a program sleeps stay as they are.
+    /// Divides the time of what nodes do by themselves: pulls, starts, probes, back-offs, time-outs. Leases,
+    /// `activeDeadlineSeconds` and a program's sleep keep their time.
     pub speed: f64,
-    /// Stands before each node's name, so that several simulators can join one cluster.
+    /// The prefix of each node's name, so that several simulators can join one cluster.
     pub prefix: String,
-    /// Where the nodes are: of the API server that they join if that is in memory.
+    /// Where the nodes listen; that of the API server that they join if that one is in memory.
     pub loopback: Loopback,
 }
 
@@ -86,14 +86,14 @@ pub struct JoinOptions {
 pub struct Joined {
     cluster: Arc<Cluster>,
     proxy: SocketAddr,
-    /// Whether there is a load balancer of ours.
+    /// Whether this simulator runs a load balancer.
     balancer: bool,
 }
 
 impl Joined {
-    /// As [`join`], until it is told to stop: then it removes what it has registered, and the error
-    /// is [`JoinError::Interrupted`] or [`JoinError::Abandoned`]. What is left in the cluster if even
-    /// that is broken off is in the traces.
+    /// Does what [`join`] does until `halt` is cancelled: then it removes what it registered and returns
+    /// [`JoinError::Interrupted`] or [`JoinError::Abandoned`]. If that is broken off too, the traces list
+    /// what is left in the cluster.
     pub async fn unless(
         halt: &CancellationToken,
         traces: &Traces,
@@ -124,8 +124,8 @@ impl Joined {
             cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
         }
         for (name, listener) in listeners {
-            let (all, node) = (Arc::clone(&cluster), Arc::clone(&cluster.nodes[&name]));
-            cluster.spawn(kubelet::serve(all, node, listener, tls.clone()));
+            let (shared, node) = (Arc::clone(&cluster), Arc::clone(&cluster.nodes[&name]));
+            cluster.spawn(kubelet::serve(shared, node, listener, tls.clone()));
         }
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
         network::begin(&cluster);
@@ -134,14 +134,14 @@ impl Joined {
             proxy,
             balancer: topology.load_balancer,
         };
-        // Before the names are known to be free, nothing that bears them is ours to remove
+        // Before the names are known to be free, no node with such a name is ours to remove
         let claiming = Box::pin(register::claim(&joined.cluster, loopback));
         let claimed = halt.run_until_cancelled(claiming).await;
         claimed.ok_or(JoinError::Interrupted)??;
-        // Nor are pods of such nodes ours to run
+        // Nor are pods on such nodes ours to run
         pods::reporting::watch::begin(&joined.cluster);
         if let Err(error) = Box::pin(joined.arrive(halt)).await {
-            // What was registered before the failure goes again; the failure is the news
+            // What was registered before the failure is removed again, and the failure is returned
             let Err(left) = Box::pin(joined.leave()).await else {
                 return Err(error);
             };
@@ -151,13 +151,13 @@ impl Joined {
             tracing::warn!(%left, "nodes may be left behind");
             return Err(error);
         }
-        let all = Arc::clone(&joined.cluster);
-        let going = async move { go_by(&all, &options.faults).await };
+        let cluster = Arc::clone(&joined.cluster);
+        let going = async move { go_by(&cluster, &options.faults).await };
         joined.cluster.spawn(going);
         Ok(joined)
     }
 
-    /// Makes the nodes known.
+    /// Registers the nodes, waits until they settle, and starts the load balancer.
     async fn arrive(&self, halt: &CancellationToken) -> Result<(), JoinError> {
         let registering = Box::pin(register::register(&self.cluster, halt));
         unbroken(halt, registering).await??;
@@ -179,8 +179,8 @@ impl Joined {
         self.cluster.nodes.keys().cloned().collect()
     }
 
-    /// Where a client outside the cluster finds its HTTP proxy: the value of `http_proxy` with which
-    /// it reaches node ports and load balancers.
+    /// The URL of the HTTP proxy by which a client outside the cluster reaches node ports and load balancers;
+    /// it is the value of `http_proxy`.
     pub fn proxy_url(&self) -> String {
         format!("http://{}", self.proxy)
     }
@@ -190,23 +190,23 @@ impl Joined {
         &self.cluster.faults
     }
 
-    /// Waits until the objects of all nodes show the faults that are set, and the controllers have
-    /// taken note of nodes that are Ready again or from which nothing is heard.
+    /// Waits until the API objects of all nodes show the current faults, and the controllers have noticed the
+    /// nodes that are Ready again or silent.
     pub async fn shown(&self) {
         let mut changes = self.cluster.faults.changes();
         loop {
             let faults = changes.borrow_and_update().clone();
             let is_shown = |shown: &Option<_>| shown.as_ref() == Some(&faults);
-            let all = async {
+            let all_shown = async {
                 for node in self.cluster.nodes.values() {
                     // The sender lives in the node
                     let _ = node.shown.subscribe().wait_for(is_shown).await;
                 }
             };
-            // What is replaced before it is shown never is
+            // A set of faults that is replaced too early is never shown
             tokio::select! {
                 biased;
-                () = all => break,
+                () = all_shown => break,
                 Ok(()) = changes.changed() => {}
             }
         }
@@ -221,21 +221,20 @@ impl Joined {
         }
     }
 
-    /// Whether the API server reaches the kubelets, as far as that can be told.
+    /// Whether the API server reaches the kubelets, as far as the simulator can find out.
     pub async fn reached(&self) -> Result<(), Unreached> {
         reach::reached(&self.cluster).await
     }
 
-    /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to
-    /// them.
+    /// Removes the nodes from the cluster, with their leases and, without grace, all pods bound to them.
     pub async fn leave(self) -> Result<(), LeaveError> {
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
         let leaving = async {
             self.cluster.tasks.wait().await;
-            let made = made(&self.cluster).await?;
-            remove(&self.cluster, &made).await?;
-            let names: Vec<String> = made.into_keys().collect();
+            let nodes = made(&self.cluster).await?;
+            remove(&self.cluster, &nodes).await?;
+            let names: Vec<String> = nodes.into_keys().collect();
             let removed = dns::remove(&self.cluster, &names).await;
             removed.map_err(refused("the objects of the cluster's DNS"))?;
             if self.balancer {
@@ -255,7 +254,7 @@ impl Drop for Joined {
     }
 }
 
-/// Sets and lifts faults at their moments.
+/// Sets and lifts the plan's faults at their times.
 async fn go_by(cluster: &Cluster, plan: &FaultPlan) {
     let mut passed = Duration::ZERO;
     for (moment, fault, sets) in plan.later() {
@@ -274,8 +273,8 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
     Joined::unless(&halt, &traces, client, options).await
 }
 
-/// Lets end by itself what could leave something behind, though not for ever once told to stop: the
-/// API server may do what a request says of which nobody awaits the answer any more.
+/// Lets work finish that could leave something behind, for a limited time once interrupted: the API server
+/// may still execute a request whose answer is no longer awaited.
 async fn unbroken<T>(
     halt: &CancellationToken,
     work: impl Future<Output = T>,
@@ -306,7 +305,7 @@ async fn settle(cluster: &Cluster) {
     let untainted = |node: Option<&Node>| node.is_some_and(|it| !is_tainted(it, NOT_READY));
     let faults = cluster.faults.current();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    // One list tells of most nodes that there is nothing to wait for
+    // One list shows which nodes are done, usually most of them
     let listed = nodes.list(&ListParams::default()).await;
     let listed = listed.map(|list| list.items).unwrap_or_default();
     let done = listed.into_iter().filter(|node| untainted(Some(node)));
@@ -323,7 +322,7 @@ async fn settle(cluster: &Cluster) {
     }
 }
 
-/// Whether a node comes to a condition in time.
+/// Whether a node meets a condition in time.
 async fn await_node(
     cluster: &Cluster,
     name: &str,

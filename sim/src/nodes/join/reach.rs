@@ -1,4 +1,4 @@
-//! Whether the API server reaches the kubelets, which it must for exec and logs.
+//! Whether the API server reaches the kubelets, which exec and logs need.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const NAMESPACE: &str = "default";
 /// How long the API server may take to reach a kubelet on its own machine.
 const REACHING: Duration = Duration::from_secs(10);
 
-/// Exec and logs will not work.
+/// The API server does not reach a kubelet, so exec and logs will not work.
 #[derive(Debug, Error)]
 #[error(
     "the API server does not reach the kubelet of `{0}` at {1}, so exec and logs will not \
@@ -25,9 +25,9 @@ const REACHING: Duration = Duration::from_secs(10);
 )]
 pub struct Unreached(String, String, String);
 
-/// Asks for the log of a pod of the first node. Any answer of the kubelet shows that it was
-/// reached, also that there is no log; where no pod can be made nothing is known, and that is said
-/// to nobody. The API server's own way to nodes (`nodes/…/proxy`) does not go to loopback.
+/// Requests the log of a pod on the first node. Any answer of the kubelet proves that it is reached, even one
+/// without a log; if the pod cannot be created, the result is unknown and only logged. The API server's
+/// direct way to nodes (`nodes/…/proxy`) does not go to loopback.
 pub(super) async fn reached(cluster: &Cluster) -> Result<(), Unreached> {
     let Some((node, state)) = cluster.nodes.first_key_value() else {
         return Ok(());
@@ -40,20 +40,20 @@ pub(super) async fn reached(cluster: &Cluster) -> Result<(), Unreached> {
         "spec": {"nodeName": node, "containers": containers, "restartPolicy": "Never",
             "automountServiceAccountToken": false, "tolerations": [{"operator": "Exists"}]},
     });
-    let made = async {
+    let creating = async {
         let pod = serde_json::from_value(pod).map_err(kube::Error::SerdeError)?;
         pods.create(&PostParams::default(), &pod).await
     };
-    if let Err(error) = made.await {
+    if let Err(error) = creating.await {
         tracing::debug!(%error, "whether kubelets are reached is not known");
         return Ok(());
     }
-    let asked = timeout(REACHING, pods.logs(&name, &LogParams::default())).await;
+    let answer = timeout(REACHING, pods.logs(&name, &LogParams::default())).await;
     let now = DeleteParams::default().grace_period(0);
     if let Err(error) = pods.delete(&name, &now).await {
         tracing::debug!(%error, "the pod that was asked for its log goes with its node");
     }
-    let why = match asked {
+    let why = match answer {
         Ok(Err(kube::Error::Api(status))) if status.code >= 500 => status.message,
         Err(_) => format!("no answer within {} s", REACHING.as_secs()),
         Ok(_) => return Ok(()),

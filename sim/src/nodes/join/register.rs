@@ -1,4 +1,4 @@
-//! How nodes are made known, and whose names they may take.
+//! Registers nodes, and decides which existing names they may take.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,43 +26,43 @@ fn refused(node: &str, source: kube::Error) -> JoinError {
     JoinError::Register(node.to_owned(), source)
 }
 
-/// Makes sure that the names of all nodes are free, and removes what an earlier simulator has left
-/// of them.
+/// Checks that the names of all nodes are free, and removes the nodes that an earlier simulator left under
+/// them.
 pub(super) async fn claim(cluster: &Cluster, loopback: &Loopback) -> Result<(), JoinError> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let found = nodes.list_metadata(&ListParams::default()).await;
-    let found = found.map_err(|source| refused("any", source))?;
+    let listed = nodes.list_metadata(&ListParams::default()).await;
+    let listed = listed.map_err(|source| refused("any", source))?;
     let mut left = Made::new();
-    for found in found {
-        let name = found.metadata.name.unwrap_or_default();
+    for object in listed {
+        let name = object.metadata.name.unwrap_or_default();
         if !cluster.nodes.contains_key(&name) {
             continue;
         }
-        let labels = found.metadata.labels.unwrap_or_default();
+        let labels = object.metadata.labels.unwrap_or_default();
         if labels.get(MANAGED.0).map(String::as_str) != Some(MANAGED.1) {
             return Err(JoinError::Taken(name));
         }
         if let Some(ago) = alive(loopback, &cluster.client, &name).await {
             return Err(JoinError::Alive(name, ago));
         }
-        left.insert(name, found.metadata.uid.unwrap_or_default());
+        left.insert(name, object.metadata.uid.unwrap_or_default());
     }
     let names: Vec<String> = left.keys().cloned().collect();
     let refused = |source| refused(&names.join(", "), source);
-    // An earlier simulator was killed before it could leave
+    // An earlier simulator was killed before it could remove them
     if let Err(LeaveError::Refused(_, source)) = remove(cluster, &left).await {
         return Err(refused(source));
     }
-    // Its address was one of the nodes that are gone
+    // The endpoint of the DNS was on one of the removed nodes
     dns::remove(cluster, &names).await.map_err(refused)
 }
 
-/// Registers all nodes, or those that are under way when it is told to stop.
+/// Registers all nodes; once `halt` is cancelled, starts no further registration.
 pub(super) async fn register(
     cluster: &Arc<Cluster>,
     halt: &CancellationToken,
 ) -> Result<(), JoinError> {
-    // None is dropped for the failure of another: its node would come after all are removed
+    // A failure of one must not drop the others: a dropped one's node might appear after the removal of all
     let registered: Vec<Result<(), JoinError>> = stream::iter(&cluster.nodes)
         .map(|(name, state)| async move {
             if halt.is_cancelled() {
@@ -88,10 +88,10 @@ pub(super) async fn register(
     added.map_err(|source| refused(name, source))
 }
 
-/// Whether a node of a simulator is kept alive: its lease holds, and its kubelet accepts
-/// connections. Gives how many seconds ago the lease was renewed.
+/// Whether a simulator keeps a node alive: its lease is valid, and its kubelet accepts connections. Returns
+/// how many seconds ago the lease was renewed.
 ///
-/// A simulator that was killed leaves leases that hold for a while; nothing listens then.
+/// A killed simulator leaves leases that are valid for a while, but nothing listens then.
 async fn alive(loopback: &Loopback, client: &Client, name: &str) -> Option<i64> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     let lease = leases.get_opt(name).await.ok()??.spec?;

@@ -1,4 +1,4 @@
-//! API servers that are too old, do not reach us, or are left in the middle: what is said, and that
+//! API servers that are too old, do not reach the simulator, or stop in the middle: the errors, and that
 //! nothing stays behind.
 
 use std::collections::BTreeMap;
@@ -23,19 +23,19 @@ use crate::topology::{NodeSpec, Pool};
 
 type Answer = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How long anything here may take.
+/// How long any step may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// What an API server has, and how it is.
+/// A fake API server with its objects and its behaviour.
 struct Server {
     version: &'static str,
     objects: Mutex<BTreeMap<String, Value>>,
-    /// What it answers to who wants the log of a pod.
+    /// The status and body of its answer to a request for a pod's log.
     log: (u16, &'static str),
-    /// Told to stop when there are this many nodes.
+    /// Interrupts the simulator when there are this many nodes.
     interrupts: Option<(usize, CancellationToken)>,
     asked: Mutex<Vec<String>>,
-    /// Has a node of this name made by another as soon as the names have been found free.
+    /// The name of a node that a rival creates right after the simulator has checked that the names are free.
     rival: Option<&'static str>,
 }
 
@@ -64,7 +64,7 @@ impl Server {
         Client::new(service, "default")
     }
 
-    /// The paths of what there is.
+    /// The paths of the objects.
     fn paths(&self) -> Vec<String> {
         locked(&self.objects).keys().cloned().collect()
     }
@@ -76,7 +76,7 @@ impl Server {
         let path = head.uri.path().trim_end_matches("/status").to_owned();
         locked(&self.asked).push(format!("{} {path}", head.method));
         if head.uri.query().unwrap_or_default().contains("watch=") {
-            // Open, and nothing ever happens
+            // The watch stays open, and nothing ever happens
             let never = stream::once(pending::<Result<Frame<Bytes>, Infallible>>());
             return Response::new(Answer::new(StreamBody::new(never)));
         }
@@ -163,7 +163,7 @@ impl Server {
     }
 }
 
-/// What another simulator has: a node, its lease, and a pod on it.
+/// The objects of another simulator: a node, its lease, and a pod on it.
 fn rivals(node: &str) -> BTreeMap<String, Value> {
     let uid = format!("uid of the other's {node}");
     let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid});
@@ -212,7 +212,7 @@ fn options(nodes: usize) -> JoinOptions {
     }
 }
 
-/// Until no task runs any more: those of the simulator, and the one of a client.
+/// Waits until no task runs any more, neither the simulator's nor a client's.
 async fn nobody_is_left() {
     let tasks = || Handle::current().metrics().num_alive_tasks();
     let ended = timeout(DEADLINE, async {
@@ -223,7 +223,7 @@ async fn nobody_is_left() {
     assert!(ended.await.is_ok(), "{} tasks are left", tasks());
 }
 
-/// Leaves, and looks whether anything is left.
+/// Leaves, and checks that no object is left.
 async fn leave(joined: Joined, server: &Server) {
     joined.leave().await.expect("they leave");
     assert_eq!(server.paths(), Vec::<String>::new());
@@ -360,7 +360,7 @@ async fn a_node_that_was_made_unheard_is_known_again() {
     let path = "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     let asked = locked(&server.asked).clone();
     let leases = asked.iter().filter(|asked| *asked == path);
-    // The node of that name was taken for the own one, and so it came to a lease of it
+    // The simulator took that node for its own, and so created a lease for it
     assert_eq!(leases.count(), 3, "{asked:?}");
     leave(joined, &server).await;
     nobody_is_left().await;
@@ -374,7 +374,7 @@ async fn faults_that_are_replaced_before_they_are_shown_are_not_waited_for() {
     joined.faults().set(fault(FaultKind::DnsDown));
     {
         let mut shown = pin!(joined.shown());
-        // It waits for the one fault
+        // It waits for this fault only
         assert!(futures::poll!(&mut shown).is_pending());
         joined.faults().set(fault(FaultKind::UdpDropped));
         assert!(timeout(DEADLINE, shown).await.is_ok(), "it waits for ever");
@@ -393,7 +393,7 @@ async fn what_an_abandoned_join_leaves_is_known() {
     let traces = Traces::default();
     let client = server.client();
     let joining = Joined::unless(&halt, &traces, client, options(40));
-    // As a second signal does
+    // Stops as a second signal does
     tokio::select! {
         biased;
         () = halt.cancelled() => {}

@@ -1,4 +1,4 @@
-//! `/exec`: a program in a container. A program without an end runs until the client goes.
+//! `/exec`: a program in a container. A program without an end runs until the client disconnects.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::nodes::play::{Player, Told};
 use crate::pods::course::run::PodRun;
 use crate::program::{self, Place, Refusal, Started};
 
-/// What who asks for a terminal is told.
+/// The answer to a client that asks for a terminal.
 pub(super) const NO_TERMINAL: &str =
     "simulated containers have no terminal, and `kubectl exec` without `-t` needs none";
 
-/// Answers the request for a session and runs it behind the answer.
+/// Answers the request for a session, then runs the session.
 pub(super) fn begin(
     cluster: &Arc<Cluster>,
     run: &Arc<PodRun>,
@@ -36,8 +36,8 @@ pub(super) fn begin(
     if run.suffers(FaultKind::ExecRefused, cluster) {
         return text(StatusCode::FORBIDDEN, &forbidden(request.method()));
     }
-    let mut asked = match Asked::read(query) {
-        Ok(asked) => asked,
+    let mut streams = match Asked::read(query) {
+        Ok(streams) => streams,
         Err(words) => return text(StatusCode::BAD_REQUEST, words),
     };
     let place = run
@@ -45,13 +45,13 @@ pub(super) fn begin(
         .container(container)
         .and_then(|known| known.place.clone());
     let Some(place) = place else {
-        // kubelet, GetExec: "container not found", answered as an internal error
+        // kubelet, GetExec: "container not found", which it answers as an internal error
         let words = format!("container not found (\"{container}\")");
         return text(StatusCode::INTERNAL_SERVER_ERROR, &words);
     };
     if run.suffers(FaultKind::ExecOutputLost, cluster) {
-        // kubernetes/kubernetes#124571: no output, and the exit code as ever
-        (asked.output, asked.error) = (false, false);
+        // kubernetes/kubernetes#124571: no output, but the usual exit code
+        (streams.output, streams.error) = (false, false);
     }
     let session = Session {
         cluster: Arc::clone(cluster),
@@ -59,15 +59,15 @@ pub(super) fn begin(
         container: container.to_owned(),
         place,
         argv: query.all("command"),
-        asked,
+        asked: streams,
     };
-    socket::answer(cluster, request, asked, session)
+    socket::answer(cluster, request, streams, session)
 }
 
-/// A kubelet's words to an API server that may not use it (kubernetes 1.37.0,
-/// `pkg/kubelet/server/server.go`, `InstallAuthFilter`; the right, `pkg/kubelet/server/auth.go`;
-/// the user, as kubeadm names it). It would refuse logs with the same words: here they stay as
-/// they are, for what is at fault is exec.
+/// A kubelet's words to an API server that lacks the permission (kubernetes 1.37.0,
+/// `pkg/kubelet/server/server.go`, `InstallAuthFilter`; the permission, `pkg/kubelet/server/auth.go`; the
+/// user, as kubeadm names it). A real kubelet would refuse logs with the same words; here logs work, since
+/// the fault is one of exec.
 fn forbidden(method: &Method) -> String {
     let verb = match *method {
         Method::POST => "create",
@@ -79,7 +79,7 @@ fn forbidden(method: &Method) -> String {
     )
 }
 
-/// A program to run, and who asks for it.
+/// A program to run, and the streams that its client wants.
 pub(super) struct Session {
     cluster: Arc<Cluster>,
     run: Arc<PodRun>,
@@ -90,7 +90,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Gets the sending side and the input, and gives the Status to end with.
+    /// Runs the program with the input and sends its output; returns the Status that ends the session.
     pub(super) async fn run(self, out: &mut Out, sent: Receiver<Vec<u8>>) -> Result<Value, Gone> {
         if self.run.exec_fails(&self.cluster, &self.place) {
             return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));

@@ -1,8 +1,8 @@
-//! `/containerLogs`: what a container has printed, from its present run or the one before.
+//! `/containerLogs`: the output of a container's current run, or of its previous one.
 //!
 //! The words of refusals are the kubelet's (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
-//! `validateContainerLogStatus`; `pkg/kubelet/server/server.go`, `getContainerLogs`), the order of
-//! the options its client's (k8s.io/cri-client 0.37.0, `pkg/logs/logs.go`).
+//! `validateContainerLogStatus`; `pkg/kubelet/server/server.go`, `getContainerLogs`); the order in which
+//! options apply is that of its client (k8s.io/cri-client 0.37.0, `pkg/logs/logs.go`).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::nodes::cluster::Cluster;
 use crate::pods::course::run::PodRun;
 use crate::pods::reporting::book::{ContainerBook, State};
 
-/// What is asked for (`PodLogOptions`).
+/// The options of a request (`PodLogOptions`).
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     follow: bool,
@@ -31,7 +31,7 @@ struct Options {
     limit: Option<usize>,
 }
 
-/// What of a log never reaches who reads it.
+/// The part of a log that never reaches its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lost {
     Nothing,
@@ -51,7 +51,7 @@ impl Lost {
     }
 }
 
-/// Answers with the log, as it is or as it grows, or with the words in which a kubelet refuses it.
+/// Answers with the log, whole or streamed, or with the kubelet's words of refusal.
 pub(super) fn answer(
     cluster: &Cluster,
     run: &PodRun,
@@ -81,7 +81,7 @@ pub(super) fn answer(
 }
 
 impl Options {
-    /// None for a query that the kubelet takes for invalid.
+    /// Reads the options; `None` for a query that the kubelet rejects.
     fn read(query: &Query) -> Option<Self> {
         let count = |name: &str| match query.first(name) {
             None | Some("") => Some(None),
@@ -96,7 +96,7 @@ impl Options {
         })
     }
 
-    /// The line as it is written out.
+    /// A line as the answer contains it.
     fn written(&self, line: &Line, begins: bool) -> Bytes {
         if !(self.timestamps && begins) {
             return line.bytes.clone();
@@ -108,11 +108,11 @@ impl Options {
     }
 }
 
-/// The log of the run that is asked for.
+/// The log of the requested run, or the kubelet's words of refusal.
 fn log(container: &ContainerBook, pod: &str, previous: bool) -> Result<Arc<Log>, String> {
     let name = &container.name;
     if previous {
-        // Between two runs the one that has ended is the previous one
+        // Between two runs, the run that has ended is the previous one
         let between = match &container.state {
             State::Waiting(_) => container.last.is_some(),
             State::Finished(finished) => container.last.as_ref() == Some(finished),
@@ -142,14 +142,14 @@ fn log(container: &ContainerBook, pod: &str, previous: bool) -> Result<Arc<Log>,
     }
 }
 
-/// Where an answer is in a log.
+/// The position of an answer in a log.
 struct Progress {
     reader: Reader,
     options: Options,
     left: usize,
     begins: bool,
     lost: Lost,
-    /// The line that is lost unless another follows.
+    /// The last line so far, which is lost unless another follows.
     held: Option<Line>,
 }
 
@@ -192,7 +192,7 @@ fn frames(
     lost: Lost,
 ) -> impl stream::Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + use<> {
     let reader = match options.tail {
-        // The last of what is left
+        // One more, since the last one is dropped
         Some(lines) if lost == Lost::LastLine => log.from_last(lines.saturating_add(1)),
         Some(lines) => log.from_last(lines),
         None => log.from_start(),

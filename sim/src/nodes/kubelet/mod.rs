@@ -1,6 +1,6 @@
-//! What a kubelet serves: exec, logs, statistics and its health, over TLS, to the API server.
+//! A kubelet's server for the API server: exec, logs, statistics and health, over TLS.
 //!
-//! It asks for no client certificate: it listens on loopback and there is nothing to protect.
+//! It asks for no client certificate: it listens on loopback, and nothing there needs protection.
 
 mod exec;
 mod logs;

@@ -27,44 +27,44 @@ use crate::wire::listen;
 use crate::wire::loopback::Listener;
 use crate::world::Key;
 
-/// How long a client may say nothing between requests, and within the header of one.
+/// How long a client may stay silent between requests, and within a request's header.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a kubelet cannot serve.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServingError {
-    /// The self-signed certificate could not be made.
+    /// Creating the self-signed certificate failed.
     #[error("failed to make a serving certificate")]
     Certificate(#[source] rcgen::Error),
-    /// The TLS library does not take it.
+    /// The TLS library rejects the certificate.
     #[error("failed to set up TLS")]
     Tls(#[source] rustls::Error),
 }
 
-/// What accepts TLS for all nodes: one self-signed certificate, which the API server does not check
-/// without `--kubelet-certificate-authority`, and which names none of them: a thousand names would
-/// be sent at each connection.
+/// The TLS acceptor of all nodes. It has one self-signed certificate, which the API server does not check
+/// without `--kubelet-certificate-authority`. The certificate names no node: a thousand names would be sent
+/// at each connection.
 pub(crate) fn listen_tls() -> Result<TlsAcceptor, ServingError> {
     let (tls, _) = self_signed(&["hybrid-sim.invalid"])?;
     Ok(tls)
 }
 
-/// What accepts TLS by a self-signed certificate for these names, and that as PEM.
+/// A TLS acceptor with a self-signed certificate for these names, and the certificate as PEM.
 pub(crate) fn self_signed(names: &[&str]) -> Result<(TlsAcceptor, String), ServingError> {
     let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-    let made = rcgen::generate_simple_self_signed(names).map_err(ServingError::Certificate)?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let pair = rcgen::generate_simple_self_signed(names).map_err(ServingError::Certificate)?;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(ServingError::Tls)?
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![pair.cert.der().clone()], key)
         .map_err(ServingError::Tls)?;
-    // Exec upgrades, which HTTP/2 does not
+    // Exec upgrades the connection, which HTTP/2 cannot do
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
+    Ok((TlsAcceptor::from(Arc::new(config)), pair.cert.pem()))
 }
 
 /// Serves a node's requests until the simulator stops.
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
     listen::serve(|task| cluster.spawn(task), listener, serves).await;
 }
 
-/// Serves one connection until either side has done with it.
+/// Serves one connection until either side ends it.
 pub(crate) async fn speak(
     cluster: &Arc<Cluster>,
     node: &Arc<NodeState>,
@@ -93,7 +93,7 @@ pub(crate) async fn speak(
 ) {
     let stream = wire(stream, cluster, node);
     let service = service_fn(async |request: Request<Incoming>| {
-        // A node that cannot be heard answers nobody, until it can be again
+        // While its node is silent, a kubelet answers no request
         cluster.heard(node).await;
         Ok::<_, Infallible>(route(cluster, node, request))
     });
@@ -106,7 +106,7 @@ pub(crate) async fn speak(
     }
 }
 
-/// The routes of kubernetes 1.37.0, `pkg/kubelet/server/server.go`, that are served.
+/// Routes a request; the routes are among those of kubernetes 1.37.0, `pkg/kubelet/server/server.go`.
 fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -> Response<Body> {
     let query = Query::parse(request.uri().query());
     let path = request.uri().path().to_owned();
@@ -140,7 +140,7 @@ fn find(cluster: &Cluster, node: &NodeState, namespace: &str, pod: &str) -> Opti
     runs.get(&Key::new(namespace, pod)).map(Arc::clone)
 }
 
-/// The body of an answer: whole, or as it grows.
+/// The body of an answer: whole, or streamed.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(super) fn text(status: StatusCode, words: &str) -> Response<Body> {

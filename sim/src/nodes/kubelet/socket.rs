@@ -1,8 +1,8 @@
 //! A session over WebSocket: subprotocols `v5.channel.k8s.io` and `v4.channel.k8s.io`.
 //!
-//! Channels: 0 input, 1 output, 2 error stream, 3 status, 255 (v5) end of a channel. What the client sends
-//! is read all the time, so that its pings are answered and its going is noticed; what it is sent goes out
-//! as fast as it takes it.
+//! Channels: 0 input, 1 output, 2 error stream, 3 status, 255 (v5) end of a channel. The server reads all the
+//! time, so that it answers the client's pings and notices a disconnection; it sends as fast as the client
+//! reads.
 
 use std::time::Duration;
 
@@ -34,10 +34,10 @@ pub(super) const ERROR: u8 = 2;
 const STATUS: u8 = 3;
 const CLOSE: u8 = 255;
 
-/// The largest message sent: what a kubelet's copy loop reads at once.
+/// The largest message that the server sends: what a kubelet's copy loop reads at once.
 const CHUNK: usize = 32 * 1024;
 
-/// The largest message taken.
+/// The largest message that the server accepts.
 const LONGEST: usize = 16 << 20;
 
 /// How long the client may take to close its side.
@@ -45,7 +45,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Which streams the client wants.
+/// The streams that the client wants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) input: bool,
@@ -54,26 +54,26 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Why a kubelet refuses the choice (`remotecommand.NewOptions`), or the choice.
+    /// Reads the choice; or returns the words with which a kubelet refuses it (`remotecommand.NewOptions`).
     pub(super) fn read(query: &Query) -> Result<Self, &'static str> {
-        let asked = Self {
+        let streams = Self {
             input: query.is_set("input"),
             output: query.is_set("output"),
             error: query.is_set("error"),
         };
-        if asked.input || asked.output || asked.error {
-            Ok(asked)
+        if streams.input || streams.output || streams.error {
+            Ok(streams)
         } else {
             Err("you must specify at least 1 of stdin, stdout, stderr")
         }
     }
 }
 
-/// The client has gone.
+/// The client has disconnected.
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// The sending side.
+/// The sending side of a session.
 pub(super) struct Out {
     sink: SplitSink<Socket, Message>,
 }
@@ -87,7 +87,7 @@ impl Out {
         self.sink.send(message).await.map_err(|_| Gone)
     }
 
-    /// Sends what a program prints, as far as the client has room for it.
+    /// Sends a program's output, as fast as the client reads.
     pub(super) async fn stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), Gone> {
         for chunk in bytes.chunks(CHUNK) {
             self.message(channel, chunk).await?;
@@ -96,11 +96,11 @@ impl Out {
     }
 }
 
-/// Answers the request for a session and runs it behind the answer.
+/// Answers the request for a session, then runs the session.
 pub(super) fn answer(
     cluster: &Cluster,
     mut request: Request<Incoming>,
-    asked: Asked,
+    streams: Asked,
     session: Session,
 ) -> Response<Body> {
     let headers = request.headers();
@@ -120,7 +120,7 @@ pub(super) fn answer(
     let upgrade = hyper::upgrade::on(&mut request);
     cluster.spawn(async move {
         match upgrade.await {
-            Ok(upgraded) => serve(upgraded, asked, session).await,
+            Ok(upgraded) => serve(upgraded, streams, session).await,
             Err(error) => tracing::debug!(%error, "session is not upgraded"),
         }
     });
@@ -135,7 +135,7 @@ pub(super) fn answer(
     response
 }
 
-async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
+async fn serve(upgraded: Upgraded, streams: Asked, session: Session) {
     let mut config = WebSocketConfig::default();
     config.max_message_size = Some(LONGEST);
     config.max_frame_size = Some(LONGEST);
@@ -145,14 +145,14 @@ async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
     let mut out = Out { sink };
     let (sends, input) = oneshot::channel();
     let mut collector = Collector(Some((Vec::new(), sends)));
-    if !asked.input {
+    if !streams.input {
         collector.end();
     }
     let mut reading = std::pin::pin!(read(stream, collector));
     let working = async {
-        // wsstream tells the client that the streams stand by an empty message on the lowest one
-        // it reads
-        let lowest = if asked.output { OUTPUT } else { STATUS };
+        // wsstream signals that the streams are ready by an empty message on the lowest channel that the
+        // client reads
+        let lowest = if streams.output { OUTPUT } else { STATUS };
         out.message(lowest, b"").await?;
         let status = session.run(&mut out, input).await?;
         out.message(STATUS, status.to_string().as_bytes()).await?;
@@ -169,7 +169,7 @@ async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
         ended = working => ended,
     };
     if ended.is_ok() {
-        // The client's own close, so that the last frames are not cut off by a reset
+        // Wait for the client's close, so that no reset cuts off the last frames
         tokio::select! {
             biased;
             () = reading => {}
@@ -178,19 +178,19 @@ async fn serve(upgraded: Upgraded, asked: Asked, session: Session) {
     }
 }
 
-/// Keeps the input until it is whole.
+/// Collects the input until it is complete.
 struct Collector(Option<(Vec<u8>, Sender<Vec<u8>>)>);
 
 impl Collector {
     fn end(&mut self) {
         if let Some((bytes, sends)) = self.0.take() {
-            // Nobody waits once the session has ended
+            // The session no longer waits if it has ended
             let _ = sends.send(bytes);
         }
     }
 }
 
-/// Reads until the client goes.
+/// Reads messages until the client disconnects.
 async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
     while let Some(Ok(message)) = stream.next().await {
         match message {

@@ -1,9 +1,9 @@
-//! `/stats/summary`: what containers and nodes use of processors and memory.
+//! `/stats/summary`: the processor time and memory that containers and nodes use.
 //!
-//! Nothing is measured, for nothing runs: the numbers are part of what containers request, else what
-//! their kind needs, and some chance that the seed fixes. Names of fields are those of k8s.io/kubelet
-//! 0.37.0, `pkg/apis/stats/v1alpha1/types.go`; which of them a Windows node fills, those of kubernetes
-//! 1.37.0, `pkg/kubelet/stats/cri_stats_provider_windows.go`: no resident memory, no inodes.
+//! The numbers are simulated: a share of what containers request, else what their kind needs, varied by
+//! seeded chance. The fields' names come from k8s.io/kubelet 0.37.0, `pkg/apis/stats/v1alpha1/types.go`;
+//! those that a Windows node fills, from kubernetes 1.37.0,
+//! `pkg/kubelet/stats/cri_stats_provider_windows.go`: no resident memory, no inodes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::pods::reporting::book::State;
 use crate::pods::spec::resources;
 use crate::topology::Os;
 
-/// What is used at a moment, and of processor time since the beginning.
+/// Current usage, and the processor time used since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Usage {
     nano_cores: u64,
@@ -35,11 +35,11 @@ impl Usage {
     }
 }
 
-/// The summary of a node and its pods, of which those are told that have a container that runs.
+/// The summary of a node and of those of its pods that have a running container.
 pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
     let (os, now, since) = (node.pool.os(), node.wall.time(), node.started());
     let at = seconds(now);
-    // What the system itself uses
+    // The usage of the operating system
     let (milli_cores, mebibytes) = match os {
         Os::Linux => (60, 900),
         Os::Windows => (120, 1700),
@@ -50,15 +50,15 @@ pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
     let mut total = running(cores, memory_used, since, now);
     let mut pods = Vec::new();
     for run in cluster.runs(node).values() {
-        let (told, used) = pod(cluster, run, now, &at);
+        let (stats, used) = pod(cluster, run, now, &at);
         if used != Usage::default() {
-            pods.push(told);
+            pods.push(stats);
             total.add(used);
         }
     }
     let free = (u64::from(node.spec.memory) << 20).saturating_sub(total.memory);
     let disk_used = disk(&at, os, DISK_KI * 1024 / 3);
-    let told = json!({
+    let node_stats = json!({
         "nodeName": node.name,
         "startTime": seconds(since),
         "cpu": processor(total, &at),
@@ -66,10 +66,10 @@ pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
         "fs": disk_used,
         "runtime": {"imageFs": disk_used, "containerFs": disk_used},
     });
-    json!({"node": told, "pods": pods})
+    json!({"node": node_stats, "pods": pods})
 }
 
-/// What is told of a pod, and what its containers use together.
+/// The statistics of a pod, and the total usage of its containers.
 fn pod(cluster: &Cluster, run: &PodRun, now: Timestamp, at: &str) -> (Value, Usage) {
     let os = run.node.pool.os();
     let book = run.book();
@@ -94,17 +94,17 @@ fn pod(cluster: &Cluster, run: &PodRun, now: Timestamp, at: &str) -> (Value, Usa
             "logs": disk(at, os, 4 << 10),
         }));
     }
-    let told = json!({
+    let stats = json!({
         "podRef": {"name": run.key.name, "namespace": run.key.namespace, "uid": run.uid},
         "startTime": seconds(book.started),
         "containers": containers,
         "cpu": processor(total, at),
         "memory": memory(total, None, os, at),
     });
-    (told, total)
+    (stats, total)
 }
 
-/// What a container uses, and the bytes that a limit leaves.
+/// The usage of a container, and how many bytes of memory its limit leaves.
 fn container(
     cluster: &Cluster,
     run: &PodRun,
@@ -116,7 +116,7 @@ fn container(
         let stated = resources::stated(spec.resources.as_ref(), limit, name);
         stated.map(resources::in_units)
     };
-    // Idle servers: a fifth of the processor asked for, half of the memory
+    // An idle server uses a fifth of the requested processor time and half of the requested memory
     let (milli_cores, mebibytes) = match run.node.pool.os() {
         Os::Linux => (2, 14),
         Os::Windows => (9, 72),
@@ -144,7 +144,7 @@ fn running(nano_cores: u64, memory: u64, since: Timestamp, at: Timestamp) -> Usa
     }
 }
 
-/// Within a fifth of a number, fixed by the seed.
+/// A number within 20 % of `number`, fixed by the seed.
 fn about(cluster: &Cluster, what: &str, name: &str, number: u64) -> u64 {
     let chance = &cluster.chance;
     let number = chance.about(&format!("{what} {name}"), Duration::from_nanos(number));
@@ -169,25 +169,25 @@ fn processor(usage: Usage, at: &str) -> Value {
 }
 
 fn memory(usage: Usage, available: Option<u64>, os: Os, at: &str) -> Value {
-    let mut told = json!({
+    let mut stats = json!({
         "time": at,
         "usageBytes": usage.memory / 8 * 9,
         "workingSetBytes": usage.memory,
         "pageFaults": usage.memory >> 12,
     });
     if let Some(available) = available {
-        told["availableBytes"] = available.into();
+        stats["availableBytes"] = available.into();
     }
     if os == Os::Linux {
-        told["rssBytes"] = (usage.memory / 8 * 7).into();
-        told["majorPageFaults"] = 0.into();
+        stats["rssBytes"] = (usage.memory / 8 * 7).into();
+        stats["majorPageFaults"] = 0.into();
     }
-    told
+    stats
 }
 
 fn disk(at: &str, os: Os, used: u64) -> Value {
     let capacity = DISK_KI * 1024;
-    let mut told = json!({
+    let mut stats = json!({
         "time": at,
         "availableBytes": capacity / 3 * 2,
         "capacityBytes": capacity,
@@ -195,14 +195,14 @@ fn disk(at: &str, os: Os, used: u64) -> Value {
     });
     if os == Os::Linux {
         let inodes = capacity >> 14;
-        told["inodes"] = inodes.into();
-        told["inodesFree"] = (inodes / 10 * 9).into();
-        told["inodesUsed"] = (inodes / 10).into();
+        stats["inodes"] = inodes.into();
+        stats["inodesFree"] = (inodes / 10 * 9).into();
+        stats["inodesUsed"] = (inodes / 10).into();
     }
-    told
+    stats
 }
 
-/// metav1.Time, which the times of samples are too: whole seconds.
+/// metav1.Time, the type of a sample's time too: whole seconds.
 fn seconds(at: Timestamp) -> String {
     format!("{at:.0}")
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The command ended with this exit code.
+/// The Status of a command that ended with an exit code.
 pub(super) fn exited(argv: &[String], code: u32) -> Value {
     if code == 0 {
         return json!({"metadata": {}, "status": "Success"});
@@ -19,7 +19,7 @@ pub(super) fn exited(argv: &[String], code: u32) -> Value {
     })
 }
 
-/// The command could not be run at all.
+/// The Status of a command that could not run.
 pub(super) fn not_run(text: &str) -> Value {
     let message = format!("error executing command in container: {text}");
     json!({

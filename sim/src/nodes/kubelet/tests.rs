@@ -1,4 +1,4 @@
-//! Clients as they are: in a hurry, slow, and gone in the middle. Whatever they do, no task is left.
+//! Clients that hurry, read slowly, or disconnect in the middle: none of them leaves a task behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,10 +32,10 @@ use crate::world::Key;
 
 type Socket = WebSocketStream<DuplexStream>;
 
-/// How long anything here may take.
+/// How long any step may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A node with a pod that runs.
+/// A node with a running pod.
 struct Scene {
     cluster: Arc<Cluster>,
     node: Arc<NodeState>,
@@ -73,7 +73,7 @@ impl Scene {
         Self { cluster, node, run }
     }
 
-    /// A connection that holds few bytes in between, so that a slow reader is felt at once.
+    /// A connection that buffers few bytes, so that a slow reader has an effect at once.
     fn connect(&self) -> DuplexStream {
         let (near, far) = duplex(4096);
         let (cluster, node) = (Arc::clone(&self.cluster), Arc::clone(&self.node));
@@ -98,7 +98,7 @@ impl Scene {
             .0
     }
 
-    /// Waits until every task has ended, though the simulator goes on.
+    /// Waits until every task has ended, although the simulator keeps running.
     async fn empty(self) {
         self.cluster.tasks.close();
         let left = timeout(DEADLINE, self.cluster.tasks.wait()).await;
@@ -107,7 +107,7 @@ impl Scene {
     }
 }
 
-/// Everything up to the close, by channel, and its code.
+/// The messages up to the close by channel, and the close code.
 async fn rest(socket: &mut Socket) -> (Vec<Vec<u8>>, Option<CloseCode>) {
     let mut channels = vec![Vec::new(); 4];
     while let Some(message) = socket.next().await {
@@ -164,7 +164,7 @@ async fn clients_that_leave_in_the_middle_leave_nothing_behind() {
         "exec/test/web/main?command=cat&input=1&output=1",
         "exec/test/web/main?command=agnhost&command=pause&output=1",
     ] {
-        // The empty message that says the streams stand
+        // The empty message that signals that the streams are ready
         let mut socket = scene.session(path, "v5.channel.k8s.io").await;
         let first = socket.next().await.expect("a message");
         assert_eq!(first.expect("it holds"), Message::Binary(vec![1].into()));
@@ -227,7 +227,7 @@ async fn who_does_not_say_what_it_wants_is_sent_away() {
         connection.read_to_string(&mut told).await.expect("text");
         assert!(!told.contains(" 200 "), "{told}");
     }
-    // Also between two requests
+    // A client may also leave between two requests
     let mut connection = scene.connect();
     let whole = b"GET /healthz HTTP/1.1\r\nhost: n\r\n\r\n";
     connection.write_all(whole).await.expect("it is taken");
@@ -238,7 +238,7 @@ async fn who_does_not_say_what_it_wants_is_sent_away() {
     scene.empty().await;
 }
 
-/// What a plain request is answered: head and body.
+/// The head and the body of the answer to a plain request.
 async fn plain(scene: &Scene, path: &str) -> String {
     let mut connection = scene.connect();
     let request = format!("GET /{path} HTTP/1.1\r\nhost: n\r\nconnection: close\r\n\r\n");
@@ -262,8 +262,8 @@ async fn refused_sessions_have_words_that_clients_show() {
         let answer = plain(&scene, path).await;
         let body = answer.split_once("\r\n\r\n").expect("a body").1;
         assert!(body.contains(words), "{answer}");
-        // client-go's NewConnection (spdy.go) first reads the words as a Status, in YAML too: of a
-        // mapping nothing is left
+        // client-go's NewConnection (spdy.go) first reads the words as a Status, also as YAML: of a mapping
+        // nothing would remain
         assert!(!body.contains(": "), "{body}");
     }
     scene.empty().await;

@@ -1,5 +1,5 @@
-//! A connection to a node that may die under it: with a node that vanishes or boots, each connection
-//! falls silent, and ends once the node is there again (a real one is reset: RFC 9293, 3.5.2).
+//! A connection to a node that may die: when the node vanishes or boots, each connection falls silent, and it
+//! ends once the node is back (a real one is reset: RFC 9293, 3.5.2).
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, copy, duplex
 
 use crate::nodes::cluster::{Cluster, NodeState};
 
-/// How much is under way in each direction.
+/// How many bytes are buffered in each direction.
 const BUFFER: usize = 16 * 1024;
 
-/// The node's end of a connection.
+/// Wraps a client's connection and returns the node's end of it.
 pub(super) fn wire(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     cluster: &Arc<Cluster>,
@@ -20,25 +20,25 @@ pub(super) fn wire(
     let (near, far) = duplex(BUFFER);
     let (mut from_node, mut to_node) = split(far);
     let (mut from_client, mut to_client) = split(stream);
-    let (all, own) = (Arc::clone(cluster), Arc::clone(node));
+    let (shared, node) = (Arc::clone(cluster), Arc::clone(node));
     cluster.spawn(async move {
         let dies = async {
-            // One that is opened meanwhile stands once the node is there
-            all.heard(&own).await;
-            all.unheard(&own).await;
+            // A connection that opens while the node is silent works once the node is back
+            shared.heard(&node).await;
+            shared.unheard(&node).await;
         };
         let up = async {
             let _ = copy(&mut from_client, &mut to_node).await;
-            // What the node still has to say is told
+            // The node can still send the rest of its answer
             let _ = to_node.shutdown().await;
             future::pending::<()>().await;
         };
         tokio::select! {
             biased;
-            () = dies => all.heard(&own).await,
+            () = dies => shared.heard(&node).await,
             () = up => {}
             _ = copy(&mut from_node, &mut to_client) => {
-                // TLS says that it ends
+                // This ends TLS properly
                 let _ = to_client.shutdown().await;
             }
         }

@@ -1,6 +1,5 @@
-//! `taint-ignored` and `requests-ignored`: something beside the scheduler that binds what the
-//! scheduler will not, as a scheduler without the plugin `TaintToleration` or `NodeResourcesFit`
-//! would.
+//! The faults `taint-ignored` and `requests-ignored`: they bind pods that the scheduler refuses to place, as
+//! a scheduler without the plugin `TaintToleration` or `NodeResourcesFit` would.
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
@@ -17,10 +16,10 @@ use crate::nodes::cluster::Cluster;
 use crate::nodes::placing::tolerated;
 use crate::pods::admit;
 
-/// What a cluster lives by is left where the scheduler puts it.
+/// The namespace of the cluster's components, which stay where the scheduler puts them.
 const LEFT_ALONE: &str = "kube-system";
 
-/// Binds pods as long as the fault holds, each time it holds.
+/// Binds pods whenever one of the faults holds, for as long as it holds.
 pub(super) async fn follow(cluster: &Cluster) {
     let mut faults = cluster.faults.changes();
     let holds = |faults: &FaultSet| {
@@ -28,7 +27,7 @@ pub(super) async fn follow(cluster: &Cluster) {
     };
     // The sender lives in the cluster
     while faults.wait_for(holds).await.is_ok() {
-        // Any change begins anew with all pods that wait: the fault may have another place now
+        // Any change starts again with all waiting pods: the fault may have another place now
         let held = faults.borrow_and_update().clone();
         tokio::select! {
             biased;
@@ -38,7 +37,7 @@ pub(super) async fn follow(cluster: &Cluster) {
     }
 }
 
-/// Binds whatever waits and comes to wait, for ever.
+/// Binds all pods that wait now or later, for ever.
 async fn bind_all(cluster: &Cluster) {
     let pods = Api::<Pod>::all(cluster.client.clone());
     let waiting = watcher::Config::default().fields("spec.nodeName=,status.phase=Pending");
@@ -54,11 +53,11 @@ async fn bind_all(cluster: &Cluster) {
     }
 }
 
-/// What the scheduler says of a node to which something keeps a pod from going that is ignored here
-/// (kubernetes 1.37.0, `pkg/scheduler/framework/plugins`: `tainttoleration`, `noderesources`).
+/// The scheduler's words about a node that a pod cannot go to for a reason that is ignored here (kubernetes
+/// 1.37.0, `pkg/scheduler/framework/plugins`: `tainttoleration`, `noderesources`).
 const IGNORED: [&str; 2] = ["untolerated taint", "Insufficient "];
 
-/// Whether the scheduler has found no node for the pod by what is ignored (`PodScheduled`,
+/// Whether the scheduler found no node for the pod, and names a reason that is ignored here (`PodScheduled`,
 /// `Unschedulable`).
 fn is_passed_over(pod: &Value) -> bool {
     let ignored = |message: &str| IGNORED.iter().any(|words| message.contains(words));
@@ -68,7 +67,8 @@ fn is_passed_over(pod: &Value) -> bool {
             && condition["reason"] == "Unschedulable"
             && ignored(condition["message"].text())
     });
-    // What it may not be beside may be on the node that has no room, of which the scheduler says no more than that
+    // A pod that it must avoid may be on a full node; the scheduler's message then names only the missing
+    // room
     let avoided = &pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let meta = &pod["metadata"];
     unschedulable
@@ -77,8 +77,8 @@ fn is_passed_over(pod: &Value) -> bool {
         && meta["namespace"] != LEFT_ALONE
 }
 
-/// Binds the pod to the first node of a fault's place from which nothing but what the fault ignores
-/// keeps it away: the node's own taints, or what it asks for.
+/// Binds the pod to the first node of a fault's place that only an ignored reason keeps it away from: the
+/// node's own taints, or the resources that the pod requests.
 async fn bind(cluster: &Cluster, pod: &Pod) {
     let faults = cluster.faults.current();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
@@ -89,16 +89,16 @@ async fn bind(cluster: &Cluster, pod: &Pod) {
         if !(no_taint || no_room) || !admit::takes(cluster, pod, node, no_room) {
             continue;
         }
-        let Ok(Some(found)) = nodes.get_opt(&node.name).await else {
+        let Ok(Some(object)) = nodes.get_opt(&node.name).await else {
             continue;
         };
-        let own = taints(node, &faults);
-        let there = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let own_taints = taints(node, &faults);
+        let there = object.spec.and_then(|spec| spec.taints).unwrap_or_default();
         let keeps = |taint: &&Taint| {
             let effect = taint.effect.as_str();
             matches!(effect, "NoSchedule" | "NoExecute") && !tolerated(&value, &json!(taint))
         };
-        let is_own = |taint: &Taint| no_taint && own.iter().any(|own| own.key == taint.key);
+        let is_own = |taint: &Taint| no_taint && own_taints.iter().any(|one| one.key == taint.key);
         if !there.iter().filter(keeps).all(is_own) {
             continue;
         }
@@ -114,7 +114,7 @@ async fn bind(cluster: &Cluster, pod: &Pod) {
             pods.create_subresource::<_, Value>("binding", &name, &post, &binding)
         });
         if let Err(error) = bound.await {
-            // Gone, or bound by the scheduler meanwhile
+            // The pod was deleted, or the scheduler has bound it
             tracing::debug!(pod = name, %error, "the pod is not bound");
         }
         return;

@@ -1,4 +1,4 @@
-//! A node that boots: silent for a minute, then there again under another boot ID.
+//! Rebooting nodes: a node is silent for a minute, then comes back with another boot ID.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::pods::reporting::events;
 
 const BOOTING: Duration = Duration::from_mins(1);
 
-/// Boots nodes once each time they are told to.
+/// Reboots a node once each time that the fault `node-reboots` begins there.
 pub(super) async fn follow(cluster: &Cluster) {
     let mut faults = cluster.faults.changes();
     let mut before = FaultSet::default();
@@ -23,8 +23,8 @@ pub(super) async fn follow(cluster: &Cluster) {
     loop {
         let now = faults.borrow_and_update().clone();
         for node in cluster.nodes.values() {
-            let told = |faults| node.suffers(FaultKind::NodeReboots, faults);
-            if told(&now) && !told(&before) && node.power.borrow().up {
+            let reboots = |faults| node.suffers(FaultKind::NodeReboots, faults);
+            if reboots(&now) && !reboots(&before) && node.power.borrow().up {
                 booting.push(boot(cluster, node));
             }
         }
@@ -51,17 +51,17 @@ async fn boot(cluster: &Cluster, node: &NodeState) {
     tell(cluster, node).await;
 }
 
-/// The boot ID of a node that has booted so often.
+/// The boot ID of a node after its number of boots.
 pub(super) fn id(node: &NodeState) -> String {
     format!("{}-boot-{}", node.name, node.power.borrow().boots)
 }
 
-/// `pkg/kubelet/nodestatus/setters.go`: the event of a new boot ID.
+/// Sends the event of a new boot ID (`pkg/kubelet/nodestatus/setters.go`).
 async fn tell(cluster: &Cluster, node: &NodeState) {
-    let (own, id) = (&node.name, id(node));
-    let name = format!("{own}.{:x}", node.wall.time().as_nanosecond());
-    let about = json!({"kind": "Node", "name": own, "uid": own});
-    let message = format!("Node {own} has been rebooted, boot id: {id}");
+    let (subject, id) = (&node.name, id(node));
+    let name = format!("{subject}.{:x}", node.wall.time().as_nanosecond());
+    let about = json!({"kind": "Node", "name": subject, "uid": subject});
+    let message = format!("Node {subject} has been rebooted, boot id: {id}");
     let event = ("Warning", "Rebooted", &*message);
     let event = events::first(cluster, node, &name, &about, event);
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), "default");

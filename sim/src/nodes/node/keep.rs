@@ -1,5 +1,5 @@
-//! What keeps nodes alive: leases, heartbeats, and what a fault changes of them. One queue for all
-//! nodes, which takes them in turn, evenly spread over a period, and a few requests at a time.
+//! Keeps nodes alive: sends their leases and heartbeats, and shows the effects of faults. One queue serves
+//! all nodes in turn, spread evenly over a period, a few requests at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,31 +20,31 @@ use crate::fault::{FaultKind, FaultSet};
 use crate::nodes::cluster::{Cluster, NodeState};
 use crate::pods::spec::refer::words;
 
-/// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
+/// kubelet: a quarter of `nodeLeaseDurationSeconds`; the simulator's speed does not change it.
 const RENEWAL: Duration = Duration::from_secs(10);
 
 /// kubelet, `nodeStatusReportFrequency`.
 const HEARTBEAT: Duration = Duration::from_mins(5);
 
-/// How many requests of one kind are under way.
+/// How many requests of one kind are under way at once.
 const WORKERS: usize = 8;
 
 /// Keeps all nodes alive until the simulator stops.
 pub(crate) fn keep(cluster: &Arc<Cluster>) {
-    let all = Arc::clone(cluster);
+    let shared = Arc::clone(cluster);
     cluster.spawn(async move {
-        in_turn(&all, RENEWAL, |node| renew(&all, node)).await;
+        in_turn(&shared, RENEWAL, |node| renew(&shared, node)).await;
     });
-    let all = Arc::clone(cluster);
+    let shared = Arc::clone(cluster);
     cluster.spawn(async move {
-        in_turn(&all, HEARTBEAT, |node| beat(&all, node)).await;
+        in_turn(&shared, HEARTBEAT, |node| beat(&shared, node)).await;
     });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move { follow(&all).await });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move { boot::follow(&all).await });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move { binder::follow(&all).await });
+    let shared = Arc::clone(cluster);
+    cluster.spawn(async move { follow(&shared).await });
+    let shared = Arc::clone(cluster);
+    cluster.spawn(async move { boot::follow(&shared).await });
+    let shared = Arc::clone(cluster);
+    cluster.spawn(async move { binder::follow(&shared).await });
 }
 
 async fn beat(cluster: &Cluster, node: &NodeState) {
@@ -55,14 +55,14 @@ async fn beat(cluster: &Cluster, node: &NodeState) {
     }
 }
 
-/// Whether nothing is heard of a node.
+/// Whether the API server must get nothing from a node.
 fn silent(cluster: &Cluster, node: &NodeState) -> bool {
     let vanished = node.suffers(FaultKind::NodeVanishes, &cluster.faults.current());
     vanished || !node.power.borrow().up || node.deleted.get().is_some()
 }
 
-/// Warns that the API server takes something of a node no more. A deleted node is given up, as a
-/// kubelet registers its node when it starts alone.
+/// Warns that the API server refuses a request of a node. Gives a deleted node up, since a kubelet registers
+/// its node only when it starts.
 async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: kube::Error) {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let known = |now: &Node| now.metadata.uid.as_ref() == node.uid.get();
@@ -81,8 +81,8 @@ async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: kube::E
     tracing::warn!(node = node.name, why = words(error), "{what} is not taken");
 }
 
-/// Does something for each node once in each period, for ever. What takes longer than a period is
-/// given up: its node has its next turn then.
+/// Runs a duty for each node once in each period, for ever. A duty that takes longer than a period is
+/// dropped: its node's next turn is then due.
 async fn in_turn<'a, F: Future<Output = ()>>(
     cluster: &'a Cluster,
     period: Duration,
@@ -92,7 +92,7 @@ async fn in_turn<'a, F: Future<Output = ()>>(
     let step = period / many;
     let nodes = cluster.nodes.values().cycle();
     let turns = stream::unfold((nodes, Instant::now()), |(mut nodes, last)| async move {
-        // Where the duties take too long, turns come late, and are not made up for in a rush
+        // If duties take too long, turns come late, and no rush makes up for them
         let due = (last + step).max(Instant::now());
         clock::elapse(due.saturating_duration_since(Instant::now())).await;
         Some((nodes.next()?, (nodes, due)))
@@ -102,7 +102,7 @@ async fn in_turn<'a, F: Future<Output = ()>>(
             let doing = timeout(period, duty(node));
             async move {
                 if doing.await.is_err() {
-                    // Whoever joined is told by itself that the API server is silent
+                    // A user of the joined nodes notices a silent API server anyway
                     tracing::debug!(node = node.name, "a node's turn took too long");
                 }
             }
@@ -125,7 +125,7 @@ pub(crate) async fn renew(cluster: &Cluster, node: &NodeState) {
     }
 }
 
-/// Brings labels, taints and status to what the faults say, whenever those change.
+/// Applies the faults to labels, taints and status whenever the faults change.
 async fn follow(cluster: &Cluster) {
     let mut changes = cluster.faults.changes();
     let mut before = changes.borrow_and_update().clone();
@@ -144,12 +144,12 @@ async fn follow(cluster: &Cluster) {
 async fn show(cluster: &Cluster, node: &NodeState, before: &FaultSet, now: &FaultSet) {
     let vanished = |faults| node.suffers(FaultKind::NodeVanishes, faults);
     if vanished(now) || node.deleted.get().is_some() {
-        // Nothing can be told
+        // The node cannot report anything
         node.shown.send_replace(Some(now.clone()));
         return;
     }
     if vanished(before) {
-        // At once, so that its pods need not go
+        // Renew the lease at once, so that the controllers need not evict its pods
         renew(cluster, node).await;
     }
     let labels = carried(node, now);
@@ -160,7 +160,7 @@ async fn show(cluster: &Cluster, node: &NodeState, before: &FaultSet, now: &Faul
     {
         untaken(cluster, node, "what is said of labels and taints", error).await;
     }
-    // What the controllers have written of a vanished node is overwritten
+    // This overwrites what the controllers wrote about a vanished node
     if (vanished(before) || status::differs(node, before, now))
         && let Err(error) = report(cluster, node).await
     {

@@ -27,13 +27,13 @@ use crate::topology::{self, Build};
 /// The namespace of all node leases.
 pub(crate) const LEASES: &str = "kube-node-lease";
 
-/// The label by which a later simulator knows what an earlier one has left.
+/// The label by which a simulator recognises the nodes of an earlier one.
 pub(crate) const MANAGED: (&str, &str) = ("app.kubernetes.io/managed-by", "hybrid-sim");
 
 const BUILD_LABEL: &str = "node.kubernetes.io/windows-build";
 
-/// The labels of a node's system and architecture, with their old names, which a kubelet still
-/// sets (kubernetes 1.37.0, `pkg/kubelet/kubelet_node_status.go`, `initialNode`).
+/// The labels of a node's operating system and architecture, with their old names, which a kubelet still sets
+/// (kubernetes 1.37.0, `pkg/kubelet/kubelet_node_status.go`, `initialNode`).
 const SYSTEM_LABELS: [&str; 4] = [
     "kubernetes.io/os",
     "kubernetes.io/arch",
@@ -41,7 +41,7 @@ const SYSTEM_LABELS: [&str; 4] = [
     "beta.kubernetes.io/arch",
 ];
 
-/// Why the volumes of this node are attached by a controller, as the same function notes it.
+/// The annotation that a controller attaches this node's volumes, which the same function sets.
 const ATTACHED: (&str, &str) = (
     "volumes.kubernetes.io/controller-managed-attach-detach",
     "true",
@@ -52,7 +52,7 @@ const TAINT: (&str, &str, &str) = ("os", "windows", "NoSchedule");
 /// kubelet, `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
 
-/// The labels that are a node's own, without faults.
+/// A node's own labels, without faults.
 pub(crate) fn labels(name: &str, spec: &topology::NodeSpec) -> BTreeMap<String, String> {
     let pool = spec.pool;
     let mut labels = BTreeMap::from([
@@ -73,7 +73,7 @@ pub(crate) fn labels(name: &str, spec: &topology::NodeSpec) -> BTreeMap<String, 
     labels
 }
 
-/// The labels as the faults have them; none for one that is missing.
+/// The labels that a node has under these faults; `None` for a label that must be missing.
 fn carried(node: &NodeState, faults: &FaultSet) -> BTreeMap<String, Option<String>> {
     let mut labels: BTreeMap<String, Option<String>> = node
         .labels
@@ -92,7 +92,7 @@ fn carried(node: &NodeState, faults: &FaultSet) -> BTreeMap<String, Option<Strin
     labels
 }
 
-/// The taints as the topology and the faults have them.
+/// The taints that the topology and the faults give a node.
 fn taints(node: &NodeState, faults: &FaultSet) -> Vec<Taint> {
     let of = |key: &str, value: &str, effect: &str| Taint {
         key: key.to_owned(),
@@ -114,14 +114,14 @@ fn taints(node: &NodeState, faults: &FaultSet) -> Vec<Taint> {
     taints
 }
 
-/// Whether a node of the API server is the one that this simulator has made: no other gives its pods
-/// the same addresses.
-pub(crate) fn is_own(found: &Node, node: &NodeState) -> bool {
-    let cidrs = found.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_ref());
+/// Whether a node of the API server is this simulator's: no other simulator gives its pods the same
+/// addresses.
+pub(crate) fn is_own(known: &Node, node: &NodeState) -> bool {
+    let cidrs = known.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_ref());
     cidrs == Some(&node.view.pod_cidrs())
 }
 
-/// Creates the node, its status and its lease.
+/// Creates a node, its status and its lease.
 pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let faults = cluster.faults.current();
@@ -140,13 +140,13 @@ pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Resul
     let post = PostParams::default();
     let created = cluster.insist("node", || nodes.create(&post, &object));
     let created = match created.await {
-        // Of an earlier try that was not answered, or of another simulator
+        // It comes from an earlier try without an answer, or from another simulator
         Err(kube::Error::Api(status)) if status.code == 409 => {
-            let found = cluster.insist("node", || nodes.get(&node.name)).await?;
-            if !is_own(&found, node) {
+            let existing = cluster.insist("node", || nodes.get(&node.name)).await?;
+            if !is_own(&existing, node) {
                 return Err(kube::Error::Api(status));
             }
-            found
+            existing
         }
         other => other?,
     };
@@ -166,13 +166,13 @@ pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Resul
     held.await.map(drop)
 }
 
-/// An object as the API writes it.
+/// Converts JSON of the API into an object.
 pub(crate) fn read<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).expect("written as the type has it")
 }
 
-/// Sets a node's labels and its own taints. The list of taints is one value to the server, and the
-/// controllers set theirs in it: what they set meanwhile is not to be lost.
+/// Sets a node's labels and its own taints. The API server keeps the taints as one list, in which controllers
+/// set theirs too: this must not drop what they set meanwhile.
 async fn mark(
     cluster: &Cluster,
     name: &str,
@@ -182,12 +182,12 @@ async fn mark(
 ) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     loop {
-        let found = cluster.insist("node", || nodes.get(name)).await?;
-        let others = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        let own = |taint: &Taint| before.iter().chain(&now).any(|own| own.key == taint.key);
-        let others = others.into_iter().filter(|taint| !own(taint));
+        let node = cluster.insist("node", || nodes.get(name)).await?;
+        let others = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let ours = |taint: &Taint| before.iter().chain(&now).any(|one| one.key == taint.key);
+        let others = others.into_iter().filter(|taint| !ours(taint));
         let taints: Vec<_> = others.chain(now.iter().cloned()).collect();
-        let version = found.metadata.resource_version;
+        let version = node.metadata.resource_version;
         let patch = Patch::Merge(json!({
             "metadata": {"labels": labels, "resourceVersion": version},
             "spec": {"taints": taints},
@@ -204,7 +204,7 @@ async fn mark(
 async fn report(cluster: &Cluster, node: &NodeState) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let mut status = status::status(node, &cluster.version, &cluster.faults.current());
-    // By their types, two of one would become the second twice (kubernetes,
+    // A strategic merge by type would turn two addresses of one type into the second twice (kubernetes,
     // `pkg/util/node/node.go`, `fixupPatchForNodeStatusAddresses`)
     if let Some(addresses) = status["addresses"].as_array_mut() {
         addresses.push(json!({"$patch": "replace"}));

@@ -1,4 +1,4 @@
-//! What a kubelet reports of its node: kubernetes 1.37.0, pkg/kubelet/nodestatus/setters.go.
+//! The status that a kubelet reports: kubernetes 1.37.0, pkg/kubelet/nodestatus/setters.go.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,20 +17,20 @@ use crate::topology::{NodeSpec, Os, Pool};
 /// The image of a pod's sandbox, which every node has.
 const SANDBOX: &str = "registry.k8s.io/pause:3.10.1";
 
-/// A node has 100 GiB of disk.
+/// The disk of every node: 100 GiB.
 pub(crate) const DISK_KI: u64 = 100 * 1024 * 1024;
 
-/// What the guide for Windows advises to keep for the system.
+/// The memory that the guide for Windows advises to reserve for the system.
 const RESERVED_KI: u64 = 2 * 1024 * 1024;
 
-/// How many minor versions a skewed kubelet is behind; three are supported.
+/// How many minor versions a skewed kubelet is behind; Kubernetes supports three.
 const SKEW: u64 = 4;
 
-/// What a kubelet says while its node has no network.
+/// A kubelet's words while its node has no network.
 const NO_NETWORK: &str = "container runtime network not ready: NetworkReady=false \
      reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized";
 
-/// Whether a change of faults changes the status of a node.
+/// Whether a change of faults changes a node's status.
 pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> bool {
     [
         FaultKind::KubeletSkewed,
@@ -44,22 +44,22 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
     .any(|kind| node.suffers(kind, before) != node.suffers(kind, after))
 }
 
-/// The status of a node in a cluster of a version, as the faults have it.
+/// The status of a node under these faults in a cluster of a version.
 pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
-    let own = node.view.addresses();
-    let own = own.map(|own| json!({"address": own, "type": "InternalIP"}));
+    let addresses = node.view.addresses();
+    let addresses = addresses.map(|address| json!({"address": address, "type": "InternalIP"}));
     let named = json!({"address": node.name, "type": "Hostname"});
     let reserved = !node.suffers(FaultKind::NothingReserved, faults);
     let ready = !node.suffers(FaultKind::NodeNotReady, faults);
     let now = node.time(faults);
     let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
     json!({
-        "addresses": own.chain([named]).collect::<Vec<_>>(),
+        "addresses": addresses.chain([named]).collect::<Vec<_>>(),
         "allocatable": resources(&node.spec, reserved),
         "capacity": resources(&node.spec, false),
         "conditions": conditions(node.ready_at(ready, now), pressed, now),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": node.view.kubelet_port}},
-        // Kubernetes 1.36: exec reaches this kubelet as WebSocket instead of SPDY
+        // Kubernetes 1.36: the API server then passes exec to this kubelet as WebSocket instead of SPDY
         "declaredFeatures": ["ExtendWebSocketsToKubelet"],
         "features": {"supplementalGroupsPolicy": node.pool.os() == Os::Linux},
         "images": images(node),
@@ -67,15 +67,15 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
     })
 }
 
-/// What a node leaves to pods of one resource, in thousandths of its unit.
+/// How much of a resource a node leaves to pods, in thousandths of its unit.
 pub(crate) fn allocatable(node: &NodeState, name: &str) -> Option<i128> {
-    let all = resources(&node.spec, true);
-    all.get(name).and_then(milli)
+    let amounts = resources(&node.spec, true);
+    amounts.get(name).and_then(milli)
 }
 
-/// What a node has, or of that what is left once something is reserved.
+/// What a node has of each resource; or, with `reserved`, what it leaves to pods.
 ///
-/// What evicts by default is reserved too: memory of 100 MiB, on Windows 500 MiB, and a tenth of
+/// The default eviction thresholds are reserved too: 100 MiB of memory, 500 MiB on Windows, and a tenth of
 /// the disk (`pkg/kubelet/eviction/defaults_linux.go`, `defaults_windows.go`).
 fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
     let has = u64::from(spec.memory) * 1024;
@@ -132,7 +132,7 @@ fn conditions(readiness: Readiness, pressed: Option<Timestamp>, now: Timestamp) 
     ]
 }
 
-/// What has been pulled, the largest first, and never more than a kubelet reports.
+/// The pulled images, the largest first, and no more than a kubelet reports.
 fn images(node: &NodeState) -> Vec<Value> {
     const MOST: usize = 50;
     let mut references = node.pulled();
@@ -174,7 +174,7 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
     })
 }
 
-/// A version that is too many minor versions older than another, such as `v1.37.0`.
+/// A version that is too many minor versions older than one such as `v1.37.0`.
 fn older(version: &str) -> Option<String> {
     let (major, rest) = version.split_once('.')?;
     let minor: u64 = rest.split('.').next()?.parse().ok()?;

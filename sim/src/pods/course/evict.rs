@@ -1,5 +1,5 @@
-//! Eviction under memory pressure (kubernetes 1.37.0, `pkg/kubelet/eviction`): one pod after the
-//! other, those without requests first.
+//! Eviction under memory pressure (kubernetes 1.37.0, `pkg/kubelet/eviction`): the node evicts one
+//! pod after the other, pods without requests first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::pods::spec::resources;
 use crate::topology::Os;
 use crate::world::Key;
 
-/// Between two evictions: kubelet, `monitoringInterval`.
+/// The time between two evictions (kubelet, `monitoringInterval`).
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// `scheduling.SystemCriticalPriority`.
 const CRITICAL: i32 = 2_000_000_000;
 
-/// Ends when the pod is the one that its node evicts next.
+/// Waits until the node evicts the pod. Returns the verdict and the condition to report.
 pub(crate) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdict, PodCondition) {
     if is_critical(&run.pod) {
         return std::future::pending().await;
@@ -32,7 +32,7 @@ pub(crate) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
     let mut faults = cluster.faults.changes();
     let presses = |faults: &FaultSet| run.node.suffers(FaultKind::MemoryPressure, faults);
     loop {
-        // The sender lives in the cluster
+        // This cannot fail: the sender lives in the cluster
         drop(faults.wait_for(presses).await);
         let before = ahead(cluster, run);
         let turn = cluster.clock.pass(INTERVAL * before);
@@ -57,17 +57,17 @@ pub(crate) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
     (NodeVerdict { reason, message }, condition)
 }
 
-/// How many pods of the node go before this one; one more, so that pressure is noticed first.
+/// How many pods the node evicts before this one, plus one interval in which it notices the pressure.
 fn ahead(cluster: &Cluster, run: &PodRun) -> u32 {
-    let own = rank(&run.key, &run.pod);
+    let own_rank = rank(&run.key, &run.pod);
     let runs = cluster.runs(&run.node);
     let others = runs
         .values()
-        .filter(|other| !is_critical(&other.pod) && rank(&other.key, &other.pod) < own);
+        .filter(|other| !is_critical(&other.pod) && rank(&other.key, &other.pod) < own_rank);
     1 + u32::try_from(others.count()).unwrap_or(u32::MAX - 1)
 }
 
-/// By class, then by priority, then by name.
+/// The order of eviction: by `qosClass`, then by priority, then by name.
 fn rank<'a>(key: &'a Key, pod: &Pod) -> (u8, i32, &'a Key) {
     let spec = pod.spec.as_ref();
     let class = match spec.map(resources::qos_class) {

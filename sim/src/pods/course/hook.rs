@@ -14,11 +14,11 @@ use crate::program::kubernetes::kubelet::Lost;
 use crate::program::{self, Place, Refusal, Started};
 use crate::topology::Os;
 
-/// `pkg/probe/exec/exec.go`, `maxReadLength`: what the kubelet keeps of the output of an exec.
+/// How many bytes of an exec's output the kubelet keeps (`pkg/probe/exec/exec.go`, `maxReadLength`).
 const MOST_OUTPUT: usize = 10 << 10;
 
 impl Slot<'_> {
-    /// Runs the hook after the start, if there is one. Gives why it failed.
+    /// Runs the `postStart` hook, if there is one. The error says why it failed.
     pub(crate) async fn post_start(self) -> Result<(), String> {
         let hooks = self.spec.lifecycle.as_ref();
         match hooks.and_then(|hooks| hooks.post_start.as_ref()) {
@@ -27,13 +27,13 @@ impl Slot<'_> {
         }
     }
 
-    /// Runs the hook before the end, if there is one.
+    /// Runs the `preStop` hook, if there is one.
     pub(crate) async fn pre_stop(self) {
         let hooks = self.spec.lifecycle.as_ref();
         if let Some(hook) = hooks.and_then(|hooks| hooks.pre_stop.as_ref())
             && self.handle(hook).await.is_err()
         {
-            // Not the message, lest it tell secrets
+            // The event omits the message, which may contain secrets
             self.warn("FailedPreStopHook", "PreStopHook failed".to_owned());
         }
     }
@@ -62,9 +62,9 @@ impl Slot<'_> {
         }
         if let Some(get) = &hook.http_get {
             let path = get.path.clone().unwrap_or_default();
-            // handlers.go: its client has no limit of its own, and the system's is the last
+            // handlers.go: the HTTP client has no timeout, so only the operating system's applies
             return match reach::get(self, get, Duration::from_mins(2)) {
-                // Whatever the answer says, it is one
+                // Any answer counts as success, whatever its status
                 Ok(_) => Ok(()),
                 Err(Lost::Nothing { why, took }) => {
                     self.cluster.clock.pass(took).await;
@@ -116,8 +116,8 @@ impl Slot<'_> {
 }
 
 impl PodRun {
-    /// Whether no program can be started in the container: what talks to the host compute service
-    /// suffers, and a `HostProcess` container is a job object of its node (hcsshim,
+    /// Whether no program can be started in the container. The fault breaks calls to the host
+    /// compute service, but a `HostProcess` container is a job object of its node (hcsshim,
     /// `internal/jobcontainers`).
     pub(crate) fn exec_fails(&self, cluster: &Cluster, place: &Place) -> bool {
         place.os == Os::Windows
@@ -125,7 +125,7 @@ impl PodRun {
             && self.suffers(FaultKind::ExecRpcUnavailable, cluster)
     }
 
-    /// containerd's words for a program that it did not start in a running container.
+    /// containerd's error for a program that it could not start in a running container.
     pub(crate) fn not_executed(
         &self,
         cluster: &Cluster,
@@ -144,8 +144,8 @@ impl PodRun {
     }
 }
 
-/// containerd's words for a program that it did not start in a running container
-/// (`internal/cri/server/container_execsync.go`, `execInternal`), by the IDs of both.
+/// containerd's error for a program that it could not start in a running container
+/// (`internal/cri/server/container_execsync.go`, `execInternal`), with the IDs of the exec and the container.
 pub(crate) fn not_executed(os: Os, exec: &str, container: &str, refusal: &Refusal) -> String {
     let runtime = match os {
         Os::Linux => "OCI runtime exec failed: exec failed: unable to start container process: ",
@@ -155,11 +155,11 @@ pub(crate) fn not_executed(os: Os, exec: &str, container: &str, refusal: &Refusa
     format!("failed to exec in container: failed to start exec \"{exec}\": {runtime}{why}")
 }
 
-/// What became of a program run in a container.
+/// The outcome of a program that was run in a container.
 pub(crate) enum Execed {
-    /// Its exit code and all its output.
+    /// The exit code and the output, up to `MOST_OUTPUT`.
     Ended(u32, Vec<u8>),
     Stays,
-    /// The error of the container runtime.
+    /// The container runtime's error.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! A pod's life on its node: admitted, given its volumes and a sandbox, run, ended, forgotten.
+//! A pod's life on its node: admission, volumes, sandbox, containers, end and deletion.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,11 +23,11 @@ use crate::pods::reporting::events;
 use crate::pods::reporting::report::Reporter;
 use crate::pods::spec::volumes;
 
-/// How long it takes about until a pod is bound, seen by the kubelet and refused. A replica set makes another one
-/// at once, and would else make one after the other before any time passes.
+/// About how long it takes until a pod is bound, seen by the kubelet and refused. A replica set replaces such
+/// a pod at once; without this pause it would create pods without end before any time passes.
 const REFUSING: Duration = Duration::from_millis(100);
 
-/// Leads a pod until it is deleted, or until `gone` says that the API server has forgotten it.
+/// Runs a pod until it is deleted, or until `gone` reports that the API server no longer has it.
 pub(crate) async fn live(
     cluster: Arc<Cluster>,
     run: Arc<PodRun>,
@@ -66,7 +66,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         }
     }
     let works = !over && !run.book().refused;
-    let mut told = seen.clone();
+    let mut updates = seen.clone();
     let reporter = Reporter::default();
     let reports = async {
         if over {
@@ -74,7 +74,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         }
         loop {
             run.changed.notified().await;
-            // Apart, as all that is large and seldom under way in the long life of a pod
+            // Boxed, like every large future that is seldom polled, to keep the pod's task small
             Box::pin(reporter.report(cluster, run)).await;
         }
     };
@@ -84,10 +84,10 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         }
         deleted(seen).await;
     };
-    // What the pod now says is known before anything is done about it
+    // In this order: the pod's new object is recorded before anything acts on it
     tokio::select! {
         biased;
-        () = follow(run, &reporter, &mut told) => {}
+        () = follow(run, &reporter, &mut updates) => {}
         () = reports => {}
         () = work => {}
     }
@@ -97,7 +97,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     Box::pin(delete(cluster, run)).await;
 }
 
-/// Runs the pod until nothing of it runs any more.
+/// Runs the pod until all its containers have ended.
 async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
     let decided = Mutex::new(None);
     tokio::select! {
@@ -107,7 +107,7 @@ async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<A
         () = volumes::follow(cluster, run, &seen) => {}
     }
     let deleted = seen.borrow().metadata.deletion_timestamp.is_some();
-    // Told only now: a pod is Failed when its containers have ended
+    // Reported only now: a pod becomes `Failed` when its containers have ended
     let verdict: Option<Verdict> = locked(&decided).take();
     run.note(|book| {
         book.close(deleted);
@@ -122,7 +122,7 @@ async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<A
 
 type Verdict = (NodeVerdict, Option<PodCondition>);
 
-/// Has the pod ended where the node does that by itself; never ends.
+/// Ends the pod if it passes its deadline or is evicted. Never completes.
 async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Option<Verdict>>) {
     let (verdict, grace) = tokio::select! {
         biased;
@@ -141,7 +141,7 @@ async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Optio
     future::pending::<()>().await;
 }
 
-/// Runs the pod, anew after each boot of its node.
+/// Runs the pod, and again after each boot of its node.
 async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver<Arc<Pod>>) {
     loop {
         let boots = run.node.power.borrow().boots;
@@ -184,19 +184,19 @@ async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver
 async fn prepare(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
     if run.volumes.get().is_none() {
         let volumes = volumes::mount(cluster, run).await;
-        // Nobody else sets it
+        // This cannot fail: nothing else sets it
         let _ = run.volumes.set(volumes);
     }
     sandbox::make(cluster, run, boots).await;
 }
 
-/// Runs the init containers one after the other, sidecars from their turn on, then the others;
-/// ephemeral ones whenever they come.
+/// Runs the init containers in order, sidecars from their turn on, then the main containers; runs
+/// ephemeral containers whenever they are added.
 async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
     let spec = run.pod.spec.as_ref();
     let init = spec.and_then(|spec| spec.init_containers.as_deref());
     let init = init.unwrap_or_default();
-    // Apart, since each place that waits for one would have room for it for as long as the pod lives
+    // Boxed: otherwise each future that awaits one would reserve its size for as long as the pod lives
     let lead = |container, index, role| {
         let slot = Slot {
             cluster,
@@ -229,20 +229,20 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
                 return;
             }
         }
-        let all = spec.map_or(&[][..], |spec| &spec.containers);
-        let all = all.iter().enumerate();
-        future::join_all(all.map(|(index, own)| lead(own, index, Role::Main))).await;
+        let main = spec.map_or(&[][..], |spec| &spec.containers);
+        let main = main.iter().enumerate();
+        future::join_all(main.map(|(index, c)| lead(c, index, Role::Main))).await;
     };
     let main = async {
         sequence.await;
         done.cancel();
         if run.node.power.borrow().up {
-            // What is left of it has nothing to be beside
+            // Sidecars and ephemeral containers end with the main containers
             run.end(run.grace());
         }
     };
     let sidecars = init.iter().enumerate();
-    let sidecars = sidecars.map(|(index, own)| {
+    let sidecars = sidecars.map(|(index, container)| {
         let (lead, turn, done) = (&lead, &turns[index], &done);
         async move {
             let begins = tokio::select! {
@@ -251,16 +251,16 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
                 () = done.cancelled() => false,
             };
             if begins {
-                lead(own, index, Role::Sidecar).await;
+                lead(container, index, Role::Sidecar).await;
             }
         }
     });
     let ephemeral = ephemeral(cluster, run, seen, &done);
-    // Too big for what calls it
+    // Boxed: too large for the caller's future
     Box::pin(future::join3(main, future::join_all(sidecars), ephemeral)).await;
 }
 
-/// Until a sidecar has started, or never will.
+/// Waits until a sidecar has started, or never will.
 async fn started(run: &PodRun, index: usize) {
     let mut states = run.states.subscribe();
     loop {
@@ -278,7 +278,7 @@ async fn started(run: &PodRun, index: usize) {
     }
 }
 
-/// Starts the ephemeral containers that are there and those that come.
+/// Runs the ephemeral containers that the pod has, and each one that is added later.
 async fn ephemeral(
     cluster: &Arc<Cluster>,
     run: &Arc<PodRun>,
@@ -312,7 +312,7 @@ async fn ephemeral(
     while running.next().await.is_some() {}
 }
 
-/// Follows the pod's object: has the pod ended when it is deleted, and told when it changes.
+/// Follows the pod's object: ends the pod when it is deleted, and wakes the reporter when it changes.
 async fn follow(run: &PodRun, reporter: &Reporter, seen: &mut watch::Receiver<Arc<Pod>>) {
     let mut generation = run.pod.metadata.generation;
     loop {
@@ -325,14 +325,14 @@ async fn follow(run: &PodRun, reporter: &Reporter, seen: &mut watch::Receiver<Ar
             let gates = spec.readiness_gates.as_ref();
             gates.is_some_and(|gates| !gates.is_empty())
         });
-        let told = gates || pod.metadata.generation != generation || reporter.is_contradicted(&pod);
+        let wake = gates || pod.metadata.generation != generation || reporter.is_contradicted(&pod);
         generation = pod.metadata.generation;
         run.book().pod = pod;
-        if told {
+        if wake {
             run.told_of_change();
         }
         if seen.changed().await.is_err() {
-            // The watch has let the pod go: `gone` follows
+            // The watch has dropped the pod: `gone` ends this task
             future::pending::<()>().await;
         }
     }
@@ -345,8 +345,8 @@ async fn deleted(seen: &mut watch::Receiver<Arc<Pod>>) {
     }
 }
 
-/// `activeDeadlineSeconds` counts on the wall's clock: a harness trusts it to end what it left
-/// behind, not earlier.
+/// `activeDeadlineSeconds` counts real time, whatever the simulation's speed: a harness relies on
+/// it to end what it left behind, and not earlier.
 async fn deadline(run: &PodRun) {
     let spec = run.pod.spec.as_ref();
     match spec.and_then(|spec| spec.active_deadline_seconds) {
@@ -358,11 +358,11 @@ async fn deadline(run: &PodRun) {
 async fn delete(cluster: &Cluster, run: &PodRun) {
     cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let own = Preconditions {
+    let uid = Preconditions {
         uid: Some(run.uid.clone()),
         resource_version: None,
     };
-    let params = DeleteParams::default().grace_period(0).preconditions(own);
+    let params = DeleteParams::default().grace_period(0).preconditions(uid);
     let deleted = cluster.insist("pod deletion", || pods.delete(&run.key.name, &params));
     if let Err(error) = deleted.await {
         tracing::debug!(pod = %run.key, %error, "deletion is not taken");

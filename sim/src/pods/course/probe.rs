@@ -1,8 +1,7 @@
-//! Probes, evaluated against what the container serves (kubernetes 1.37.0,
-//! `pkg/kubelet/prober/{worker,prober}.go` and `pkg/probe`). What lies between the kubelet and what
-//! it asks is in `reach.rs`.
+//! Probes of what a container serves (kubernetes 1.37.0, `pkg/kubelet/prober/{worker,prober}.go`
+//! and `pkg/probe`). `reach.rs` simulates the path from the kubelet to the probed address.
 //!
-//! What cannot be evaluated is told as an event, and its result is thrown away.
+//! A probe that cannot be evaluated sends an event, and its result is discarded.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::pods::reach;
 use crate::pods::reporting::book::Role;
 use crate::program::kubernetes::kubelet::Lost;
 
-/// Keeps the container's readiness current; ends when the container must be restarted.
+/// Keeps the container's readiness current; returns when the container must be restarted.
 pub(crate) async fn watch(slot: Slot<'_>) -> Stop {
     if !matches!(slot.role, Role::Main | Role::Sidecar) {
         return std::future::pending().await;
@@ -58,15 +57,15 @@ pub(crate) async fn watch(slot: Slot<'_>) -> Stop {
 }
 
 fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
-    let own = probe.termination_grace_period_seconds;
+    let grace = probe.termination_grace_period_seconds;
     let name = &slot.spec.name;
     Stop {
         message: format!("Container {name} failed {kind} probe, will be restarted"),
-        grace: Some(own.map_or_else(|| slot.run.grace(), run::seconds)),
+        grace: Some(grace.map_or_else(|| slot.run.grace(), run::seconds)),
     }
 }
 
-/// The looks of one probe, one every period.
+/// The results of one probe, which runs once every period.
 struct Looks<'a> {
     slot: Slot<'a>,
     probe: &'a Probe,
@@ -90,7 +89,7 @@ impl<'a> Looks<'a> {
         }
     }
 
-    /// Looks until a threshold is reached.
+    /// Runs the probe until a threshold is reached. Returns whether the container is healthy.
     async fn next(&mut self) -> bool {
         let (slot, kind) = (self.slot, self.kind);
         loop {
@@ -141,7 +140,7 @@ fn seconds(field: Option<i32>, default: u64) -> Duration {
     Duration::from_secs(given.unwrap_or(default))
 }
 
-/// One look.
+/// Runs a probe once.
 async fn check(slot: Slot<'_>, probe: &Probe) -> Result<(), Lost> {
     let limit = seconds(probe.timeout_seconds, 1).max(Duration::from_secs(1));
     if let Some(exec) = &probe.exec {

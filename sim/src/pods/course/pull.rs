@@ -6,14 +6,14 @@ use crate::fault::FaultKind;
 use crate::nodes::image::{self, Demand, Image, with_tag};
 use crate::pods::container::Slot;
 
-/// kubelet, `MaxImageBackOff`.
+/// The longest pause between two pulls (kubelet, `MaxImageBackOff`).
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// Between two looks of the kubelet at a pod that waits.
+/// The time between two kubelet syncs of a waiting pod.
 const SYNC: Duration = Duration::from_secs(10);
 
 impl Slot<'_> {
-    /// Pulls the image, again and again until it can be had.
+    /// Pulls the image; retries until the node has it.
     pub(crate) async fn pull(self) -> Image {
         let reference = self.spec.image.clone().unwrap_or_default();
         let mut pause = Duration::from_secs(10);
@@ -47,7 +47,7 @@ impl Slot<'_> {
         }
     }
 
-    /// The image, from the node's store or from its registry, as the policy has it.
+    /// Returns the image from the node's store or from its registry, as the pull policy demands.
     async fn obtain(self, reference: &str) -> Result<Image, Trouble> {
         let Self { cluster, run, .. } = self;
         if let Some(why) = image::malformed(reference) {
@@ -76,7 +76,7 @@ impl Slot<'_> {
         let is_stored = |image: &&Image| run.node.image(&image.reference).initialized();
         let stored = resolved.as_ref().ok().filter(is_stored);
         if let Some(image) = stored.filter(|_| !always) {
-            // The words since 1.35, where the kubelet also asks whether the pod may use it
+            // The message since 1.35, where the kubelet also checks whether the pod may use the image
             self.tell(
                 "Pulled",
                 format!(
@@ -109,8 +109,8 @@ impl Slot<'_> {
         Ok(image)
     }
 
-    /// The first pod of a node that needs an image pulls it, the others wait for that. What is there
-    /// already takes as long as asking the registry for its digest.
+    /// Pulls an image: the first pod of a node that needs it pulls it, the others wait for that.
+    /// For a stored image, the node only requests its digest from the registry.
     async fn fetch(self, named: &str, image: &Image) {
         let Self { cluster, run, .. } = self;
         let stored = run.node.image(&image.reference);
@@ -137,14 +137,14 @@ impl Slot<'_> {
     }
 }
 
-/// Why there is no image.
+/// Why a container has no image.
 enum Trouble {
-    /// The kubelet's own: an event, a reason, and the words of both.
+    /// The kubelet did not pull: the reason of an event, the waiting reason, and the message of both.
     Own(&'static str, &'static str, String),
     Pull(String),
 }
 
-/// A duration as Go writes one that is cut to milliseconds.
+/// Formats a duration as Go does, cut to milliseconds.
 pub(crate) fn written(time: Duration) -> String {
     let millis = time.as_millis();
     if millis < 1000 {

@@ -1,4 +1,4 @@
-//! A pod that a node of ours has taken: its object, its node, and the book of its state.
+//! A pod on a simulated node: its object, its node, and the book of its state.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -22,24 +22,24 @@ use crate::program::Place;
 use crate::topology::Os;
 use crate::world::{self, Key};
 
-/// A pod in the hands of its node.
+/// A pod that a simulated node runs.
 pub(crate) struct PodRun {
     pub(crate) key: Key,
     pub(crate) uid: String,
     pub(crate) node: Arc<NodeState>,
     pub(crate) pod: Arc<Pod>,
     book: Mutex<Book>,
-    /// How long its containers have to end, once they must.
+    /// How long the containers have to end, once the pod must end.
     pub(crate) ending: watch::Sender<Option<Duration>>,
-    /// What its volumes hold, once they are mounted.
+    /// The volumes, once they are mounted.
     pub(crate) volumes: OnceLock<Volumes>,
-    /// For each init container, then for each container: it will not be started again.
+    /// For each init container, then for each container: cancelled once it will not be started again.
     pub(crate) over: Vec<CancellationToken>,
-    /// The events told of it, so that a repetition counts up the one there is.
+    /// The latest events about the pod, so that a repeated event increments the count of the first.
     pub(crate) told: Mutex<Told>,
     /// Wakes the reporter after a change of the book.
     pub(crate) changed: Notify,
-    /// The same for all who wait inside the node.
+    /// Wakes everything else in the node that waits for a change of the book.
     pub(crate) states: watch::Sender<()>,
 }
 
@@ -67,37 +67,37 @@ impl PodRun {
         locked(&self.book)
     }
 
-    /// Changes the book and has it reported.
+    /// Changes the book and wakes everything that waits for that.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Book)) {
         change(&mut self.book());
         self.told_of_change();
     }
 
-    /// Wakes who waits for a change of the book.
+    /// Wakes the reporter and everything else that waits for a change of the book.
     pub(crate) fn told_of_change(&self) {
         self.states.send_replace(());
         self.changed.notify_one();
     }
 
-    /// What the container's own words for Windows say of it, or else the pod's.
+    /// Reads a Windows option of the container, or else of the pod; `None` on Linux.
     fn windows_option<T>(
         &self,
         container: Option<&Container>,
         of: impl Fn(&WindowsSecurityContextOptions) -> Option<T>,
     ) -> Option<T> {
-        let own = container.and_then(|container| container.security_context.as_ref());
-        let own = own.and_then(|own| of(own.windows_options.as_ref()?));
+        let option = container.and_then(|container| container.security_context.as_ref());
+        let option = option.and_then(|context| of(context.windows_options.as_ref()?));
         let pods = self.pod.spec.as_ref();
         let pods = pods.and_then(|spec| spec.security_context.as_ref());
         let pods = || pods.and_then(|pods| of(pods.windows_options.as_ref()?));
         let windows = self.node.pool.os() == Os::Windows;
-        own.or_else(pods).filter(|_| windows)
+        option.or_else(pods).filter(|_| windows)
     }
 
-    /// Whether the container is a `HostProcess` one.
+    /// Whether the container is a `HostProcess` container.
     pub(crate) fn host_process(&self, container: Option<&Container>) -> bool {
-        let said = self.windows_option(container, |options| options.host_process);
-        said.unwrap_or(false)
+        let option = self.windows_option(container, |options| options.host_process);
+        option.unwrap_or(false)
     }
 
     /// Whether the pod uses the node's network. On Windows only `HostProcess` pods do: the gate
@@ -107,21 +107,21 @@ impl PodRun {
         let Some(spec) = &self.pod.spec else {
             return false;
         };
-        let asked = spec.host_network.unwrap_or(false);
+        let wanted = spec.host_network.unwrap_or(false);
         match self.node.pool.os() {
-            Os::Linux => asked,
-            Os::Windows => asked && spec.containers.iter().any(|c| self.host_process(Some(c))),
+            Os::Linux => wanted,
+            Os::Windows => wanted && spec.containers.iter().any(|c| self.host_process(Some(c))),
         }
     }
 
-    /// Where the programs of a container find themselves, so far without variables and files.
+    /// Returns the place of a container's programs, still without variables and files.
     pub(crate) fn place(&self, container: &Container, image: &Image) -> Place {
         let host_network = self.host_network();
-        let own = self.pod.spec.as_ref().and_then(world::own_name);
+        let named = self.pod.spec.as_ref().and_then(world::own_name);
         let key = self.key.clone();
         let (origin, hostname) = match host_network {
             true => (Origin::HostPod(key), self.node.name.as_str()),
-            false => (Origin::Pod(key), own.unwrap_or(&self.key.name)),
+            false => (Origin::Pod(key), named.unwrap_or(&self.key.name)),
         };
         Place {
             of_2021: image.is_of_2021(),
@@ -132,17 +132,17 @@ impl PodRun {
         }
     }
 
-    /// `runAsUserName`.
+    /// The container's `runAsUserName`, if it is set.
     pub(crate) fn user(&self, container: &Container) -> Option<String> {
         self.windows_option(Some(container), |options| options.run_as_user_name.clone())
     }
 
-    /// How the kubelet writes a pod in its messages: `format.Pod`.
+    /// Formats the pod as the kubelet does in its messages (`format.Pod`).
     pub(crate) fn written(&self) -> String {
         format!("{}_{}({})", self.key.name, self.key.namespace, self.uid)
     }
 
-    /// Whether a kind of fault holds for the pod.
+    /// Whether a fault of this kind affects the pod.
     pub(crate) fn suffers(&self, kind: FaultKind, cluster: &Cluster) -> bool {
         let (namespace, node) = (&self.key.namespace, &self.node);
         let faults = cluster.faults.current();
@@ -154,7 +154,7 @@ impl PodRun {
         self.node.time(&cluster.faults.current())
     }
 
-    /// Has the pod's containers ended; a second word can only shorten the time they have.
+    /// Ends the pod's containers; a second call can only shorten their grace.
     pub(crate) fn end(&self, grace: Duration) {
         self.ending.send_if_modified(|ending| {
             let shorter = ending.is_none_or(|known| grace < known);
@@ -165,17 +165,17 @@ impl PodRun {
         });
     }
 
-    /// How long its containers have to end where nothing else says so.
+    /// The pod's `terminationGracePeriodSeconds`, or its default.
     pub(crate) fn grace(&self) -> Duration {
         let spec = self.pod.spec.as_ref();
-        let own = spec.and_then(|spec| spec.termination_grace_period_seconds);
-        seconds(own.unwrap_or(30))
+        let period = spec.and_then(|spec| spec.termination_grace_period_seconds);
+        seconds(period.unwrap_or(30))
     }
 
-    /// Until the pod is to end.
+    /// Waits until the pod must end.
     pub(crate) async fn ends(&self) {
         let mut ending = self.ending.subscribe();
-        // The sender lives as long as this does
+        // This cannot fail: the sender lives as long as `self`
         let _ = ending.wait_for(Option::is_some).await;
     }
 
@@ -185,7 +185,7 @@ impl PodRun {
     }
 }
 
-/// Seconds of the API, of which a negative number is none.
+/// Converts seconds of the API; a negative number counts as 0.
 pub(crate) fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

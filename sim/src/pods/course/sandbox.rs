@@ -1,4 +1,4 @@
-//! A pod's sandbox: what it runs in, and the address that comes with it.
+//! A pod's sandbox, and the address that comes with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::pods::reporting::events;
 use crate::topology::{NodeSpec, Os};
 use crate::world;
 
-/// Between two attempts: kubelet, `backOffPeriod`.
+/// The pause between two attempts (kubelet, `backOffPeriod`).
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// DNS in a new Windows pod lags behind its start, 1 s to over a minute (AKS issues 2161 and 2213);
-/// on a healthy cluster it is about this.
+/// How long DNS in a new Windows pod lags behind its start on a healthy cluster. AKS issues 2161
+/// and 2213 report 1 s to over a minute.
 const LAG: Duration = Duration::from_secs(3);
 
-/// Gives the pod a sandbox and its address, trying until it has them.
+/// Gives the pod a sandbox and an address; retries until it has both.
 pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
     loop {
         cluster.clock.pass(start_time(run.node.pool.os())).await;
@@ -38,7 +38,7 @@ pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) 
     }
 }
 
-/// Takes the sandbox away: its address is free again, and nothing in it listens.
+/// Removes the sandbox: frees its address and closes its ports.
 pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
     cluster.change(|world| {
         if world.pods.own_mut(&run.key, &run.uid).is_some() {
@@ -52,7 +52,7 @@ pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
     run.book().sandbox = false;
 }
 
-/// The words of the event.
+/// The message of the event `FailedCreatePodSandBox`.
 pub(crate) fn describe(why: &str) -> String {
     format!("Failed to create pod sandbox: {why}")
 }
@@ -61,15 +61,15 @@ fn unknown(text: &str) -> String {
     format!("rpc error: code = Unknown desc = {text}")
 }
 
-/// Of a handler that the runtime does not have: gpu-operator issue 730.
+/// The error for a handler that the runtime does not have (gpu-operator issue 730).
 pub(crate) fn unconfigured(handler: &str) -> String {
     unknown(&format!(
         "failed to get sandbox runtime: no runtime for \"{handler}\" is configured"
     ))
 }
 
-/// Of a Windows pod for which EKS's webhook has asked for no address (kubernetes issue 78429): as
-/// containerd tells it, in the page of Karpenter on troubleshooting.
+/// The error for a Windows pod for which EKS's webhook requested no address (kubernetes issue
+/// 78429): containerd's message, from Karpenter's page on troubleshooting.
 pub(crate) fn unlabelled(id: &str) -> String {
     unknown(&format!(
         "failed to setup network for sandbox \"{id}\": plugin type=\"vpc-bridge\" name=\"vpc\" failed \
@@ -78,7 +78,7 @@ pub(crate) fn unlabelled(id: &str) -> String {
     ))
 }
 
-/// Whether the pod says by its selector that it is one of Windows, whatever else keeps it there
+/// Whether the pod's node selector names Windows; other rules that keep it there do not count
 /// (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`, `hasWindowsNodeSelector`).
 fn selects_windows(run: &PodRun) -> bool {
     let spec = run.pod.spec.as_ref();
@@ -90,7 +90,7 @@ fn selects_windows(run: &PodRun) -> bool {
     })
 }
 
-/// What containerd says when it does not make one.
+/// Returns containerd's error if it does not create the sandbox.
 async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
     let handler = match handler(cluster, run).await {
@@ -133,9 +133,9 @@ async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> 
     let host_process = spec
         .containers
         .iter()
-        .any(|own| run.host_process(Some(own)));
+        .any(|container| run.host_process(Some(container)));
     if host_process && run.suffers(FaultKind::HostProcessRefused, cluster) {
-        // The simulator's own words: what an old runtime says differs between its releases
+        // The simulator's own message: those of old runtimes differ between releases
         return unknown(format!(
             "{task}: hybrid-sim: the runtime does not support HostProcess containers"
         ));
@@ -151,7 +151,7 @@ async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> 
     None
 }
 
-/// Whether the images of Windows know a user without being told of it (`configure-runasusername`).
+/// Whether Windows images have a user without configuration (`configure-runasusername`).
 pub(crate) fn is_known(user: &str) -> bool {
     let name = user.rsplit('\\').next().unwrap_or_default();
     [
@@ -171,14 +171,14 @@ pub(crate) fn is_known(user: &str) -> bool {
 /// lists `runhcs-wcow-hypervisor` too (`config_windows.go`), but a node without Hyper-V cannot run
 /// it.
 fn is_configured(node: &NodeSpec, handler: &str) -> bool {
-    let own = match node.pool.os() {
+    let default = match node.pool.os() {
         Os::Linux => "runc",
         Os::Windows => "runhcs-wcow-process",
     };
-    handler == own || node.handlers.iter().any(|added| added == handler)
+    handler == default || node.handlers.iter().any(|added| added == handler)
 }
 
-/// The handler of the pod's RuntimeClass; empty for the default one.
+/// Returns the handler of the pod's RuntimeClass; empty means the default handler.
 async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
     let spec = run.pod.spec.as_ref();
     let name = spec.and_then(|spec| spec.runtime_class_name.as_deref());
@@ -186,8 +186,8 @@ async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
         return Ok(String::new());
     };
     let classes: Api<RuntimeClass> = Api::all(cluster.client.clone());
-    let found = cluster.insist("RuntimeClass", || classes.get_opt(name));
-    match found.await {
+    let lookup = cluster.insist("RuntimeClass", || classes.get_opt(name));
+    match lookup.await {
         Ok(Some(class)) => Ok(class.handler),
         Ok(None) => Err(format!(
             "failed to lookup RuntimeClass {name}: runtimeclass.node.k8s.io \"{name}\" not found"
@@ -211,12 +211,12 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
     };
     let dns_ready = host_network || run.node.pool.os() == Os::Linux;
     cluster.change(|world| {
-        let told = world::Told::by(&run.pod);
+        let object = world::Told::by(&run.pod);
         let pod = world::Pod {
             uid: run.uid.clone(),
             host_network,
             dns_ready,
-            ..world::Pod::new(&run.node.name, address, told).on(&run.node.view)
+            ..world::Pod::new(&run.node.name, address, object).on(&run.node.view)
         };
         world.pods.insert(run.key.clone(), pod);
     });
@@ -227,10 +227,10 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
     });
     if !dns_ready {
         let lag = cluster.chance.about(&format!("dns {}", run.uid), LAG);
-        let (all, key, uid) = (Arc::clone(cluster), run.key.clone(), run.uid.clone());
+        let (shared, key, uid) = (Arc::clone(cluster), run.key.clone(), run.uid.clone());
         cluster.spawn(async move {
-            all.clock.pass(lag).await;
-            all.change(|world| {
+            shared.clock.pass(lag).await;
+            shared.change(|world| {
                 if let Some(pod) = world.pods.own_mut(&key, &uid) {
                     pod.dns_ready = true;
                 }

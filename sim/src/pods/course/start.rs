@@ -1,5 +1,4 @@
-//! What the runtime and the kubelet do not start, and what they say of it; and a container's last
-//! words.
+//! Containers that the runtime or the kubelet does not start, with their errors; and termination messages.
 
 use k8s_openapi::api::core::v1::Container;
 
@@ -11,18 +10,18 @@ use crate::pods::container::Slot;
 use crate::program::{Place, Refusal};
 use crate::topology::Os;
 
-/// kubelet, `MaxContainerTerminationMessageLength` and those of logs.
+/// The kubelet's limits: `MaxContainerTerminationMessageLength`, and the limits of messages from logs.
 const MESSAGE: usize = 4096;
 const LOG_LINES: usize = 80;
 const LOG_BYTES: usize = 2048;
 
-/// Why the kubelet does not create the container: `verifyRunAsNonRoot`
+/// Returns why the kubelet does not create the container: `verifyRunAsNonRoot`
 /// (`pkg/kubelet/kuberuntime/security_context_{windows,others}.go`).
 pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
-    let own = spec.security_context.as_ref();
+    let context = spec.security_context.as_ref();
     let pods = run.pod.spec.as_ref();
     let pods = pods.and_then(|spec| spec.security_context.as_ref());
-    let wanted = own.and_then(|own| own.run_as_non_root);
+    let wanted = context.and_then(|context| context.run_as_non_root);
     let wanted = wanted.or_else(|| pods?.run_as_non_root);
     if wanted != Some(true) {
         return None;
@@ -38,18 +37,18 @@ pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
             )
         });
     }
-    let user = own.and_then(|own| own.run_as_user);
+    let user = context.and_then(|context| context.run_as_user);
     match user.or_else(|| pods?.run_as_user) {
         Some(0) => Some(format!("container's runAsUser breaks non-root policy {of}")),
         Some(_) => None,
-        // The images that are simulated run as root
+        // Simulated images run as root
         None => Some(format!(
             "container has runAsNonRoot and image will run as root {of}"
         )),
     }
 }
 
-/// What containerd says when it does not start the container for what it is.
+/// Returns containerd's error if it refuses the container for its image, path or user.
 pub(crate) fn refused(
     slot: Slot<'_>,
     image: &Image,
@@ -62,7 +61,7 @@ pub(crate) fn refused(
     if slot.os() != Os::Windows {
         return None;
     }
-    // A HostProcess container uses nothing of its image's system
+    // A HostProcess container uses nothing of its image's operating system
     if wrong && !place.host_process {
         // containerd issue 7856
         return Some(format!(
@@ -89,7 +88,7 @@ pub(crate) fn refused(
     None
 }
 
-/// What containerd says when the program is not there.
+/// containerd's error for a program that it could not start.
 pub(crate) fn text(refusal: &Refusal, os: Os, id: &str) -> String {
     let text = refusal.text(os, id);
     match (refusal, os) {
@@ -102,9 +101,9 @@ pub(crate) fn text(refusal: &Refusal, os: Os, id: &str) -> String {
     }
 }
 
-/// The termination message (`pkg/kubelet/kuberuntime/kuberuntime_container.go`,
-/// `convertToKubeContainerStatus`): from its file, which Windows cannot mount; else, if the spec
-/// wants it and the container failed, from the end of the log.
+/// Returns the termination message (`pkg/kubelet/kuberuntime/kuberuntime_container.go`,
+/// `convertToKubeContainerStatus`): from its file, which Windows cannot mount; else, if the policy
+/// allows it and the container failed, from the end of the log.
 pub(crate) fn last_words(slot: Slot<'_>, place: &Place, code: u32) -> Option<String> {
     let path = slot.spec.termination_message_path.as_deref();
     let path = path
@@ -122,7 +121,7 @@ pub(crate) fn last_words(slot: Slot<'_>, place: &Place, code: u32) -> Option<Str
         return None;
     }
     let log = slot.log();
-    // What stands without an end of line belongs to it
+    // A last line without a line break belongs to the log
     log.end();
     let mut last = log.from_last(LOG_LINES);
     let mut text = Vec::new();

@@ -1,5 +1,5 @@
-//! Ending a container: the hook before it, the signal, and what is left of its grace
-//! (kubernetes 1.37.0, `pkg/kubelet/kuberuntime/kuberuntime_container.go`, `killContainer`).
+//! How a container is ended: the `preStop` hook, the signal, and the rest of its grace (kubernetes
+//! 1.37.0, `pkg/kubelet/kuberuntime/kuberuntime_container.go`, `killContainer`).
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::pods::reporting::book::Role;
 use crate::program;
 use crate::topology::Os;
 
-/// kubelet, `minimumGracePeriodInSeconds`.
+/// The shortest grace (kubelet, `minimumGracePeriodInSeconds`).
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Why a container is to end.
+/// Why a container must end, and within what time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
-    /// The words of the event `Killing`.
+    /// The message of the event `Killing`.
     pub(crate) message: String,
-    /// How long it has; none for what the pod is given.
+    /// The container's grace; `None` for the grace of the pod.
     pub(crate) grace: Option<Duration>,
 }
 
-/// How a program takes being told to end.
+/// How a program reacts to the signal to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reaction {
     code: u32,
@@ -33,18 +33,18 @@ pub(crate) struct Reaction {
     prints: &'static str,
 }
 
-/// How a program ends when it is told to; none for one that does not listen.
+/// Returns how a program reacts to the signal to end; `None` for one that ignores it.
 ///
 /// On Linux the first process of a container gets no signal for which it has no handler
-/// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have one and exit
-/// with 2. On Windows the runtime sends Ctrl-C (shutdown), by which console programs end.
+/// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have a handler
+/// and exit with 2. On Windows the runtime sends Ctrl-C (shutdown), which ends console programs.
 pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction> {
     let file = argv.first().map(String::as_str).unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or_default();
     let second = Duration::from_secs(1);
     let (code, after, prints) = match (os, name, argv.get(1).map(String::as_str)) {
         (Os::Windows, ..) => (program::CONTROL_C, second, ""),
-        // 128 and SIGTERM
+        // 128 + SIGTERM
         _ if !first => (143, second, ""),
         // test/images/agnhost/pause/pause.go
         (_, "agnhost", None | Some("pause")) => {
@@ -71,10 +71,10 @@ pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
     })
 }
 
-/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED` (Microsoft,
-/// "System Error Codes (1000-1299)"), as Docker showed it on Windows Server 2016 of a container that an
-/// orchestrator had ended ("Docker - Multiplatform Swarm and Bugs", which leads to moby issue 27612:
-/// `Exited (1067)`). Of containerd no record was found.
+/// The exit code of a killed container: 128 + SIGKILL; on Windows `ERROR_PROCESS_ABORTED`
+/// (Microsoft, "System Error Codes (1000-1299)"), as Docker on Windows Server 2016 showed it for a
+/// container that an orchestrator had ended ("Docker - Multiplatform Swarm and Bugs", which links
+/// to moby issue 27612: `Exited (1067)`). No record exists for containerd.
 fn killed(os: Os) -> u32 {
     match os {
         Os::Linux => 137,
@@ -83,7 +83,7 @@ fn killed(os: Os) -> u32 {
 }
 
 impl Slot<'_> {
-    /// Ends the container, which goes on running meanwhile; gives the exit code.
+    /// Ends the container, which keeps running meanwhile. Returns the exit code.
     pub(crate) async fn stop(self, stop: Stop, argv: &[String]) -> u32 {
         let Self { cluster, run, .. } = self;
         let os = self.os();
@@ -113,13 +113,13 @@ impl Slot<'_> {
         let shared = run.pod.spec.as_ref().is_some_and(|spec| {
             spec.share_process_namespace == Some(true) || spec.host_pid == Some(true)
         });
-        let told = Instant::now();
+        let signalled = Instant::now();
         let over = async {
             if in_time {
                 out_of_time.await;
             }
             let least = cluster.clock.real(LEAST);
-            clock::elapse(least.saturating_sub(told.elapsed())).await;
+            clock::elapse(least.saturating_sub(signalled.elapsed())).await;
         };
         let ends = async {
             let Some(reaction) = reaction(os, argv, !shared) else {
@@ -138,14 +138,14 @@ impl Slot<'_> {
         }
     }
 
-    /// What agnhost's pause says of the signal, in its log and for the kubelet.
+    /// Prints what agnhost's pause prints on the signal: to its log and to its termination message.
     fn last_prints(self, text: &str) {
         self.log().print(Stream::Out, text.as_bytes());
         let place = self.read(|container| container.place.clone()).flatten();
         if let Some(place) = place.filter(|_| !text.is_empty()) {
             let variable = place.env.get("TERMINATION_MESSAGE_PATH");
             let path = variable.map_or("/dev/termination-log", String::as_str);
-            // It ignores an error as well
+            // agnhost ignores this error as well
             let _ = place.files.write(path, text.as_bytes());
         }
     }
@@ -154,19 +154,19 @@ impl Slot<'_> {
     fn grace(self, stop: &Stop) -> Duration {
         let pods = *self.run.ending.borrow();
         match (stop.grace, pods) {
-            (Some(own), Some(pods)) => own.min(pods),
-            (Some(own), None) => own,
+            (Some(grace), Some(pods)) => grace.min(pods),
+            (Some(grace), None) => grace,
             (None, pods) => pods.unwrap_or_default(),
         }
     }
 
-    /// Until the grace is over, which a second deletion may shorten.
+    /// Waits until the grace is over; a second deletion may shorten it.
     async fn out_of_time(self, begun: Instant, stop: &Stop) {
         let mut ending = self.run.ending.subscribe();
         loop {
             ending.mark_unchanged();
-            let all = self.cluster.clock.real(self.grace(stop));
-            let left = all.saturating_sub(begun.elapsed());
+            let grace = self.cluster.clock.real(self.grace(stop));
+            let left = grace.saturating_sub(begun.elapsed());
             tokio::select! {
                 biased;
                 () = clock::elapse(left) => return,
@@ -175,8 +175,8 @@ impl Slot<'_> {
         }
     }
 
-    /// Sidecars end after the containers, and the last of them first
-    /// (`kuberuntime_termination_order.go`).
+    /// Waits for this sidecar's turn: sidecars end after the main containers, the last sidecar
+    /// first (`kuberuntime_termination_order.go`).
     async fn turn(self) {
         for over in self.run.over.iter().skip(self.index + 1) {
             over.cancelled().await;

@@ -1,4 +1,4 @@
-//! The state of one pod: what its node knows of it. What is reported of that is in `status.rs`.
+//! The state of one pod as its node knows it. `status.rs` turns it into the reported status.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -14,26 +14,26 @@ use crate::base::clock::Wall;
 use crate::base::log::Log;
 use crate::program::Place;
 
-/// What a node knows of a pod of its own.
+/// What a node knows about one of its pods.
 pub(crate) struct Book {
-    /// The pod as it was last seen: its generation, and conditions that others have set.
+    /// The pod's object as last seen, with its generation and the conditions that others set.
     pub(crate) pod: Arc<Pod>,
-    /// A word from the node itself that ends the pod: refused, evicted, or past its deadline.
+    /// Why the node itself ended the pod: it refused it, evicted it, or its deadline passed.
     pub(crate) verdict: Option<NodeVerdict>,
-    /// Whether the node did not even take it.
+    /// Whether the node refused to admit the pod.
     pub(crate) refused: bool,
-    /// Whether its containers were ended, and will not be started again whatever its policy.
+    /// Whether the containers were ended and stay ended, whatever the restart policy.
     pub(crate) ended: bool,
     pub(crate) wall: Wall,
     pub(crate) started: Timestamp,
     pub(crate) address: Option<Ipv4Addr>,
     pub(crate) sandbox: bool,
-    /// How many sandboxes there have been.
+    /// How many sandboxes the pod has had.
     pub(crate) sandboxes: u32,
     pub(crate) init: Vec<ContainerBook>,
     pub(crate) containers: Vec<ContainerBook>,
     pub(crate) ephemeral: Vec<ContainerBook>,
-    /// Why it is being disrupted, if the node does that.
+    /// The condition `DisruptionTarget`, if the node disrupts the pod.
     pub(crate) disruption: Option<PodCondition>,
     pub(crate) conditions: BTreeMap<&'static str, (bool, Timestamp)>,
 }
@@ -45,18 +45,18 @@ pub(crate) struct NodeVerdict {
     pub(crate) message: String,
 }
 
-/// The part that a container plays in its pod.
+/// The role of a container in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Init,
-    /// An init container that goes on beside the others: `restartPolicy: Always`.
+    /// An init container that keeps running beside the others: `restartPolicy: Always`.
     Sidecar,
     Main,
     Ephemeral,
 }
 
 impl Role {
-    /// What an init container is.
+    /// The role of an init container.
     pub(crate) fn of_init(container: &Container) -> Self {
         match container.restart_policy.as_deref() {
             Some("Always") => Self::Sidecar,
@@ -64,7 +64,7 @@ impl Role {
         }
     }
 
-    /// The list of the pod's spec in which it stands.
+    /// The list in the pod's spec that has the containers of this role.
     pub(crate) fn field(self) -> &'static str {
         match self {
             Self::Init | Self::Sidecar => "initContainers",
@@ -87,12 +87,12 @@ pub(crate) struct ContainerBook {
     pub(crate) restarts: i32,
     pub(crate) ready: bool,
     pub(crate) past_startup: bool,
-    /// What this run has printed, and what the one before it had.
+    /// The output of the current run, and the output of the run before it.
     pub(crate) log: Arc<Log>,
     pub(crate) last_log: Option<Arc<Log>>,
-    /// Where exec finds itself, while the container runs.
+    /// The place of programs that exec runs, while the container runs.
     pub(crate) place: Option<Place>,
-    /// Whether it will not be started again.
+    /// Whether the container will not be started again.
     pub(crate) over: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct ContainerBook {
 pub(crate) enum State {
     Waiting(ContainerStateWaiting),
     Running(Timestamp),
-    /// An exit code has 32 bits with a sign: 0xC0000142 reads -1073741502.
+    /// The exit code is a signed 32-bit integer: 0xC0000142 reads -1073741502.
     Finished(ContainerStateTerminated),
 }
 
@@ -137,20 +137,20 @@ impl Book {
             address: None,
             sandbox: false,
             sandboxes: 0,
-            init: init.map(|own| book(Role::of_init(&own), own)).collect(),
-            containers: main.map(|own| book(Role::Main, own)).collect(),
-            ephemeral: added.map(|own| book(Role::Ephemeral, own)).collect(),
+            init: init.map(|spec| book(Role::of_init(&spec), spec)).collect(),
+            containers: main.map(|spec| book(Role::Main, spec)).collect(),
+            ephemeral: added.map(|spec| book(Role::Ephemeral, spec)).collect(),
             disruption: None,
             conditions: BTreeMap::new(),
         }
     }
 
-    /// The container of a name, of whichever kind.
+    /// Returns the container with this name, whatever its role.
     pub(crate) fn container(&self, name: &str) -> Option<&ContainerBook> {
         self.all().find(|container| container.name == name)
     }
 
-    /// Those of one list.
+    /// Returns the list that has the containers of this role.
     pub(crate) fn containers_of(&mut self, role: Role) -> &mut Vec<ContainerBook> {
         match role {
             Role::Init | Role::Sidecar => &mut self.init,
@@ -170,7 +170,7 @@ impl Book {
         main.chain(&mut self.init).chain(&mut self.ephemeral)
     }
 
-    /// Takes note of the pod's object; gives the ephemeral containers that are new.
+    /// Records the pod's object. Returns the ephemeral containers that are new, with their indices.
     pub(crate) fn see(&mut self, pod: &Arc<Pod>) -> Vec<(usize, Arc<Container>)> {
         self.pod = Arc::clone(pod);
         let listed = pod
@@ -207,11 +207,10 @@ impl Book {
         }
     }
 
-    /// Writes down what is left of containers that were between two runs, or never began, when the pod
-    /// is ended. One that backs off stays *waiting* as long as it might be started again, which it is
-    /// not in a pod that was deleted (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
-    /// `convertToAPIContainerStatuses`); what is waiting in the end counts as lost
-    /// (`pkg/kubelet/status/status_manager.go`, `TerminatePod`).
+    /// Records how containers end that were between two runs, or never began, when the pod ends. A container
+    /// that backs off stays *waiting* as long as it might be started again, which it is not in a deleted pod
+    /// (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`, `convertToAPIContainerStatuses`); a container that
+    /// still waits in the end counts as lost (`pkg/kubelet/status/status_manager.go`, `TerminatePod`).
     pub(crate) fn close(&mut self, deleted: bool) {
         let begun = ContainerBook::has_begun;
         let initialized = match self.init.last() {
@@ -224,11 +223,11 @@ impl Book {
                 ready || self.containers.iter().any(begun)
             }
         };
-        // Of the init containers all up to the last that has begun, and the first
+        // All init containers up to the last that has begun, and always the first
         let of_init = self.init.iter().rposition(begun).map_or(1, |last| last + 1);
         let main = if initialized { usize::MAX } else { 0 };
-        let all = self.init.iter_mut().take(of_init);
-        for container in all.chain(self.containers.iter_mut().take(main)) {
+        let init = self.init.iter_mut().take(of_init);
+        for container in init.chain(self.containers.iter_mut().take(main)) {
             if !matches!(container.state, State::Waiting(_)) {
                 continue;
             }
@@ -244,7 +243,7 @@ impl Book {
         }
     }
 
-    /// Writes down that nothing of it runs any more and nothing will.
+    /// Records that no container of the pod runs any more, and none will.
     pub(crate) fn end(&mut self) {
         self.ended = true;
         for container in self.all_mut() {
@@ -256,7 +255,7 @@ impl Book {
         }
     }
 
-    /// kubelet 1.37.0, `getPhase`.
+    /// The pod's phase (kubelet 1.37.0, `getPhase`).
     pub(crate) fn phase(&self) -> &'static str {
         if self.verdict.is_some() {
             return "Failed";
@@ -306,7 +305,7 @@ impl Book {
     }
 }
 
-/// An ephemeral container as a container: it has the same fields and one more.
+/// Converts an ephemeral container to a container: it has the same fields and one more.
 fn plain(container: &EphemeralContainer) -> Container {
     let value = serde_json::to_value(container).unwrap_or_default();
     serde_json::from_value(value).unwrap_or_default()
@@ -333,17 +332,17 @@ impl ContainerBook {
         }
     }
 
-    /// A new run begins, with a log of its own.
+    /// Begins a new run, with a new log.
     pub(crate) fn begin_log(&mut self) {
-        let own = Log::new(self.log.wall);
-        let before = std::mem::replace(&mut self.log, own);
+        let log = Log::new(self.log.wall);
+        let before = std::mem::replace(&mut self.log, log);
         before.end();
         if self.id.is_some() {
             self.last_log = Some(before);
         }
     }
 
-    /// Has it begin anew in another sandbox.
+    /// Resets the container, so that it begins again in another sandbox.
     pub(crate) fn again(&mut self) {
         if self.id.is_none() {
             return;
@@ -358,12 +357,12 @@ impl ContainerBook {
         self.over = false;
     }
 
-    /// Whether it runs, or ever ran.
+    /// Whether the container runs, or ever ran.
     pub(super) fn has_begun(&self) -> bool {
         !matches!(self.state, State::Waiting(_)) || self.last.is_some()
     }
 
-    /// How it ended, if it does not run.
+    /// How the container's last run ended, if it does not run now.
     fn last_end(&self) -> Option<&ContainerStateTerminated> {
         match &self.state {
             State::Finished(finished) => Some(finished),
@@ -444,7 +443,7 @@ pub(crate) mod tests {
         finish(&mut book.init[1], 0);
         book.containers[0].state = RUNNING;
         assert_eq!(book.phase(), "Running");
-        // A sidecar does not keep a pod from its end
+        // A sidecar does not keep a pod from ending
         finish(&mut book.containers[0], 0);
         book.init[0].state = ended(137);
         assert_eq!(book.phase(), "Succeeded");

@@ -1,6 +1,6 @@
-//! Events of pods, with the reasons and words of the kubelet. Best effort: a lost one is lost.
+//! Events of pods, with the kubelet's reasons and messages. Sending is best effort: a lost event stays lost.
 //!
-//! What is told again counts up the event that is there, as client-go's correlator does.
+//! A repeated event increments the count of the existing one, as in client-go's correlator.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::node::read;
 use crate::pods::course::run::PodRun;
 
-/// What tells one event from another: the container's field path, the reason and the words.
+/// What distinguishes events: the container's field path, the reason and the message.
 type Words = (String, String, String);
 
-/// The events that were told last, each with its name and how often; the latest stands last.
+/// The latest events, each with its name and its count; the newest is the last.
 pub(crate) type Told = VecDeque<(Words, (String, i32))>;
 
-/// How many of a pod's are kept in mind. client-go keeps 4096 for all pods of a node
-/// (`tools/record/events_cache.go`, `maxLruCacheEntries`); what it forgets is told anew as well.
+/// How many events of a pod are remembered. client-go remembers 4096 for all pods of a node
+/// (`tools/record/events_cache.go`, `maxLruCacheEntries`), and sends a forgotten event as a new one, too.
 const MOST_TOLD: usize = 64;
 
-/// Tells something ordinary.
+/// Sends a `Normal` event about the pod.
 pub(crate) fn normal(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
     tell(cluster, run, None, "Normal", reason, message);
 }
 
-/// Tells trouble.
+/// Sends a `Warning` event about the pod.
 pub(crate) fn warning(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
     tell(cluster, run, None, "Warning", reason, message);
 }
 
-/// Tells something of the pod, or of one container of it.
+/// Sends an event about the pod, or about one of its containers.
 pub(crate) fn tell(
     cluster: &Cluster,
     run: &Arc<PodRun>,
@@ -56,7 +56,7 @@ pub(crate) fn tell(
     let now = run.node.wall.time();
     let key = (path.clone(), reason.to_owned(), message.clone());
     let (name, count) = {
-        // The kubelet's names: the pod's, a dot, the time in hexadecimal digits
+        // As the kubelet names events: the pod's name, a dot, the time in hexadecimal digits
         let fresh = || format!("{}.{:x}", run.key.name, now.as_nanosecond());
         counted(&mut locked(&run.told), key, fresh)
     };
@@ -65,7 +65,7 @@ pub(crate) fn tell(
     let about = json!({"apiVersion": "v1", "fieldPath": path, "kind": "Pod", "name": run.key.name,
         "namespace": run.key.namespace, "uid": run.uid});
     let event = first(cluster, &run.node, &name, &about, (kind, reason, &message));
-    let told = cluster.event_in_turn(async move {
+    let sent = cluster.event_in_turn(async move {
         if count == 1 {
             return events.create(&PostParams::default(), &event).await;
         }
@@ -75,14 +75,14 @@ pub(crate) fn tell(
         events.patch(&name, &params, &Patch::Merge(again)).await
     });
     cluster.spawn(async move {
-        if let Err(error) = told.await {
+        if let Err(error) = sent.await {
             tracing::debug!(%error, "event is lost");
         }
     });
 }
 
-/// An event that is told for the first time by a node's kubelet: severity, reason and message. What is of no
-/// namespace is told in `default`.
+/// Builds a new event of a node's kubelet, from severity, reason and message. Events about objects
+/// without a namespace are in `default`.
 pub(crate) fn first(
     cluster: &Cluster,
     node: &NodeState,
@@ -100,16 +100,16 @@ pub(crate) fn first(
     }))
 }
 
-/// The event's name and how often it has been told by now.
-fn counted(told: &mut Told, words: Words, fresh: impl FnOnce() -> String) -> (String, i32) {
-    let at = told.iter().position(|(known, _)| *known == words);
+/// Counts an event. Returns its name and how often it has been sent, this time included.
+fn counted(sent: &mut Told, words: Words, fresh: impl FnOnce() -> String) -> (String, i32) {
+    let at = sent.iter().position(|(known, _)| *known == words);
     let (words, (name, count)) = at
-        .and_then(|at| told.remove(at))
+        .and_then(|at| sent.remove(at))
         .unwrap_or_else(|| (words, (fresh(), 0)));
     let known = (name, count + 1);
-    told.push_back((words, known.clone()));
-    if told.len() > MOST_TOLD {
-        told.pop_front();
+    sent.push_back((words, known.clone()));
+    if sent.len() > MOST_TOLD {
+        sent.pop_front();
     }
     known
 }

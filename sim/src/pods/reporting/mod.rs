@@ -1,4 +1,4 @@
-//! What the API server is told of pods, and tells.
+//! What nodes report about pods to the API server, and the watch from which they learn of pods.
 
 pub(crate) mod book;
 pub(crate) mod events;

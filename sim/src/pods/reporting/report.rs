@@ -1,5 +1,5 @@
-//! What of a pod's status is sent to the API server, and when (kubernetes 1.37.0,
-//! `pkg/kubelet/status/status_manager.go`): what it does not know, and what others have changed.
+//! When a pod's status is sent to the API server (kubernetes 1.37.0, `pkg/kubelet/status/status_manager.go`):
+//! when the server does not have it, or others have changed it.
 
 use std::sync::Mutex;
 
@@ -12,21 +12,21 @@ use crate::base::lock::locked;
 use crate::nodes::cluster::Cluster;
 use crate::pods::course::run::PodRun;
 
-/// Tells the API server of one pod, and nothing twice.
+/// Reports the status of one pod to the API server, and no status twice.
 #[derive(Default)]
 pub(crate) struct Reporter {
     taken: Mutex<Option<Taken>>,
 }
 
-/// What the API server took last.
+/// The status that the API server accepted last.
 struct Taken {
     status: PodStatus,
-    /// The object's version with it.
+    /// The version of the object with this status.
     version: u64,
 }
 
 impl Taken {
-    /// Whether somebody has since set a condition that is the kubelet's to something else, as the node
+    /// Whether another component has since changed a condition that the kubelet owns, as the node
     /// controller does on nodes that are not ready (`needsReconcile`).
     fn is_contradicted(&self, pod: &Pod) -> bool {
         if version(pod) <= self.version {
@@ -34,16 +34,16 @@ impl Taken {
         }
         let set = pod.status.as_ref().and_then(|set| set.conditions.as_ref());
         let set = set.map_or(&[][..], Vec::as_slice);
-        let is_set = |own: &PodCondition| {
+        let is_set = |ours: &PodCondition| {
             set.iter()
-                .any(|one| one.type_ == own.type_ && one.status == own.status)
+                .any(|one| one.type_ == ours.type_ && one.status == ours.status)
         };
         !self.status.conditions.iter().flatten().all(is_set)
     }
 }
 
 impl Reporter {
-    /// Tells the state of the moment, if the API server does not know it.
+    /// Sends the current status, unless the API server has it already.
     pub(crate) async fn report(&self, cluster: &Cluster, run: &PodRun) {
         cluster.heard(&run.node).await;
         let (status, seen) = {
@@ -70,7 +70,7 @@ impl Reporter {
         }
     }
 
-    /// Whether what the API server took is not what it now says.
+    /// Whether the pod's object contradicts the status that the API server accepted last.
     pub(crate) fn is_contradicted(&self, pod: &Pod) -> bool {
         let taken = locked(&self.taken);
         let taken = taken.as_ref();
@@ -78,22 +78,22 @@ impl Reporter {
     }
 }
 
-/// Versions are numbers that grow (KEP-5504).
+/// Reads an object's version: versions are numbers that grow (KEP-5504).
 fn version(pod: &Pod) -> u64 {
     let version = pod.metadata.resource_version.as_deref().unwrap_or_default();
     version.parse().unwrap_or(0)
 }
 
-/// A status as a patch of the one before.
+/// Writes a status as a patch of the previous one.
 fn written(status: &PodStatus) -> Value {
     let mut status = json!(status);
     if let Some(addresses) = status.get_mut("podIPs").and_then(Value::as_array_mut) {
-        // Else the server adds a new address to the old one
+        // Otherwise the server adds a new address to the old one
         addresses.push(json!({"$patch": "replace"}));
     }
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
-        // Else the server keeps what a condition said when it was another
+        // Otherwise the server keeps the texts of the condition's previous state
         for field in ["reason", "message"] {
             if condition.get(field).is_none() {
                 condition[field] = Value::Null;

@@ -1,4 +1,4 @@
-//! What a kubelet reports of a pod: kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`
+//! The status that a kubelet reports for a pod: kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`
 //! (`generateAPIPodStatus`, `convertToAPIContainerStatuses`), `pkg/kubelet/status/generate.go` and
 //! `pkg/kubelet/prober/prober_manager.go` (`UpdatePodStatus`).
 
@@ -12,10 +12,10 @@ use crate::pods::spec::resources;
 use crate::world::Node;
 
 impl Book {
-    /// The status to report now, for its node.
+    /// Builds the status to report now; `node` is the pod's node.
     pub(crate) fn status(&mut self, node: &Node) -> PodStatus {
         let phase = self.phase();
-        let own: Vec<String> = self
+        let ips: Vec<String> = self
             .address
             .into_iter()
             .flat_map(|address| node.addresses_of(address))
@@ -50,8 +50,8 @@ impl Book {
                     })
                     .collect(),
             ),
-            pod_ip: own.first().cloned(),
-            pod_ips: (!own.is_empty()).then(|| own.into_iter().map(|ip| PodIP { ip }).collect()),
+            pod_ip: ips.first().cloned(),
+            pod_ips: (!ips.is_empty()).then(|| ips.into_iter().map(|ip| PodIP { ip }).collect()),
             conditions: Some(conditions),
             init_container_statuses: list(&self.init),
             container_statuses: list(&self.containers),
@@ -61,14 +61,14 @@ impl Book {
     }
 
     fn conditions(&mut self, phase: &str) -> Vec<PodCondition> {
-        let told = |kind: &str, is: &dyn Fn(&ContainerBook) -> bool| {
-            let all = self.init.iter().chain(&self.containers);
-            let names = all.filter(|book| is(book)).map(|book| book.name.as_str());
+        let listed = |kind: &str, is: &dyn Fn(&ContainerBook) -> bool| {
+            let books = self.init.iter().chain(&self.containers);
+            let names = books.filter(|b| is(b)).map(|b| b.name.as_str());
             let names = names.collect::<Vec<_>>().join(" ");
             (!names.is_empty()).then(|| format!("containers with {kind} status: [{names}]"))
         };
-        let unready = told("unready", &|book| book.role != Role::Init && !book.ready);
-        let incomplete = told("incomplete", &|book| match book.role {
+        let unready = listed("unready", &|book| book.role != Role::Init && !book.ready);
+        let incomplete = listed("incomplete", &|book| match book.role {
             Role::Sidecar => !book.past_startup,
             Role::Init => !book.ready,
             Role::Main | Role::Ephemeral => false,
@@ -89,7 +89,7 @@ impl Book {
             (true, Some(why)) => (false, Some("ReadinessGatesNotReady"), Some(why)),
             _ => containers_ready.clone(),
         };
-        let own = [
+        let current = [
             ("PodReadyToStartContainers", self.ready_to_start()),
             ("Initialized", initialized),
             ("Ready", ready),
@@ -97,15 +97,15 @@ impl Book {
             ("PodScheduled", (true, None, None)),
         ];
         let generation = self.pod.metadata.generation;
-        let mut all: Vec<PodCondition> = self.disruption.clone().into_iter().collect();
+        let mut conditions: Vec<PodCondition> = self.disruption.clone().into_iter().collect();
         let now = self.wall.now();
-        for (name, (holds, reason, message)) in own {
+        for (name, (holds, reason, message)) in current {
             let known = self.conditions.entry(name);
             let since = known.or_insert_with(|| (holds, now));
             if since.0 != holds {
                 *since = (holds, now);
             }
-            all.push(PodCondition {
+            conditions.push(PodCondition {
                 type_: name.to_owned(),
                 status: if holds { "True" } else { "False" }.to_owned(),
                 last_transition_time: Some(Time(since.1)),
@@ -115,10 +115,10 @@ impl Book {
                 ..PodCondition::default()
             });
         }
-        all
+        conditions
     }
 
-    /// `GeneratePodReadyToStartContainersCondition`, with the words of `PodSandboxChanged` in
+    /// `GeneratePodReadyToStartContainersCondition`, with the messages of `PodSandboxChanged` in
     /// `pkg/kubelet/kuberuntime/util/util.go`.
     fn ready_to_start(&self) -> (bool, Option<&'static str>, Option<String>) {
         let why = match (self.sandbox, self.sandboxes) {
@@ -129,15 +129,15 @@ impl Book {
         (false, Some("PodSandboxNotReady"), Some(why.to_owned()))
     }
 
-    /// What the pod's readiness gates lack.
+    /// Why the pod's readiness gates do not hold, if they do not.
     fn gates(&self) -> Option<String> {
         let set = self.pod.status.as_ref();
         let set = set.and_then(|status| status.conditions.as_deref());
         let spec = self.pod.spec.as_ref()?;
         let lacking = spec.readiness_gates.iter().flatten().filter_map(|gate| {
             let name = &gate.condition_type;
-            let found = set.unwrap_or_default().iter().find(|c| c.type_ == *name);
-            match found.map(|condition| condition.status.as_str()) {
+            let known = set.unwrap_or_default().iter().find(|c| c.type_ == *name);
+            match known.map(|condition| condition.status.as_str()) {
                 Some("True") => None,
                 Some(status) => Some(format!(
                     "the status of pod readiness gate \"{name}\" is not \"True\", but {status}"
@@ -174,16 +174,16 @@ impl ContainerBook {
 
 impl State {
     fn reported(self) -> ContainerState {
-        let mut told = ContainerState::default();
+        let mut state = ContainerState::default();
         match self {
-            Self::Waiting(waiting) => told.waiting = Some(waiting),
+            Self::Waiting(waiting) => state.waiting = Some(waiting),
             Self::Running(since) => {
                 let started_at = Some(Time(since));
-                told.running = Some(ContainerStateRunning { started_at });
+                state.running = Some(ContainerStateRunning { started_at });
             }
-            Self::Finished(finished) => told.terminated = Some(finished),
+            Self::Finished(finished) => state.terminated = Some(finished),
         }
-        told
+        state
     }
 }
 

@@ -1,7 +1,7 @@
-//! One watch of pods, for all nodes together.
+//! One watch of the pods of all nodes.
 //!
-//! Watches never end: errors are waited out with a growing pause, and a restarted list replaces
-//! what was known.
+//! A watch never ends: after an error it waits with a growing pause, and a new list replaces the
+//! known objects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -23,26 +23,26 @@ use crate::world::Key;
 
 /// Starts the watch.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
-    let all = Arc::clone(cluster);
+    let shared = Arc::clone(cluster);
     cluster.spawn(async move {
         let mut pods = Pods {
-            cluster: Arc::clone(&all),
+            cluster: Arc::clone(&shared),
             tasks: HashMap::new(),
         };
         let bound = watcher::Config::default().fields("spec.nodeName!=");
-        let api = Api::all(all.client.clone());
+        let api = Api::all(shared.client.clone());
         follow_some(api, bound.streaming_lists(), |change| pods.apply(change)).await;
     });
 }
 
-/// A change of one kind of object.
+/// A change of an object.
 #[derive(Debug)]
 pub(crate) enum Change<K> {
     Is(Key, Box<K>),
     Gone(Key),
 }
 
-/// Tells every change of one kind of object, for ever.
+/// Passes every change of one kind of object to `take`, for ever.
 pub(crate) async fn follow<K>(api: Api<K>, take: impl FnMut(Change<K>))
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -50,12 +50,12 @@ where
     follow_some(api, watcher::Config::default(), take).await;
 }
 
-async fn follow_some<K>(api: Api<K>, which: watcher::Config, mut take: impl FnMut(Change<K>))
+async fn follow_some<K>(api: Api<K>, config: watcher::Config, mut take: impl FnMut(Change<K>))
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut known = Known::default();
-    let mut stream = watcher::watcher(api, which).default_backoff().boxed();
+    let mut stream = watcher::watcher(api, config).default_backoff().boxed();
     while let Some(event) = stream.next().await {
         match event {
             Ok(event) => known.tell(event, &mut take),
@@ -64,7 +64,7 @@ where
     }
 }
 
-/// The names of the objects there are, and of those that a new list has so far.
+/// The names of the known objects, and of the objects that a new list has so far.
 #[derive(Default)]
 struct Known {
     all: BTreeSet<Key>,
@@ -72,7 +72,7 @@ struct Known {
 }
 
 impl Known {
-    /// Tells what an event changes; whatever is not in a new list has gone.
+    /// Passes on what an event changes; an object that is not in a new list is gone.
     fn tell<K: Resource>(&mut self, event: Event<K>, mut take: impl FnMut(Change<K>)) {
         match event {
             Event::Init => self.listed.clear(),
@@ -111,7 +111,7 @@ fn key(object: &impl Resource) -> Key {
     )
 }
 
-/// The pods of our nodes, each with its task.
+/// The pods of the simulated nodes, each with its task.
 struct Pods {
     cluster: Arc<Cluster>,
     tasks: HashMap<Key, Task>,
@@ -127,10 +127,10 @@ impl Pods {
     fn apply(&mut self, change: Change<Pod>) {
         match change {
             Change::Is(key, mut pod) => {
-                // Nobody here asks who has set what, and it is the largest part
+                // Nothing here reads `managedFields`, the largest part of a pod
                 pod.metadata.managed_fields = None;
-                // A copy's lists have room for what is in them; those that were read have it for four and
-                // more
+                // A clone's lists allocate only what they hold; lists that were parsed have room
+                // for four items and more
                 self.is(key, Arc::new(Pod::clone(&pod)));
             }
             Change::Gone(key) => self.forget(&key),

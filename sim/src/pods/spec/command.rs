@@ -1,4 +1,4 @@
-//! A container's command line, from its own words and its image's.
+//! A container's command line, from its spec and its image.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use k8s_openapi::api::core::v1::Container;
 use crate::nodes::image::Family;
 use crate::topology::Os;
 
-/// The command line of a container: its own words, else the image's.
+/// Builds a container's command line: from its spec, or else from its image.
 pub(crate) fn command_line(
     spec: &Container,
     family: Family,
     os: Os,
     env: &BTreeMap<String, String>,
 ) -> Vec<String> {
-    let own = |list: &Option<Vec<String>>| list.clone().filter(|list| !list.is_empty());
+    let set = |list: &Option<Vec<String>>| list.clone().filter(|list| !list.is_empty());
     let (entry, default): (&[&str], &[&str]) = match (family, os) {
         (Family::Agnhost, _) => (&["/agnhost"], &["pause"]),
         (Family::Iis, _) => (&["C:\\ServiceMonitor.exe", "w3svc"], &[]),
@@ -29,7 +29,7 @@ pub(crate) fn command_line(
             .map(|word| (*word).to_owned())
             .collect::<Vec<_>>()
     };
-    let (mut line, args) = match (own(&spec.command), own(&spec.args)) {
+    let (mut line, args) = match (set(&spec.command), set(&spec.args)) {
         (Some(command), args) => (command, args.unwrap_or_default()),
         (None, Some(args)) => (words(entry), args),
         (None, None) => (words(entry), words(default)),

@@ -1,5 +1,5 @@
 //! The variables of a container (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
-//! `makeEnvironmentVariables`): what its spec says, without the links to Services.
+//! `makeEnvironmentVariables`): those of its spec, without links to Services.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::pods::course::run::PodRun;
 /// Variables by name.
 pub(crate) type Env = BTreeMap<String, String>;
 
-/// The variables of a container, or why it cannot have them.
+/// Returns the variables of a container, or why it cannot have them.
 pub(crate) async fn variables(
     cluster: &Cluster,
     run: &PodRun,

@@ -1,4 +1,4 @@
-//! What a pod's spec says of its containers.
+//! What a pod's spec says about its containers.
 
 pub(crate) mod command;
 pub(crate) mod env;

@@ -16,15 +16,15 @@ use crate::pods::course::run::PodRun;
 /// The content of a `ConfigMap` or Secret.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
 
-/// What holds data for pods.
+/// A kind of object that has data for pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataKind {
     ConfigMap,
     Secret,
 }
 
-/// The content of an object; none where it is not there and `optional` forgives that, else the kubelet's
-/// words for its absence (its caches name the resource in the singular:
+/// Returns the content of an object, `None` if it is missing and `optional`, or else the kubelet's
+/// error for its absence (the kubelet's caches name the resource in the singular:
 /// `pkg/kubelet/util/manager/watch_based_manager.go`).
 pub(crate) async fn data(
     cluster: &Cluster,
@@ -34,10 +34,10 @@ pub(crate) async fn data(
     optional: Option<bool>,
 ) -> Result<Option<Data>, String> {
     let (client, namespace) = (cluster.client.clone(), &run.key.namespace);
-    let (singular, found) = match kind {
+    let (singular, reply) = match kind {
         DataKind::ConfigMap => {
             let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
-            let found = cluster.insist("ConfigMap", || maps.get_opt(name)).await;
+            let reply = cluster.insist("ConfigMap", || maps.get_opt(name)).await;
             let content = |map: ConfigMap| {
                 let texts = map.data.into_iter().flatten();
                 let texts = texts.map(|(key, text)| (key, text.into_bytes()));
@@ -46,26 +46,26 @@ pub(crate) async fn data(
                     .chain(bytes.map(|(key, bytes)| (key, bytes.0)))
                     .collect()
             };
-            ("configmap", found.map(|map| map.map(content)))
+            ("configmap", reply.map(|map| map.map(content)))
         }
         DataKind::Secret => {
             let secrets: Api<Secret> = Api::namespaced(client, namespace);
-            let found = cluster.insist("Secret", || secrets.get_opt(name)).await;
+            let reply = cluster.insist("Secret", || secrets.get_opt(name)).await;
             let content = |secret: Secret| {
                 let data = secret.data.into_iter().flatten();
                 data.map(|(key, bytes)| (key, bytes.0)).collect()
             };
-            ("secret", found.map(|secret| secret.map(content)))
+            ("secret", reply.map(|secret| secret.map(content)))
         }
     };
-    match found {
+    match reply {
         Ok(None) if optional != Some(true) => Err(format!("{singular} \"{name}\" not found")),
-        Ok(found) => Ok(found),
+        Ok(reply) => Ok(reply),
         Err(error) => Err(words(error)),
     }
 }
 
-/// What an API server said against something, or what else is wrong.
+/// The message of an API server's error, or of another error.
 pub(crate) fn words(error: kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message,
@@ -76,18 +76,18 @@ pub(crate) fn words(error: kube::Error) -> String {
 /// The value of a `fieldRef` (kubelet, `podFieldSelectorRuntimeValue`; `pkg/fieldpath`).
 pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<String, String> {
     let path = selector.field_path.as_str();
-    // As it was last seen: labels and annotations change
+    // The pod as last seen: labels and annotations change
     let pod = Arc::clone(&run.book().pod);
     let spec = pod.spec.as_ref();
     let node = &run.node.view;
-    let own: Vec<_> = run
+    let ips: Vec<_> = run
         .address()
         .into_iter()
         .flat_map(|address| node.addresses_of(address))
         .collect();
     let host: Vec<_> = node.addresses().collect();
     let first = |of: &[IpAddr]| of.first().map(ToString::to_string).unwrap_or_default();
-    let all = |of: &[IpAddr]| {
+    let joined = |of: &[IpAddr]| {
         let each: Vec<String> = of.iter().map(ToString::to_string).collect();
         each.join(",")
     };
@@ -121,14 +121,14 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
             account.unwrap_or_default()
         }
         "status.hostIP" => first(&host),
-        "status.hostIPs" => all(&host),
-        "status.podIP" => first(&own),
-        "status.podIPs" => all(&own),
+        "status.hostIPs" => joined(&host),
+        "status.podIP" => first(&ips),
+        "status.podIPs" => joined(&ips),
         other => return Err(format!("unsupported fieldPath: {other}")),
     })
 }
 
-/// `pkg/fieldpath`, `FormatMap`: a line each, in order, values quoted.
+/// Formats a map with one line per key, in order, with quoted values (`pkg/fieldpath`, `FormatMap`).
 fn listed(map: Option<&BTreeMap<String, String>>) -> String {
     let lines: Vec<String> = map
         .into_iter()
@@ -139,20 +139,20 @@ fn listed(map: Option<&BTreeMap<String, String>>) -> String {
 }
 
 /// The value of a `resourceFieldRef` (`pkg/api/v1/resource/helpers.go`): divided and rounded up. A
-/// limit that is not set is what the node has to give.
+/// limit that is not set is the node's allocatable amount.
 pub(crate) fn resource(
     spec: &PodSpec,
-    own: Option<&Container>,
+    current: Option<&Container>,
     selector: &ResourceFieldSelector,
     allocatable: impl Fn(&str) -> Option<i128>,
 ) -> Result<String, String> {
     let named = selector.container_name.as_deref();
     let named = named.filter(|name| !name.is_empty());
     let init = spec.init_containers.iter().flatten();
-    let mut all = spec.containers.iter().chain(init);
+    let mut containers = spec.containers.iter().chain(init);
     let container = match named {
-        Some(name) => all.find(|container| container.name == name),
-        None => own,
+        Some(name) => containers.find(|container| container.name == name),
+        None => current,
     };
     let container = container.ok_or_else(|| {
         let name = named.unwrap_or_default();
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(value("requests.cpu", "0"), Ok("1".to_owned()));
         assert_eq!(value("requests.cpu", "1m"), Ok("250".to_owned()));
         assert_eq!(value("requests.memory", "1Mi"), Ok("100".to_owned()));
-        // No limit: what the node has
+        // Without a limit: what the node has
         assert_eq!(value("limits.cpu", "1"), Ok("4".to_owned()));
         assert!(value("cpu", "1").is_err());
     }

@@ -1,4 +1,4 @@
-//! What pods ask for and may have: amounts, sums, and the class that follows from them.
+//! Requests and limits of pods: amounts, sums, and the `qosClass` that follows from them.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -13,13 +13,13 @@ pub(crate) fn amount(text: &str) -> Option<f64> {
     thousandths(text).map(in_units)
 }
 
-/// Thousandths as what they are together.
+/// Converts thousandths of a unit to units.
 #[expect(clippy::cast_precision_loss, reason = "no node has so much")]
 pub(crate) fn in_units(thousandths: i128) -> f64 {
     thousandths as f64 / 1000.0
 }
 
-/// What is stated of one resource as a request, or as a limit, in thousandths of its unit; none where it is 0.
+/// The stated request or limit of one resource, in thousandths of its unit; `None` if it is 0.
 pub(crate) fn stated(
     resources: Option<&ResourceRequirements>,
     limits: bool,
@@ -67,18 +67,18 @@ fn thousandths(text: &str) -> Option<i128> {
     Some(exact.div_euclid(below) + i128::from(exact.rem_euclid(below) != 0))
 }
 
-/// What a pod asks for of one resource, in thousandths: the sum of its containers with sidecars, or
-/// what its largest init container needs beside the sidecars before it, and the overhead
+/// How much of one resource a pod requests, in thousandths: the sum of its containers and sidecars,
+/// or what its largest init container needs beside the sidecars before it, plus the overhead
 /// (`component-helpers/resource/helpers.go`, `PodRequests`).
 pub(crate) fn requested(spec: &PodSpec, resource: &str) -> i128 {
-    let asked = |of: Option<&_>| stated(of, false, resource).unwrap_or(0);
-    let asks = |container: &Container| asked(container.resources.as_ref());
-    let overhead = spec.overhead.as_ref().and_then(|own| own.get(resource));
+    let request = |of: Option<&_>| stated(of, false, resource).unwrap_or(0);
+    let asks = |container: &Container| request(container.resources.as_ref());
+    let overhead = spec.overhead.as_ref().and_then(|map| map.get(resource));
     let overhead = overhead.and_then(milli).unwrap_or(0);
     let pods_own = spec.resources.as_ref();
-    let requests = pods_own.and_then(|own| own.requests.as_ref());
-    if requests.is_some_and(|own| own.contains_key(resource)) {
-        return asked(pods_own) + overhead;
+    let requests = pods_own.and_then(|map| map.requests.as_ref());
+    if requests.is_some_and(|map| map.contains_key(resource)) {
+        return request(pods_own) + overhead;
     }
     let (mut sidecars, mut peak) = (0, 0);
     for container in spec.init_containers.iter().flatten() {
@@ -93,26 +93,26 @@ pub(crate) fn requested(spec: &PodSpec, resource: &str) -> i128 {
     peak.max(sidecars + together) + overhead
 }
 
-/// kubernetes 1.37.0, `pkg/apis/core/v1/helper/qos/qos.go`, `ComputePodQOS`.
+/// A pod's `qosClass` (kubernetes 1.37.0, `pkg/apis/core/v1/helper/qos/qos.go`, `ComputePodQOS`).
 pub(crate) fn qos_class(spec: &PodSpec) -> &'static str {
     let pods_own = spec.resources.as_ref();
     let containers = spec.containers.iter();
-    let all: Vec<Option<&ResourceRequirements>> = match pods_own {
-        Some(own) => vec![Some(own)],
+    let lists: Vec<Option<&ResourceRequirements>> = match pods_own {
+        Some(set) => vec![Some(set)],
         None => containers
             .chain(spec.init_containers.iter().flatten())
             .map(|container| container.resources.as_ref())
             .collect(),
     };
     let computed = ["cpu", "memory"];
-    let any = all.iter().any(|each| {
+    let any = lists.iter().any(|each| {
         let of = |name: &&str| stated(*each, true, name).or(stated(*each, false, name));
         computed.iter().any(|name| of(name).is_some())
     });
-    let guaranteed = all.iter().all(|each| {
+    let guaranteed = lists.iter().all(|each| {
         computed.iter().all(|name| {
             let limit = stated(*each, true, name);
-            limit.is_some() && stated(*each, false, name).is_none_or(|asked| Some(asked) == limit)
+            limit.is_some() && stated(*each, false, name).is_none_or(|given| Some(given) == limit)
         })
     });
     match (any, guaranteed) {

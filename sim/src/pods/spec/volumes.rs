@@ -1,9 +1,9 @@
-//! A pod's volumes: mounted before its sandbox is made, again and again until all can be had.
+//! A pod's volumes: the node mounts them before it creates the sandbox, and retries until it has all of them.
 //!
-//! Texts are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret,projected,downwardapi}`,
-//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What is made of a `ConfigMap`, a
-//! Secret or the pod's own fields follows their changes, but not where a part of it is mounted
-//! (configmap.md, "Mounted ConfigMaps are updated automatically").
+//! The messages are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret,projected,downwardapi}`,
+//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. A volume of a `ConfigMap`, a Secret
+//! or the pod's fields follows their changes, but not where it is mounted by a `subPath` (configmap.md,
+//! "Mounted ConfigMaps are updated automatically").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::topology::Os;
 /// Volumes by their names in the pod.
 pub(crate) type Volumes = BTreeMap<String, Mounted>;
 
-/// A volume on its node.
+/// A mounted volume of a pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Mounted {
     volume: Volume,
@@ -48,19 +48,19 @@ enum Kind {
     Filled,
 }
 
-/// About every so often a kubelet looks after a pod to which nothing has happened: `SyncFrequency` and
-/// up to half as much by chance (`pkg/kubelet/pod_workers.go`, `completeWork`).
+/// About how often a kubelet syncs a pod that has not changed: `SyncFrequency` plus a random part
+/// of up to half of it (`pkg/kubelet/pod_workers.go`, `completeWork`).
 const SYNC: Duration = Duration::from_secs(75);
 
-/// Every namespace has it from the controller manager: it is not asked for again for each pod.
+/// The `ConfigMap` that the controller manager creates in every namespace; it is not requested for each pod.
 const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// Whether it is that which an account's token comes with.
+/// Whether this is the certificate that comes with an account's token.
 fn is_root_ca(map: &ConfigMapProjection) -> bool {
     map.name == ROOT_CA && map.items.is_some()
 }
 
-/// Mounts all volumes of a pod; ends when all are mounted.
+/// Mounts all volumes of a pod; returns once all are mounted.
 pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
     let mut mounted = Volumes::new();
     for volume in specs(run) {
@@ -76,7 +76,7 @@ fn specs(run: &PodRun) -> impl Iterator<Item = &Spec> {
     volumes.into_iter().flatten()
 }
 
-/// One volume, however long it takes to have it.
+/// Mounts one volume; retries until it succeeds.
 async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mounted {
     // kubelet, `exponentialbackoff`: half a second, doubled up to about two minutes
     let mut pause = Duration::from_millis(500);
@@ -93,8 +93,8 @@ async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mount
     }
 }
 
-/// Fills the volumes anew when the kubelet looks after the pod, be it for a change of the pod itself:
-/// `reconciler` remounts what `MarkRemountRequired` has named. Never ends.
+/// Refills the volumes whenever the kubelet syncs the pod, also after a change of the pod itself:
+/// `reconciler` remounts what `MarkRemountRequired` names. Never completes.
 pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
     let filled = specs(run).filter(|volume| is_filled(volume));
     let each = filled.map(|volume| follow_one(cluster, run, volume, seen.clone()));
@@ -102,25 +102,25 @@ pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
     future::pending::<()>().await;
 }
 
-/// The pod as the API server tells of it.
+/// Receives the pod's object as the API server sends it.
 pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
 
-/// What the kubelet fills a volume with; none for one that starts empty and can be written.
+/// The sources from which the kubelet fills a volume; `None` for one that starts empty and is writable.
 fn sources(volume: &Spec) -> Option<Vec<VolumeProjection>> {
-    // Both have the same fields, but for one name
-    let mut own = json!(volume);
+    // Both types have the same fields, except for one name
+    let mut source = json!(volume);
     if volume.secret.is_some() {
-        own["secret"]["name"] = own["secret"]["secretName"].clone();
+        source["secret"]["name"] = source["secret"]["secretName"].clone();
     }
-    let own: VolumeProjection = node::read(own);
-    if own != VolumeProjection::default() {
-        return Some(vec![own]);
+    let source: VolumeProjection = node::read(source);
+    if source != VolumeProjection::default() {
+        return Some(vec![source]);
     }
     let projected = volume.projected.clone()?;
     Some(projected.sources.unwrap_or_default())
 }
 
-/// Whether the kubelet fills a volume and may have to do so again.
+/// Whether the kubelet fills a volume and may have to refill it.
 fn is_filled(volume: &Spec) -> bool {
     let changes = |source: &VolumeProjection| {
         let map = source.config_map.as_ref();
@@ -131,25 +131,25 @@ fn is_filled(volume: &Spec) -> bool {
 }
 
 async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen: Seen) {
-    let own = format!("sync of {} in {}", spec.name, run.uid);
+    let name = format!("sync of {} in {}", spec.name, run.uid);
     for turn in 0_u64.. {
-        let sync = cluster.chance.about(&format!("{own} {turn}"), SYNC);
+        let sync = cluster.chance.about(&format!("{name} {turn}"), SYNC);
         tokio::select! {
             biased;
             () = cluster.clock.pass(sync) => {}
             () = changed(&mut seen) => {}
         }
-        let known = run.volumes.get().and_then(|all| all.get(&spec.name));
+        let known = run.volumes.get().and_then(|map| map.get(&spec.name));
         if let Some(known) = known {
-            // Room for it is needed now and then alone
+            // Boxed: its memory is needed only now and then
             let now = Box::pin(insistently(cluster, run, spec)).await;
             known.volume.replace_with(&now.volume);
         }
     }
 }
 
-/// Until the pod changes in what makes a kubelet look after it (`pkg/kubelet/config/config.go`,
-/// `checkAndUpdatePod`).
+/// Waits until the pod changes in a way that makes the kubelet sync it
+/// (`pkg/kubelet/config/config.go`, `checkAndUpdatePod`).
 async fn changed(seen: &mut Seen) {
     let before = Arc::clone(&seen.borrow_and_update());
     let other = |pod: &Arc<Pod>| {
@@ -161,15 +161,15 @@ async fn changed(seen: &mut Seen) {
     }
 }
 
-/// One volume, or the words of the event that tells why not.
+/// Mounts one volume; the error is the message of the event.
 async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
     let name = &spec.name;
     let failed = |why: String| format!("MountVolume.SetUp failed for volume \"{name}\" : {why}");
     let named = spec.persistent_volume_claim.as_ref();
     let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
-    // A claim of the pod's own is called after both (KEP-1698)
-    let own = || (format!("{}-{}", run.key.name, spec.name), false);
-    if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(own)) {
+    // The claim of an ephemeral volume is named after the pod and the volume (KEP-1698)
+    let derived = || (format!("{}-{}", run.key.name, spec.name), false);
+    if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(derived)) {
         let volume = claimed(cluster, run, &claim).await;
         let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
         let kind = match read_only {
@@ -191,15 +191,15 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
     let (volume, kind) = (Volume::default(), Kind::Filled);
     let Some(sources) = sources(spec) else {
         let kind = Kind::Written;
-        // The API server makes one of no kind an `emptyDir`
+        // The API server turns a volume of no kind into an `emptyDir`
         let empty = spec.empty_dir.as_ref().map(|_| Mounted { volume, kind });
         return empty.ok_or_else(|| failed("no volume of this kind is simulated".to_owned()));
     };
-    let mut all = Data::new();
+    let mut data = Data::new();
     for source in &sources {
-        all.extend(projection(cluster, run, source).await.map_err(failed)?);
+        data.extend(projection(cluster, run, source).await.map_err(failed)?);
     }
-    volume.fill(all);
+    volume.fill(data);
     Ok(Mounted { volume, kind })
 }
 
@@ -213,31 +213,31 @@ async fn projection(
             let text = b"the certificate of the cluster's API server\n".to_vec();
             return Ok(Data::from([("ca.crt".to_owned(), text)]));
         }
-        let found = refer::data(cluster, run, DataKind::ConfigMap, &map.name, map.optional).await?;
+        let data = refer::data(cluster, run, DataKind::ConfigMap, &map.name, map.optional).await?;
         let words = "configmap references non-existent config key";
         let items = map.items.as_deref();
-        return chosen(words, found.unwrap_or_default(), items, map.optional);
+        return chosen(words, data.unwrap_or_default(), items, map.optional);
     }
     if let Some(secret) = &source.secret {
         let (kind, name) = (DataKind::Secret, &secret.name);
-        let found = refer::data(cluster, run, kind, name, secret.optional).await?;
+        let data = refer::data(cluster, run, kind, name, secret.optional).await?;
         let words = "references non-existent secret key";
         let items = secret.items.as_deref();
-        return chosen(words, found.unwrap_or_default(), items, secret.optional);
+        return chosen(words, data.unwrap_or_default(), items, secret.optional);
     }
     if let Some(downward) = &source.downward_api {
         return downward_files(run, downward.items.as_deref());
     }
     if let Some(token) = &source.service_account_token {
-        // Never a real one: nothing in here talks to the API server
+        // Never a real token: no simulated program talks to the API server
         let text = format!("simulated-token-of-{}", run.uid).into_bytes();
         return Ok(Data::from([(token.path.clone(), text)]));
     }
     Err("no source of this kind is simulated".to_owned())
 }
 
-/// The keys that `items` asks for at the paths that it says, or these words for one that is not there; all
-/// where it says nothing (`MakePayload`).
+/// Selects the keys in `items`, under their paths; all keys if `items` is empty. `words` begin the
+/// error for a missing key (`MakePayload`).
 fn chosen(
     words: &str,
     mut data: Data,
@@ -276,18 +276,18 @@ fn downward_files(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Resu
     Ok(files)
 }
 
-/// The volume behind a claim. Claims on one node share what they hold by the volume's name.
+/// Returns the volume behind a claim. Claims of one volume share its content on a node.
 async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, String> {
     let claims: Api<PersistentVolumeClaim> =
         Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let found = cluster.insist("claim", || claims.get(name)).await;
+    let claim = cluster.insist("claim", || claims.get(name)).await;
     let failed = |error| {
         let why = refer::words(error);
         format!("failed to fetch PVC from API server: {why}")
     };
-    let found = found.map_err(failed)?;
-    let bound = found.status.and_then(|status| status.phase);
-    let volume = found.spec.and_then(|spec| spec.volume_name);
+    let claim = claim.map_err(failed)?;
+    let bound = claim.status.and_then(|status| status.phase);
+    let volume = claim.spec.and_then(|spec| spec.volume_name);
     match (bound.as_deref(), volume) {
         (Some("Bound"), Some(volume)) => Ok(run.node.disks.volume(&format!("claim {volume}"))),
         _ => Err("PVC is not bound".to_owned()),
@@ -302,8 +302,8 @@ fn unprocessed(run: &PodRun, volume: &str, claim: &str, why: &str) -> String {
     )
 }
 
-/// What a node lacks for the type that a `hostPath` asks for. A simulated node has the directories
-/// of its system and no files of its own.
+/// What a node lacks for the type of a `hostPath`. A simulated node has the directories of its
+/// operating system and no files.
 fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
     let known = match os {
         Os::Linux => &[
@@ -336,7 +336,7 @@ fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
     }
 }
 
-/// A container's files: its mounts over what its image brings (kubelet, `makeMounts`).
+/// Returns a container's files: its mounts over the files of its image (kubelet, `makeMounts`).
 pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Files, String> {
     let os = run.node.pool.os();
     let none = Volumes::new();
@@ -354,7 +354,7 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
             Some(text) => command::expanded(text, |name| env.get(name).cloned()),
             None => mount.sub_path.clone().unwrap_or_default(),
         };
-        // What is mounted of a part is the file that the kubelet had written by then
+        // A `subPath` mount keeps the file that the kubelet had written by then
         let stays = *kind == Kind::Filled && !sub_path.is_empty();
         mounts.push(Mount {
             path: mount.mount_path.clone(),

@@ -1,5 +1,5 @@
-//! How containers end: as their programs do or killed, when their pods are deleted and when they alone
-//! are ended.
+//! How containers end, by their programs or killed: when their pods are deleted, and when only the
+//! containers are ended.
 
 use serde_json::{Value, json};
 

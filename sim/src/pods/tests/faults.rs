@@ -1,6 +1,6 @@
-//! The faults of pods in one of two namespaces: what becomes of a pod there that runs, of one that is
-//! started under the fault, of one beside it, and of one that is started once it is lifted. Of those
-//! that show in what the tool observes, `faults/` tells the rest.
+//! Faults of the pods in one of two namespaces: what happens there to a running pod, to a pod that
+//! starts under the fault, to a pod of the other namespace, and to a pod that starts after the
+//! fault. `faults/` covers the rest of the faults that the tool can observe.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use super::scene::Scene;
 use super::stub::path;
 use crate::fault::ProductFault;
 
-/// A node of Windows, where each of these faults can be.
+/// A Windows node, which can have each of these faults.
 const NODE: &str = "ws2022-a";
 
 const ARGV: [&str; 3] = ["cmd", "/c", "echo out& exit 3"];
 
-/// What is seen of a pod, by what it is of.
+/// What the test sees of a pod, by aspect.
 type Seen = BTreeMap<&'static str, String>;
 
-/// A pod that pulls anew, is never ready, and whose hook fails.
+/// Creates a pod that always pulls, is never ready, and whose hook fails.
 fn create(scene: &Scene, namespace: &str, name: &str) {
     let probe = json!({"tcpSocket": {"port": 81}, "failureThreshold": 1});
     let hook = json!({"preStop": {"exec": {"command": ["nonesuch"]}}});
@@ -33,7 +33,7 @@ fn status(scene: &Scene, namespace: &str, name: &str) -> Value {
     objects[&path(namespace, name)]["status"]["containerStatuses"][0].clone()
 }
 
-/// What is seen of a pod that may run by now, and of how it ends once it is deleted.
+/// Observes pods that may run by now, and how they end once they are deleted.
 async fn seen(scene: &Scene, pods: &[(&str, &str)]) -> Vec<Seen> {
     let mut all = Vec::new();
     for &(namespace, name) in pods {
@@ -74,7 +74,7 @@ async fn seen(scene: &Scene, pods: &[(&str, &str)]) -> Vec<Seen> {
     all
 }
 
-/// What differs, by what it is of.
+/// Returns the aspects that differ.
 fn changes(seen: &Seen, healthy: &Seen) -> Vec<&'static str> {
     let differ = seen
         .iter()
@@ -89,7 +89,7 @@ async fn a_fault_of_a_namespace_is_of_its_pods_alone_and_heals() {
     scene.pass(90).await;
     let healthy = seen(&scene, &[("test", "healthy")]).await.remove(0);
     scene.end().await;
-    // Of the one that runs, and of the one that is started
+    // What changes for the running pod, and for the pod that starts under the fault
     let cases: [(&str, &[&str], &[&str]); 13] = [
         ("pull-fails", &[], &["end", "exec", "hook", "log", "pull"]),
         ("pull-slow", &[], &["pull"]),
@@ -136,7 +136,7 @@ async fn a_fault_of_a_namespace_is_of_its_pods_alone_and_heals() {
     }
 }
 
-/// What the nodes say of themselves, without what is of times and boots.
+/// What the nodes report of themselves, without times and boots.
 fn nodes(scene: &Scene) -> Vec<Value> {
     let state = scene.stub.state();
     let nodes = state.objects.iter();
@@ -160,7 +160,7 @@ fn nodes(scene: &Scene) -> Vec<Value> {
     said.collect()
 }
 
-/// One in each of its pods, and whatever else can be wrong with it.
+/// Sets each fault of a node, creates a pod under it, and lifts it again.
 #[tokio::test(start_paused = true)]
 async fn every_fault_of_a_node_heals() {
     let scene = Scene::begin().await;
@@ -192,7 +192,7 @@ async fn every_fault_of_a_node_heals() {
     assert!(tried > 40, "{tried}");
 }
 
-/// Boots and clocks turn no check of the tool.
+/// Boots and clocks, which no check of the tool covers.
 #[tokio::test(start_paused = true)]
 async fn a_fault_of_a_node_is_of_it_alone() {
     let scene = Scene::begin().await;

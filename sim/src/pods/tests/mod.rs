@@ -1,4 +1,4 @@
-//! Lives of pods in paused time, as an API server is told of them.
+//! Lives of pods in paused time, as they are reported to an API server.
 
 mod ends;
 mod faults;
@@ -93,7 +93,7 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
     assert_eq!(seen(), ["1", "1", "1"], "nothing has happened to the pod");
     scene.pass(60).await;
     assert_eq!(seen(), ["2", "2", "1"]);
-    // A change of the pod itself makes the kubelet look at once
+    // A change of the pod itself makes the kubelet sync at once
     scene.config_map(Some("3"));
     let mut pod = scene.pod("reader");
     pod["metadata"]["labels"] = json!({"a": "b"});
@@ -105,7 +105,7 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
         scene.file("reader", "/all/labels").as_deref(),
         Some("a=\"b\"")
     );
-    // What is gone stays as it was, and is asked for until it is there again
+    // A volume of a missing object stays as it was, and the kubelet retries until the object is back
     scene.config_map(None);
     scene.pass(300).await;
     assert_eq!(seen(), ["3", "3", "1"]);
@@ -173,7 +173,7 @@ async fn what_was_waiting_when_its_pod_ended_is_terminated() {
         fails,
         json!({"activeDeadlineSeconds": 245}),
     );
-    // Its init container never ends well, and it never begins
+    // The init container never succeeds, so the main container never begins
     let init = json!([{"name": "first", "image": AGNHOST, "command": ["sh", "-c", "exit 4"]}]);
     let never = json!({"initContainers": init});
     scene.create_with("linux", "uninitialized", json!({"args": ["pause"]}), never);
@@ -183,7 +183,7 @@ async fn what_was_waiting_when_its_pod_ended_is_terminated() {
         assert_eq!(*state, "CrashLoopBackOff", "{name}");
     }
     scene.stub.state().delete(&path("test", "deleted"));
-    // Past its next run, and what is not told of that at once
+    // Past the next run, which is not reported at once
     scene.pass(90).await;
     scene.set("memory-pressure");
     scene.pass(120).await;
@@ -234,12 +234,12 @@ async fn a_status_is_sent_when_it_is_another_and_not_at_each_look() {
     scene.create("linux", "unready", never);
     let sent = |name: &str| scene.stub.state().reports[&path("test", name)];
     scene.pass(30).await;
-    // Without a sandbox, with one, and with a container that runs; then it is ready, or never
+    // One report each: without a sandbox, with one, with a running container, and ready unless it never is
     let begun = [("web", 4), ("windows", 4), ("unready", 3)];
     assert_eq!(begun.map(|(name, _)| (name, sent(name))), begun);
     scene.pass(600).await;
     assert_eq!(begun.map(|(name, _)| (name, sent(name))), begun);
-    // What others set is set right again, once
+    // The kubelet corrects once what others set
     let say_ready = |status: &str| {
         let mut pod = scene.pod("web");
         for condition in pod["status"]["conditions"].as_array_mut().expect("some") {
@@ -261,14 +261,14 @@ async fn a_status_is_sent_when_it_is_another_and_not_at_each_look() {
         scene.stub.state().delete(&path("test", name));
     }
     scene.pass(60).await;
-    // And what has ended
+    // One more report of the end
     let lived = [("web", 6), ("windows", 5), ("unready", 4)];
     assert_eq!(lived.map(|(name, _)| (name, sent(name))), lived);
     scene.end().await;
 }
 
-/// N08: KEP-3503, withdrawn in 1.33: the API takes `hostNetwork` of any pod, and Windows gives it to
-/// `HostProcess` pods alone.
+/// N08: KEP-3503, withdrawn in 1.33: the API accepts `hostNetwork` in any pod, and Windows gives it
+/// to `HostProcess` pods only.
 #[tokio::test(start_paused = true)]
 async fn n08_ordinary_windows_pods_are_not_on_their_nodes_network() {
     let scene = Scene::begin().await;

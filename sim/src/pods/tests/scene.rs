@@ -1,4 +1,4 @@
-//! A cluster of two nodes, on a server that is a function, and what is asked of its pods.
+//! A cluster of two nodes on a stub server, and requests about its pods.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Nodes that have registered and have the image.
+    /// Starts nodes, and waits until they have registered and have the image.
     pub(super) async fn begin() -> Self {
         let stub = Stub::default();
         let nodes = (1_u8..).zip(NODES).map(|(number, (name, pool))| {
@@ -67,7 +67,7 @@ impl Scene {
         Self { stub, cluster }
     }
 
-    /// A pod of one container, `main`, on a node.
+    /// Creates a pod of one container, `main`, on a node.
     pub(super) fn create(&self, node: &str, name: &str, container: Value) {
         self.create_with(node, name, container, json!({}));
     }
@@ -101,7 +101,7 @@ impl Scene {
         self.pod(name)["status"]["containerStatuses"][0].clone()
     }
 
-    /// What was told of the pod for a reason.
+    /// The messages of the pod's events with a reason.
     pub(super) fn events_of(&self, name: &str, reason: &str) -> Vec<String> {
         let state = self.stub.state();
         let of =
@@ -119,7 +119,7 @@ impl Scene {
         run.expect("it runs")
     }
 
-    /// Where the pod's container finds itself.
+    /// The place of the pod's container.
     pub(super) fn place(&self, name: &str) -> Place {
         let run = self.run("test", name);
         let place = run.book().container("main").and_then(|it| it.place.clone());
@@ -168,7 +168,7 @@ impl Scene {
         body.to_owned()
     }
 
-    /// What an exec prints, and the Status that ends it; none where there is no session.
+    /// Returns what an exec prints, and the Status that ends it; none without an exec session.
     pub(super) async fn exec(
         &self,
         node: &str,
@@ -209,7 +209,7 @@ impl Scene {
         self.cluster.faults.lift(&fault.parse().expect("a fault"));
     }
 
-    /// Time is paused: it passes where nothing else is to be done.
+    /// Time is paused: it passes only when nothing else is left to do.
     pub(super) async fn pass(&self, seconds: u64) {
         clock::elapse(Duration::from_secs(seconds)).await;
     }

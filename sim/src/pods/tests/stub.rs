@@ -1,5 +1,5 @@
-//! An API server as a function: it takes whatever nodes tell it and tells pods on watches; nothing
-//! is admitted, scheduled or controlled.
+//! A stub API server: it stores whatever nodes report and sends pods on watches; it does not admit,
+//! schedule or control anything.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -23,22 +23,22 @@ use crate::base::lock::locked;
 type Answer = UnsyncBoxBody<Bytes, Infallible>;
 type Lines = mpsc::UnboundedSender<Bytes>;
 
-/// The server's state, and the test's hand on it.
+/// The server's state, shared with the test.
 #[derive(Clone, Default)]
 pub(super) struct Stub(Arc<Mutex<State>>);
 
 #[derive(Default)]
 pub(super) struct State {
-    /// Objects by their paths; of pods also those that have gone.
+    /// Objects by their paths; includes pods that are gone.
     pub(super) objects: BTreeMap<String, Value>,
     /// When each lease was renewed.
     pub(super) renewed: BTreeMap<String, Instant>,
-    /// When each pod was deleted that ran, and how long its container then went on.
+    /// When each running pod was deleted, and how long its container then kept running.
     pub(super) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
-    /// How many statuses were sent of each pod.
+    /// How many statuses were sent for each pod.
     pub(super) reports: BTreeMap<String, usize>,
     version: u64,
-    /// Watches of pods that are bound, and of those that are not.
+    /// Watches of bound pods (`true`) and of unbound pods.
     watches: Vec<(bool, Lines)>,
 }
 
@@ -81,7 +81,7 @@ fn is_bound(pod: &Value) -> bool {
 }
 
 impl State {
-    /// A user's pod.
+    /// Creates a user's pod.
     pub(super) fn create(&mut self, pod: Value) {
         let meta = &pod["metadata"];
         let (namespace, name) = (meta["namespace"].as_str(), meta["name"].as_str());
@@ -89,7 +89,7 @@ impl State {
         self.tell("ADDED", &path, pod);
     }
 
-    /// A user's deletion.
+    /// Deletes a pod as a user does.
     pub(super) fn delete(&mut self, path: &str) {
         let mut pod = self.objects[path].clone();
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");

@@ -1,4 +1,4 @@
-//! From a URL's host to a connection: its addresses, and which of them takes one.
+//! From a URL's host to a connection: the host's addresses, and the first that accepts.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::program::system_limit;
 use crate::program::web::net::{Link, Net, Peer};
 use crate::topology::Os;
 
-/// lib/connect.c: the other address is tried too when the first has taken this long, or has failed
+/// lib/connect.c: curl also tries the next address when the first has taken this long, or has failed
 /// (`--happy-eyeballs-timeout-ms`).
 const HAPPY_EYEBALLS: Duration = Duration::from_millis(200);
 
-/// The connection that an address takes first, and after how long it was tried; or the code, time and
-/// words of the first one's failure.
+/// The first connection that an address accepts, and when curl tried it; or the code, time and words of the
+/// first failure.
 pub(super) fn happily(
     net: &dyn Net,
     build: &Build,
@@ -39,16 +39,16 @@ pub(super) fn happily(
     Err((code, last, system))
 }
 
-/// The code, time and words of the system for a connection that does not come about.
+/// The code, the time and the system's words for a failed connection.
 fn failure(build: &Build, link: &Link) -> (u32, Duration, &'static str) {
     let os = build.os;
     match link {
-        // A refusal takes Windows about 2 s: it repeats the SYN (curl issue 14144)
+        // Windows takes about 2 s to report a refusal, since it repeats the SYN (curl issue 14144)
         Link::Refused | Link::Open(_) => {
             let took = if os == Os::Windows { 2045 } else { 0 };
             (7, Duration::from_millis(took), "Connection refused")
         }
-        // Linux asks for the neighbour three times before it says so
+        // Linux sends three ARP requests before it reports this
         Link::NoRoute if os == Os::Linux => (7, Duration::from_millis(3071), "No route to host"),
         Link::Unreachable if os == Os::Linux => (7, Duration::ZERO, "Network is unreachable"),
         Link::NoRoute | Link::Unreachable => (7, Duration::from_millis(1), "Network unreachable"),
@@ -63,7 +63,7 @@ fn failure(build: &Build, link: &Link) -> (u32, Duration, &'static str) {
     }
 }
 
-/// The addresses of a URL's host, unless there is none.
+/// The addresses of a URL's host; `None` if it has none, after noting the failure in `transfer`.
 pub(super) fn resolved(
     net: &dyn Net,
     build: &Build,
@@ -71,7 +71,7 @@ pub(super) fn resolved(
     name: &str,
     transfer: &mut Transfer,
 ) -> Option<Vec<IpAddr>> {
-    let (found, took) = net.find(&Query {
+    let (answer, took) = net.find(&Query {
         by: match build.cares {
             true => Resolver::Cares,
             false => Resolver::System,
@@ -80,7 +80,7 @@ pub(super) fn resolved(
     });
     let limits = options.connect_timeout.into_iter().chain(options.max_time);
     if let Some(limit) = limits.min().filter(|limit| *limit < took) {
-        // lib/multi.c: which phase it was that took too long
+        // lib/multi.c: the text names the phase that took too long
         let took = limit + Duration::from_millis(1);
         let millis = took.as_millis();
         let error = format!("Resolving timed out after {millis} milliseconds");
@@ -88,7 +88,7 @@ pub(super) fn resolved(
         return None;
     }
     transfer.total += took;
-    if let Ok(addresses) = found {
+    if let Ok(addresses) = answer {
         return Some(addresses);
     }
     let error = format!("Could not resolve host: {name}");

@@ -1,8 +1,8 @@
-//! `curl`, as far as a prober uses it: HTTP transfers one after the other, told by `-K -`.
+//! `curl`, as far as a prober uses it: HTTP transfers one after the other, configured by `-K -`.
 //!
 //! Texts and order follow curl's source at its tags from 7.55.1 to 8.14.1 (`src/tool_operate.c`,
-//! `src/tool_writeout.c`, `lib/connect.c`, `lib/multi.c`); tests compare with the curl of the machine. What
-//! is not known here is refused.
+//! `src/tool_writeout.c`, `lib/connect.c`, `lib/multi.c`); tests compare them with the machine's curl.
+//! Arguments that are not listed here are refused.
 
 mod connect;
 mod options;
@@ -26,7 +26,7 @@ pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     perform(build, call.input, call.seat)
 }
 
-/// Performs all transfers, serially; the exit code is the last one's.
+/// Performs all transfers one after the other; the exit code is that of the last.
 pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran> {
     let options = Options::parse(input)?;
     let mut streams = Streams {
@@ -47,22 +47,22 @@ pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran>
     Some(streams.ran)
 }
 
-/// A block of standard output, which is written when it is full or at the end: where an exec has no
-/// terminal it is a pipe. What goes to standard error is written at once (POSIX, `stdin`).
+/// A block of standard output: curl writes it when it is full or at the end, since an exec without a terminal
+/// gives it a pipe. It writes standard error at once (POSIX, `stdin`).
 const BLOCK: usize = 4096;
 
-/// The two streams: Windows turns LF into CR LF on that of errors, and curl takes its output out of that
-/// mode from the first body that it writes there (`src/tool_operate.c`, `CURL_SET_BINMODE(stdout)`).
+/// The two streams. Windows turns LF into CR LF on standard error; curl switches standard output to binary at
+/// the first body that it writes there (`src/tool_operate.c`, `CURL_SET_BINMODE(stdout)`).
 struct Streams {
     os: Os,
     ran: Ran,
-    /// What is still to be written.
+    /// The output that is not yet written.
     out: Vec<u8>,
     errors: Vec<u8>,
 }
 
 impl Streams {
-    /// Writes so much of standard output, and all errors.
+    /// Writes this many bytes of standard output, and all errors.
     fn write(&mut self, out: usize) {
         let rest = self.out.split_off(out);
         let out = std::mem::replace(&mut self.out, rest);
@@ -71,7 +71,7 @@ impl Streams {
         self.ran.print(Stream::Error, errors);
     }
 
-    /// What is said once a transfer is over.
+    /// Reports the end of a transfer.
     fn report(&mut self, options: &Options, transfer: &Transfer) {
         if transfer.code != 0 && options.show_error {
             let end = if self.os == Os::Windows { "\r\n" } else { "\n" };

@@ -1,8 +1,8 @@
-//! The configuration that a prober gives curl on its input.
+//! The configuration that a prober sends to curl's input.
 
 use std::time::Duration;
 
-/// What a session asks for.
+/// The options of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Options {
     pub(super) urls: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct Options {
     pub(super) write_out: Vec<Written>,
 }
 
-/// A part of the line behind each transfer.
+/// A part of the line after each transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Text(String),
@@ -23,8 +23,8 @@ pub(super) enum Written {
 }
 
 impl Options {
-    /// Reads a configuration (`src/tool_parsecfg.c`): an option a line, with its value in quotes; none where
-    /// something in it is not simulated, as a meter is not, nor a connection that is used again.
+    /// Parses a configuration (`src/tool_parsecfg.c`): one option a line, with its value in quotes. Returns
+    /// `None` for anything that is not simulated, which includes a progress meter and a reused connection.
     pub(super) fn parse(input: &[u8]) -> Option<Self> {
         let mut read = Self::default();
         for line in std::str::from_utf8(input).ok()?.lines() {
@@ -55,8 +55,8 @@ impl Options {
     }
 }
 
-/// `src/tool_parsecfg.c`, `unslashquote`: a backslash keeps the letter behind it, except that `n` is an
-/// end of line.
+/// `src/tool_parsecfg.c`, `unslashquote`: a backslash keeps the letter after it, except that `\n` is an end
+/// of line.
 fn unslashed(quoted: &str) -> Option<String> {
     let mut out = String::new();
     let mut letters = quoted.chars();
@@ -79,22 +79,22 @@ fn limit(seconds: &str) -> Option<Duration> {
     (!limit.is_zero()).then_some(limit)
 }
 
-/// `src/tool_writeout.c`.
+/// Parses a format (`src/tool_writeout.c`).
 fn written(format: &str) -> Option<Vec<Written>> {
     let mut parts = format.split("%{");
     let text = |text: &str| {
         let text = text.replace("\\n", "\n");
         (!text.contains(['%', '\\'])).then_some(Written::Text(text))
     };
-    let mut all = vec![text(parts.next()?)?];
+    let mut list = vec![text(parts.next()?)?];
     for part in parts {
         let (name, rest) = part.split_once('}')?;
-        all.push(match name {
+        list.push(match name {
             "http_code" => Written::Status,
             "url_effective" => Written::Url,
             _ => return None,
         });
-        all.push(text(rest)?);
+        list.push(text(rest)?);
     }
-    Some(all)
+    Some(list)
 }

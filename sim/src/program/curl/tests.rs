@@ -10,13 +10,13 @@ use crate::world::Page;
 const SILENT: [u8; 4] = [192, 0, 2, 1];
 
 impl Build {
-    /// One that is not in the closed set.
+    /// A build outside the closed set.
     pub(crate) fn of_the_machine(os: Os, version: (u32, u32, u32), cares: bool) -> Self {
         Self { os, version, cares }
     }
 }
 
-/// A web server, and addresses of every way to fail.
+/// A web server, and one address for each kind of failure.
 pub(super) fn net(os: Os) -> Table {
     Table::new(os)
         .page([10, 244, 2, 5], 80, Page::WinWebserver)
@@ -33,7 +33,7 @@ fn curl_as(build: &Build, input: &str) -> Ran {
     perform(build, input.as_bytes(), &net(build.os)).expect("it is simulated")
 }
 
-/// A session with one target, and these options before it.
+/// A session with these options and one target.
 fn one(options: &str, host: &str) -> String {
     format!(
         "silent\nshow-error\nheader = \"Connection: close\"\n{options}url = \"http://{host}/\"\n"
@@ -232,12 +232,12 @@ fn what_failed_is_told_at_once_and_what_answered_in_blocks() {
         .iter()
         .map(|piece| (piece.stream, piece.took.as_secs()))
         .collect();
-    // Two time out, and the page is written when curl ends
+    // Two time out, and curl writes the page when it ends
     assert_eq!(
         each,
         [(Stream::Error, 4), (Stream::Error, 4), (Stream::Out, 0)]
     );
-    // Pages that fill blocks come before the end
+    // Full blocks of pages appear before the end
     let pieces = told(&("10.244.2.5 ".repeat(50) + "192.0.2.1"));
     let whole = pieces.iter().find(|piece| piece.stream == Stream::Out);
     assert_eq!(whole.map(|piece| piece.bytes.len()), Some(BLOCK));

@@ -8,10 +8,10 @@ use super::version::Build;
 use crate::program::web::net::{Net, Speaks};
 use crate::topology::Os;
 
-/// What a transfer gave.
+/// The result of a transfer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
-    /// With its scheme and its path.
+    /// The URL with its scheme and its path.
     pub(super) url: String,
     pub(super) code: u32,
     pub(super) error: String,
@@ -20,7 +20,7 @@ pub(super) struct Transfer {
     pub(super) total: Duration,
 }
 
-/// Performs a transfer; none of a URL that is not simulated.
+/// Performs a transfer; returns `None` for a URL that is not simulated.
 pub(super) fn perform(
     net: &dyn Net,
     build: &Build,
@@ -61,11 +61,11 @@ pub(super) fn perform(
         Err(failed) => failed,
     };
     let connect = options.connect_timeout.filter(|limit| *limit < took);
-    let all = options.max_time.filter(|limit| *limit < took);
-    if let Some(limit) = connect.into_iter().chain(all).min() {
+    let max_time = options.max_time.filter(|limit| *limit < took);
+    if let Some(limit) = connect.into_iter().chain(max_time).min() {
         // lib/multi.c, `multi_handle_timeout`: the timer fires a millisecond late
         let took = limit + Duration::from_millis(1);
-        let by_connect_timeout = connect == Some(limit) && all != Some(limit);
+        let by_connect_timeout = connect == Some(limit) && max_time != Some(limit);
         let error = build.timed_out(host, port, took.as_millis(), by_connect_timeout);
         transfer.fails(28, &error, took);
     } else {
@@ -75,10 +75,10 @@ pub(super) fn perform(
     Some(transfer)
 }
 
-/// Without a limit of its own curl waits until it is ended; nobody waits for longer than this.
+/// How long curl waits without a limit; no caller waits longer than this.
 const FOR_EVER: Duration = Duration::from_hours(1);
 
-/// lib/multi.c: the connection stands, and no answer comes.
+/// lib/multi.c: the connection is open, and no answer comes.
 fn silent(options: &Options, transfer: &mut Transfer) {
     let limit = options.max_time.unwrap_or(FOR_EVER);
     let took = limit + Duration::from_millis(1);
@@ -100,9 +100,9 @@ impl Transfer {
 
 /// The parts of a URL.
 struct Target<'a> {
-    /// With its scheme and its path.
+    /// The URL with its scheme and its path.
     url: String,
-    /// Without the brackets of a literal address.
+    /// The host, without the brackets of a literal address.
     host: &'a str,
     port: u16,
     path: String,

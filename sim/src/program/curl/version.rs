@@ -1,35 +1,34 @@
-//! The builds of curl that the simulated images and hosts carry, and what differs between versions.
+//! The builds of curl on the simulated images and hosts, and the differences between versions.
 //!
-//! Each boundary was found by comparing curl's tagged sources, the file named beside it.
+//! Each boundary comes from comparing curl's tagged sources, in the file named beside it.
 
 use crate::topology::Os;
 
-/// One build.
+/// A build of curl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Build {
     pub(super) os: Os,
     pub(super) version: (u32, u32, u32),
-    /// Whether c-ares looks up its names, not the system.
+    /// Whether it resolves names with c-ares instead of the system.
     pub(super) cares: bool,
 }
 
 impl Build {
-    /// That of Alpine 3.22, in agnhost's Linux image.
+    /// Alpine 3.22's, in agnhost's Linux image.
     pub(crate) const ALPINE: Self = Self {
         os: Os::Linux,
         version: (8, 14, 1),
         cares: true,
     };
 
-    /// That of an updated Windows Server 2022 or 2025, in System32 of host, servercore and
-    /// nanoserver alike.
+    /// That of an updated Windows Server 2022 or 2025, in System32 of host, servercore and nanoserver alike.
     pub(crate) const SYSTEM32: Self = Self {
         os: Os::Windows,
         version: (8, 13, 0),
         cares: false,
     };
 
-    /// That in System32 of Windows Server 2019 as it was first shipped.
+    /// That in System32 of Windows Server 2019 as first shipped.
     pub(crate) const SYSTEM32_2019: Self = Self {
         os: Os::Windows,
         version: (7, 55, 1),
@@ -43,21 +42,21 @@ impl Build {
         cares: false,
     };
 
-    /// Whether it is of this version or newer.
+    /// Whether its version is this one or newer.
     pub(crate) fn since(&self, major: u32, minor: u32) -> bool {
         (self.version.0, self.version.1) >= (major, minor)
     }
 
-    /// Since 7.67 a time-out of the system is 28, not a failed connection like others (7)
+    /// The code for the system's time-out: since 7.67 it is 28, before that 7 as for other failed connections
     /// (`lib/connect.c`, `ETIMEDOUT`).
     pub(super) fn system_time_out(&self) -> u32 {
         if self.since(7, 67) { 28 } else { 7 }
     }
 
-    /// What is said where no connection came about; `system` is the system's text for it.
+    /// The error for a connection that fails; `system` is the system's text for it.
     ///
-    /// `lib/connect.c`: since 7.78 with the time, since 7.81 with curl's own words, which lost their
-    /// apostrophe in 8.9.
+    /// `lib/connect.c`: since 7.78 it has the time, since 7.81 curl's own words, which lost their apostrophe
+    /// in 8.9.
     pub(super) fn unreachable(&self, host: &str, port: u16, millis: u128, system: &str) -> String {
         let why = match () {
             () if !self.since(7, 81) => system,
@@ -71,11 +70,11 @@ impl Build {
         }
     }
 
-    /// What is said where curl's own limit ended the connecting; `by_connect_timeout` says which of
-    /// the two limits.
+    /// The error when curl's own limit ends the connecting; `by_connect_timeout` tells which of the two
+    /// limits.
     ///
-    /// From 7.78 to 8.10 `multi_runsingle` (`lib/multi.c`) looks at `--max-time` alone before it goes
-    /// on connecting, so the connection's own filter is first to see the end of `--connect-timeout`.
+    /// From 7.78 to 8.10 `multi_runsingle` (`lib/multi.c`) checks only `--max-time` before it goes on
+    /// connecting, so the connection's own filter is the first to notice the end of `--connect-timeout`.
     pub(super) fn timed_out(
         &self,
         host: &str,

@@ -13,8 +13,8 @@ use crate::program::windows::network_table::Table;
 use crate::topology::Os;
 use crate::world::Page;
 
-/// The agnhost that ci/agnhost/build has made. These tests say so and end where there is none, since
-/// making it takes Go and minutes.
+/// The agnhost that ci/agnhost/build built. Without one, since building it takes Go and minutes, the tests
+/// print a note and end.
 fn built(test: &str) -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/agnhost/build");
     let output = Command::new(script)
@@ -25,7 +25,7 @@ fn built(test: &str) -> Option<PathBuf> {
     if output.status.success() {
         return Some(PathBuf::from(path.trim()));
     }
-    // Past the test harness, which keeps what passing tests print
+    // This bypasses the test harness, which captures what passing tests print
     writeln!(
         std::io::stderr(),
         "not run: {test}: ci/agnhost/build has not been run"
@@ -34,7 +34,7 @@ fn built(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// A text without the port that a client was given.
+/// A text without the ports of clients.
 fn without_ports(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -90,7 +90,7 @@ fn connect_and_its_simulation_come_to_the_same() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
-/// A real netexec; ended with the test.
+/// A real netexec, which ends with the test.
 struct Real {
     child: Child,
     http: u16,
@@ -120,7 +120,7 @@ impl Real {
             .stderr(Stdio::piped())
             .spawn()
             .expect("agnhost runs");
-        // It logs that it listens over UDP after it does, and over HTTP right before
+        // netexec logs "Started UDP" after it listens over UDP, and right before it listens over HTTP
         let log = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut lines = log.lines();
         let started = lines
@@ -128,7 +128,7 @@ impl Real {
             .map_while(Result::ok)
             .find(|line| line.contains("Started UDP"));
         assert!(started.is_some(), "netexec starts");
-        // Its log would fill the pipe
+        // A full pipe would block it
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         let real = Self { child, http, udp };
         while TcpStream::connect((LOCAL, http)).is_err() {
@@ -169,7 +169,7 @@ fn plain(body: &str) -> String {
     }
 }
 
-/// Each path of netexec that is simulated, with what makes it answer differently.
+/// The simulated paths of netexec, with arguments that change the answer.
 fn paths(scene: &Scene, real: &Real) -> Vec<String> {
     let refused = scene.filled("{refused}");
     let refused = refused.rsplit(':').next().expect("a port");

@@ -1,6 +1,6 @@
-//! The sessions that real and simulated curl are given; `{name}` stands for a server of the scene.
+//! The sessions that real and simulated curl run; `{name}` is a server of the scene.
 
-/// Options, then the targets of each session.
+/// The options and the targets of each session.
 pub(super) const CASES: &[(&[&str], &[&str])] = &[
     // Answers of each page
     (
@@ -56,7 +56,7 @@ pub(super) const CASES: &[(&[&str], &[&str])] = &[
         &["{mute}/"],
     ),
     (LOUD, &["nowhere.invalid/"]),
-    // Which code counts
+    // Which exit code counts
     (LOUD, &["{refused}/", "{netexec}/hostname"]),
     (LOUD, &["{netexec}/hostname", "{refused}/"]),
     // The line after each transfer
@@ -71,7 +71,7 @@ pub(super) const CASES: &[(&[&str], &[&str])] = &[
 
 const LOUD: &[&str] = &["silent", "show-error"];
 
-/// What the tool sends, which tells curls of different ages apart, or must not.
+/// A session of the tool, in which curls of different versions differ, or must not.
 pub(super) const SESSIONS: &[(&[&str], &[&str])] = &[(
     &[
         "silent",

@@ -8,10 +8,10 @@ use crate::base::log::Stream;
 use crate::program::curl::{Build, perform};
 use crate::topology::Os;
 
-/// Those of all sessions.
+/// The arguments of all sessions.
 const ARGUMENTS: &[&str] = &["-q", "-K", "-"];
 
-/// How often the real curl may come to something else.
+/// How often the real curl may give a different outcome.
 const TRIES: usize = 4;
 
 /// Output, error stream, exit code.
@@ -20,7 +20,7 @@ type Outcome = (String, String, u32);
 /// The curl of the machine, on PATH.
 const MACHINES: &str = "curl";
 
-/// The paths of others, written as PATH is; `ci/windows-programs/curl` builds and names them.
+/// The paths of other curls, in the form of PATH; `ci/windows-programs/curl` builds them and prints it.
 const OTHERS: &str = "WINCONFORM_TEST_CURLS";
 
 /// A session's configuration.
@@ -81,7 +81,7 @@ fn simulated(build: &Build, scene: &Scene, input: &str) -> Outcome {
     )
 }
 
-/// Without what differs from run to run: times.
+/// An outcome without the times, which differ from run to run.
 fn plain((stdout, errors, code): Outcome) -> Outcome {
     let stdout: Vec<&str> = stdout
         .split('\n')
@@ -118,8 +118,8 @@ fn compare(program: &Path, build: &Build, cases: &[(&[&str], &[&str])]) {
     for case in cases {
         let input = session(&scene, case);
         let found = plain(simulated(build, &scene, &input));
-        // On a busy machine a limit of 0.3 s may pass between two of the real curl's own looks at
-        // it, which has other words; not every time
+        // On a busy machine a limit of 0.3 s may pass between two checks of the real curl, which then prints
+        // other words; but not every time
         let mut expected = plain(real(program, ARGUMENTS, &input));
         for _ in 1..TRIES {
             if expected != found {
@@ -151,7 +151,7 @@ fn curl_and_its_simulation_come_to_the_same() {
 #[test]
 fn sessions_of_old_and_new_curls_and_their_simulations_come_to_the_same() {
     let Some(others) = std::env::var_os(OTHERS) else {
-        // Past the test harness, which keeps what passing tests print
+        // This bypasses the test harness, which captures what passing tests print
         let name = "sessions_of_old_and_new_curls_and_their_simulations_come_to_the_same";
         writeln!(std::io::stderr(), "not run: {name}: {OTHERS} is not set")
             .expect("stderr is open");

@@ -1,7 +1,7 @@
-//! Real programs beside simulated ones: same arguments, same servers, same outcome.
+//! Compares real programs with simulated ones: same arguments, same servers, same outcome.
 //!
-//! The servers are the simulated pages on loopback sockets for the real curl, and the real `agnhost
-//! netexec` for the simulated pages.
+//! The real curl uses the simulated pages on loopback sockets; the simulated pages are compared with a real
+//! `agnhost netexec`.
 
 mod agnhost;
 mod cases;

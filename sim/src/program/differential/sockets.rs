@@ -1,4 +1,4 @@
-//! Simulated pages, and ways to fail, on real sockets.
+//! Simulated pages, and listeners that fail, on real sockets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,11 +14,11 @@ use crate::world::Page;
 
 pub(super) const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Servers of every kind, with the table in which the simulated programs find the same ones. They
+/// Servers of every kind, and the table through which the simulated programs reach the same servers. They
 /// serve until the test ends.
 pub(super) struct Scene {
     pub(super) table: Arc<Table>,
-    /// What a `{name}` in arguments stands for.
+    /// The port of each `{name}` in arguments.
     ports: Vec<(&'static str, u16)>,
     /// Connections that fill the queue of the port that never answers.
     _filling: (TcpListener, Vec<TcpStream>),
@@ -79,7 +79,7 @@ impl Scene {
         }
     }
 
-    /// A text with addresses for names.
+    /// A text with addresses in place of names.
     pub(super) fn filled(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (name, port) in &self.ports {
@@ -89,7 +89,7 @@ impl Scene {
     }
 }
 
-/// Serves each connection on a thread of its own, for as long as the test lives.
+/// Serves each connection on its own thread, until the test ends.
 fn each(listener: TcpListener, serve: impl Fn(TcpStream) + Send + Sync + 'static) {
     let serve = Arc::new(serve);
     thread::spawn(move || {
@@ -128,19 +128,19 @@ fn request(reader: &mut impl BufRead) -> Option<String> {
     Some(path)
 }
 
-/// Takes everything, and says nothing.
+/// Reads everything and never answers.
 fn drain(mut stream: &TcpStream) {
     let mut buffer = [0; 1024];
     while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
 }
 
-/// Cuts the connection once something has come: closing with unread data sends a reset.
+/// Resets the connection once data arrives: closing with unread data sends a reset.
 fn reset(stream: &TcpStream) {
     let mut buffer = [0; 1];
     let _ = stream.peek(&mut buffer);
 }
 
-/// A listener whose queue is full, so that nobody answers another SYN.
+/// A listener whose queue is full, so that the system answers no further SYN.
 fn filled(listener: TcpListener) -> (TcpListener, Vec<TcpStream>) {
     let address: SocketAddr = listener.local_addr().expect("it is bound");
     let mut filling = Vec::new();

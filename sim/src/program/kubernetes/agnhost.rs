@@ -1,7 +1,7 @@
 //! `agnhost`, the subcommands that probers and targets use.
 //!
-//! Texts and exit codes: Kubernetes, test/images/agnhost at 1.37.0, read in source. What only tests
-//! of Kubernetes itself use is refused by name.
+//! Texts and exit codes: Kubernetes, test/images/agnhost at 1.37.0. Subcommands that only Kubernetes' own
+//! tests use are refused by name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,14 +23,14 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
         },
         ("netexec", args) => netexec(args)?,
         ("connect", args) => Started::Ended(connect::run(args, call.seat)?),
-        // dns/common.go: joined with commas
+        // dns/common.go: it joins the suffixes with commas
         ("dns-suffix", []) => Started::Ended(match call.seat.settings().searches {
             none if none.is_empty() && call.place().os == Os::Linux => {
                 Ran::complains("panic: Could not find DNS search list!\n", 2)
             }
             suffixes => Ran::prints(suffixes.join(",") + "\n"),
         }),
-        // cobra's, of which the first line is enough to tell it by
+        // cobra's help, of which the first line identifies it
         ("help", []) => Started::Ended(Ran::prints(
             "The agnhost image contains various binaries used in Kubernetes e2e tests.\n",
         )),
@@ -38,8 +38,8 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
     })
 }
 
-/// `netexec [--http-port=N] [--udp-port=N]`, where -1 is none; what `--delay-shutdown` does is the
-/// kubelet's to see.
+/// `netexec [--http-port=N] [--udp-port=N]`, where -1 means no port; the kubelet's code handles
+/// `--delay-shutdown`.
 fn netexec(args: &[String]) -> Option<Started> {
     let (mut http, mut udp) = (8080, Some(8081));
     for arg in args {
@@ -56,7 +56,7 @@ fn netexec(args: &[String]) -> Option<Started> {
         prints: format!("Started HTTP server on port {http}\n"),
         listening: BTreeMap::from([(http, Page::Netexec)]),
         listening_udp: udp.into_iter().map(|port| (port, Page::Netexec)).collect(),
-        // Between its start and its first answer
+        // The time between its start and its first answer
         warm_up: Duration::from_millis(200),
     })
 }

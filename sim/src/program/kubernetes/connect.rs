@@ -1,7 +1,7 @@
-//! `agnhost connect`: silent success, else a word on the error stream and exit code 1.
+//! `agnhost connect`: prints nothing on success, else a word on the error stream, with exit code 1.
 //!
-//! Kubernetes, test/images/agnhost/connect/connect.go at 1.37.0, read in source; the Linux texts are
-//! compared with the real program by tests.
+//! Source: Kubernetes, test/images/agnhost/connect/connect.go at 1.37.0; tests compare the Linux texts with
+//! the real program.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -27,10 +27,10 @@ pub(crate) fn run(args: &[String], net: &dyn Net) -> Option<Ran> {
     };
     let word = match (&failed.link, net.os()) {
         (Link::Refused, Os::Linux) => "REFUSED".to_owned(),
-        // `Timeout()` of Windows' WSAETIMEDOUT holds too (syscall/types_windows.go)
+        // On Windows too: `Timeout()` is true for WSAETIMEDOUT (syscall/types_windows.go)
         (Link::TimedOut, _) => "TIMEOUT".to_owned(),
-        // syscall.ECONNREFUSED is an invented number on Windows, so connect.go does not know the error
-        // for what it is
+        // syscall.ECONNREFUSED is an invented number on Windows, so connect.go does not recognise a refusal
+        // there
         _ => format!("OTHER: {}", failed.words),
     };
     let (word, took) = match timeout {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &[String], net: &dyn Net) -> Option<Ran> {
     Some(waited.then(Ran::complains(word + "\n", 1)))
 }
 
-/// `time.ParseDuration`, of whole seconds.
+/// `time.ParseDuration` for whole seconds.
 fn seconds(text: &str) -> Option<Duration> {
     let seconds = text.strip_suffix('s')?.parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,4 +1,4 @@
-//! What a kubelet gets of the network: it is a Go program on the node itself.
+//! The kubelet's view of the network: it is a Go program on the node itself.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::topology::Os;
 pub(crate) use crate::program::go::refused;
 pub(crate) use crate::program::web::net::Net;
 
-/// Why there is nothing to judge by.
+/// Why a probe or a hook gets no answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// Nobody answers: Go's words, and after how long.
+    /// No answer comes: Go's words, and after how long.
     Nothing { why: String, took: Duration },
-    /// It could not even be asked, or the simulator cannot tell, in its own words.
+    /// The request cannot be sent, or the simulator cannot compute its answer; the words are the simulator's.
     Unknown(String),
 }
 
@@ -31,7 +31,7 @@ impl Lost {
     }
 }
 
-/// Does something with the network of a node.
+/// Runs work on the network of a node.
 pub(crate) fn on_node<T>(
     node: &str,
     os: Os,
@@ -53,7 +53,7 @@ pub(crate) fn open(net: &dyn Net, to: SocketAddr, limit: Duration) -> Result<Pee
     })
 }
 
-/// What `http.Client` says of a server without TLS.
+/// The error of `http.Client` for a server without TLS.
 pub(crate) const NOT_SECURE: &str = "http: server gave HTTP response to HTTPS client";
 
 /// `http.Client` with a time-out.
@@ -120,7 +120,7 @@ mod tests {
             linux("10.0.0.9", 80),
             failed("dial tcp 10.0.0.9:80: connect: connection refused")
         );
-        // Both take longer than the time there is
+        // Both take longer than the time limit
         let late = |host: &str| failed(&format!("dial tcp {host}:80: i/o timeout"));
         assert_eq!(linux("10.0.0.2", 80), late("10.0.0.2"));
         assert_eq!(linux("10.0.0.3", 80), late("10.0.0.3"));

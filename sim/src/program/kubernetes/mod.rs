@@ -1,4 +1,4 @@
-//! Programs of Kubernetes' images.
+//! Programs in Kubernetes' images.
 
 pub(crate) mod agnhost;
 pub(crate) mod connect;

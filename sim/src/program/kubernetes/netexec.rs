@@ -1,7 +1,7 @@
-//! What `agnhost netexec` answers to what a prober asks, over HTTP and UDP.
+//! The answers of `agnhost netexec` to a prober's requests, over HTTP and UDP.
 //!
-//! Kubernetes, test/images/agnhost/netexec/netexec.go at 1.37.0, read in source; compared with the
-//! real program by tests.
+//! Source: Kubernetes, test/images/agnhost/netexec/netexec.go at 1.37.0; tests compare them with the real
+//! program.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::program::web::http::{Answer, plain, query};
 use crate::program::web::net::{Datagram, Net};
 use crate::program::web::serve::Exchange;
 
-/// Answers a request; whatever has no handler falls to that of `/`.
+/// Answers a request; a path without a handler gets the answer of `/`.
 pub(crate) fn answer(path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answer {
     match plain(path) {
         "/hostname" | "/hostName" => Answer::new(200, exchange.hostname),
@@ -29,13 +29,13 @@ pub(crate) fn answer(path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answe
     }
 }
 
-/// Answers a datagram; nothing to what is no command.
+/// The answer to a datagram; `None` to anything that is no command.
 pub(crate) fn datagram(payload: &str, hostname: &str) -> Option<String> {
     let text = payload.trim().to_lowercase();
     (text == "hostname").then(|| hostname.to_owned())
 }
 
-/// `/dial` of one datagram to an address. Its help says 417 for a failed try; its source gives 200.
+/// `/dial` with one datagram to an address. Its help promises 417 for a failed try; its source returns 200.
 fn dial(path: &str, net: &dyn Net) -> Answer {
     let [host, port, request, protocol, tries] =
         ["host", "port", "request", "protocol", "tries"].map(|key| query(path, key));
@@ -44,13 +44,13 @@ fn dial(path: &str, net: &dyn Net) -> Answer {
         let text = "hybrid-sim dials with one datagram to an address alone";
         return Answer::error(501, text);
     };
-    let told = match dial_udp(net, target, &request) {
-        // Without a response there is no word of any
+    let reply = match dial_udp(net, target, &request) {
+        // An empty response leaves the list out
         Ok(response) if response.is_empty() => json!({}),
         Ok(response) => json!({"responses": [response]}),
         Err(error) => json!({"errors": [error]}),
     };
-    Answer::new(200, marshalled(&told))
+    Answer::new(200, marshalled(&reply))
 }
 
 fn dial_udp(
@@ -70,7 +70,7 @@ fn dial_udp(
     ))
 }
 
-/// `json.Marshal`, which escapes what HTML would read.
+/// `json.Marshal`, which escapes what HTML would interpret.
 fn marshalled(value: &Value) -> String {
     value
         .to_string()

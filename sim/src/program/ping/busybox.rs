@@ -1,4 +1,4 @@
-//! busybox' `ping`: networking/ping.c.
+//! busybox's `ping`: networking/ping.c.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::program::Ran;
 use crate::program::web::net::{Echo, Net};
 
-/// Bytes of an echo request.
+/// The size of an echo request in bytes.
 const BYTES: usize = 56;
 
 /// `ping -c 1 -W SECONDS ADDRESS`.
@@ -23,7 +23,7 @@ fn ping(address: IpAddr, wait: Duration, net: &dyn Net) -> Ran {
     let mut ran = Ran::default();
     ran.say(format!("PING {address} ({address}): {BYTES} data bytes\n"));
     let (received, lost, times) = match net.echo(address, BYTES) {
-        // `ping4` and `ping6`
+        // `ping4` and `ping6` print it
         Echo::NoWay => return ran.then(Ran::complains("ping: sendto: Network unreachable\n", 1)),
         Echo::Reply(ttl) => {
             let whole = BYTES + 8;

@@ -1,7 +1,7 @@
-//! `ping`: that of Windows, in English and in Japanese, and busybox' on Linux.
+//! `ping`: Windows' in English and in Japanese, and busybox's on Linux.
 //!
-//! Texts of Windows: transcripts in acs-engine issue 572, docker/for-win issue 6617 and Microsoft's
-//! page of `ping`; the Japanese ones from public notes on ping's ERRORLEVEL.
+//! Sources of Windows' texts: transcripts in acs-engine issue 572 and docker/for-win issue 6617, Microsoft's
+//! page of `ping`; of the Japanese ones: public notes on ping's ERRORLEVEL.
 
 mod busybox;
 
@@ -17,25 +17,25 @@ use crate::program::web::net::{Echo, Net};
 
 pub(super) use busybox::linux;
 
-/// What Windows' own programs speak. Their output is in the console's code page.
+/// The language of Windows' own programs, whose output is in the console's code page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) enum Language {
-    /// Code page 437, of which only ASCII is used here.
+    /// Code page 437, of which the texts use only ASCII.
     #[default]
     English,
     /// Code page 932, Shift JIS.
     Japanese,
 }
 
-/// Whom to ask, how often and for how long.
+/// The address to ping, how often, and how long to wait for a reply.
 struct Asked {
     target: IpAddr,
-    /// None for one that goes on until it is ended.
+    /// `None` if it goes on until it is stopped.
     count: Option<u32>,
     wait: Duration,
 }
 
-/// `-t TARGET`, `-n COUNT TARGET` and `-n COUNT -w MILLISECONDS TARGET`; of names `localhost` alone.
+/// Parses `-t TARGET`, `-n COUNT TARGET` and `-n COUNT -w MILLISECONDS TARGET`; the only name is `localhost`.
 fn parse(args: &[String]) -> Option<Asked> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let (count, wait, target) = match args[..] {
@@ -56,32 +56,32 @@ fn parse(args: &[String]) -> Option<Asked> {
     })
 }
 
-/// Bytes of an echo request of Windows.
+/// The size of an echo request of Windows in bytes.
 const BYTES: usize = 32;
 
-/// Windows' `ping ARGS`: requests a second apart; with `-t` it stays.
+/// Windows' `ping ARGS`: one request a second; with `-t` it stays.
 pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Option<Started> {
-    let asked = parse(args)?;
+    let parsed = parse(args)?;
     let (mut ran, words) = (Ran::default(), Words::in_language(language));
     let mut pinging = Windows {
-        address: asked.target,
+        address: parsed.target,
         language,
-        wait: asked.wait,
+        wait: parsed.wait,
         sent: 0,
         received: 0,
         answered: 0,
     };
-    let head = filled(&words.pinging, asked.target, &[("{bytes}", BYTES as u64)]);
+    let head = filled(&words.pinging, parsed.target, &[("{bytes}", BYTES as u64)]);
     ran.say(language.encoded(&format!("\n{head}\n")));
-    let Some(count) = asked.count else {
+    let Some(count) = parsed.count else {
         pinging.request(&mut ran, net);
         return Some(Started::stays().after(ran));
     };
     for number in 1..=count {
         let lost = pinging.request(&mut ran, net);
         if number < count && !lost {
-            // Pinging oneself is how scripts wait, and that time passes as it does on the wall
-            let pause = match is_itself(asked.target) {
+            // Scripts wait by pinging localhost, so that time passes in real time
+            let pause = match is_itself(parsed.target) {
                 true => &mut ran.slept,
                 false => &mut ran.took,
             };
@@ -92,8 +92,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Opt
     Some(Started::Ended(ran))
 }
 
-/// Whether an address is the system's own to itself; elsewhere in 127.0.0.0/8 simulated nodes have
-/// theirs.
+/// Whether an address is the system's own loopback; the rest of 127.0.0.0/8 belongs to simulated nodes.
 fn is_itself(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.octets()[..3] == [127, 0, 0],
@@ -101,20 +100,20 @@ fn is_itself(address: IpAddr) -> bool {
     }
 }
 
-/// A ping between two requests.
+/// The state of a ping between two requests.
 struct Windows {
     address: IpAddr,
     language: Language,
-    /// For each answer.
+    /// How long it waits for each reply.
     wait: Duration,
     sent: u32,
     received: u32,
-    /// How many of what was received came from whom it was sent to.
+    /// How many of the received replies came from the pinged address.
     answered: u32,
 }
 
 impl Windows {
-    /// Sends the next request and tells of its answer; whether none came.
+    /// Sends the next request and prints its reply; returns whether no reply came.
     fn request(&mut self, ran: &mut Ran, net: &dyn Net) -> bool {
         let (words, address) = (Words::in_language(self.language), self.address);
         let echo = match is_itself(address) {
@@ -136,12 +135,12 @@ impl Windows {
                     &[("{bytes}", BYTES as u64), ("{ttl}", ttl.into())],
                 )
             }
-            // It counts as an answer: a lost one is what nobody answered at all
+            // This counts as received: lost are only requests without any reply
             Echo::Unreachable(by) => {
                 self.received += 1;
                 filled(&words.unreachable, by, &[])
             }
-            // Its message for what `IcmpSendEcho` itself refuses
+            // The message for a request that `IcmpSendEcho` itself refuses
             Echo::NoWay => words.no_way.clone(),
             Echo::Lost => {
                 ran.took += self.wait;
@@ -167,17 +166,17 @@ impl Windows {
             statistics.push_str(&words.times);
         }
         ran.say(self.language.encoded(&statistics));
-        // An answer that somebody is unreachable leaves 0 too
+        // A reply that a host is unreachable also gives 0
         ran.code = u32::from(self.received == 0);
     }
 }
 
-/// The texts of a language, in `ping/words.yaml`; `{}` is a name or an address.
+/// The texts of a language, from `ping/words.yaml`; `{}` is a name or an address.
 #[derive(Deserialize)]
 struct Words {
     pinging: String,
     reply: String,
-    /// Over IPv6, which tells neither size nor hops.
+    /// The reply over IPv6, which shows neither size nor hops.
     reply6: String,
     unreachable: String,
     lost: String,
@@ -195,7 +194,7 @@ impl Words {
     }
 }
 
-/// A text with an address and with numbers for its marks.
+/// A text with the address and the numbers filled in for its placeholders.
 fn filled(text: &str, address: IpAddr, numbers: &[(&str, u64)]) -> String {
     let text = text.replace("{}", &address.to_string());
     let fill = |text: String, (mark, number): &(&str, u64)| text.replace(mark, &number.to_string());
@@ -313,7 +312,7 @@ mod tests {
         assert_eq!(code, 0);
         let line = "1 packets transmitted, 1 packets received, 0% packet loss";
         assert!(text.contains(line), "{text}");
-        // As long as the real one
+        // It waits as long as the real one
         assert_eq!(told(&["-c", "1", "-W", "3", "10.0.0.2"]).1, 3);
         for args in [&["-c", "1", "-W", "3", "nowhere"][..], &["-A", "10.0.0.1"]] {
             assert_eq!(linux(&argv(args), &net), None);

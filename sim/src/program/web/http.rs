@@ -1,4 +1,4 @@
-//! An HTTP exchange as programs see it, without its bytes.
+//! HTTP requests and answers as programs see them, without their bytes.
 
 use crate::base::query::Query;
 
@@ -26,7 +26,7 @@ pub(crate) fn plain(path: &str) -> &str {
     path.split('?').next().unwrap_or_default()
 }
 
-/// A value of a path's query; empty where there is none.
+/// The value of a key in a path's query; empty if there is none.
 pub(crate) fn query(path: &str, key: &str) -> String {
     let query = Query::parse(path.split_once('?').map(|(_, query)| query));
     query.first(key).unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! HTTP as programs speak it, inside and outside of the cluster.
+//! HTTP as programs use it, inside and outside the cluster.
 
 pub(crate) mod http;
 pub(crate) mod net;

@@ -1,6 +1,6 @@
-//! What a program can do on the network.
+//! The network operations of a program.
 //!
-//! Programs know this trait alone: the world stands behind it in the simulator, a table in tests.
+//! Programs know only this trait: the simulator implements it with the world, tests with a table.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use crate::topology::Os;
 use crate::world::Page;
 use jiff::Timestamp;
 
-/// A network as one program meets it.
+/// The network as one program sees it.
 pub(crate) trait Net {
     /// Finds the addresses of a name, best first, and how long that takes.
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration);
     /// Opens a TCP connection.
     fn open(&self, address: IpAddr, port: u16) -> Link;
-    /// Sends a datagram and waits for one.
+    /// Sends a datagram and waits for the answer.
     fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram;
-    /// Sends an ICMP echo request with so many bytes.
+    /// Sends an ICMP echo request of this many bytes.
     fn echo(&self, address: IpAddr, bytes: usize) -> Echo;
-    /// GETs a path over an open connection that is not cut; `None` where nothing comes back.
+    /// GETs a path over an open connection that is not reset; `None` if no answer comes.
     fn ask(&self, peer: &Peer, path: &str) -> Option<Answer>;
-    /// The program's own address towards another.
+    /// The address that the program sends from to another.
     fn source(&self, to: IpAddr) -> IpAddr;
     /// The time of day.
     fn now(&self) -> Timestamp;
-    /// The system that the program runs on.
+    /// The operating system that the program runs on.
     fn os(&self) -> Os;
-    /// The name servers that the system asks, and what it completes names with.
+    /// The name server that the system asks, and the suffixes with which it completes names.
     fn settings(&self) -> Settings;
 }
 
-/// What became of a connection.
+/// The outcome of opening a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Open(Peer),
     Refused,
     TimedOut,
     NoRoute,
-    /// The system knows no way to such an address.
+    /// The system has no route to such an address.
     Unreachable,
 }
 
@@ -52,30 +52,30 @@ pub(crate) enum Link {
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     pub(crate) port: u16,
-    /// Which of a Service's backends it is.
+    /// The turn of the connection, which picks a Service's backend.
     pub(crate) turn: u64,
     /// The address that the other end sees.
     pub(crate) source: IpAddr,
     pub(crate) speaks: Speaks,
 }
 
-/// What the other end does once it is asked.
+/// What the other end answers to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Page(Box<Server>),
-    /// TLS, and tells plain HTTP so.
+    /// TLS; it answers plain HTTP with an error.
     Tls,
-    /// Its own page, whatever it is asked.
+    /// Its own page, whatever the request is.
     Captive,
     /// A web server outside the cluster.
     Outside(String),
-    /// It cuts the connection at the first data.
+    /// It resets the connection at the first data.
     Resets,
-    /// It takes the request, and says nothing.
+    /// It takes the request and never answers.
     Silence,
 }
 
-/// A program that serves a page.
+/// A program that serves a page, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) page: Page,
@@ -84,29 +84,29 @@ pub(crate) struct Server {
     pub(crate) origin: Origin,
 }
 
-/// What became of a datagram.
+/// The outcome of a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Datagram {
     Answered(String),
-    /// An ICMP message says that nobody listens.
+    /// An ICMP message reports that the port has no listener.
     Refused,
     Lost,
 }
 
-/// What became of an echo request.
+/// The outcome of an echo request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Echo {
-    /// From there, with this time to live.
+    /// The addressee replies, with this time to live.
     Reply(u8),
     Lost,
-    /// Whose router says that there is nobody.
+    /// The router at this address reports that the addressee does not exist.
     Unreachable(IpAddr),
-    /// The system knows no way to such an address.
+    /// The system has no route to such an address.
     NoWay,
 }
 
 impl Server {
-    /// What its page answers somebody.
+    /// The answer of its page to a client.
     pub(crate) fn answer(&self, path: &str, source: IpAddr, net: &dyn Net) -> Answer {
         let exchange = Exchange {
             hostname: &self.hostname,
@@ -118,7 +118,7 @@ impl Server {
 }
 
 impl Speaks {
-    /// The answer of what is no page; `None` where nothing comes.
+    /// The answer of a server that is no page; `None` if it does not answer.
     pub(crate) fn own_answer(&self) -> Option<Answer> {
         match self {
             Self::Tls => Some(serve::tls_expected()),

@@ -1,4 +1,4 @@
-//! A client outside the cluster: what it asks, and what it is answered.
+//! A client outside the cluster: its requests, and the answers to them.
 
 use std::net::IpAddr;
 
@@ -10,12 +10,12 @@ use crate::program::seat::Seat;
 use crate::program::{Place, View};
 use crate::topology::Os;
 
-/// GETs a path of whoever is at an address, as a program of the cluster does; where nothing comes, the
-/// answer says why: 502 where somebody says no, 504 where nobody says anything.
+/// GETs a path of a server as a program of the cluster does; where no answer comes, returns 502 for a refusal
+/// and 504 for silence, with the reason.
 pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Answer {
     let failed =
         |status, why: &str| Answer::new(status, format!("connection to {address}:{port}: {why}"));
-    // The image that all programs are of which ask others in turn
+    // The image whose programs send requests to others
     let place = Place::new(Os::Linux, Family::Agnhost, Origin::Outside, "");
     let seat = Seat::new(&place, view);
     let peer = match seat.open(address, port) {

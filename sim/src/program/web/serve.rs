@@ -1,4 +1,4 @@
-//! What programs answer over HTTP.
+//! The answers of programs over HTTP.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use super::net::Net;
 use crate::program::kubernetes::netexec;
 use crate::world::Page;
 
-/// Who is asked, and by whom.
+/// The server's name and address, and the client's address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange<'a> {
     pub(crate) hostname: &'a str,
@@ -15,21 +15,21 @@ pub(crate) struct Exchange<'a> {
     pub(crate) source: IpAddr,
 }
 
-/// The answerer of the fault `service-answers-wrong`, who would like to be more than read: a colour, a
-/// title, a cleared screen, the end of CDATA, text from right to left, what XML 1.0 cannot hold. Its page
-/// is as long as such pages are, some kB.
+/// The answer under the fault `service-answers-wrong`, which tries to break a reader: with a colour, a title,
+/// a cleared screen, the end of CDATA, text from right to left, and characters that XML 1.0 cannot hold. Its
+/// page is as long as captive pages are, some kB.
 pub(crate) fn captive() -> Answer {
     let hostile =
         "<html>welcome</html>\u{1b}[31m\u{1b}]0;owned\u{7}\u{1b}[2J]]>\u{202e}\u{8}\u{fffe}\r";
     Answer::new(200, format!("{hostile}{}", "<p>log in</p>".repeat(630)))
 }
 
-/// Anything outside the cluster.
+/// The answer of a server outside the cluster.
 pub(crate) fn outside(name: &str) -> Answer {
     match name {
-        // Microsoft, NCSI: "http://www.msftconnecttest.com/connecttest.txt", whose text this is
+        // Microsoft, NCSI: the text of "http://www.msftconnecttest.com/connecttest.txt"
         "www.msftconnecttest.com" => Answer::new(200, "Microsoft Connect Test"),
-        // Cloudflare answers plain HTTP with its page of a redirection
+        // Cloudflare redirects plain HTTP with this page
         "one.one.one.one" => Answer::new(
             301,
             "<html>\r\n<head><title>301 Moved Permanently</title></head>\r\n<body>\r\n\
@@ -40,16 +40,16 @@ pub(crate) fn outside(name: &str) -> Answer {
     }
 }
 
-/// What net/http answers to plain HTTP on a TLS port, the kubelet's for one.
+/// The answer of net/http to plain HTTP on a TLS port, such as the kubelet's.
 pub(crate) fn tls_expected() -> Answer {
     Answer::new(400, "Client sent an HTTP request to an HTTPS server.\n")
 }
 
-/// What a page answers to a GET of a path, its query included; `net` is its server's network.
+/// The answer of a page to a GET of a path with its query; `net` is the server's network.
 pub(crate) fn answer(page: Page, path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answer {
     match page {
-        // Kubernetes website, content/en/docs/concepts/windows/user-guide.md: the script answers
-        // every request alike
+        // Kubernetes website, content/en/docs/concepts/windows/user-guide.md: the script answers all requests
+        // alike
         Page::WinWebserver => Answer::new(
             200,
             format!(

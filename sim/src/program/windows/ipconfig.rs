@@ -1,4 +1,4 @@
-//! `ipconfig`: the adapter of a pod or a node.
+//! `ipconfig`: prints the adapter of a pod or a node.
 //!
 //! Layout: docker/for-win issue 6617.
 

@@ -1,4 +1,4 @@
-//! A network out of tables, for tests of programs.
+//! A network defined by tables, for tests of programs.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::topology::Os;
 use crate::world::Page;
 use jiff::Timestamp;
 
-/// What is not in a table does not exist: names are unknown, connections refused.
+/// Anything that is in no table does not exist: names are unknown, and connections are refused.
 pub(crate) struct Table {
     pub(crate) os: Os,
     pub(crate) hostname: String,
@@ -22,7 +22,7 @@ pub(crate) struct Table {
     pub(crate) links: BTreeMap<(IpAddr, u16), Link>,
     pub(crate) datagrams: BTreeMap<(IpAddr, u16), Datagram>,
     pub(crate) echoes: BTreeMap<IpAddr, Echo>,
-    /// Answers `netexec`'s commands.
+    /// The address that answers `netexec`'s commands.
     pub(crate) netexec_udp: Option<(IpAddr, u16)>,
     pub(crate) server: Option<IpAddr>,
 }
@@ -54,7 +54,7 @@ impl Table {
         self
     }
 
-    /// Somebody who speaks so.
+    /// Adds a listener that answers in a given way.
     pub(crate) fn peer(self, address: impl Into<IpAddr>, port: u16, speaks: Speaks) -> Self {
         let peer = Peer {
             address: address.into(),
@@ -67,7 +67,7 @@ impl Table {
         self.link(address, port, Link::Open(peer))
     }
 
-    /// A server of a page that calls itself as this table does.
+    /// Adds a server of a page with this table's host name.
     pub(crate) fn page(self, address: impl Into<IpAddr>, port: u16, page: Page) -> Self {
         let address = address.into();
         let server = Server {

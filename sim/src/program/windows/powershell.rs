@@ -1,5 +1,5 @@
-//! `powershell`: the web server of the user guide, a wait, and scripts that are sent encoded. Texts are those
-//! of PowerShell 5.1.
+//! `powershell`: the web server of the user guide, a wait, and encoded scripts. The texts are those of
+//! PowerShell 5.1.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
     Some(Started::Ended(Ran::sleeps(slept(&script)?)))
 }
 
-/// UTF-16, the lower byte first (`about_PowerShell_exe`).
+/// Decodes a script from UTF-16, lower byte first (`about_PowerShell_exe`).
 fn decoded(text: &str) -> Option<String> {
     let bytes = BASE64_STANDARD.decode(text).ok()?;
     let units = bytes
@@ -38,11 +38,11 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf16(&units.collect::<Vec<_>>()).ok()
 }
 
-/// The command line of each process.
+/// The script that prints the command line of each process.
 const COMMAND_LINES: &str = "$ProgressPreference = 'SilentlyContinue'; Get-CimInstance Win32_Process | ForEach-Object { [Console]::Out.WriteLine($_.CommandLine) }";
 
 fn encoded(script: &str) -> Option<Started> {
-    // Processes of the system tell none of theirs
+    // The system's own processes have empty command lines
     (script == COMMAND_LINES).then(|| {
         Started::Ended(Ran::prints(
             "\r\n\r\n\r\n\r\nC:\\Windows\\System32\\svchost.exe -k netsvcs -p\r\n",
@@ -56,9 +56,8 @@ fn slept(statement: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds.trim_end().parse().ok()?))
 }
 
-/// The listener of a script. Kubernetes un-escapes `$$`, so a script that still has it was
-/// passed on by something else, and PowerShell would fail on it: `$$` is the last token of the line
-/// before.
+/// Runs the listener of a script. Kubernetes un-escapes `$$`, so a script that still has it came by another
+/// way, and PowerShell fails on it: there `$$` is the last token of the line before.
 fn http_listener(script: &str) -> Option<Started> {
     if script.contains("$$") {
         return Some(Started::Ended(Ran::complains(
@@ -73,8 +72,7 @@ fn http_listener(script: &str) -> Option<Started> {
     Some(Started::Serves {
         listening: BTreeMap::from([(port, Page::WinWebserver)]),
         listening_udp: BTreeMap::new(),
-        // PowerShell starts for seconds before it listens, and without a probe the pod is Ready
-        // by then
+        // PowerShell takes seconds to start before it listens; without a probe the pod is Ready by then
         warm_up: Duration::from_secs(4) + before,
         prints: format!("Listening at http://*:{port}/\r\n"),
     })

@@ -1,4 +1,4 @@
-//! Small programs that tell of their system.
+//! Small programs that report on their system.
 //!
 //! Texts of Windows: Microsoft's pages of `tasklist`, `net user`, `eventcreate`, `sc` and `nltest`.
 
@@ -11,7 +11,7 @@ use crate::program::{Place, Ran, Started, shell};
 use crate::topology::Os;
 use crate::world::Page;
 
-/// Stays until it is ended.
+/// `pause`: stays until it is stopped.
 pub(crate) fn pause(call: &Call<'_>) -> Option<Started> {
     call.words::<0>().map(|[]| Started::stays())
 }
@@ -34,7 +34,7 @@ pub(crate) fn hostname(call: &Call<'_>) -> Option<Ran> {
     Some(Ran::prints(format!("{hostname}{}", end_of_line(*os))))
 }
 
-/// With what the programs of a system end a line.
+/// The line end of the programs of an operating system.
 pub(crate) fn end_of_line(os: Os) -> &'static str {
     match os {
         Os::Linux => "\n",
@@ -51,7 +51,7 @@ pub(crate) fn id(call: &Call<'_>) -> Option<Ran> {
     )))
 }
 
-/// `grep WORD` and `findstr WORD` of what is read.
+/// `grep WORD` and `findstr WORD` of the input.
 pub(crate) fn filter(call: &Call<'_>) -> Option<Ran> {
     let [word] = call.words()?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
@@ -60,8 +60,8 @@ pub(crate) fn filter(call: &Call<'_>) -> Option<Ran> {
     }
     let end = end_of_line(call.place().os);
     let text = String::from_utf8_lossy(call.input);
-    let found = text.lines().filter(|line| line.contains(word));
-    let lines = found.map(|line| format!("{line}{end}"));
+    let matching = text.lines().filter(|line| line.contains(word));
+    let lines = matching.map(|line| format!("{line}{end}"));
     let lines = lines.collect::<Vec<_>>().concat();
     let code = u32::from(lines.is_empty());
     Some(Ran::prints(lines).ending(code))
@@ -113,11 +113,11 @@ pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
     let ["/fo", "csv", "/nh"] = call.words()? else {
         return None;
     };
-    let own: &[&str] = match call.place().host_process {
+    let specific: &[&str] = match call.place().host_process {
         true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
         false => &["CExecSvc.exe"],
     };
-    let names = EVERYWHERE.iter().chain(own).chain(&["tasklist.exe"]);
+    let names = EVERYWHERE.iter().chain(specific).chain(&["tasklist.exe"]);
     let line = |(number, name): (usize, &&str)| {
         format!(
             "\"{name}\",\"{}\",\"Services\",\"0\",\"4,096 K\"\r\n",
@@ -135,8 +135,8 @@ pub(crate) fn user(call: &Call<'_>) -> Option<Ran> {
     let at = |name: &str| format!("/Windows/System32/config/{name}");
     let done = "The command completed successfully.\r\n\r\n";
     if let Some(["user", name, _, "/add"]) = call.words() {
-        let made = place.files.write(&at(name), b"");
-        return made.is_ok().then(|| Ran::prints(done));
+        let added = place.files.write(&at(name), b"");
+        return added.is_ok().then(|| Ran::prints(done));
     }
     let ["user", name] = call.words()? else {
         return None;
@@ -160,20 +160,20 @@ pub(crate) fn log_event(call: &Call<'_>) -> Option<Ran> {
     )))
 }
 
-/// `nltest` where no domain is (Microsoft, "Troubleshoot gMSAs for Windows containers").
+/// `nltest` without a domain (Microsoft, "Troubleshoot gMSAs for Windows containers").
 pub(crate) fn domain(call: &Call<'_>) -> Option<Ran> {
-    let [asked] = call.words()?;
-    let doing = match asked {
+    let [query] = call.words()?;
+    let doing = match query {
         "/PARENTDOMAIN" => "Getting parent domain",
         "/QUERY" => "I_NetLogonControl",
-        _ if asked.starts_with("/sc_verify:") => "I_NetLogonControl",
+        _ if query.starts_with("/sc_verify:") => "I_NetLogonControl",
         _ => return None,
     };
     let words = format!("{doing} failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n");
     Some(Ran::complains(words, 1722))
 }
 
-/// `hnsdiag list loadbalancers`: nobody has it here.
+/// `hnsdiag list loadbalancers`: no simulated host has it.
 pub(crate) fn load_balancers(call: &Call<'_>) -> Option<Ran> {
     let ["list", "loadbalancers"] = call.words()? else {
         return None;
@@ -182,19 +182,19 @@ pub(crate) fn load_balancers(call: &Call<'_>) -> Option<Ran> {
     Some(shell::not_found(Os::Windows, file))
 }
 
-/// `sc qc|queryex|qfailure kubelet`: a node has that service, a container has not.
+/// `sc qc|queryex|qfailure kubelet`: a node has that service, a container does not.
 pub(crate) fn service(call: &Call<'_>) -> Option<Ran> {
-    let [asked, "kubelet"] = call.words()? else {
+    let [query, "kubelet"] = call.words()? else {
         return None;
     };
-    let told = match asked {
+    let text = match query {
         "qc" => include_str!("sc/qc.txt"),
         "queryex" => include_str!("sc/queryex.txt"),
         "qfailure" => include_str!("sc/qfailure.txt"),
         _ => return None,
     };
     if !call.place().host_process {
-        let doing = match asked {
+        let doing = match query {
             "queryex" => "EnumQueryServicesStatus:OpenService",
             _ => "OpenService",
         };
@@ -204,5 +204,5 @@ pub(crate) fn service(call: &Call<'_>) -> Option<Ran> {
         );
         return Some(Ran::prints(words).ending(1060));
     }
-    Some(Ran::prints(told.replace('\n', "\r\n")))
+    Some(Ran::prints(text.replace('\n', "\r\n")))
 }

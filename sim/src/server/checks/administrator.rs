@@ -1,16 +1,16 @@
-//! Who asks: the one administrator, by a token, who may do everything. Nobody else is let in, so that
-//! roles grant nothing.
+//! Authentication: the only user is the administrator, who has a token and may do everything. Roles
+//! grant nothing, since there is no other user.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 
 use super::refusal::Refusal;
 
-/// What the administrator shows. Of no seed: whoever knows that would know the token, too.
+/// The administrator's token. It does not derive from the seed, which would reveal it.
 pub(crate) struct Token(String);
 
 impl Token {
-    /// 128 bits from the operating system's chance.
+    /// Creates a token of 128 random bits from the operating system.
     pub(crate) fn new() -> Self {
         Self(format!("{:032x}", rand::random::<u128>()))
     }
@@ -19,7 +19,7 @@ impl Token {
         &self.0
     }
 
-    /// The header that shows it.
+    /// The header with the token.
     pub(crate) fn header(&self) -> HeaderValue {
         let value = format!("Bearer {}", self.0).parse();
         let mut value: HeaderValue = value.expect("it is plain ASCII");
@@ -27,7 +27,7 @@ impl Token {
         value
     }
 
-    /// Refuses a request that does not show it.
+    /// Refuses a request without the token.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         match headers.get(AUTHORIZATION) == Some(&self.header()) {
             true => Ok(()),

@@ -1,8 +1,8 @@
-//! What real servers answered to dry runs, given again: requests are known by what they ask, whatever
-//! the namespace.
+//! Replays the answers of real servers to dry runs. A request is matched by its content, whatever
+//! its namespace.
 //!
-//! The recordings are those that the judgements are tested with; the simulator reads of them what a
-//! server received and sent, and nothing else.
+//! The tests of the judgements use the same recordings; the simulator reads from them only what a
+//! server received and sent.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What a version is known by here.
+/// The recordings of one Kubernetes version.
 #[derive(Clone, Copy, Debug)]
 struct Version {
-    /// As `/version` tells it.
+    /// As `/version` returns it.
     git: &'static str,
     answers: &'static str,
     metrics: &'static str,
@@ -32,19 +32,19 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// The versions that are known, such as `1.37.0`; the first is the usual one.
+/// The known versions, such as `1.37.0`; the first is the default.
 pub(crate) fn versions() -> impl Iterator<Item = &'static str> {
     VERSIONS.iter().map(|version| &version.git[1..])
 }
 
-/// The namespace in which it was recorded.
+/// The namespace in which the answers were recorded.
 const NAMESPACE: &str = "winconform-host-recorded";
 
 /// The answers of one version.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     version: Version,
-    /// By request; read when the first is looked for, since most clients look for none.
+    /// The answers by request; read at the first lookup, since most clients need none.
     answers: Option<BTreeMap<String, (u16, Value)>>,
 }
 
@@ -58,27 +58,27 @@ struct Line {
 }
 
 impl Recorded {
-    /// That of a version such as `1.37.0`, if it is known.
+    /// Returns the recordings of a version such as `1.37.0`, if it is known.
     pub(crate) fn by_version(version: &str) -> Option<Self> {
-        let found = VERSIONS.iter().find(|known| &known.git[1..] == version)?;
+        let entry = VERSIONS.iter().find(|known| &known.git[1..] == version)?;
         Some(Self {
-            version: *found,
+            version: *entry,
             answers: None,
         })
     }
 
-    /// `v1.37.0`.
+    /// The version, such as `v1.37.0`.
     pub(crate) fn git_version(&self) -> &'static str {
         self.version.git
     }
 
-    /// The server's metrics that tell of its feature gates.
+    /// The server's metrics that show its feature gates.
     pub(crate) fn metrics(&self) -> &'static str {
         self.version.metrics
     }
 
-    /// The answer to a request with its status, if one is recorded. `verb` is `create` or `patch`,
-    /// `path` has no query.
+    /// Returns the answer to a request with its status, if one is recorded. `verb` is `create` or
+    /// `patch`, `path` has no query.
     pub(crate) fn answer(
         &mut self,
         (verb, path, body): (&str, &str, &Value),

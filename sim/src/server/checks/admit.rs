@@ -1,5 +1,4 @@
-//! What admission plugins that are on by default add to new objects: kubernetes 1.37.0,
-//! `plugin/pkg/admission/`.
+//! What the default admission plugins add to new objects: kubernetes 1.37.0, `plugin/pkg/admission/`.
 
 use serde_json::{Value, json};
 
@@ -9,13 +8,13 @@ use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::world::Key;
 
-/// For how long a pod stays on a node that is not ready (`defaulttolerationseconds`).
+/// How many seconds a pod stays on a node that is not ready (`defaulttolerationseconds`).
 const STAYS: u32 = 300;
 
 pub(crate) fn created(state: &mut State, kind: &Kind, body: &mut Value) -> Result<(), Refusal> {
     match kind.plural {
         "pods" => pod(state, body),
-        // `nodetaint`: nothing is placed on a node that nobody has heard of
+        // `nodetaint`: no pod is placed on a node that has not reported yet
         "nodes" => {
             let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
             body["spec"]["taints"].push(taint);
@@ -47,17 +46,17 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `serviceaccount`.
+/// The plugin `serviceaccount`: sets the pod's account and mounts its token.
 fn account(state: &mut State, namespace: &str, spec: &mut Value) -> Result<(), String> {
-    let own = match spec["serviceAccountName"].text() {
+    let name = match spec["serviceAccountName"].text() {
         "" => "default".to_owned(),
-        own => own.to_owned(),
+        name => name.to_owned(),
     };
-    spec["serviceAccountName"] = json!(own);
-    spec["serviceAccount"] = json!(own);
-    let key = Key::new(namespace, &own);
+    spec["serviceAccountName"] = json!(name);
+    spec["serviceAccount"] = json!(name);
+    let key = Key::new(namespace, &name);
     let account = state.store.get("serviceaccounts", &key).ok_or_else(|| {
-        format!("error looking up service account {key}: serviceaccount \"{own}\" not found")
+        format!("error looking up service account {key}: serviceaccount \"{name}\" not found")
     })?;
     let mounts = [&*spec, &**account].map(|of| of["automountServiceAccountToken"].as_bool());
     if mounts.into_iter().flatten().next() == Some(false) {
@@ -89,13 +88,13 @@ fn account(state: &mut State, namespace: &str, spec: &mut Value) -> Result<(), S
     Ok(())
 }
 
-/// `priority`.
+/// The plugin `priority`: sets the pod's priority and preemption policy.
 fn priority(state: &State, spec: &mut Value) -> Result<(), String> {
     let named = spec["priorityClassName"].text();
     let class = match named {
         "" => {
-            let mut all = state.store.all("priorityclasses", "");
-            let default = all.find(|(_, class)| class["globalDefault"] == true);
+            let mut classes = state.store.all("priorityclasses", "");
+            let default = classes.find(|(_, class)| class["globalDefault"] == true);
             default.map(|(_, class)| class)
         }
         named => {
@@ -122,7 +121,7 @@ fn priority(state: &State, spec: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// `runtimeclass`: its scheduling and its overhead become the pod's.
+/// The plugin `runtimeclass`: copies the class's scheduling and overhead to the pod.
 fn runtime_class(state: &State, spec: &mut Value) -> Result<(), String> {
     let Some(named) = spec["runtimeClassName"].as_str() else {
         return Ok(());
@@ -130,19 +129,19 @@ fn runtime_class(state: &State, spec: &mut Value) -> Result<(), String> {
     let class = state.store.global("runtimeclasses", named);
     let class = class.ok_or_else(|| format!("pod rejected: RuntimeClass \"{named}\" not found"))?;
     for (label, value) in class["scheduling"]["nodeSelector"].fields() {
-        let own = &spec["nodeSelector"][label];
-        if !own.is_null() && own != value {
+        let current = &spec["nodeSelector"][label];
+        if !current.is_null() && current != value {
             return Err(format!(
                 "pod rejected: conflict: runtimeClass.scheduling.nodeSelector[{label}] = {}; \
                  pod.spec.nodeSelector[{label}] = {}",
                 value.text(),
-                own.text()
+                current.text()
             ));
         }
         spec["nodeSelector"][label] = value.clone();
     }
     for toleration in class["scheduling"]["tolerations"].items() {
-        if !spec["tolerations"].items().any(|own| own == toleration) {
+        if !spec["tolerations"].items().any(|one| one == toleration) {
             spec["tolerations"].push(toleration.clone());
         }
     }

@@ -1,5 +1,5 @@
-//! What the server sets where a client says nothing: by the rules of `defaults.yaml`, and what depends on more than
-//! one place.
+//! The values that the server sets where a client sets none: by the rules of `defaults.yaml`, and
+//! by code where they depend on several fields.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -67,15 +67,15 @@ pub(crate) fn set(kind: &Kind, object: &mut Value) {
         "jobs" => job(object),
         "services" if object["spec"]["type"] != "ExternalName" => {
             for port in object["spec"].items_mut("ports") {
-                let own = port["port"].clone();
-                or(port, json!({"protocol": "TCP", "targetPort": own}));
+                let number = port["port"].clone();
+                or(port, json!({"protocol": "TCP", "targetPort": number}));
             }
         }
         _ => {}
     }
 }
 
-/// Follows the rules of a kind, or of a part.
+/// Applies the rules of a kind, or of a part of one.
 fn apply(what: &str, value: &mut Value) {
     let rules = RULES.get(what).into_iter().flatten();
     for (rule, path) in rules.flat_map(|rule| rule.at.iter().map(move |path| (rule, path))) {
@@ -89,23 +89,23 @@ fn apply(what: &str, value: &mut Value) {
     }
 }
 
-/// What a path leads to; whether it is made where it is missing.
-fn places<'a>(value: &'a mut Value, path: &[String], made: bool) -> Vec<&'a mut Value> {
+/// Returns the values at a path; `add` creates missing fields.
+fn places<'a>(value: &'a mut Value, path: &[String], add: bool) -> Vec<&'a mut Value> {
     match path {
         [] => vec![value],
         [name, rest @ ..] if name == "*" => {
             let items = value.as_array_mut().into_iter().flatten();
-            items.flat_map(|item| places(item, rest, made)).collect()
+            items.flat_map(|item| places(item, rest, add)).collect()
         }
-        [name, rest @ ..] if made => places(&mut value[name], rest, made),
+        [name, rest @ ..] if add => places(&mut value[name], rest, add),
         [name, rest @ ..] => {
             let next = value.get_mut(name).filter(|next| !next.is_null());
-            next.map_or_else(Vec::new, |next| places(next, rest, made))
+            next.map_or_else(Vec::new, |next| places(next, rest, add))
         }
     }
 }
 
-/// What a Secret is given as text it has as bytes, in Base64 (`stringData`, which is never read).
+/// Moves a Secret's `stringData` to `data`, in Base64; clients never read `stringData`.
 fn encoded(secret: &mut Value) {
     let given = secret.remove("stringData").unwrap_or_default();
     for (name, text) in given.fields() {
@@ -114,8 +114,7 @@ fn encoded(secret: &mut Value) {
     }
 }
 
-/// Sets the fields that are not there, within fields, too; `within` is an object or nothing, as its shape was
-/// looked at.
+/// Sets missing fields, also within fields; `within` is an object or null, since its shape has been checked.
 fn or(within: &mut Value, defaults: Value) {
     match defaults {
         Value::Object(fields) if !fields.is_empty() => {
@@ -155,8 +154,8 @@ fn container(container: &mut Value, host: bool) {
         or(&mut container["resources"]["requests"], limits);
     }
     for port in container.items_mut("ports").filter(|_| host) {
-        let own = port["containerPort"].clone();
-        or(port, json!({"hostPort": own}));
+        let number = port["containerPort"].clone();
+        or(port, json!({"hostPort": number}));
     }
 }
 
@@ -165,8 +164,8 @@ fn job(object: &mut Value) {
     let (uid, name) = (meta["uid"].clone(), meta["name"].clone());
     let spec = &mut object["spec"];
     if spec["manualSelector"] != true && uid.is_string() {
-        let own = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
-        or(spec, json!({"selector": own}));
+        let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+        or(spec, json!({"selector": selector}));
         let labels = &mut spec["template"]["metadata"]["labels"];
         for prefix in ["batch.kubernetes.io/", ""] {
             labels[format!("{prefix}controller-uid")] = uid.clone();

@@ -1,4 +1,4 @@
-//! Which IP families a new Service has, as the API server decides it: kubernetes 1.37.0,
+//! How the API server decides which IP families a new Service has: kubernetes 1.37.0,
 //! `pkg/registry/core/service/storage/alloc.go`, `initIPFamilyFields`.
 
 use std::collections::BTreeMap;
@@ -50,12 +50,12 @@ pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         };
         if !known(family) {
             let why = format!("{family} is not configured on this cluster");
-            // All of them, as the server writes a list
+            // The server names the whole list
             return invalid(&format!("clusterIPs[{at}]"), &json!(given), &why);
         }
         families.push(family.to_owned());
     }
-    // A headless Service without a selector may have families that the cluster has not
+    // A headless Service without a selector may have families that the cluster lacks
     if !bare {
         if policy == "RequireDualStack" && !dual {
             let why = "this cluster is not configured for dual-stack services";
@@ -108,7 +108,7 @@ mod tests {
                 first,
                 first,
             ),
-            // Nobody but its own endpoints says which families it has
+            // Only its endpoints decide which families it has
             (json!({"clusterIPs": ["None"]}), require, both, both),
             (json!({"clusterIPs": ["10.96.0.10"]}), single, first, first),
         ] {

@@ -1,10 +1,10 @@
-//! The addresses and node ports that an API server would give to Services.
+//! The addresses and node ports that an API server gives to Services.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::families::IPV6;
 
-/// Where the next one is looked for: one that is given back is used again last.
+/// Where the next search starts, so that a freed address or port is used again last.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     addresses: u32,
@@ -12,14 +12,14 @@ pub(crate) struct Given {
     node_ports: u32,
 }
 
-/// Of kubeadm's 10.96.0.0/12 (its `--service-cidr`), what follows the first 256; those are named by
-/// hand.
+/// The part of kubeadm's 10.96.0.0/12 (its `--service-cidr`) after the first 256 addresses, which
+/// people assign by hand.
 const ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
     Ipv4Addr::new(10, 96, 1, 1),
     Ipv4Addr::new(10, 111, 255, 254),
 );
 
-/// Of kind's `fd00:10:96::/112` (pkg/apis/config/v1alpha4/default.go), in the last two bytes.
+/// The part of kind's `fd00:10:96::/112` (pkg/apis/config/v1alpha4/default.go), by the last two bytes.
 const ADDRESSES6: (Ipv6Addr, (u32, u32)) = (
     Ipv6Addr::new(0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0),
     (0x100, 0xfffe),
@@ -28,7 +28,7 @@ const ADDRESSES6: (Ipv6Addr, (u32, u32)) = (
 /// kube-apiserver, `--service-node-port-range`: its default.
 const NODE_PORTS: (u32, u32) = (30_000, 32_767);
 
-/// Whether a Service may have an address.
+/// Whether an address is in a range of Services.
 pub(crate) fn is_in_range(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => u32::from(address) >> 20 == u32::from(ADDRESSES.0) >> 20,
@@ -37,7 +37,7 @@ pub(crate) fn is_in_range(address: IpAddr) -> bool {
 }
 
 impl Given {
-    /// An address that is not taken; `None` where all are.
+    /// Returns a free address; `None` if all are taken.
     pub(crate) fn address(&mut self, family: &str, taken: impl Fn(&str) -> bool) -> Option<String> {
         let (net, last) = ADDRESSES6;
         let four = (u32::from(ADDRESSES.0), u32::from(ADDRESSES.1));
@@ -49,14 +49,14 @@ impl Given {
         next(&mut self.addresses, four, |it| taken(&at(it))).map(at)
     }
 
-    /// A node port that is not taken; `None` where all are.
+    /// Returns a free node port; `None` if all are taken.
     pub(crate) fn node_port(&mut self, taken: impl Fn(u16) -> bool) -> Option<u16> {
         let taken = |at: u32| u16::try_from(at).is_ok_and(&taken);
         u16::try_from(next(&mut self.node_ports, NODE_PORTS, taken)?).ok()
     }
 }
 
-/// The first from here on, and then from the beginning, that is not taken.
+/// Returns the first free number at or after `from`, continuing from the beginning.
 fn next(from: &mut u32, (first, last): (u32, u32), taken: impl Fn(u32) -> bool) -> Option<u32> {
     let count = last - first + 1;
     let step = (0..count)

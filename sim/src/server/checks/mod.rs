@@ -1,4 +1,4 @@
-//! What an object must be and gets, who may ask, and how it is refused.
+//! Validation, defaults and admission of objects, authentication, and refusals.
 
 pub(crate) mod administrator;
 pub(crate) mod admission;

@@ -1,4 +1,4 @@
-//! What a server says when it does not do as it is asked: a `Status`.
+//! The `Status` with which a server refuses a request.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 
-/// One thing that is wrong in an object (apimachinery, `field.Error`).
+/// One error in an object (apimachinery, `field.Error`).
 #[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
 #[error("{field}: {message}")]
 pub(crate) struct Cause {
@@ -26,7 +26,7 @@ impl Cause {
         }
     }
 
-    /// Without a word more if `why` is empty.
+    /// A required field is missing; an empty `why` adds nothing.
     pub(crate) fn required(field: &str, why: &str) -> Self {
         let message = match why {
             "" => "Required value".to_owned(),
@@ -52,7 +52,7 @@ impl Cause {
     }
 }
 
-/// A request that is refused.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) code: u16,
@@ -89,7 +89,7 @@ impl Refusal {
         self
     }
 
-    /// What is said of an object: `pods "x" …`.
+    /// A refusal about an object: `pods "x" …`.
     fn about_object(code: u16, kind: &Kind, name: &str, words: &str) -> Self {
         let message = format!("{} \"{name}\" {words}", kind.resource());
         Self::new(code, message).with(kind, name)
@@ -104,7 +104,7 @@ impl Refusal {
         Self::new(400, message.to_string())
     }
 
-    /// A body that is none of the kind.
+    /// The body cannot be read as the kind.
     pub(crate) fn undecodable(kind: &Kind, why: &dyn fmt::Display) -> Self {
         let Kind { name, version, .. } = kind;
         Self::bad(format_args!(
@@ -112,7 +112,7 @@ impl Refusal {
         ))
     }
 
-    /// What is applied and has a field that the kind has not (structured-merge-diff).
+    /// An applied object has a field that the kind lacks (structured-merge-diff).
     pub(crate) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
         let Kind { group, version, .. } = kind;
         let meta = [&meta["namespace"], &meta["name"]].map(Fields::text);
@@ -133,7 +133,7 @@ impl Refusal {
         Self::about_object(404, kind, name, "not found")
     }
 
-    /// A path that leads to nothing that any server has.
+    /// No server has a resource at this path.
     pub(crate) fn no_such_resource() -> Self {
         Self::new(404, "the server could not find the requested resource")
     }
@@ -148,8 +148,8 @@ impl Refusal {
         Self::new(409, message).with(kind, name)
     }
 
-    /// What was to be of some UID or version and is of another. Deletions say what may have `happened`, and name
-    /// the kind, not its plural.
+    /// The object's UID or version differs from the precondition. A deletion says what may have
+    /// `happened`, and names the kind, not its plural.
     pub(crate) fn precondition(
         kind: &Kind,
         name: &str,
@@ -181,18 +181,18 @@ impl Refusal {
         Self::new(415, message)
     }
 
-    /// An object with something wrong in it.
+    /// The object is invalid.
     pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
         Self::invalid_of(kind.group, kind.name, name, causes)
     }
 
     pub(crate) fn invalid_of(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
         let of = of_group(kind, group);
-        let all = match &*causes.iter().map(ToString::to_string).collect::<Vec<_>>() {
+        let errors = match &*causes.iter().map(ToString::to_string).collect::<Vec<_>>() {
             [one] => one.clone(),
-            all => format!("[{}]", all.join(", ")),
+            errors => format!("[{}]", errors.join(", ")),
         };
-        let message = format!("{of} \"{name}\" is invalid: {all}");
+        let message = format!("{of} \"{name}\" is invalid: {errors}");
         let mut refusal = Self::new(422, message);
         refusal.details = json!({"causes": causes});
         for (field, value) in [("name", name), ("group", group), ("kind", kind)] {
@@ -203,8 +203,8 @@ impl Refusal {
         refusal
     }
 
-    /// A JSON patch that does not apply: of whatever is wrong a real server says this alone
-    /// (apimachinery, `NewGenericServerResponse`).
+    /// A JSON patch does not apply: a real server never says more about the cause (apimachinery,
+    /// `NewGenericServerResponse`).
     pub(crate) fn inapplicable(error: impl fmt::Display) -> Self {
         tracing::debug!(%error, "a patch does not apply");
         let message = "the server rejected our request due to an error in our request";
@@ -218,7 +218,7 @@ impl Refusal {
         Self::new(500, message)
     }
 
-    /// What a real server does and this one does not.
+    /// A real server serves the request and this one does not.
     pub(crate) fn unserved(what: impl fmt::Display) -> Self {
         let message = format!("the embedded API server of the simulation does not serve {what}");
         Self::new(501, message)
@@ -239,7 +239,7 @@ impl Refusal {
     }
 }
 
-/// Of what object a status tells.
+/// The details of a status about an object.
 pub(crate) fn details(kind: &Kind, name: &str) -> Value {
     let mut details = json!({"name": name, "kind": kind.plural});
     if !kind.group.is_empty() {
@@ -248,7 +248,7 @@ pub(crate) fn details(kind: &Kind, name: &str) -> Value {
     details
 }
 
-/// `pods`, `deployments.apps`.
+/// Such as `pods` or `deployments.apps`.
 pub(crate) fn of_group(what: &str, group: &str) -> String {
     match group {
         "" => what.to_owned(),

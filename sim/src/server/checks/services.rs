@@ -13,10 +13,10 @@ use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
 use crate::world::Key;
 
-/// As kubeadm gives it to the cluster's DNS: the tenth.
+/// The address that kubeadm gives to the cluster's DNS: the tenth.
 const DNS: &str = "10.96.0.10";
 
-/// What a client need not say again.
+/// Keeps the addresses and node ports that an update leaves out.
 pub(crate) fn keep(body: &mut Value, old: &Value) {
     let (is, was) = (&mut body["spec"], &old["spec"]);
     if is["type"] == "ExternalName" || was["type"] == "ExternalName" {
@@ -44,7 +44,7 @@ pub(crate) fn keep(body: &mut Value, old: &Value) {
     }
 }
 
-/// Gives a Service the addresses and node ports that it lacks, or says what is wrong with its own.
+/// Gives a Service the addresses and node ports that it lacks, or says what is wrong with its values.
 pub(crate) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result<(), Refusal> {
     let spec = &mut body["spec"];
     if spec["type"] == "ExternalName" {
@@ -60,17 +60,17 @@ pub(crate) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     families::complete(&mut typed, state.families).map_err(refused)?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
     let taken = used(state, key).flat_map(|spec| spec["clusterIPs"].items());
-    let taken: BTreeSet<String> = taken.map(|own| own.text().to_owned()).collect();
+    let taken: BTreeSet<String> = taken.map(|ip| ip.text().to_owned()).collect();
     if addresses.first().is_none_or(|first| first != "None") {
-        let is_taken = |own: &&String| taken.contains(*own);
-        let is_outside = |own: &&String| !own.parse().is_ok_and(given::is_in_range);
+        let is_taken = |ip: &&String| taken.contains(*ip);
+        let is_outside = |ip: &&String| !ip.parse().is_ok_and(given::is_in_range);
         let twice = addresses.iter().find(is_taken);
-        let twice = twice.map(|own| (own, "provided IP is already allocated"));
+        let twice = twice.map(|ip| (ip, "provided IP is already allocated"));
         let why = "the provided network does not match the current range";
-        let outside = addresses.iter().find(is_outside).map(|own| (own, why));
-        if let Some((own, why)) = twice.or(outside) {
-            let why = format!("failed to allocate IP {own}: {why}");
-            return Err(invalid("spec.clusterIPs", &json!([own]), &why));
+        let outside = addresses.iter().find(is_outside).map(|ip| (ip, why));
+        if let Some((ip, why)) = twice.or(outside) {
+            let why = format!("failed to allocate IP {ip}: {why}");
+            return Err(invalid("spec.clusterIPs", &json!([ip]), &why));
         }
         for family in typed.ip_families.iter().flatten().skip(addresses.len()) {
             let full = || Refusal::internal("failed to allocate a serviceIP: range is full");
@@ -91,8 +91,8 @@ pub(crate) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     let mut taken = others.clone();
     taken.extend(spec["ports"].items().map(number));
     for (at, port) in spec.items_mut("ports").enumerate() {
-        let own = port["nodePort"].number();
-        if own == 0 {
+        let wanted = port["nodePort"].number();
+        if wanted == 0 {
             let given = state.given.node_port(|at| taken.contains(&at.into()));
             let full = || Refusal::internal("failed to allocate a nodePort: range is full");
             let given = given.ok_or_else(full)?;
@@ -100,20 +100,20 @@ pub(crate) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
             taken.insert(given.into());
             continue;
         }
-        let why = if !(30_000..=32_767).contains(&own) {
+        let why = if !(30_000..=32_767).contains(&wanted) {
             "provided port is not in the valid range. The range of valid ports is 30000-32767"
-        } else if others.contains(&own) {
+        } else if others.contains(&wanted) {
             "provided port is already allocated"
         } else {
             continue;
         };
         let field = format!("spec.ports[{at}].nodePort");
-        return Err(invalid(&field, &json!(own), why));
+        return Err(invalid(&field, &json!(wanted), why));
     }
     Ok(())
 }
 
-/// An address of a family that no other Service has.
+/// Allocates an address of a family that no other Service has.
 fn allocated(
     state: &mut State,
     key: &Key,
@@ -129,7 +129,7 @@ fn allocated(
 
 /// The specs of all other Services.
 fn used<'a>(state: &'a State, key: &'a Key) -> impl Iterator<Item = &'a Value> {
-    let all = state.store.all("services", "");
-    all.filter(move |(other, _)| *other != key)
+    let each = state.store.all("services", "");
+    each.filter(move |(other, _)| *other != key)
         .map(|(_, service)| &service["spec"])
 }

@@ -1,4 +1,4 @@
-//! Whether an object has the types of its kind: what is stored can be read by anybody.
+//! Checks that an object has the types of its kind, so that every client can read what is stored.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::refusal::Refusal;
 use crate::server::kinds::Kind;
 
-/// Refuses what is of another shape.
+/// Refuses an object that does not have the types of its kind.
 pub(crate) fn check(kind: &Kind, value: &Value) -> Result<(), Refusal> {
     (kind.read)(value).map_err(|error| Refusal::undecodable(kind, &error))
 }
 
-/// The fields that the kind does not have, as a server names them.
+/// Returns the fields that the kind does not have, named as a server names them.
 pub(crate) fn unknown_fields(kind: &Kind, value: &Value) -> Result<Vec<String>, Refusal> {
     let written = (kind.rewrite)(value).map_err(|error| Refusal::undecodable(kind, &error))?;
     let mut lost = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn rewrite<T: Serialize + DeserializeOwned>(
 fn losses(at: &str, value: &Value, written: &Value, into: &mut Vec<String>) {
     match (value, written) {
         (Value::Object(fields), Value::Object(written)) => {
-            // Directives of a strategic merge are not of the kind
+            // Directives of a strategic merge are not fields of the kind
             for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('$')) {
                 let at = match at {
                     "" => name.clone(),

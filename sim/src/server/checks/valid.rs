@@ -1,5 +1,5 @@
-//! What no server of Kubernetes takes: kubernetes 1.37.0, `pkg/apis/*/validation/`, as far as clients get
-//! it wrong by hand. Not all that is invalid is refused here.
+//! Validation of objects: kubernetes 1.37.0, `pkg/apis/*/validation/`, as far as people make such
+//! errors by hand. It does not refuse everything that is invalid.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ struct Rules {
     long_label_values: String,
 }
 
-/// What cannot be set where pods are of an operating system.
+/// Fields that cannot be set in pods of one operating system.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Foreign {
@@ -50,7 +50,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     serde_saphyr::from_str(include_str!("valid.yaml")).expect("valid.yaml is whole")
 });
 
-/// Refuses what is invalid: of something new, or of what shall be another than it was.
+/// Refuses an invalid new object, or an invalid change of the `old` one.
 pub(crate) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<(), Refusal> {
     let mut causes = Vec::new();
     labels("metadata.labels", &body["metadata"]["labels"], &mut causes);
@@ -60,11 +60,11 @@ pub(crate) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
         selecting(kind, spec, was, &mut causes);
     }
     if let Some(at) = RULES.pod_specs.get(kind.plural) {
-        let own = body.pointer(&format!("/{}", at.replace('.', "/")));
-        let own = own.unwrap_or(&Value::Null);
-        pod(at, own, &mut causes);
+        let pod_spec = body.pointer(&format!("/{}", at.replace('.', "/")));
+        let pod_spec = pod_spec.unwrap_or(&Value::Null);
+        pod(at, pod_spec, &mut causes);
         if let "jobs" | "cronjobs" = kind.plural {
-            causes.extend(restarts(at, own["restartPolicy"].text()));
+            causes.extend(restarts(at, pod_spec["restartPolicy"].text()));
         }
     }
     match kind.plural {
@@ -88,7 +88,7 @@ pub(crate) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
     }
 }
 
-/// What is wrong with how pods of a Job restart, which does not take the default of pods.
+/// Returns what is wrong with a Job's restart policy; a Job does not accept the default of pods.
 fn restarts(at: &str, policy: &str) -> Option<Cause> {
     let (field, known) = (format!("{at}.restartPolicy"), ["OnFailure", "Never"]);
     match policy {
@@ -101,7 +101,7 @@ fn restarts(at: &str, policy: &str) -> Option<Cause> {
     }
 }
 
-/// The longest value of a label, and name of its key.
+/// The longest value of a label, and the longest name in its key.
 const LONGEST_LABEL: usize = 63;
 
 fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
@@ -125,38 +125,38 @@ fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The selector of a workload, and the labels of its pods.
+/// Checks the selector of a workload, and the labels of its pods.
 fn selecting(kind: &Kind, spec: &Value, was: Option<&Value>, causes: &mut Vec<Cause>) {
-    let (own, at) = (&spec["selector"], "spec.selector");
+    let (selector, at) = (&spec["selector"], "spec.selector");
     let given = &spec["template"]["metadata"]["labels"];
-    let (equal, expressions) = (&own["matchLabels"], &own["matchExpressions"]);
+    let (equal, expressions) = (&selector["matchLabels"], &selector["matchExpressions"]);
     let is_empty = equal.fields().next().is_none() && expressions.items().len() == 0;
-    if !own.is_object() {
+    if !selector.is_object() {
         if kind.plural != "daemonsets" {
             causes.push(Cause::required(at, ""));
         }
     } else if is_empty {
-        // ReplicaSets say it of Deployments, too
+        // ReplicaSets use the message of Deployments, too
         let of = match kind.plural {
             "daemonsets" => "daemonset",
             "statefulsets" => "statefulset",
             _ => "deployment",
         };
         let why = format!("empty selector is invalid for {of}");
-        causes.push(Cause::invalid(at, own, &why));
+        causes.push(Cause::invalid(at, selector, &why));
     }
-    if !placing::matches(own, given) {
+    if !placing::matches(selector, given) {
         let why = "`selector` does not match template `labels`";
         causes.push(Cause::invalid("spec.template.metadata.labels", given, why));
     }
-    // As it is called there
+    // Kubernetes names this path in the error
     labels("spec.template.labels", given, causes);
-    if was.is_some_and(|was| was["selector"] != *own) {
-        causes.push(Cause::invalid(at, own, "field is immutable"));
+    if was.is_some_and(|was| was["selector"] != *selector) {
+        causes.push(Cause::invalid(at, selector, "field is immutable"));
     }
 }
 
-/// All containers, with where they stand.
+/// Returns all containers, with their paths.
 fn containers<'a>(at: &str, spec: &'a Value) -> Vec<(String, &'a Value)> {
     let lists = ["initContainers", "containers", "ephemeralContainers"].into_iter();
     lists
@@ -167,7 +167,7 @@ fn containers<'a>(at: &str, spec: &'a Value) -> Vec<(String, &'a Value)> {
         .collect()
 }
 
-/// A pod's spec, or that of a template.
+/// Checks a pod's spec, or that of a template.
 fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     if spec["containers"].items().len() == 0 {
         causes.push(Cause::required(&format!("{at}.containers"), ""));
@@ -190,7 +190,7 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     host_processes(at, spec, &containers, causes);
 }
 
-/// What a pod has that there is not on its operating system.
+/// Checks that a pod sets no field that its operating system lacks.
 fn foreign(
     os: &str,
     at: &str,
@@ -218,7 +218,7 @@ fn foreign(
     }
 }
 
-/// Whether a field says anything.
+/// Whether a field counts as set.
 fn is_set(field: &str, value: &Value) -> bool {
     match field {
         "hostPID" | "hostIPC" => value == true,
@@ -227,7 +227,7 @@ fn is_set(field: &str, value: &Value) -> bool {
     }
 }
 
-/// `validateWindowsHostProcessPod`.
+/// Checks `HostProcess` containers (`validateWindowsHostProcessPod`).
 fn host_processes(
     at: &str,
     spec: &Value,
@@ -237,14 +237,14 @@ fn host_processes(
     let of = |of: &Value| of["securityContext"]["windowsOptions"]["hostProcess"].as_bool();
     let whole = of(spec);
     for (at, container) in containers {
-        if let (Some(whole), Some(own)) = (whole, of(container))
-            && whole != own
+        if let (Some(whole), Some(given)) = (whole, of(container))
+            && whole != given
         {
             let field = format!("{at}.securityContext.windowsOptions.hostProcess");
             let why = format!(
                 "pod hostProcess value must be identical if both are specified, was {whole}"
             );
-            causes.push(Cause::invalid(&field, &json!(own), &why));
+            causes.push(Cause::invalid(&field, &json!(given), &why));
         }
     }
     let is_one = |(_, one): &&(String, &Value)| of(one).or(whole) == Some(true);
@@ -261,7 +261,7 @@ fn host_processes(
     }
 }
 
-/// What of a pod's spec stays as it was made: how it is written matters not.
+/// Returns the part of a pod's spec that cannot change, in a normal form.
 fn fixed(was: &Value, spec: &Value) -> Value {
     let mut spec = spec.clone();
     let free = |of: &mut Value, names: &[String]| {
@@ -270,7 +270,7 @@ fn fixed(was: &Value, spec: &Value) -> Value {
         }
     };
     free(&mut spec, &RULES.changes_of_pods);
-    // Where it goes may be said until it goes
+    // Rules of placement may change while scheduling gates hold the pod
     if was["schedulingGates"].items().len() > 0 {
         spec.remove("nodeSelector");
         spec.get_mut("affinity")
@@ -284,7 +284,7 @@ fn fixed(was: &Value, spec: &Value) -> Value {
     spec
 }
 
-/// Takes away what is as good as not said, and writes amounts in one way.
+/// Removes values that equal a missing one, and writes amounts in one form.
 fn plain(value: &mut Value) {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -302,7 +302,7 @@ fn plain(value: &mut Value) {
                     *value = json!(amount);
                 }
             }
-            // An emptyDir says what it is by being there
+            // An `emptyDir` means something even without content
             fields.retain(|name, value| name == "emptyDir" || !is_empty(value));
         }
         Value::Array(items) => items.iter_mut().for_each(plain),
@@ -317,7 +317,7 @@ fn role_of(body: &Value, kinds: &[&str], old: Option<&Value>, causes: &mut Vec<C
         causes.push(Cause::unsupported("roleRef.kind", kind, kinds));
     }
     if old.is_some_and(|old| old["roleRef"] != *role) {
-        // As Go writes a structure without names of its own
+        // As Go writes a structure without JSON names
         let shown = json!({"APIGroup": role["apiGroup"], "Kind": kind, "Name": role["name"]});
         causes.push(Cause::invalid("roleRef", &shown, "field is immutable"));
     }

@@ -16,11 +16,11 @@ use crate::world::Key;
 const COMPONENT: &str = "daemonset-controller";
 const REVISION: &str = "controller-revision-hash";
 
-/// How long it waits after the first failed pod that it replaces on a node, and at most, twice as long each
-/// time: kubelets that refuse its pods are not to be flooded (`cmd/kube-controller-manager/app/apps.go`).
+/// How long a daemon set waits before it replaces a failed pod on a node: at first and at most, doubled each
+/// time, so that it does not flood kubelets that refuse its pods (`cmd/kube-controller-manager/app/apps.go`).
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(15));
 
-/// What the pods tolerate beside their own (`pkg/controller/daemon/util/daemonset_util.go`).
+/// The taints that the pods tolerate beside their own (`pkg/controller/daemon/util/daemonset_util.go`).
 const TOLERATED: [(&str, &str); 6] = [
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -45,22 +45,22 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     }
     let mut missing = 0;
     for (name, takes) in &nodes {
-        let own = by_node.get(name).map_or(&[][..], Vec::as_slice);
+        let here = by_node.get(name).map_or(&[][..], Vec::as_slice);
         if !takes {
-            for (key, _) in own.iter().filter(|(_, pod)| !is_going(pod)) {
+            for (key, _) in here.iter().filter(|(_, pod)| !is_going(pod)) {
                 pods::delete(state, COMPONENT, set, key);
             }
             continue;
         }
-        for (pod_key, pod) in own.iter().filter(|(_, pod)| is_over(pod) && !is_going(pod)) {
+        for (pod_key, pod) in here.iter().filter(|(_, p)| is_over(p) && !is_going(p)) {
             match replace(state, set, name, pod) {
                 Ok(()) => pods::delete(state, COMPONENT, set, pod_key),
                 Err(left) => state.later(left, Work::workload("daemonsets", key)),
             }
         }
-        missing += i64::from(!own.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
-        if own.is_empty() {
-            // A failure is told in an event, and tried again with the next change
+        missing += i64::from(!here.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
+        if here.is_empty() {
+            // An event reports a failure, and the next change tries again
             let _ = pods::create(state, COMPONENT, set, template, |pod| {
                 pod["metadata"]["labels"][REVISION] = json!(hash);
                 tolerate(&mut pod["spec"]);
@@ -79,22 +79,22 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
             pods::delete(state, COMPONENT, set, key);
         }
     }
-    let mut own = made(&state.store, "pods", set);
-    own.retain(|(_, pod)| !is_going(pod));
+    let mut live = made(&state.store, "pods", set);
+    live.retain(|(_, pod)| !is_going(pod));
     let wanted = nodes.iter().filter(|(_, takes)| *takes).count();
-    let ready = count(&own, is_ready);
+    let ready = count(&live, is_ready);
     let status = json!({
-        "currentNumberScheduled": own.len(), "desiredNumberScheduled": wanted, "numberMisscheduled": 0,
+        "currentNumberScheduled": live.len(), "desiredNumberScheduled": wanted, "numberMisscheduled": 0,
         "numberReady": ready, "numberAvailable": ready, "numberUnavailable": wanted.saturating_sub(ready),
-        "updatedNumberScheduled": count(&own, is_new), "observedGeneration": set["metadata"]["generation"],
+        "updatedNumberScheduled": count(&live, is_new), "observedGeneration": set["metadata"]["generation"],
     });
     let [current, desired] = ["currentNumberScheduled", "desiredNumberScheduled"];
     let always = [current, desired, "numberMisscheduled", "numberReady"];
     state.set_status("daemonsets", key, without_zeros(status, &always));
 }
 
-/// Whether a pod that is over is replaced now, or how long it is left as it is (client-go,
-/// `util/flowcontrol/backoff.go`, without what chance adds).
+/// Decides whether a pod that has ended is replaced now; the error is the remaining wait
+/// (client-go, `util/flowcontrol/backoff.go`, without the random part).
 fn replace(state: &mut State, set: &Value, node: &str, pod: &Value) -> Result<(), Duration> {
     if pod["status"]["phase"] != "Failed" {
         return Ok(());
@@ -123,7 +123,7 @@ fn tolerate(spec: &mut Value) {
     }
 }
 
-/// The node of a pod, or the one that it is for.
+/// The node of a pod, or the node that its affinity names.
 fn node_of(pod: &Value) -> String {
     let bound = pod["spec"]["nodeName"].as_str();
     let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\

@@ -1,4 +1,4 @@
-//! Deployments: a replica set per template, the newest growing as the others shrink (kubernetes
+//! Deployments: one replica set per template; the newest grows as the others shrink (kubernetes
 //! 1.37.0, `pkg/controller/deployment/`).
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn sets(state: &State, deployment: &Value) -> Vec<(Key, Object)> {
     sets
 }
 
-/// A number of all replica sets together.
+/// The sum of a number over replica sets.
 fn sum(sets: &[(Key, Object)], number: impl Fn(&Value) -> i64) -> i64 {
     sets.iter().map(|(_, set)| number(set)).sum()
 }
@@ -52,18 +52,18 @@ fn available(set: &Value) -> i64 {
     set["status"]["availableReplicas"].number()
 }
 
-/// The replica set of the template as it is now, made if there is none; its name.
+/// Returns the name of the replica set of the current template; creates it if it is missing.
 fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
     let template = &deployment["spec"]["template"];
     let hash = hash_of(template);
     let named = Key::new(&key.namespace, &format!("{}-{hash}", key.name));
     let known = sets(state, deployment);
     let last = known.last().map_or(0, |(_, set)| revision(set));
-    let found = state.store.get("replicasets", &named);
-    let found = found.map(|set| revision(set));
-    let number = found.filter(|own| *own == last);
+    let current = state.store.get("replicasets", &named);
+    let current = current.map(|set| revision(set));
+    let number = current.filter(|number| *number == last);
     let number = number.unwrap_or(last.saturating_add(1));
-    if found.is_none() {
+    if current.is_none() {
         let mut template = template.clone();
         template["metadata"]["labels"][HASH] = json!(hash);
         let mut selector = deployment["spec"]["selector"].clone();
@@ -83,7 +83,7 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
     Some(named)
 }
 
-/// Writes a revision down where another is, or none: on most looks it is there.
+/// Writes a revision, unless it is there already, as in most runs.
 fn number_it(state: &mut State, plural: &str, key: &Key, number: i64) {
     let number = number.to_string();
     let live = state.store.get(plural, key);
@@ -94,7 +94,7 @@ fn number_it(state: &mut State, plural: &str, key: &Key, number: i64) {
     }
 }
 
-/// A number of pods, or so many of a hundred; `up` says how halves are rounded.
+/// A number of pods, or a percentage of `of`; `up` says how fractions are rounded.
 fn share(value: &Value, of: i64, up: bool) -> i64 {
     let Some(text) = value.as_str() else {
         return value.number();
@@ -104,7 +104,7 @@ fn share(value: &Value, of: i64, up: bool) -> i64 {
     percent.saturating_mul(of).saturating_add(rounding) / 100
 }
 
-/// How many pods there may be at most, and how many must be available at least.
+/// How many pods may exist at most, and how many must be available at least.
 fn bounds(deployment: &Value) -> (i64, i64) {
     let wanted = replicas(deployment);
     let rolling = &deployment["spec"]["strategy"]["rollingUpdate"];
@@ -118,18 +118,18 @@ fn bounds(deployment: &Value) -> (i64, i64) {
 
 fn roll(state: &mut State, deployment: &Value, newest: &Key) {
     let (most, least) = bounds(deployment);
-    let all = sets(state, deployment);
-    let Some((_, own)) = all.iter().find(|(key, _)| key == newest) else {
+    let known = sets(state, deployment);
+    let Some((_, set)) = known.iter().find(|(key, _)| key == newest) else {
         return;
     };
-    let room = (most - sum(&all, replicas)).max(0);
-    let grown = replicas(deployment).min(replicas(own) + room);
+    let room = (most - sum(&known, replicas)).max(0);
+    let grown = replicas(deployment).min(replicas(set) + room);
     scale(state, deployment, newest, grown);
-    // Those that are not available go first, then as many as may
-    let all = sets(state, deployment);
-    let (fresh, old): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|(key, _)| key == newest);
+    // Pods that are not available go first, then as many others as the bounds allow
+    let known = sets(state, deployment);
+    let (fresh, old): (Vec<_>, Vec<_>) = known.iter().cloned().partition(|(key, _)| key == newest);
     let unfit = |set: &Value| replicas(set) - available(set);
-    let mut may_go = sum(&all, replicas) - least - sum(&fresh, unfit).max(0);
+    let mut may_go = sum(&known, replicas) - least - sum(&fresh, unfit).max(0);
     if may_go <= 0 {
         return;
     }
@@ -170,12 +170,12 @@ fn tell(state: &mut State, key: &Key, newest: &Key) {
     let Some(deployment) = state.store.get("deployments", key).cloned() else {
         return;
     };
-    let mut all = sets(state, &deployment);
-    let of = |all: &[_], field: &str| sum(all, |set| set["status"][field].number());
-    let (replicas, able) = (of(&all, "replicas"), of(&all, "availableReplicas"));
-    let ready = of(&all, "readyReplicas");
-    all.retain(|(key, _)| key == newest);
-    let (updated, wanted) = (of(&all, "replicas"), self::replicas(&deployment));
+    let mut known = sets(state, &deployment);
+    let of = |known: &[_], field: &str| sum(known, |set| set["status"][field].number());
+    let (replicas, able) = (of(&known, "replicas"), of(&known, "availableReplicas"));
+    let ready = of(&known, "readyReplicas");
+    known.retain(|(key, _)| key == newest);
+    let (updated, wanted) = (of(&known, "replicas"), self::replicas(&deployment));
     let counts = json!({
         "observedGeneration": deployment["metadata"]["generation"], "updatedReplicas": updated,
         "readyReplicas": ready, "unavailableReplicas": (wanted - able).max(0),
@@ -195,7 +195,7 @@ fn tell(state: &mut State, key: &Key, newest: &Key) {
     state.set_status("deployments", key, status);
 }
 
-/// The condition `Progressing`, which turns when nothing moves for longer than the deadline.
+/// Sets the condition `Progressing`, which turns false when no count changes within the deadline.
 fn progress(
     state: &mut State,
     key: &Key,

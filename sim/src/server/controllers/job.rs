@@ -1,5 +1,5 @@
-//! Jobs: pods until so many have succeeded (kubernetes 1.37.0, `pkg/controller/job/`), without
-//! indices, policies, deadlines and back-off between pods.
+//! Jobs: run pods until enough of them have succeeded (kubernetes 1.37.0, `pkg/controller/job/`),
+//! without indices, policies, deadlines and back-off between pods.
 
 use serde_json::{Value, json};
 
@@ -16,10 +16,10 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
     if ["Complete", "Failed"].iter().any(has_ended) {
         return;
     }
-    let own = made(&state.store, "pods", job);
-    let with = |phase: &str| counted(count(&own, |pod| pod["status"]["phase"] == phase));
+    let owned = made(&state.store, "pods", job);
+    let with = |phase: &str| counted(count(&owned, |pod| pod["status"]["phase"] == phase));
     let (succeeded, failed) = (with("Succeeded"), with("Failed"));
-    let active = own.iter().filter(|(_, pod)| is_active(pod));
+    let active = owned.iter().filter(|(_, pod)| is_active(pod));
     let active: Vec<&Key> = active.map(|(key, _)| key).collect();
     let most = job["spec"]["parallelism"].number();
     let (done, needed) = match job["spec"]["completions"].as_i64() {
@@ -50,17 +50,17 @@ pub(super) fn look(state: &mut State, key: &Key, job: &Value) {
         }
         None => pods::create_some(state, COMPONENT, job, needed - counted(active.len())),
     }
-    let own = made(&state.store, "pods", job);
+    let owned = made(&state.store, "pods", job);
     let started = match &job["status"]["startTime"] {
         Value::Null => json!(state.wall.now()),
         started => started.clone(),
     };
     let counts = json!({
         "startTime": started, "uncountedTerminatedPods": {},
-        "ready": count(&own, |pod| is_ready(pod) && is_active(pod)),
-        "terminating": count(&own, |pod| is_going(pod) && !is_over(pod)),
+        "ready": count(&owned, |pod| is_ready(pod) && is_active(pod)),
+        "terminating": count(&owned, |pod| is_going(pod) && !is_over(pod)),
         "conditions": job["status"]["conditions"],
-        "active": count(&own, is_active), "succeeded": succeeded, "failed": failed,
+        "active": count(&owned, is_active), "succeeded": succeeded, "failed": failed,
     });
     let mut status = without_zeros(counts, &["ready", "terminating"]);
     if let Some((conditions, reason, message)) = ending {

@@ -1,5 +1,5 @@
-//! The controllers and the scheduler: each a function that looks at one thing and does what is next
-//! for it. After every request they run until nothing is left to look at.
+//! The controllers and the scheduler: each is a function that reconciles one object. After every
+//! request they run until no work is left.
 
 mod daemonset;
 mod deployment;
@@ -28,36 +28,36 @@ use crate::server::storage::state::{LETTERS, State};
 use crate::server::storage::store::{Change, Object, Store, owners};
 use crate::world::Key;
 
-/// What is to be looked at.
+/// A piece of work: what must be reconciled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Work {
     Namespace(String),
     Node(String),
     /// The pods of a node that is gone.
     Orphans(String),
-    /// Something whose owners may be gone.
+    /// An object whose owners may be gone.
     Owned(&'static str, Key),
-    /// One of [`WORKLOADS`], by its place there.
+    /// One of [`WORKLOADS`], by its index.
     Workload(usize, Key),
     /// The endpoints of a Service.
     Endpoints(Key),
-    /// The endpoints of a Service that has [`MANY`], when their changes have been gathered.
+    /// The endpoints of a Service that has [`MANY`], once their changes have been batched.
     ManyEndpoints(Key),
-    /// The same of a replica set and its pods.
+    /// The pods of a replica set that has [`MANY`], once their changes have been batched.
     ManyPods(Key),
     Schedule,
 }
 
-/// A Service or a replica set with this many pods gathers their changes for so long, since each look is at all of
-/// them; so a lost pod of such a set is replaced a second later. A real controller of replica sets does not gather,
-/// and one of slices when it is asked to (kube-controller-manager, `--endpointslice-updates-batch-period`).
+/// A Service or a replica set with this many pods batches their changes for this long, since each run reads
+/// all pods; so it replaces a lost pod a second later. A real replica set controller does not batch, a slice
+/// controller only if configured (kube-controller-manager, `--endpointslice-updates-batch-period`).
 const MANY: i64 = 8;
 const BATCH: Duration = Duration::from_secs(1);
 
-/// Looks at an object that is there.
+/// Reconciles an existing object.
 type Controller = fn(&mut State, &Key, &Value);
 
-/// What has pods made for it, in the order in which it is looked at.
+/// The kinds for which controllers create pods, in the order in which they are reconciled.
 const WORKLOADS: [(&str, Controller); 5] = [
     ("deployments", deployment::look),
     ("replicasets", replicaset::look),
@@ -67,12 +67,12 @@ const WORKLOADS: [(&str, Controller); 5] = [
 ];
 
 impl Work {
-    /// What there is to do for an object of a namespace, as it is or as the owner of another.
+    /// The work for an object of a namespace when it changes, or when an object that it owns does.
     fn for_object(plural: &str, key: &Key) -> Option<Self> {
         if plural == "services" {
             return Some(Self::Endpoints(key.clone()));
         }
-        let at = WORKLOADS.iter().position(|(own, _)| *own == plural)?;
+        let at = WORKLOADS.iter().position(|(known, _)| *known == plural)?;
         Some(Self::Workload(at, key.clone()))
     }
 
@@ -81,10 +81,10 @@ impl Work {
     }
 }
 
-/// How often something may be looked at in a row before the server gives up: a bound for mistakes.
+/// How many pieces of work may run in a row before the server gives up: a guard against endless loops.
 const TURNS: usize = 100_000;
 
-/// Runs all controllers until nothing is left for them.
+/// Runs all controllers until no work is left.
 pub(super) fn settle(state: &mut State) {
     state.made = 0;
     for _ in 0..TURNS {
@@ -98,10 +98,10 @@ pub(super) fn settle(state: &mut State) {
             Work::Owned(plural, key) => collect(state, plural, &key),
             Work::Workload(at, key) => {
                 let (plural, look) = WORKLOADS[at];
-                let found = state.store.get(plural, &key).cloned();
-                // A replica set counts its pods to the end
-                if let Some(own) = found.filter(|own| !is_going(own) || plural == "replicasets") {
-                    look(state, &key, &own);
+                let live = state.store.get(plural, &key).cloned();
+                // A replica set counts its pods until it is gone
+                if let Some(one) = live.filter(|one| !is_going(one) || plural == "replicasets") {
+                    look(state, &key, &one);
                 }
             }
             Work::Endpoints(key) => slices::look(state, &key),
@@ -114,7 +114,7 @@ pub(super) fn settle(state: &mut State) {
     state.work.clear();
 }
 
-/// Who has to look at something because of a change.
+/// Returns the work that follows from a change.
 pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let mut work = BTreeSet::new();
     let (object, key) = (&*change.object, &change.key);
@@ -145,7 +145,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             }
         }
         "leases" if key.namespace == "kube-node-lease" => {
-            // Every renewal is noted; only one that ends a silence is looked at
+            // Every renewal is recorded; only one that ends a silence queues work
             let node = store.global("nodes", &key.name);
             if node.is_some_and(|node| node::is_silent(node)) || before.is_null() {
                 work.insert(Work::Node(key.name.clone()));
@@ -154,7 +154,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         "pods" => {
             if change.deleted || slices::differ(before, object) {
                 let services = store.all("services", &key.namespace);
-                // As it is or as it was
+                // The Services that select the pod as it is, or as it was
                 let serving = services.filter(|(_, service)| {
                     slices::selects(service, object) || slices::selects(service, before)
                 });
@@ -176,20 +176,20 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         _ => {}
     }
     let namespace = store.global("namespaces", &key.namespace);
-    if namespace.is_some_and(|own| is_going(own)) {
+    if namespace.is_some_and(|object| is_going(object)) {
         work.insert(Work::Namespace(key.namespace.clone()));
     }
     work
 }
 
-/// Whether a node has told something of itself.
+/// Whether a node has reported its conditions.
 pub(super) fn is_heard(change: &Change) -> bool {
     let now = &change.object;
     let differ = |before: &Object| before["status"]["conditions"] != now["status"]["conditions"];
     !change.deleted && !node::is_silent(now) && change.before.as_ref().is_some_and(differ)
 }
 
-/// The garbage collector: what had owners and has none any more goes.
+/// The garbage collector: deletes an object that has owners if all of them are gone.
 fn collect(state: &mut State, plural: &'static str, key: &Key) {
     let Some(value) = state.store.get(plural, key) else {
         return;
@@ -200,7 +200,7 @@ fn collect(state: &mut State, plural: &'static str, key: &Key) {
     }
 }
 
-/// The reference by which a controller owns what it makes.
+/// The owner reference that a controller sets on the objects that it creates.
 fn owned_by(owner: &Value) -> Value {
     json!([{
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
@@ -208,15 +208,15 @@ fn owned_by(owner: &Value) -> Value {
     }])
 }
 
-/// What a controller has made of a kind, in the order of their names.
+/// Returns the objects of one kind that an owner has, in the order of their names.
 fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Object)> {
-    let all = store.owned_by(owner["metadata"]["uid"].text());
-    all.filter(|(owned, ..)| *owned == plural)
+    let each = store.owned_by(owner["metadata"]["uid"].text());
+    each.filter(|(owned, ..)| *owned == plural)
         .map(|(_, key, object)| (key.clone(), Arc::clone(object)))
         .collect()
 }
 
-/// A status without the counts that are none, but for those that are always told.
+/// Removes counts of zero and nulls from a status, except the fields in `always`.
 fn without_zeros(mut status: Value, always: &[&str]) -> Value {
     if let Some(fields) = status.as_object_mut() {
         fields.retain(|name, value| {
@@ -226,7 +226,7 @@ fn without_zeros(mut status: Value, always: &[&str]) -> Value {
     status
 }
 
-/// Ten letters that differ where templates do, as `pod-template-hash` has them.
+/// A hash of a template in ten letters, like those of `pod-template-hash`.
 fn hash_of(template: &Value) -> String {
     let mut hash = chance::hash(&template.to_string());
     let count = u64::try_from(LETTERS.len()).unwrap_or(1);
@@ -238,9 +238,9 @@ fn hash_of(template: &Value) -> String {
     (0..10).map(|_| next()).collect()
 }
 
-/// How many of several are so.
-fn count(all: &[(Key, Object)], is: impl Fn(&Value) -> bool) -> usize {
-    all.iter().filter(|(_, object)| is(object)).count()
+/// How many of the objects satisfy `is`.
+fn count(objects: &[(Key, Object)], is: impl Fn(&Value) -> bool) -> usize {
+    objects.iter().filter(|(_, object)| is(object)).count()
 }
 
 fn counted(count: usize) -> i64 {

@@ -1,4 +1,4 @@
-//! Namespaces: what every one has, and how one goes with all that is in it.
+//! Namespaces: creates what every namespace has, and empties a namespace that is deleted.
 
 use serde_json::json;
 
@@ -8,10 +8,10 @@ use crate::server::storage::state::State;
 use crate::world::Key;
 
 pub(super) fn look(state: &mut State, name: &str) {
-    let Some(own) = state.store.global("namespaces", name) else {
+    let Some(namespace) = state.store.global("namespaces", name) else {
         return;
     };
-    if !is_going(own) {
+    if !is_going(namespace) {
         furnish(state, name);
         return;
     }
@@ -24,13 +24,13 @@ pub(super) fn look(state: &mut State, name: &str) {
         }
     }
     if state.store.kinds_in(name).is_empty() {
-        state.edit("namespaces", &Key::new("", name), |own| {
-            own["spec"]["finalizers"] = json!([]);
+        state.edit("namespaces", &Key::new("", name), |namespace| {
+            namespace["spec"]["finalizers"] = json!([]);
         });
     }
 }
 
-/// The service account `default`, and what pods trust the server by.
+/// Creates the service account `default` and the certificate by which pods trust the server.
 fn furnish(state: &mut State, name: &str) {
     let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using \
                        internal endpoints such as the internal service IP or kubernetes.default.svc. \

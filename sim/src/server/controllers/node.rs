@@ -1,4 +1,4 @@
-//! The life of nodes: taints by their conditions, silence, and what becomes of their pods.
+//! The life of nodes: taints by condition, silent nodes, and what happens to the pods of such nodes.
 
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ use crate::world::Key;
 /// kube-controller-manager, `--node-monitor-grace-period`: its default since 1.32.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// How long pods of a node that is gone are left (`pkg/controller/podgc/gc_controller.go`,
-/// `quarantineTime`).
+/// How long the pods of a deleted node are kept (`pkg/controller/podgc/gc_controller.go`, `quarantineTime`).
 const QUARANTINE: Duration = Duration::from_secs(40);
 
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -43,12 +42,12 @@ const BY_CONDITION: [(&str, &str, &str); 5] = [
     ("Ready", "False", NOT_READY),
 ];
 
-/// The status of its condition `Ready`, if anybody has told anything of it yet.
+/// The status of a node's condition `Ready`, if it has been reported.
 fn readiness(node: &Value) -> Option<&str> {
     condition(node, "Ready")?["status"].as_str()
 }
 
-/// Whether nothing is heard of a node.
+/// Whether a node does not report.
 pub(super) fn is_silent(node: &Value) -> bool {
     readiness(node).is_none_or(|ready| ready == "Unknown")
 }
@@ -78,7 +77,7 @@ pub(super) fn look(state: &mut State, name: &str) {
     evict(state, name, &node);
 }
 
-/// Tells once that there is a new node.
+/// Sends the event about a new node, once.
 fn greet(state: &mut State, name: &str) {
     let node = state.store.global("nodes", name).cloned();
     if let Some(node) = node.filter(|_| !state.renewed.contains_key(name)) {
@@ -89,14 +88,14 @@ fn greet(state: &mut State, name: &str) {
     }
 }
 
-/// Notes that a node is silent, or when it is to be asked again whether it is.
+/// Marks a node that is silent, or schedules the next check of it.
 fn watch(state: &mut State, name: &str) {
     let node = state.store.global("nodes", name);
     if node.is_none_or(|node| condition(node, "Ready").is_none()) {
         return;
     }
-    let heard = state.renewed.entry(name.to_owned());
-    let silent = clock::moment().duration_since(*heard.or_insert_with(clock::moment));
+    let renewed = state.renewed.entry(name.to_owned());
+    let silent = clock::moment().duration_since(*renewed.or_insert_with(clock::moment));
     let left = PATIENCE.saturating_sub(silent);
     if !left.is_zero() {
         state.later_once(left, Work::Node(name.to_owned()));
@@ -112,7 +111,7 @@ fn watch(state: &mut State, name: &str) {
     });
 }
 
-/// The taints that a node is to have: its own and those of its conditions.
+/// The taints that a node must have: the ones that others set, and the ones of its conditions.
 fn wanted(node: &Value, now: Timestamp) -> Vec<Value> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     if node["spec"]["unschedulable"] == true {
@@ -132,22 +131,22 @@ fn wanted(node: &Value, now: Timestamp) -> Vec<Value> {
     let is_ours = |taint: &Value| {
         let mut ours = BY_CONDITION.iter().map(|(_, _, key)| *key);
         let key = taint["key"].text();
-        key == UNREACHABLE || key == UNSCHEDULABLE || ours.any(|own| own == key)
+        key == UNREACHABLE || key == UNSCHEDULABLE || ours.any(|one| one == key)
     };
     let known = || node["spec"]["taints"].items();
     let others = known().filter(|taint| !is_ours(taint));
-    let mut all: Vec<Value> = others.cloned().collect();
+    let mut taints: Vec<Value> = others.cloned().collect();
     for (key, effect) in keys {
         let same = known().find(|taint| taint["key"] == key && taint["effect"] == effect);
-        all.push(same.cloned().unwrap_or_else(|| match effect {
+        taints.push(same.cloned().unwrap_or_else(|| match effect {
             "NoExecute" => json!({"key": key, "effect": effect, "timeAdded": now}),
             _ => json!({"key": key, "effect": effect}),
         }));
     }
-    all
+    taints
 }
 
-/// The pods of a node that is not ready are not ready.
+/// Marks the pods of a node that is not ready as not ready.
 fn unready(state: &mut State, node: &str) {
     let now = state.wall.now();
     for (key, _) in pods_of(state, node) {
@@ -160,7 +159,7 @@ fn unready(state: &mut State, node: &str) {
     }
 }
 
-/// `NoExecute`: pods that do not tolerate a taint go, those that do for a while later.
+/// `NoExecute`: deletes pods without a toleration at once, and pods with a limited one when it ends.
 fn evict(state: &mut State, name: &str, node: &Value) {
     let now = state.wall.now();
     let evicts = |taint: &&Value| taint["effect"] == "NoExecute";
@@ -182,7 +181,7 @@ fn evict(state: &mut State, name: &str, node: &Value) {
     }
 }
 
-/// How long a pod may stay in spite of a taint; the longest time is for ever.
+/// How long a pod may stay despite a taint; the longest duration means for ever.
 fn stays(pod: &Value, taint: &Value, now: Timestamp) -> SignedDuration {
     let tolerations = pod["spec"]["tolerations"].items();
     let mut tolerating = tolerations.filter(|one| tolerates(one, taint)).peekable();
@@ -204,7 +203,7 @@ fn pods_of(state: &State, node: &str) -> Vec<(Key, Object)> {
         .collect()
 }
 
-/// The pods of a node that is gone go, after a while.
+/// Deletes the pods of a deleted node, after [`QUARANTINE`].
 pub(super) fn orphans(state: &mut State, node: &str) {
     if state.store.global("nodes", node).is_some() {
         state.gone_nodes.remove(node);

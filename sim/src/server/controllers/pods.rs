@@ -1,4 +1,4 @@
-//! What controllers ask of pods, and how they make them.
+//! What controllers read from pods, and how they create and delete them.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::server::storage::state::State;
 use crate::server::storage::store::Object;
 use crate::world::Key;
 
-/// The most pods that controllers make in one step (`BurstReplicas` in `pkg/controller/replicaset/`), and how long they
-/// wait then: a client that asks for millions gets its answer.
+/// The most pods that controllers create in one step (`BurstReplicas` in `pkg/controller/replicaset/`), and
+/// how long they then wait, so that a client that wants millions of pods still gets its answer.
 const BURST: usize = 500;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ pub(crate) fn is_bound(pod: &Value) -> bool {
     !pod["spec"]["nodeName"].text().is_empty()
 }
 
-/// Whether a pod counts: not over and not on its way out.
+/// Whether a pod is active: it has not ended and is not being deleted.
 pub(super) fn is_active(pod: &Value) -> bool {
     !is_over(pod) && !is_going(pod)
 }
@@ -51,7 +51,7 @@ fn ready_since(pod: &Value) -> Option<Timestamp> {
     ready["lastTransitionTime"].text().parse().ok()
 }
 
-/// Which of several pods go first (kubernetes 1.37.0, `pkg/controller/controller_utils.go`,
+/// The order in which pods are deleted (kubernetes 1.37.0, `pkg/controller/controller_utils.go`,
 /// `ActivePodsWithRanks`): those without a node, pending, not ready, then the youngest.
 pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
     let phase = match pod["status"]["phase"].text() {
@@ -106,7 +106,7 @@ pub(super) fn create(
     created
 }
 
-/// Creates so many. What fails now is tried again with the next change: nothing else would make it possible.
+/// Creates `many` pods. The next change retries what fails now: nothing else would make it possible.
 pub(super) fn create_some(state: &mut State, component: &str, owner: &Value, many: i64) {
     let template = &owner["spec"]["template"];
     for _ in 0..many {
@@ -116,7 +116,7 @@ pub(super) fn create_some(state: &mut State, component: &str, owner: &Value, man
     }
 }
 
-/// Whether a controller may make one more pod in this step; if not, it looks at the owner again in a later one.
+/// Whether a controller may create one more pod in this step; else a later step reconciles the owner again.
 pub(super) fn may_create(state: &mut State, owner: &Value) -> bool {
     state.made += 1;
     let may = state.made <= BURST;
@@ -135,8 +135,8 @@ pub(super) fn delete(state: &mut State, component: &str, owner: &Value, key: &Ke
     state.tell(component, owner, ("Normal", "SuccessfulDelete", &message));
 }
 
-/// Sets a condition of a status: its type, whether it is so, the reason and the message. The moment is that of the
-/// last change of whether it is so.
+/// Sets a condition of a status: its type, status, reason and message. The transition time changes
+/// only with the condition's status.
 pub(super) fn set_condition(
     status: &mut Value,
     (named, is, reason): (&str, &str, &str),
@@ -145,13 +145,13 @@ pub(super) fn set_condition(
 ) {
     let now = json!(now);
     match condition_mut(status, named) {
-        Some(found) => {
-            if found["status"] != is {
-                found["lastTransitionTime"] = now;
-                found["status"] = json!(is);
+        Some(known) => {
+            if known["status"] != is {
+                known["lastTransitionTime"] = now;
+                known["status"] = json!(is);
             }
-            found["reason"] = json!(reason);
-            found["message"] = json!(message);
+            known["reason"] = json!(reason);
+            known["message"] = json!(message);
         }
         None => status["conditions"].push(json!({
             "type": named, "status": is, "reason": reason, "message": message,
@@ -160,7 +160,7 @@ pub(super) fn set_condition(
     }
 }
 
-/// A condition of a status by its type, to be changed.
+/// Returns a condition of a status by its type, for changes.
 pub(super) fn condition_mut<'a>(status: &'a mut Value, named: &str) -> Option<&'a mut Value> {
     let mut conditions = status.items_mut("conditions");
     conditions.find(|condition| condition["type"] == named)

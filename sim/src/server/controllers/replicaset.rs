@@ -1,4 +1,4 @@
-//! Replica sets: so many pods of a template (kubernetes 1.37.0, `pkg/controller/replicaset/`).
+//! Replica sets: a number of pods of one template (kubernetes 1.37.0, `pkg/controller/replicaset/`).
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(super) fn count_many(state: &mut State, key: &Key) {
     }
 }
 
-/// Has as many pods as there are to be, and tells their counts.
+/// Creates or deletes pods until their number is right, and reports their counts.
 fn keep(state: &mut State, key: &Key, set: &Value) {
     let mut pods = active(&state.store, set);
     let more = counted(pods.len()) - set["spec"]["replicas"].number();

@@ -1,6 +1,5 @@
-//! Endpoint slices: the pods that a Service selects (kubernetes 1.37.0,
-//! `staging/src/k8s.io/endpointslice/`), one slice per Service and family of addresses, which is enough for a thousand
-//! pods.
+//! Endpoint slices: the pods that a Service selects (kubernetes 1.37.0, `staging/src/k8s.io/endpointslice/`),
+//! in one slice per Service and address family, which suffices for a thousand pods.
 
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use crate::server::storage::state::State;
 use crate::server::storage::store::Object;
 use crate::world::Key;
 
-/// By whom slices are managed that are made here.
+/// The label on slices that names this controller as their manager.
 const MANAGER: (&str, &str) = (
     "endpointslice.kubernetes.io/managed-by",
     "endpointslice-controller.k8s.io",
@@ -29,13 +28,13 @@ pub(super) fn look(state: &mut State, key: &Key) {
     state.later_once(BATCH, Work::ManyEndpoints(key.clone()));
 }
 
-/// The slices that are told of a Service.
+/// Returns the existing slices of a Service.
 fn existing(state: &State, service: &Value) -> impl Iterator<Item = (Key, Object)> + use<> {
     let slices = made(&state.store, "endpointslices", service).into_iter();
     slices.filter(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1)
 }
 
-/// Tells the endpoints of a Service as they are.
+/// Writes the current endpoints of a Service to its slices.
 pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.get("services", key).cloned() else {
         return;
@@ -59,14 +58,14 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     }
 }
 
-/// A pod's address of a family.
+/// Returns a pod's address of a family.
 fn address<'p>(pod: &'p Value, family: &str) -> Option<&'p str> {
-    let own = pod["status"]["podIPs"].items().map(|own| own["ip"].text());
-    let mut all = own.chain(pod["status"]["podIP"].as_str());
-    all.find(|own| !own.is_empty() && own.contains(':') == (family == families::IPV6))
+    let listed = pod["status"]["podIPs"].items().map(|one| one["ip"].text());
+    let mut ips = listed.chain(pod["status"]["podIP"].as_str());
+    ips.find(|ip| !ip.is_empty() && ip.contains(':') == (family == families::IPV6))
 }
 
-/// Makes the slice of a Service and a family, or has it be as it is now.
+/// Creates or updates the slice of a Service and a family.
 fn keep(
     state: &mut State,
     key: &Key,
@@ -105,7 +104,7 @@ pub(super) fn selects(service: &Value, pod: &Value) -> bool {
     selector.fields().next().is_some() && pod["metadata"]["labels"].includes(selector)
 }
 
-/// Whether a slice tells of a pod otherwise than of what it was before.
+/// Whether a change of a pod changes a slice.
 pub(super) fn differ(before: &Value, pod: &Value) -> bool {
     let differ = |within: &str, names: &[&str]| {
         let mut names = names.iter();
@@ -118,7 +117,7 @@ pub(super) fn differ(before: &Value, pod: &Value) -> bool {
         || differ("status", &["podIP", "podIPs"])
 }
 
-/// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.
+/// Builds the endpoint of a pod (`staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`).
 fn endpoint(state: &State, service: &Value, pod: &Value, address: &str) -> Value {
     let (meta, spec) = (&pod["metadata"], &pod["spec"]);
     let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
@@ -142,30 +141,30 @@ fn endpoint(state: &State, service: &Value, pod: &Value, address: &str) -> Value
     endpoint
 }
 
-/// The ports of a Service as its pods have them; one whose name no pod knows is left out.
+/// The ports of a Service, with the numbers that its pods have; leaves out a name that no pod has.
 fn ports(service: &Value, pods: &[Object]) -> Vec<Value> {
-    let own = || {
+    let containers = || {
         pods.iter()
             .flat_map(|pod| pod["spec"]["containers"].items())
     };
     let as_pods_have_it = |port: &Value| {
         let target = match &port["targetPort"] {
             Value::String(name) => {
-                let mut all = own().flat_map(|container| container["ports"].items());
+                let mut known = containers().flat_map(|one| one["ports"].items());
                 let same =
-                    all.find(|own| own["name"] == **name && own["protocol"] == port["protocol"]);
+                    known.find(|it| it["name"] == **name && it["protocol"] == port["protocol"]);
                 &same?["containerPort"]
             }
             Value::Null => &port["port"],
             number => number,
         };
         let name = port["name"].text();
-        let mut told = json!({"name": name, "protocol": port["protocol"], "port": target});
+        let mut entry = json!({"name": name, "protocol": port["protocol"], "port": target});
         if let Some(app) = port.get("appProtocol") {
-            told["appProtocol"] = app.clone();
+            entry["appProtocol"] = app.clone();
         }
-        Some(told)
+        Some(entry)
     };
-    let all = service["spec"]["ports"].items();
-    all.filter_map(as_pods_have_it).collect()
+    let listed = service["spec"]["ports"].items();
+    listed.filter_map(as_pods_have_it).collect()
 }

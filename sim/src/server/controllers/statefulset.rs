@@ -1,5 +1,5 @@
-//! Stateful sets: pods with numbers, one after the other (kubernetes 1.37.0,
-//! `pkg/controller/statefulset/`). Of volumes that are claimed nothing is made.
+//! Stateful sets: numbered pods, one after the other (kubernetes 1.37.0,
+//! `pkg/controller/statefulset/`). The controller creates no volume claims.
 
 use serde_json::{Value, json};
 
@@ -18,10 +18,10 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
     let is_new = |pod: &Value| pod["metadata"]["labels"][REVISION] == hash;
     let wanted = set["spec"]["replicas"].number();
     let parallel = set["spec"]["podManagementPolicy"] == "Parallel";
-    let own = made(&state.store, "pods", set);
+    let owned = made(&state.store, "pods", set);
     let at = |number: i64| {
         let name = format!("{}-{number}", key.name);
-        own.iter().find(|(key, _)| key.name == name)
+        owned.iter().find(|(key, _)| key.name == name)
     };
     let mut settled = true;
     for ordinal in 0..wanted {
@@ -31,7 +31,7 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
                 if !pods::may_create(state, set) {
                     break;
                 }
-                let made = pods::create(state, COMPONENT, set, template, |pod| {
+                let created = pods::create(state, COMPONENT, set, template, |pod| {
                     let name = format!("{}-{ordinal}", key.name);
                     pod["metadata"].remove("generateName");
                     pod["metadata"]["name"] = json!(name);
@@ -42,7 +42,7 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
                     pod["spec"]["hostname"] = json!(name);
                     pod["spec"]["subdomain"] = set["spec"]["serviceName"].clone();
                 });
-                if made.is_err() || !parallel {
+                if created.is_err() || !parallel {
                     break;
                 }
             }
@@ -60,10 +60,10 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         }
     }
     let number_of = |key: &Key| -> Option<i64> { key.name.rsplit_once('-')?.1.parse().ok() };
-    let beyond = own.iter().filter_map(|pod| Some((number_of(&pod.0)?, pod)));
+    let beyond = owned.iter().filter_map(|p| Some((number_of(&p.0)?, p)));
     let beyond = beyond.filter(|(number, _)| *number >= wanted);
     match beyond.max_by_key(|(number, _)| *number) {
-        // The last first, and the next when it is gone
+        // The pod with the highest number goes first, and the next when it is gone
         Some((_, (key, pod))) if (settled || parallel) && !is_going(pod) => {
             pods::delete(state, COMPONENT, set, key);
         }
@@ -75,8 +75,8 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         }
         _ => {}
     }
-    let own = made(&state.store, "pods", set);
-    let mut live = own.clone();
+    let owned = made(&state.store, "pods", set);
+    let mut live = owned.clone();
     live.retain(|(_, pod)| !is_going(pod));
     let (ready, updated) = (count(&live, is_ready), count(&live, is_new));
     let current = match live.len() == updated {
@@ -84,7 +84,7 @@ pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
         false => set["status"]["currentRevision"].clone(),
     };
     let status = json!({
-        "observedGeneration": set["metadata"]["generation"], "replicas": own.len(),
+        "observedGeneration": set["metadata"]["generation"], "replicas": owned.len(),
         "readyReplicas": ready, "availableReplicas": ready,
         "currentReplicas": count(&live, |pod| pod["metadata"]["labels"][REVISION] == current),
         "updatedReplicas": updated, "currentRevision": current, "updateRevision": hash,

@@ -1,4 +1,4 @@
-//! What is asked for that is no object: which kinds there are, as much of `OpenAPI` as kubectl asks for before it
+//! Answers requests that concern no object: the kinds, as much of `OpenAPI` as kubectl needs before it
 //! writes, health, the version, reviews. There are no schemas, so `kubectl explain` explains nothing.
 
 use bytes::Bytes;
@@ -10,10 +10,10 @@ use crate::server::checks::refusal::Refusal;
 use crate::server::kinds::{KINDS, Kind, root};
 use crate::server::serve::{Answer, Shared, json, respond, text};
 
-/// What is served of this group beside objects.
+/// The group and version of reviews, which are served beside objects.
 const REVIEWS: (&str, &str) = ("authorization.k8s.io", "v1");
 
-/// The media type of a document of version 2.
+/// The media type of an `OpenAPI` document of version 2.
 const V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 const VERBS: [&str; 7] = [
@@ -28,7 +28,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
         let review = reviewed(review, json(body)?)?;
         return Ok(respond(StatusCode::CREATED, review.to_string()));
     }
-    let found = match (head.method == Method::GET, &*parts) {
+    let value = match (head.method == Method::GET, &*parts) {
         (true, ["healthz" | "livez" | "readyz", ..]) => {
             return Ok(text(StatusCode::OK, "text/plain", "ok"));
         }
@@ -36,7 +36,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
             let metrics = shared.state().recorded.metrics();
             return Ok(text(StatusCode::OK, "text/plain; version=0.0.4", metrics));
         }
-        // For lists kubectl asks here, in protobuf: a document without anything has no bytes
+        // kubectl requests this for lists, in protobuf: an empty document has no bytes
         (true, ["openapi", "v2"]) => return Ok(text(StatusCode::OK, V2, "")),
         (true, ["version"]) => version(shared.state().recorded.git_version()),
         (true, ["api"]) => {
@@ -51,7 +51,7 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
         (true, ["openapi", "v3", "apis", group, version]) => document(group, version)?,
         _ => return Err(Refusal::unserved(format_args!("`/{}`", parts.join("/")))),
     };
-    Ok(respond(StatusCode::OK, found.to_string()))
+    Ok(respond(StatusCode::OK, value.to_string()))
 }
 
 fn version(git: &str) -> Value {
@@ -62,21 +62,21 @@ fn version(git: &str) -> Value {
     })
 }
 
-/// What the administrator may, which is everything.
-fn reviewed(review: &str, mut asked: Value) -> Result<Value, Refusal> {
+/// Answers a review: the administrator may do everything.
+fn reviewed(review: &str, mut body: Value) -> Result<Value, Refusal> {
     if review != "selfsubjectaccessreviews" {
         return Err(Refusal::unserved(review));
     }
-    if !asked.is_object() {
+    if !body.is_object() {
         return Err(Refusal::bad("a review is an object"));
     }
-    asked["apiVersion"] = json!("authorization.k8s.io/v1");
-    asked["kind"] = json!("SelfSubjectAccessReview");
-    asked["status"] = json!({"allowed": true});
-    Ok(asked)
+    body["apiVersion"] = json!("authorization.k8s.io/v1");
+    body["kind"] = json!("SelfSubjectAccessReview");
+    body["status"] = json!({"allowed": true});
+    Ok(body)
 }
 
-/// Groups with the one version that is served of each.
+/// The served groups, each with its one version.
 fn served() -> Vec<(&'static str, &'static str)> {
     let served = KINDS.iter().map(|kind| (kind.group, kind.version));
     let mut served: Vec<_> = served.chain([REVIEWS]).collect();
@@ -85,7 +85,7 @@ fn served() -> Vec<(&'static str, &'static str)> {
     served
 }
 
-/// The kinds of a group and version that is served.
+/// Returns the kinds of a served group and version.
 fn kinds_of<'a>(
     group: &'a str,
     version: &'a str,
@@ -109,8 +109,8 @@ fn groups() -> Value {
 }
 
 fn group(named: &str) -> Result<Value, Refusal> {
-    let found = served().into_iter().find(|(group, _)| *group == named);
-    let (group, version) = found.ok_or_else(Refusal::no_such_resource)?;
+    let known = served().into_iter().find(|(group, _)| *group == named);
+    let (group, version) = known.ok_or_else(Refusal::no_such_resource)?;
     let mut group = of_version(group, version);
     group["kind"] = json!("APIGroup");
     group["apiVersion"] = json!("v1");
@@ -118,28 +118,28 @@ fn group(named: &str) -> Result<Value, Refusal> {
 }
 
 fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
-    let mut all: Vec<Value> = kinds_of(group, version)?.flat_map(entries).collect();
+    let mut list: Vec<Value> = kinds_of(group, version)?.flat_map(entries).collect();
     if (group, version) == REVIEWS {
-        all.push(
+        list.push(
             json!({"name": "selfsubjectaccessreviews", "namespaced": false, "verbs": ["create"],
             "singularName": "selfsubjectaccessreview", "kind": "SelfSubjectAccessReview"}),
         );
     }
     let named = format!("{group}/{version}");
     Ok(json!({"kind": "APIResourceList", "apiVersion": "v1",
-        "groupVersion": named.trim_start_matches('/'), "resources": all}))
+        "groupVersion": named.trim_start_matches('/'), "resources": list}))
 }
 
 fn entries(kind: &Kind) -> Vec<Value> {
-    let mut own = json!({
+    let mut entry = json!({
         "name": kind.plural, "singularName": kind.name.to_lowercase(), "namespaced": kind.namespaced,
         "kind": kind.name, "verbs": VERBS,
     });
     if !kind.short.is_empty() {
-        own["shortNames"] = json!([kind.short]);
+        entry["shortNames"] = json!([kind.short]);
     }
     if kind.in_all {
-        own["categories"] = json!(["all"]);
+        entry["categories"] = json!(["all"]);
     }
     let below = kind.subresources.iter().map(|below| {
         let verbs = match *below {
@@ -152,7 +152,7 @@ fn entries(kind: &Kind) -> Vec<Value> {
         json!({"name": format!("{}/{below}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
             "kind": is, "verbs": verbs})
     });
-    std::iter::once(own).chain(below).collect()
+    std::iter::once(entry).chain(below).collect()
 }
 
 fn index() -> Value {
@@ -164,7 +164,7 @@ fn index() -> Value {
     json!({"paths": paths.collect::<Map<_, _>>()})
 }
 
-/// Whether patches are validated by the server.
+/// The `OpenAPI` document that tells kubectl that the server validates patches.
 fn document(group: &str, version: &str) -> Result<Value, Refusal> {
     let parameters = ["dryRun", "fieldManager", "fieldValidation", "force"]
         .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string"}}));

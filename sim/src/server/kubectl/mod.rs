@@ -1,4 +1,4 @@
-//! What kubectl wants to know, and shows.
+//! What kubectl reads beside objects, and the tables that it shows.
 
 pub(crate) mod discovery;
 pub(crate) mod table;

@@ -43,8 +43,8 @@ static COLUMNS: LazyLock<BTreeMap<String, Columns>> = LazyLock::new(|| {
 
 pub(crate) fn render(state: &State, ask: &Ask, objects: &[Object]) -> Value {
     let (version, now) = (state.store.version(), state.wall.now());
-    let own = COLUMNS.get(ask.kind.plural);
-    let columns = || own.unwrap_or(&COLUMNS["others"]).iter().flatten();
+    let known = COLUMNS.get(ask.kind.plural);
+    let columns = || known.unwrap_or(&COLUMNS["others"]).iter().flatten();
     let definitions = columns().map(|(name, cell)| {
         let format = if *name == "Name" { "name" } else { "" };
         let wide = matches!(cell, Cell::Wide(_) | Cell::InternalAddress);
@@ -74,15 +74,15 @@ impl Cell {
             Self::Count(path) => at(path).number().to_string(),
             Self::Age(path) => age(at(path).text(), now),
             Self::ReadyContainers => {
-                let all = status["containerStatuses"].items();
-                let ready = all.filter(|one| one["ready"] == true);
+                let each = status["containerStatuses"].items();
+                let ready = each.filter(|one| one["ready"] == true);
                 format!("{}/{}", ready.count(), spec["containers"].items().len())
             }
             Self::Phase => phase(object),
             Self::Restarts => {
                 let each = status["containerStatuses"].items();
-                let all: i64 = each.map(|one| one["restartCount"].number()).sum();
-                all.to_string()
+                let sum: i64 = each.map(|one| one["restartCount"].number()).sum();
+                sum.to_string()
             }
             Self::ReadyPods => {
                 let (ready, wanted) = (&status["readyReplicas"], &spec["replicas"]);
@@ -104,19 +104,19 @@ impl Cell {
                 format!("{kind}/{}", about["name"].text())
             }
             Self::InternalAddress => {
-                let mut all = status["addresses"].items();
-                let own = all.find(|one| one["type"] == "InternalIP");
-                or_none(own.into_iter().map(|own| own["address"].text().to_owned()))
+                let mut addresses = status["addresses"].items();
+                let ip = addresses.find(|one| one["type"] == "InternalIP");
+                or_none(ip.into_iter().map(|ip| ip["address"].text().to_owned()))
             }
             Self::Readiness => {
-                let told = match condition(object, "Ready").map(|ready| &ready["status"]) {
+                let word = match condition(object, "Ready").map(|ready| &ready["status"]) {
                     Some(ready) if ready == "True" => "Ready",
                     Some(_) => "NotReady",
                     None => "Unknown",
                 };
                 match spec["unschedulable"] == true {
-                    true => format!("{told},SchedulingDisabled"),
-                    false => told.to_owned(),
+                    true => format!("{word},SchedulingDisabled"),
+                    false => word.to_owned(),
                 }
             }
             Self::Roles => {
@@ -128,17 +128,17 @@ impl Cell {
     }
 }
 
-/// What stands before a node's role in the label that names it.
+/// The prefix of the label that names a node's role.
 const ROLE: &str = "node-role.kubernetes.io/";
 
 fn or_none(texts: impl Iterator<Item = String>) -> String {
     match texts.collect::<Vec<_>>().join(",") {
-        all if all.is_empty() => "<none>".to_owned(),
-        all => all,
+        text if text.is_empty() => "<none>".to_owned(),
+        text => text,
     }
 }
 
-/// What people take for a pod's status: the reason of a container, else the phase.
+/// The pod's status as kubectl shows it: the reason of a container, else the phase.
 fn phase(pod: &Value) -> String {
     let status = &pod["status"];
     if is_going(pod) {
@@ -153,14 +153,14 @@ fn phase(pod: &Value) -> String {
             ("", reason) | (reason, _) => Some(reason.to_owned()),
         }
     });
-    let own = match status["reason"].text() {
+    let raw = match status["reason"].text() {
         "" => &status["phase"],
         _ => &status["reason"],
     };
-    reasons.next_back().unwrap_or_else(|| own.text().to_owned())
+    reasons.next_back().unwrap_or_else(|| raw.text().to_owned())
 }
 
-/// How long ago something was, in its largest unit; kubectl has two in part.
+/// The age of something in its largest unit; kubectl sometimes shows two units.
 fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return "<unknown>".to_owned();

@@ -1,4 +1,4 @@
-//! How objects become others.
+//! How objects change.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::server::checks::{defaults, services, shape, valid};
 use crate::server::kinds::Kind;
 use crate::world::Key;
 
-/// What of an object's metadata no client sets.
+/// The metadata fields that no client sets.
 const KEPT: [&str; 7] = [
     "name",
     "namespace",
@@ -25,7 +25,7 @@ const KEPT: [&str; 7] = [
     "generation",
 ];
 
-/// What a client may write of an object.
+/// The part of an object that a client writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Main,
@@ -33,10 +33,10 @@ pub(crate) enum Part {
 }
 
 impl State {
-    /// An object that has to be there.
+    /// Returns an object, or a refusal if it does not exist.
     pub(crate) fn live(&self, kind: &Kind, key: &Key) -> Result<Object, Refusal> {
-        let found = self.store.get(kind.plural, key).cloned();
-        found.ok_or_else(|| Refusal::not_found(kind, &key.name))
+        let object = self.store.get(kind.plural, key).cloned();
+        object.ok_or_else(|| Refusal::not_found(kind, &key.name))
     }
 
     /// Replaces a part of an object.
@@ -104,7 +104,7 @@ impl State {
         Ok(self.finalized(kind, key).unwrap_or(put))
     }
 
-    /// Patches a part of an object, which an apply may create; whether it did.
+    /// Patches a part of an object, which an apply may create. Returns the object, and whether it is new.
     pub(crate) fn patch(
         &mut self,
         kind: &'static Kind,
@@ -121,7 +121,7 @@ impl State {
         is_named(key, &body)?;
         body["metadata"]["name"] = json!(key.name);
         let configuration = body.clone();
-        let (object, made) = match self.store.get(kind.plural, key) {
+        let (object, is_new) = match self.store.get(kind.plural, key) {
             None => (self.create(kind, &key.namespace, body, dry)?, true),
             Some(live) => {
                 let mut object = Value::clone(live);
@@ -136,10 +136,10 @@ impl State {
             let uid = object["metadata"]["uid"].text().to_owned();
             self.applied.insert(uid, configuration);
         }
-        Ok((object, made))
+        Ok((object, is_new))
     }
 
-    /// Sets the status that a controller has found, if it is another.
+    /// Sets the status that a controller has computed, if it differs.
     pub(crate) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
         let before = self.store.get(plural, key);
         if before.is_some_and(|before| before["status"] != status) {
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// Changes an object as a controller does, if that makes another of it.
+    /// Changes an object as a controller does, if the edit has an effect.
     pub(crate) fn edit(&mut self, plural: &str, key: &Key, edit: impl FnOnce(&mut Value)) {
         let kind = Kind::named(plural);
         let Ok(live) = self.live(kind, key) else {
@@ -167,7 +167,7 @@ impl State {
     }
 }
 
-/// Refuses a body of another name than the path's.
+/// Refuses a body whose name differs from that of the path.
 fn is_named(key: &Key, body: &Value) -> Result<(), Refusal> {
     match body["metadata"]["name"].as_str() {
         Some(named) if named != key.name => Err(Refusal::bad(format_args!(
@@ -178,7 +178,7 @@ fn is_named(key: &Key, body: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// Takes a field over, or its absence.
+/// Copies a field, or removes it if `from` does not have it.
 fn copy_field(into: &mut Value, from: &Value, field: &str) {
     match from.get(field) {
         Some(value) => into[field] = value.clone(),

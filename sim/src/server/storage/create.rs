@@ -1,4 +1,4 @@
-//! How objects come to be.
+//! How objects are created.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::server::controllers::pods::is_going;
 use crate::server::kinds::Kind;
 use crate::world::Key;
 
-/// The longest name, and how much of a generated one is given (apimachinery, `names.go`).
+/// The longest name, and the longest prefix of a generated one (apimachinery, `names.go`).
 const LONGEST_NAME: usize = 253;
 const LONGEST_BASE: usize = 58;
-/// What a name is to be.
+/// The error for a name of the wrong form.
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
     characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', \
     regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 impl State {
-    /// Creates an object, or does as if.
+    /// Creates an object; `dry` stores nothing.
     pub(crate) fn create(
         &mut self,
         kind: &'static Kind,
@@ -51,7 +51,7 @@ impl State {
             meta.remove(foreign);
         }
         if kind.has_status() && kind.plural != "nodes" {
-            // It is told by others
+            // Other components report it
             body["status"] = json!({});
         }
         if body["spec"].is_object() {
@@ -72,7 +72,7 @@ impl State {
         Ok(self.put(kind, &key, body))
     }
 
-    /// The name that an object has, or gets.
+    /// Returns the object's name, which it generates if there is none.
     fn name(&mut self, kind: &Kind, body: &mut Value) -> Result<String, Refusal> {
         let meta = &mut body["metadata"];
         let invalid = |name: &str, cause: Cause| Err(Refusal::invalid(kind, name, &[cause]));
@@ -98,10 +98,10 @@ impl State {
         Ok(name)
     }
 
-    /// Whether a namespace takes objects (apiserver, plugin `NamespaceLifecycle`).
+    /// Refuses objects in a namespace that is missing or ends (apiserver, plugin `NamespaceLifecycle`).
     fn admits(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Refusal> {
-        let own = self.live(Kind::named("namespaces"), &Key::new("", namespace))?;
-        if !is_going(&own) {
+        let object = self.live(Kind::named("namespaces"), &Key::new("", namespace))?;
+        if !is_going(&object) {
             return Ok(());
         }
         let why = format!(
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-/// Makes sure that a body is of the kind and in the namespace that the path names, and says so.
+/// Checks that a body has the kind and the namespace that the path names, and sets both.
 pub(crate) fn identify(kind: &Kind, namespace: &str, body: &mut Value) -> Result<(), Refusal> {
     bare(body);
     let Some(fields) = body.as_object_mut() else {
@@ -144,7 +144,7 @@ pub(crate) fn identify(kind: &Kind, namespace: &str, body: &mut Value) -> Result
     Ok(())
 }
 
-/// Takes away what is set to nothing, which is as good as not set.
+/// Removes null fields, which equal missing ones.
 pub(crate) fn bare(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -156,9 +156,9 @@ pub(crate) fn bare(value: &mut Value) {
     }
 }
 
-/// What is wrong with a name, if anything is.
+/// Returns what is wrong with a name, if anything is.
 fn not_a_name(kind: &Kind, name: &str) -> Option<String> {
-    // `IsPathSegmentName`: of roles and bindings, and of events on what has such a name
+    // `IsPathSegmentName`: for roles and bindings, and for events about objects with such names
     if kind.group == "rbac.authorization.k8s.io" || kind.plural == "events" {
         let segment = ["/", "%"].into_iter().find(|part| name.contains(part));
         return match segment {

@@ -1,4 +1,4 @@
-//! How objects go: at once, after their grace, or when nobody holds them any more.
+//! How objects are deleted: at once, after their grace, or when their last finalizer is gone.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -11,24 +11,24 @@ use crate::server::controllers::pods::{is_bound, is_going, is_over};
 use crate::server::kinds::Kind;
 use crate::world::Key;
 
-/// What a client says of a deletion: `DeleteOptions`, from the body or the query.
+/// The options of a deletion: `DeleteOptions`, from the body or the query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deletion {
     pub(crate) grace: Option<i64>,
-    /// Of what `uid` and `resourceVersion` it must be, if that is said.
+    /// The `uid` and `resourceVersion` that the object must have, if the client names them.
     pub(crate) preconditions: Value,
     pub(crate) dry: bool,
 }
 
-/// What becomes of what was to be deleted.
+/// The result of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted {
-    /// It is there until its grace is over or its finalizers are gone.
+    /// The object stays until its grace is over or its finalizers are gone.
     Goes(Object),
     Gone(Object),
 }
 
-/// Namespaces that stay (apiserver, plugin `NamespaceLifecycle`).
+/// Namespaces that no client can delete (apiserver, plugin `NamespaceLifecycle`).
 const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl State {
@@ -82,7 +82,7 @@ impl State {
         Ok(Deleted::Goes(self.put(kind, key, value)))
     }
 
-    /// Removes what is to go and nobody holds any more.
+    /// Removes an object that is being deleted, if its grace is 0 and no finalizer is left.
     pub(crate) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
         let value = self.store.get(kind.plural, key)?;
         let is_due = value["metadata"]["deletionGracePeriodSeconds"].number() == 0;
@@ -90,14 +90,14 @@ impl State {
         goes.then(|| self.remove(kind, key)).flatten()
     }
 
-    /// As controllers delete: in the background, if it is there.
+    /// Deletes an object as controllers do: in the background, if it exists.
     pub(crate) fn discard(&mut self, plural: &str, key: &Key) {
         let kind = Kind::named(plural);
-        // That it is gone is what was wanted
+        // An object that is gone already needs no deletion
         let _ = self.delete(kind, key, &Deletion::default());
     }
 
-    /// As controllers delete what nobody is left to end.
+    /// Deletes an object at once, as controllers do when no kubelet is left to end it.
     pub(crate) fn discard_now(&mut self, plural: &str, key: &Key) {
         let now = Deletion {
             grace: Some(0),
@@ -107,23 +107,23 @@ impl State {
     }
 }
 
-/// How long a pod has that a node runs; everything else has nothing to end (kubernetes 1.37.0,
+/// The grace of a pod that a node runs; every other object has none (kubernetes 1.37.0,
 /// `pkg/registry/core/pod/strategy.go`, `CheckGracefulDelete`).
-fn grace(kind: &Kind, value: &Value, asked: Option<i64>) -> i64 {
+fn grace(kind: &Kind, value: &Value, requested: Option<i64>) -> i64 {
     if kind.plural != "pods" {
         return 0;
     }
-    let own = || value["spec"]["terminationGracePeriodSeconds"].as_i64();
-    match asked.or_else(own) {
+    let default = || value["spec"]["terminationGracePeriodSeconds"].as_i64();
+    match requested.or_else(default) {
         _ if is_over(value) || !is_bound(value) => 0,
-        // One second at least, as a negative one is read
+        // A negative grace counts as one second
         Some(grace) if grace < 0 => 1,
         Some(grace) => grace,
         None => 30,
     }
 }
 
-/// Whether anybody has still to do something before it goes; namespaces name those in their spec.
+/// Whether finalizers hold the object; namespaces have some in their spec, too.
 fn is_held(kind: &Kind, value: &Value) -> bool {
     let names = |of: &Value| of["finalizers"].items().len() > 0;
     names(&value["metadata"]) || (kind.plural == "namespaces" && names(&value["spec"]))

@@ -1,4 +1,4 @@
-//! The objects, their versions, and how they come, change and go.
+//! The objects, their versions, and how they are created, changed and deleted.
 
 pub(crate) mod change;
 pub(crate) mod create;

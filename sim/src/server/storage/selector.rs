@@ -12,14 +12,14 @@ use crate::server::ask::Ask;
 use crate::server::checks::refusal::Refusal;
 use crate::server::kinds::Kind;
 
-/// What a list or a watch is narrowed to.
+/// The objects that a list or a watch selects.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     labels: Selector,
     fields: Vec<Term>,
 }
 
-/// What a field is to be, or not to be.
+/// The value that a field must have, or must not have.
 #[derive(Clone, Debug)]
 struct Term {
     field: Field,
@@ -35,10 +35,10 @@ impl Selection {
         })
     }
 
-    /// What a request asks for of all that there is.
+    /// Returns the objects that a request selects.
     pub(crate) fn all(&self, store: &Store, ask: &Ask) -> Vec<Object> {
-        let all = store.all(ask.kind.plural, &ask.namespace);
-        let taken = all.filter(|(_, object)| self.takes(object));
+        let objects = store.all(ask.kind.plural, &ask.namespace);
+        let taken = objects.filter(|(_, object)| self.takes(object));
         taken.map(|(_, object)| Object::clone(object)).collect()
     }
 
@@ -49,15 +49,15 @@ impl Selection {
     }
 }
 
-/// What an object can be selected by, and what that is where it is not set (the kind's
-/// `ToSelectableFields` in `pkg/registry/`).
+/// A field that selects objects, and its value where it is not set (the kind's `ToSelectableFields`
+/// in `pkg/registry/`).
 type Field = (&'static str, &'static str);
 
-/// What every kind can be selected by.
+/// The fields that select objects of every kind.
 const ALWAYS: [Field; 2] = [("metadata.name", ""), ("metadata.namespace", "")];
 
-/// What a kind can be selected by besides (kubernetes 1.37.0, `AddFieldLabelConversionFunc` in
-/// `pkg/apis/*/v1/conversion.go`), as far as anybody does.
+/// The further fields that select objects of a kind (kubernetes 1.37.0,
+/// `AddFieldLabelConversionFunc` in `pkg/apis/*/v1/conversion.go`), as far as clients use them.
 const OF_KINDS: [(&str, Field); 10] = [
     ("pods", ("spec.nodeName", "")),
     ("pods", ("status.phase", "")),
@@ -71,7 +71,7 @@ const OF_KINDS: [(&str, Field); 10] = [
     ("events", ("type", "")),
 ];
 
-/// The value that an object is selected by.
+/// The value of an object's field.
 fn field((name, unset): Field, object: &Value) -> String {
     match object.pointer(&format!("/{}", name.replace('.', "/"))) {
         Some(Value::String(text)) => text.clone(),

@@ -1,4 +1,4 @@
-//! What the server knows, and what controllers still have to look at.
+//! The server's state, and the work that is left for controllers.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,39 +20,38 @@ use crate::server::kinds::Kind;
 use crate::topology::IpFamilies;
 use crate::world::Key;
 
-/// The letters of generated names: those without which no word is made (apimachinery,
-/// `pkg/util/rand`).
+/// The letters of generated names: no vowels, so that they form no words (apimachinery, `pkg/util/rand`).
 pub(crate) const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Everything behind one lock: a request is one step of it, controllers included.
+/// All state, behind one lock: a request is one step, controllers included.
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) recorded: Recorded,
-    /// What was applied last, by UID.
+    /// The last applied configurations, by UID.
     pub(crate) applied: HashMap<String, Value>,
     pub(crate) given: Given,
     /// The families of the addresses of Services.
     pub(crate) families: IpFamilies,
     pub(crate) wall: Wall,
     pub(crate) work: BTreeSet<Work>,
-    /// What is to be looked at later.
+    /// The work that is due later.
     pub(crate) due: BTreeSet<(Instant, Work)>,
-    /// How often each is among that.
+    /// How often `due` has each piece of work.
     awaited: HashMap<Work, usize>,
-    /// When each node's lease was last renewed, by our own clock.
+    /// When each node last renewed its lease or reported, by the server's own clock.
     pub(crate) renewed: HashMap<String, Instant>,
-    /// Since when nodes are not there that have pods.
+    /// Since when each deleted node that still has pods is gone.
     pub(crate) gone_nodes: BTreeMap<String, Instant>,
-    /// How many pods controllers have made in this step for owners that want a number of them.
+    /// How many pods controllers have created in this step for owners that want a number of them.
     pub(crate) made: usize,
-    /// When a daemon set last replaced a failed pod, and how long it waits with the next: by the set's UID
-    /// and the node.
+    /// When a daemon set last replaced a failed pod, and how long it waits before the next: by the
+    /// set's UID and the node.
     pub(crate) replaced: HashMap<(String, String), (Instant, Duration)>,
-    /// The events that were told, by what they are about and what they say.
+    /// The events, by their object, reason and message.
     told: HashMap<[String; 3], Key>,
-    /// What clients trust the server by, as PEM.
+    /// The certificate by which clients trust the server, as PEM.
     pub(crate) authority: String,
-    /// What the administrator shows.
+    /// The administrator's token.
     pub(crate) token: Token,
     chance: ChaCha8Rng,
 }
@@ -80,14 +79,14 @@ impl State {
         }
     }
 
-    /// Stores an object and notes who has to look at it.
+    /// Stores an object, and queues the work that follows.
     pub(crate) fn put(&mut self, kind: &'static Kind, key: &Key, value: Value) -> Object {
         let change = self.store.put(kind, key, value);
         self.note(&change);
         change.object
     }
 
-    /// Removes an object and notes who has to look at that.
+    /// Removes an object, and queues the work that follows.
     pub(crate) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
         let change = self.store.remove(kind, key)?;
         let object = &change.object;
@@ -115,21 +114,21 @@ impl State {
         self.work.extend(work);
     }
 
-    /// Has something looked at after a while.
+    /// Queues work that is due after a while.
     pub(crate) fn later(&mut self, after: Duration, work: Work) {
         if self.due.insert((clock::after(after), work.clone())) {
             *self.awaited.entry(work).or_default() += 1;
         }
     }
 
-    /// The same, unless it is looked at later in any case.
+    /// Queues work that is due after a while, unless it is queued already.
     pub(crate) fn later_once(&mut self, after: Duration, work: Work) {
         if !self.awaited.contains_key(&work) {
             self.later(after, work);
         }
     }
 
-    /// Moves what is due to what is to be looked at; gives the moment of what is due next.
+    /// Moves work that is due to the work to do now. Returns the moment at which the next work is due.
     pub(crate) fn take_due(&mut self) -> Option<Instant> {
         while let Some((moment, work)) = self.due.pop_first() {
             if moment > clock::moment() {
@@ -162,8 +161,8 @@ impl State {
             .join("-")
     }
 
-    /// Tells something of an object, as a component does: severity, reason and message; what was told before is
-    /// counted.
+    /// Sends an event about an object as a component does: severity, reason and message. A repeated
+    /// event increments its count.
     pub(crate) fn tell(&mut self, component: &str, object: &Value, event: (&str, &str, &str)) {
         let (severity, reason, message) = event;
         let (meta, events) = (&object["metadata"], Kind::named("events"));
@@ -177,13 +176,13 @@ impl State {
             });
             return;
         }
-        let own = meta["namespace"].text();
-        let namespace = if own.is_empty() { "default" } else { own };
+        let given = meta["namespace"].text();
+        let namespace = if given.is_empty() { "default" } else { given };
         let involved = json!({
             "apiVersion": object["apiVersion"], "kind": object["kind"], "name": meta["name"],
-            "namespace": own, "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
+            "namespace": given, "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
         });
-        // The moment, as clients name their events, and the version, since moments are whole seconds
+        // The moment, as in clients' names of events, plus the version, since moments are whole seconds
         let moment = self.wall.now().as_nanosecond() + i128::from(self.store.version());
         let named = format!("{}.{moment:x}", meta["name"].text());
         let event = json!({

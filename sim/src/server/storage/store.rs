@@ -1,6 +1,6 @@
-//! The objects, and what became of them lately.
+//! The objects, and their latest changes.
 //!
-//! An object is never changed in place: whoever has it, has it as it was.
+//! The store never changes an object in place: a holder keeps the version that it has.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::world::Key;
 
-/// How many changes of each kind are remembered, as a real server's watch cache has them by kind: who
-/// comes later for one of them has to list again.
+/// How many changes of each kind the store remembers, like a real server's watch cache, which is
+/// also per kind: a client that needs an older change must list again.
 const REMEMBERED: usize = 1_000;
 
-/// An object as it is at a version.
+/// An object at one version.
 pub(crate) type Object = Arc<Value>;
 
-/// Objects in lists of several, each list in its order.
+/// Named lists of objects, each in its order.
 type Lists<T> = HashMap<String, BTreeMap<T, Object>>;
 
-/// A change of an object; without what was before it was created, without what is now deleted.
+/// A change of an object; `before` is `None` for a new object.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) plural: &'static str,
     pub(crate) key: Key,
     pub(crate) before: Option<Object>,
-    /// As it is now, or as it was last: a watch tells that of what is deleted.
+    /// The object as it is now, or its last state if it is deleted, which watches send.
     pub(crate) object: Object,
     pub(crate) deleted: bool,
 }
@@ -39,14 +39,14 @@ pub(crate) struct Change {
 pub(crate) struct Store {
     version: u64,
     objects: BTreeMap<&'static str, BTreeMap<Key, Object>>,
-    /// What is owned, by the owner's UID.
+    /// The objects that have owners, by the owner's UID.
     owned: Lists<(&'static str, Key)>,
-    /// Pods by node; of none, those that no node has.
+    /// Pods by node; the empty name has the pods without a node.
     bound: Lists<Key>,
     /// Pods by namespace and each of their labels.
     labelled: Lists<Key>,
     changes: BTreeMap<&'static str, VecDeque<Change>>,
-    /// The last change of each kind that is remembered no more.
+    /// The version of the last forgotten change of each kind.
     forgotten: BTreeMap<&'static str, u64>,
     told: watch::Sender<u64>,
 }
@@ -57,22 +57,22 @@ impl Store {
         self.version
     }
 
-    /// Hears of changes.
+    /// Subscribes to changes.
     pub(crate) fn hear(&self) -> watch::Receiver<u64> {
         self.told.subscribe()
     }
 
-    /// The object at a name, or nothing.
+    /// Returns an object by its kind and name.
     pub(crate) fn get(&self, plural: &str, key: &Key) -> Option<&Object> {
         self.objects.get(plural)?.get(key)
     }
 
-    /// The same of a kind that is in no namespace.
+    /// Returns an object of a kind that is in no namespace.
     pub(crate) fn global(&self, plural: &str, name: &str) -> Option<&Object> {
         self.get(plural, &Key::new("", name))
     }
 
-    /// All of a kind, in the order of their names; of a namespace, unless it is empty.
+    /// Returns the objects of a kind, in the order of their names; of all namespaces if `namespace` is empty.
     pub(crate) fn all<'a>(
         &'a self,
         plural: &str,
@@ -83,23 +83,23 @@ impl Store {
             .take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
     }
 
-    /// The kinds that have any object in a namespace.
+    /// Returns the kinds that have objects in a namespace.
     pub(crate) fn kinds_in(&self, namespace: &str) -> Vec<&'static str> {
         let is_any = |plural: &&str| self.all(plural, namespace).next().is_some();
         let is_within = |plural: &&str| Kind::named(plural).namespaced && is_any(plural);
         self.objects.keys().copied().filter(is_within).collect()
     }
 
-    /// Whether what a reference of something in a namespace names is there.
+    /// Whether the owner exists to which an object in a namespace refers.
     pub(crate) fn is_there(&self, namespace: &str, owner: &Value) -> bool {
         Kind::for_object(owner).is_some_and(|kind| {
             let namespace = if kind.namespaced { namespace } else { "" };
-            let found = self.get(kind.plural, &Key::new(namespace, owner["name"].text()));
-            found.is_some_and(|found| found["metadata"]["uid"] == owner["uid"])
+            let live = self.get(kind.plural, &Key::new(namespace, owner["name"].text()));
+            live.is_some_and(|live| live["metadata"]["uid"] == owner["uid"])
         })
     }
 
-    /// What an owner owns, in the order of kinds and names.
+    /// Returns the objects of an owner, in the order of kinds and names.
     pub(crate) fn owned_by(
         &self,
         uid: &str,
@@ -108,7 +108,7 @@ impl Store {
         owned.map(|((plural, key), object)| (*plural, key, object))
     }
 
-    /// The pods of a node; of none, those that no node has.
+    /// Returns the pods of a node; for the empty name, the pods without a node.
     pub(crate) fn pods_of<'a>(
         &'a self,
         node: &str,
@@ -116,7 +116,7 @@ impl Store {
         self.bound.get(node).into_iter().flatten()
     }
 
-    /// The pods that have all labels of a selector, in the order of their names; none for one that is empty.
+    /// Returns the pods that have all labels of a selector, ordered by name; none for an empty selector.
     pub(crate) fn selected<'a>(
         &'a self,
         namespace: &str,
@@ -128,7 +128,7 @@ impl Store {
         pods.filter(|(_, pod)| pod["metadata"]["labels"].includes(selector))
     }
 
-    /// Puts an object where it is to be; gives it with its new version.
+    /// Stores an object, under a new version.
     pub(crate) fn put(&mut self, kind: &'static Kind, key: &Key, mut value: Value) -> Change {
         self.version += 1;
         value["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -142,7 +142,7 @@ impl Store {
         self.tell(kind, key, before, object, false)
     }
 
-    /// Takes an object away.
+    /// Removes an object.
     pub(crate) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Change> {
         let before = self.objects.get_mut(kind.plural)?.remove(key)?;
         self.version += 1;
@@ -152,12 +152,12 @@ impl Store {
         Some(self.tell(kind, key, Some(before), Arc::new(value), true))
     }
 
-    /// Takes down whose an object is, which node has it and what selects it, or that it is not any more.
+    /// Adds an object to the lists by owner, node and label, or removes it from them.
     fn note(&mut self, kind: &'static Kind, key: &Key, object: &Object, is: bool) {
         let of = |lists: &mut Lists<Key>, at: &str| enlist(lists, at, key.clone(), object, is);
         for owner in owners(object) {
-            let own = (kind.plural, key.clone());
-            enlist(&mut self.owned, owner["uid"].text(), own, object, is);
+            let entry = (kind.plural, key.clone());
+            enlist(&mut self.owned, owner["uid"].text(), entry, object, is);
         }
         if kind.plural == "pods" {
             of(&mut self.bound, object["spec"]["nodeName"].text());
@@ -194,7 +194,7 @@ impl Store {
         change
     }
 
-    /// The changes of a kind after a version; `None` if not all of them are remembered.
+    /// Returns the changes of a kind after a version; `None` if the store does not remember all of them.
     pub(crate) fn since(&self, kind: &Kind, version: u64) -> Option<impl Iterator<Item = &Change>> {
         if version < self.oldest(kind) {
             return None;
@@ -206,7 +206,7 @@ impl Store {
         Some(changes.flat_map(move |changes| changes.range(from..)))
     }
 
-    /// The version after which all changes of a kind are remembered.
+    /// The version after which the store remembers all changes of a kind.
     pub(crate) fn oldest(&self, kind: &Kind) -> u64 {
         self.forgotten.get(kind.plural).copied().unwrap_or(0)
     }
@@ -221,7 +221,7 @@ fn label(namespace: &str, (name, value): (&String, &Value)) -> String {
     format!("{namespace}/{name}={}", value.text())
 }
 
-/// Has an object be in a list of several, or not.
+/// Adds an object to a named list, or removes it.
 fn enlist<T: Ord>(lists: &mut Lists<T>, list: &str, key: T, object: &Object, is: bool) {
     let objects = lists.entry(list.to_owned()).or_default();
     if is {

@@ -1,4 +1,4 @@
-//! Watches: what happens to objects, one line of JSON after the other.
+//! Watches: the changes of objects, one line of JSON each.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,18 +21,18 @@ use crate::server::ask::Ask;
 use crate::server::checks::refusal::Refusal;
 use crate::server::serve::{Answer, Shared, answered};
 
-/// How long a watch lasts that says nothing of it: the least of a real server, which draws from
-/// half an hour to an hour.
+/// How long a watch lasts that names no timeout: the least of a real server, which draws from half
+/// an hour to an hour.
 const LASTS: Duration = Duration::from_mins(30);
 
-/// After how long without an event a client hears how far it is (apiserver, `bookmarkFrequency`).
+/// After how long without an event a client gets a bookmark (apiserver, `bookmarkFrequency`).
 const BOOKMARKS: Duration = Duration::from_mins(1);
 
 struct Watch {
     shared: Arc<Shared>,
     ask: Ask,
     selection: Selection,
-    /// Told up to here.
+    /// The version up to which changes were sent.
     at: u64,
     queue: VecDeque<Bytes>,
     heard: watch::Receiver<u64>,
@@ -117,7 +117,7 @@ impl Watch {
         }
     }
 
-    /// Takes what has happened since.
+    /// Queues the changes since the last call.
     fn catch_up(&mut self) {
         let shared = Arc::clone(&self.shared);
         let state = shared.state();

@@ -1,9 +1,9 @@
-//! Who is let in.
+//! Which tokens the server accepts.
 
 use super::Scene;
 
 impl Scene {
-    /// What is answered to who shows a token.
+    /// The code of the answer to a client with this token.
     async fn code_by(&self, token: &str) -> u16 {
         let token = format!("Bearer {token}");
         self.ask("GET", "/version", [("authorization", &token)], "")
@@ -21,6 +21,6 @@ async fn the_administrator_alone_is_let_in_by_a_token_of_no_seed() {
     for guess in [other.code_by(&token).await, one.code_by("").await] {
         assert_eq!(guess, 401);
     }
-    // Nor does any object hold it
+    // No object contains it either
     assert!(!format!("{:?}", one.server.objects()).contains(&token));
 }

@@ -2,13 +2,13 @@
 //!
 //! Each case has a server of its own. A step is one of
 //!
-//! - `send: METHOD PATH`, where a path without a slash before it is of a kind in the namespace `default`, or in
-//!   another that stands before a colon; with `type`, `accept` and `body`. The answer has the `code`, or means well,
-//!   and `shows` at some paths what `differs` must not be there: null for nothing, `*` for anything, `~` before a
-//!   pattern. In a path `*` is each item of a list, in the order of their texts, `#` how many there are, and `a=b` the
-//!   one that has it. What is to `keep` stands for `$NAME` in what follows.
-//! - `node: NAME`, with `labels`: one that is ready and has room
-//! - `run: NAME`: a pod that runs and is ready; `*` for each of the namespace
+//! - `send: METHOD PATH`; a path without a leading slash names a kind in the namespace `default`, or in the
+//!   one before a colon; with `type`, `accept` and `body`. The answer must have the `code`, or one below 300;
+//!   it `shows` values at some paths, and `differs` from others: null is nothing, `*` anything, `~` begins a
+//!   pattern. In a path `*` is each item of a list, in the order of their texts, `#` their number, and `a=b`
+//!   the item that has it. `keep` stores values for `$NAME` in later steps.
+//! - `node: NAME`, with `labels`: adds a node that is ready and has room
+//! - `run: NAME`: makes a pod run and be ready; `*` for each pod of the namespace
 //! - `elapse: SECONDS`
 
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ fn full(path: &str) -> String {
     format!("{}{rest}", Kind::named(plural).path(namespace))
 }
 
-/// Puts in what was kept.
+/// Inserts the kept values.
 fn fill(step: &mut Value, kept: &BTreeMap<String, Value>) {
     match step {
         Value::String(text) => {

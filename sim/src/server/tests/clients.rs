@@ -1,4 +1,4 @@
-//! Clients that speak nonsense, too slowly or not at all are told so or cut off, and leave nothing.
+//! Clients that send nonsense, or too slowly, or nothing get an error or are cut off, and leave nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::server::{Server, ServerOptions};
 use crate::wire::loopback::{Loopback, Stream};
 
-/// Longer than anything is borne with.
+/// Longer than any timeout of the server.
 const LONG: Duration = Duration::from_mins(2);
 
 const VERSION: &str = "GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
@@ -32,7 +32,7 @@ async fn served_on(loopback: Loopback) -> (Server, SocketAddr) {
     (server, address)
 }
 
-/// Sends what an administrator might: whoever else begins so is not listened to.
+/// Sends words with the administrator's token, without which the server does not listen.
 async fn says((server, address): (&Server, SocketAddr), words: &str) -> Box<dyn Stream> {
     let token = server.shared.state().token.as_str().to_owned();
     let token = format!("\r\nauthorization: Bearer {token}\r\nhost: x\r\n");
@@ -48,7 +48,7 @@ async fn says((server, address): (&Server, SocketAddr), words: &str) -> Box<dyn 
     stream
 }
 
-/// All that comes until it hangs up, and after how long it does.
+/// Returns all that the server sends until it hangs up, and after how long it does.
 async fn heard(mut stream: Box<dyn Stream>) -> (String, Duration) {
     let began = Instant::now();
     let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ async fn what_is_no_http_is_answered_at_once() {
     server.stop().await;
 }
 
-/// The same over TLS: who speaks none, and who does.
+/// The same over TLS, with clients that speak no TLS and one that does.
 #[tokio::test]
 async fn clients_that_speak_no_tls_do_not_disturb_the_others() {
     let _ = rustls::crypto::ring::default_provider().install_default();

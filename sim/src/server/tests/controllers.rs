@@ -1,4 +1,4 @@
-//! What controllers make of objects.
+//! What controllers do with objects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::server::kinds::Kind;
 const APPS: &str = "/apis/apps/v1/namespaces/default";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// Makes a workload of pods of `i:1`; gives where it is.
+/// Creates a workload of pods of `i:1`; returns its path.
 async fn workload(scene: &Scene, plural: &str, mut spec: Value) -> String {
     spec["selector"] = json!({"matchLabels": {"app": "x"}});
     spec["template"] = template("i:1");
@@ -53,7 +53,7 @@ async fn a_deployment_rolls_without_falling_below_what_it_promises() {
     assert_eq!(status["conditions"][0]["status"], "True");
     let of = |image: &str| json!({"spec": {"template": template(image)}});
     scene.patch(&path, MERGE, of("i:2")).await;
-    // One more is made, and an old one goes for each new one that is ready
+    // The deployment creates one more pod, and deletes an old one for each new one that is ready
     for ready in 1..=3 {
         let pods = scene.pods("default").await;
         let active: Vec<&Value> = pods.iter().filter(|pod| !is_going(pod)).collect();
@@ -86,7 +86,7 @@ async fn a_deployment_rolls_without_falling_below_what_it_promises() {
     assert_eq!(revision(&stands), "2");
     let progressing = condition(&stands, "Progressing").expect("it is told");
     assert_eq!(progressing["reason"], "NewReplicaSetAvailable");
-    // Back to what it was: the old replica set serves again, as the newest
+    // Back to the first template: its replica set is reused, as the newest
     scene.patch(&path, MERGE, of("i:1")).await;
     let (_, sets) = scene.get(&format!("{APPS}/replicasets")).await;
     let revisions: BTreeSet<String> = sets["items"].items().map(revision).collect();

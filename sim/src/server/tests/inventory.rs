@@ -1,4 +1,4 @@
-//! Everything that a whole run, simulated nodes and kubectl ask a real server for is served.
+//! The server serves everything that a whole run, simulated nodes and kubectl request from a real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::{APPLY, MERGE, STRATEGIC, Scene};
 use crate::server::kinds::Kind;
 
-/// What there must be in a new object of a kind.
+/// The required fields of a new object of each kind.
 const BODIES: &str = include_str!("bodies.yaml");
 const REQUESTS: &str = include_str!("../recorded/requests.txt");
 
 /// A request as a line of the inventory has it: method, path, media type and body.
 fn request(line: &str) -> (&'static str, String, &'static str, String) {
     let [verb, api, what, query, ..] = line.split(' ').collect::<Vec<_>>()[..] else {
-        // Of a path there is no group
+        // A bare path has no group
         panic!("{line}");
     };
     let (method, form) = match verb {
@@ -69,13 +69,13 @@ async fn the_inventory_is_served() {
         let (method, path, form, body) = request(line);
         let (code, answer) = scene.send(method, &path, form, body).await;
         let message = answer["message"].as_str().unwrap_or_default();
-        // A real server knows the group of no Windows object either
+        // A real server does not know the group of Windows objects either
         let nowhere = message.contains("could not find the requested resource");
         let is_windows = path == "/apis/windows.k8s.io/v1";
         assert_eq!(nowhere, is_windows, "{line}: {answer}");
         let known = matches!(code, 200 | 201 | 400 | 404 | 409);
         assert!(known, "{line}: {code} {answer}");
-        // Refused for what is missing in the object alone
+        // Refused only for what the object lacks
         let excused = path.contains("/exec") || path.contains("/log");
         assert!(code != 400 || excused, "{line}: {answer}");
         served += 1;

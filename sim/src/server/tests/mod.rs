@@ -46,7 +46,7 @@ impl Scene {
         Self { server, client }
     }
 
-    /// Sends a request; gives status and body.
+    /// Sends a request; returns status and body.
     async fn send(
         &self,
         method: &str,
@@ -101,7 +101,7 @@ impl Scene {
             .await
     }
 
-    /// A node that is ready, with room and labels.
+    /// Adds a node that is ready, with room and labels.
     async fn node(&self, name: &str, labels: Value) {
         let mut labels = labels;
         labels["kubernetes.io/hostname"] = json!(name);
@@ -110,7 +110,7 @@ impl Scene {
         self.node_status(name).await;
     }
 
-    /// Tells of a node that it is ready and has room.
+    /// Reports that a node is ready and has room.
     async fn node_status(&self, name: &str) {
         let status = json!({"status": {
             "conditions": [{"type": "Ready", "status": "True"}],
@@ -128,7 +128,7 @@ impl Scene {
         list["items"].items().cloned().collect()
     }
 
-    /// Tells of a pod that it runs and is ready.
+    /// Reports that a pod runs and is ready.
     async fn run(&self, pod: &Value) {
         let status = json!({"status": {"phase": "Running", "podIP": "10.0.0.1",
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});

@@ -1,4 +1,4 @@
-//! Clients that speak nonsense get a `Status`, and the server goes on.
+//! Clients that send nonsense get a `Status`, and the server goes on.
 
 use serde_json::json;
 
@@ -50,7 +50,7 @@ async fn bodies_of_any_shape_are_refused_or_stored_and_do_no_harm() {
             ] {
                 let path = format!("{path}/{name}");
                 let (code, answer) = scene.send("PATCH", &path, form, shape.to_string()).await;
-                // As a real one says of what is applied
+                // As a real server says of an apply
                 let message = answer["message"].text();
                 let undeclared = code == 500 && message.ends_with("field not declared in schema");
                 assert!(

@@ -1,4 +1,4 @@
-//! What watches tell.
+//! What watches send.
 
 use http::Request;
 use http_body_util::BodyExt;
@@ -10,7 +10,7 @@ use crate::base::fields::Fields;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A watch that is read line by line.
+/// A watch that the test reads line by line.
 struct Watch {
     body: Body,
     held: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What both servers answer to the same requests.
+//! The answers of both servers to the same requests.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::seen::{Difference, Record, between};
 
 const NAMESPACE: &str = "differential-requests";
 
-/// How often what takes time to be known is asked for.
+/// How often a request is repeated whose answer takes time.
 const AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Deserialize)]
@@ -28,10 +28,10 @@ struct Asked {
     /// The media type, if it is not JSON.
     #[serde(rename = "type")]
     media: Option<String>,
-    /// Text as it is, anything else as JSON.
+    /// A text is sent as it is, anything else as JSON.
     #[serde(default)]
     body: Value,
-    /// The code to wait for, where a server learns of something late.
+    /// The status code to wait for, where a server learns of something late.
     until: Option<u16>,
 }
 
@@ -66,45 +66,45 @@ impl Side {
         self.send(request, &body).await
     }
 
-    /// The answer, once it is the one that is waited for.
+    /// Repeats a request until the answer has the expected code.
     async fn answer(&self, asked: &Asked) -> Record {
         let deadline = Instant::now() + PATIENCE;
         let mut turn = interval(AGAIN);
         loop {
-            let (code, told) = self.once(asked).await;
+            let (code, body) = self.once(asked).await;
             let is_it = asked.until.is_none_or(|until| until == code);
             if is_it {
-                return record(&asked.name, code, &told);
+                return record(&asked.name, code, &body);
             }
             let soon = timeout_at(deadline, turn.tick()).await;
-            assert!(soon.is_ok(), "{}: {code} {told}", asked.name);
+            assert!(soon.is_ok(), "{}: {code} {body}", asked.name);
         }
     }
 }
 
-/// All that differs in the answers, and how many were asked for.
+/// The differences between the answers, and the number of requests.
 pub(crate) async fn differ([real, memory]: [&Side; 2]) -> (Vec<Difference>, usize) {
     let text = include_str!("requests.yaml").replace("NAMESPACE", NAMESPACE);
-    let all: Vec<Asked> = serde_saphyr::from_str(&text).expect("requests.yaml");
-    let mut found = Vec::new();
-    for asked in &all {
+    let requests: Vec<Asked> = serde_saphyr::from_str(&text).expect("requests.yaml");
+    let mut differences = Vec::new();
+    for asked in &requests {
         let (real, memory) = (real.answer(asked).await, memory.answer(asked).await);
-        found.extend(between("requests", &real, &memory));
+        differences.extend(between("requests", &real, &memory));
     }
-    (found, all.len())
+    (differences, requests.len())
 }
 
-/// The code; of a refusal all that it says, of a review what it comes to, of anything else its kind.
-fn record(name: &str, code: u16, told: &Value) -> Record {
+/// The code; and for a refusal its whole content, for a review its status, for anything else its kind.
+fn record(name: &str, code: u16, body: &Value) -> Record {
     let mut record = Record::from([(format!("{name}: answered"), code.to_string())]);
-    let mut told = match told["kind"].as_str() {
-        Some(review) if review.ends_with("Review") => told["status"].clone(),
+    let mut body = match body["kind"].as_str() {
+        Some(review) if review.ends_with("Review") => body["status"].clone(),
         Some(kind) if kind != "Status" => kind.into(),
-        _ => told.clone(),
+        _ => body.clone(),
     };
-    if let Some(Value::Array(causes)) = told.pointer_mut("/details/causes") {
+    if let Some(Value::Array(causes)) = body.pointer_mut("/details/causes") {
         causes.sort_by_cached_key(ToString::to_string);
     }
-    flatten(&format!("{name}: "), &told, &Addresses::new(), &mut record);
+    flatten(&format!("{name}: "), &body, &Addresses::new(), &mut record);
     record
 }

@@ -1,9 +1,8 @@
-//! The embedded API server beside a real one: the same objects in, with the same simulated nodes; the
-//! same objects and statuses have to come out. And the same answers to requests, of which most are
-//! refused.
+//! Compares the embedded API server with a real one: the same objects, with the same simulated nodes, must
+//! lead to the same objects and statuses; and both must answer alike to requests, most of which they refuse.
 //!
-//! Needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
-//! `WINCONFORM_TEST_KUBECONFIG`; without it the test says that it was not run.
+//! Each test needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
+//! `WINCONFORM_TEST_KUBECONFIG`; without it, it reports that it was not run.
 
 mod answers;
 mod normal;
@@ -22,12 +21,11 @@ use answers::Side;
 use normal::Allowed;
 use world::World;
 
-/// How long the two may take to come to the same, and how long nothing changes once they have come to
-/// what they are.
+/// How long the two may take to become equal, and how long nothing may change before they count as settled.
 const PATIENCE: Duration = Duration::from_mins(1);
 const QUIET: Duration = Duration::from_secs(10);
 
-/// One thing after the other that is done in a namespace.
+/// A sequence of steps in a namespace.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
@@ -38,10 +36,10 @@ struct Scenario {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// What is sent.
+    /// The requests.
     #[serde(rename = "do")]
     actions: Vec<Action>,
-    /// What both show then; only after that they are compared.
+    /// The values that both must show before they are compared.
     until: Vec<Shown>,
 }
 
@@ -56,21 +54,21 @@ enum Action {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shown {
-    /// As `deployments/web`, or `pods` for how many there are.
+    /// An object, such as `deployments/web`; or `pods` for their number.
     of: String,
-    /// A JSON pointer into it.
+    /// A JSON pointer into the object.
     #[serde(default)]
     at: String,
     is: Value,
 }
 
-/// Does the same in both, step by step, and gives what differs in the end of each.
+/// Runs the steps of a scenario in both worlds; returns the differences after each.
 async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<Difference> {
     let namespace = format!("differential-{}", scenario.name);
     for world in worlds {
         world.namespace(&namespace).await;
     }
-    let mut all = Vec::new();
+    let mut differences = Vec::new();
     for (number, step) in scenario.steps.iter().enumerate() {
         for world in worlds {
             for action in &step.actions {
@@ -79,24 +77,24 @@ async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<Difference> {
             world.until(&namespace, &step.until).await;
         }
         let case = format!("{} {}", scenario.name, number + 1);
-        all.extend(settled(worlds, &namespace, &case).await);
+        differences.extend(settled(worlds, &namespace, &case).await);
     }
     for world in worlds {
         world.without(&namespace).await;
     }
-    all
+    differences
 }
 
-/// Looks again until both show the same, or have had time enough for it.
+/// Compares again after each change until both are equal, or the time is over.
 async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Vec<Difference> {
     let deadline = Instant::now() + PATIENCE;
     let mut changes = (real.changes(namespace), memory.changes(namespace));
     loop {
         let seen: [Record; 2] = [real.record(namespace).await, memory.record(namespace).await];
-        let found = between(case, &seen[0], &seen[1]);
-        let unknown = found.iter().any(|one| !Allowed::objects().knows(one));
+        let differences = between(case, &seen[0], &seen[1]);
+        let unknown = differences.iter().any(|one| !Allowed::objects().knows(one));
         if !unknown {
-            return found;
+            return differences;
         }
         let either = async {
             tokio::select! {
@@ -107,7 +105,7 @@ async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Ve
         };
         let quiet = deadline.min(Instant::now() + QUIET);
         if timeout_at(quiet, either).await.is_err() {
-            return found;
+            return differences;
         }
     }
 }
@@ -126,16 +124,16 @@ async fn the_embedded_server_does_what_a_real_one_does() {
         World::join(client).await,
         World::join(server.client()).await,
     );
-    let (mut found, mut steps) = (Vec::new(), 0);
+    let (mut differences, mut steps) = (Vec::new(), 0);
     for scenario in &scenarios {
-        found.extend(differs([&real, &memory], scenario).await);
+        differences.extend(differs([&real, &memory], scenario).await);
         steps += scenario.steps.len();
     }
     real.leave().await;
     memory.leave().await;
     server.stop().await;
     let what = format!("{} scenarios, {steps} steps", scenarios.len());
-    conclude(&what, Allowed::objects(), &found);
+    conclude(&what, Allowed::objects(), &differences);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,14 +145,14 @@ async fn the_embedded_server_answers_what_a_real_one_does() {
     let _alone = PLANE.write().await;
     let server = Server::start(&ServerOptions::default()).expect("it starts");
     let memory = server.client();
-    let (found, requests) = answers::differ([&Side(real), &Side(memory)]).await;
+    let (seen, requests) = answers::differ([&Side(real), &Side(memory)]).await;
     server.stop().await;
-    conclude(&format!("{requests} requests"), Allowed::answers(), &found);
+    conclude(&format!("{requests} requests"), Allowed::answers(), &seen);
 }
 
-/// Fails on what differs and is not known to, and on what is known to and differs no more.
-fn conclude(what: &str, allowed: &Allowed, found: &[Difference]) {
-    let (known, unknown): (Vec<_>, Vec<_>) = found.iter().partition(|one| allowed.knows(one));
+/// Fails for a difference that is not known, and for a known one that no longer occurs.
+fn conclude(what: &str, allowed: &Allowed, seen: &[Difference]) {
+    let (known, unknown): (Vec<_>, Vec<_>) = seen.iter().partition(|one| allowed.knows(one));
     let (of_known, others) = (known.len(), unknown.len());
     say(&format!(
         "{what}: {of_known} known differences, {others} others"
@@ -162,7 +160,7 @@ fn conclude(what: &str, allowed: &Allowed, found: &[Difference]) {
     let unknown: Vec<String> = unknown.iter().map(ToString::to_string).collect();
     assert_eq!(unknown, Vec::<String>::new(), "\n{}", unknown.join("\n"));
     assert_eq!(
-        allowed.unused(found),
+        allowed.unused(seen),
         Vec::<String>::new(),
         "known, and seen no more"
     );

@@ -1,4 +1,4 @@
-//! What stands in a namespace, without what differs from one server to the next.
+//! The objects of a namespace, without what differs between servers.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -10,12 +10,11 @@ use serde_json::Value;
 
 use crate::seen::{Difference, Record, Rules, between, normal, rules};
 
-/// What differs from one server to the next, and what is written for it.
+/// Patterns of texts that differ between servers, and their replacements.
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     rules(&[
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
-        // Of a template, and what has `generateName`: the letters of apimachinery's
-        // `pkg/util/rand`
+        // The suffixes of templates and of `generateName`, in the letters of apimachinery's `pkg/util/rand`
         (
             r"\b([a-z]+)-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
             "$1-HASH-NAME",
@@ -28,7 +27,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     ])
 });
 
-/// Fields that are a server's own.
+/// Fields whose values each server chooses.
 const OWN: [&str; 6] = [
     "resourceVersion",
     "managedFields",
@@ -38,12 +37,12 @@ const OWN: [&str; 6] = [
     "controller-revision-hash",
 ];
 
-/// Whose address each is, by normal names.
+/// The owner of each address, by normal name.
 pub(crate) type Addresses = BTreeMap<String, String>;
 
-/// Takes note of the addresses of pods, Services and nodes.
+/// Collects the addresses of pods, Services and nodes.
 pub(crate) fn addresses(plural: &str, items: &[Value]) -> Addresses {
-    let mut all = Addresses::new();
+    let mut owners = Addresses::new();
     for item in items {
         let name = text(item["metadata"]["name"].as_str().unwrap_or_default());
         for at in ["/status/podIP", "/spec/clusterIP", "/status/hostIP"] {
@@ -55,11 +54,11 @@ pub(crate) fn addresses(plural: &str, items: &[Value]) -> Addresses {
                     _ => &name,
                 };
                 let whose = format!("ADDRESS of {plural}/{whose}{at}");
-                all.entry(address.to_owned()).or_insert(whose);
+                owners.entry(address.to_owned()).or_insert(whose);
             }
         }
     }
-    all
+    owners
 }
 
 fn text(value: &str) -> String {
@@ -92,8 +91,8 @@ pub(crate) fn flatten(at: &str, value: &Value, known: &Addresses, into: &mut Rec
     }
 }
 
-/// What is there of one kind, by normal names; those that are alike are numbered in the order of what
-/// they say.
+/// Records the objects of a kind by normal names; objects with equal names are numbered in the order of their
+/// content.
 pub(crate) fn record(plural: &str, items: &[Value], known: &Addresses) -> Record {
     let mut by_name: BTreeMap<String, Vec<Record>> = BTreeMap::new();
     for item in items {
@@ -109,20 +108,20 @@ pub(crate) fn record(plural: &str, items: &[Value], known: &Addresses) -> Record
         let name = text(item["metadata"]["name"].as_str().unwrap_or_default());
         by_name.entry(name).or_default().push(one);
     }
-    let mut all = Record::new();
+    let mut records = Record::new();
     for (name, mut alike) in by_name {
         alike.sort();
         for (index, one) in alike.into_iter().enumerate() {
-            all.extend(
+            records.extend(
                 one.into_iter()
                     .map(|(at, value)| (format!("{plural}/{name}[{index}]{at}"), value)),
             );
         }
     }
-    all
+    records
 }
 
-/// What has no order of its own is sorted.
+/// Sorts lists whose order has no meaning.
 fn sort(item: &mut Value) {
     for at in ["/status/conditions", "/endpoints", "/metadata/finalizers"] {
         if let Some(Value::Array(items)) = item.pointer_mut(at) {
@@ -145,16 +144,16 @@ impl Display for Difference {
     }
 }
 
-/// What is known to differ, for a reason.
+/// Known differences with one reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
     because: String,
-    /// What may be of any case: patterns of where it stands.
+    /// Patterns of the places at which they occur, in any case.
     at: Vec<String>,
 }
 
-/// The list of what is known to differ.
+/// The list of known differences.
 pub(crate) struct Allowed(Vec<Regex>);
 
 static OBJECTS: LazyLock<Allowed> =
@@ -173,12 +172,12 @@ impl Allowed {
         Self(patterns.map(pattern).collect())
     }
 
-    /// Of what stands.
+    /// The known differences between objects.
     pub(crate) fn objects() -> &'static Self {
         &OBJECTS
     }
 
-    /// Of what is answered.
+    /// The known differences between answers.
     pub(crate) fn answers() -> &'static Self {
         &ANSWERS
     }
@@ -187,10 +186,10 @@ impl Allowed {
         self.0.iter().any(|at| at.is_match(&difference.at))
     }
 
-    /// Patterns that met nothing.
-    pub(crate) fn unused(&self, found: &[Difference]) -> Vec<String> {
+    /// The patterns that match no difference.
+    pub(crate) fn unused(&self, differences: &[Difference]) -> Vec<String> {
         let unused = self.0.iter();
-        let unused = unused.filter(|at| !found.iter().any(|one| at.is_match(&one.at)));
+        let unused = unused.filter(|at| !differences.iter().any(|one| at.is_match(&one.at)));
         unused.map(ToString::to_string).collect()
     }
 }
@@ -208,7 +207,7 @@ fn what_is_a_servers_own_is_left_out_and_nothing_else() {
     let real = of(pod("web-7d4b9c6f5d-x2x4z", "10.1.2.3", "Running"));
     let same = of(pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running"));
     assert_eq!(between("it", &real, &same), []);
-    // What looks alike is not
+    // These look similar, but are no such suffixes
     let alike = "kube-proxy not-found web-bcdfa";
     assert_eq!(text(alike), alike);
     let slice = |address: &str| serde_json::json!({"endpoints": [{"addresses": [address]}]});

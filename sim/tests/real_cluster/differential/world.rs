@@ -16,10 +16,10 @@ use super::normal::{addresses, record};
 use super::{Action, Shown};
 use crate::seen::Record;
 
-/// How long anything here may take.
+/// How long any step may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What is looked at in a namespace: plural, group, version, kind.
+/// The kinds that are recorded in a namespace: plural, group, version, kind.
 const KINDS: [(&str, &str, &str, &str); 12] = [
     ("pods", "", "v1", "Pod"),
     ("services", "", "v1", "Service"),
@@ -45,7 +45,7 @@ pub(crate) struct World {
     joined: Joined,
 }
 
-/// What changes in a namespace.
+/// A stream of the changes in a namespace.
 pub(crate) struct Changes(SelectAll<stream::BoxStream<'static, ()>>);
 
 impl Changes {
@@ -61,7 +61,7 @@ fn resource(plural: &str) -> ApiResource {
 }
 
 impl World {
-    /// Joins nodes of the same names.
+    /// Joins nodes; their names are the same in both worlds.
     pub(crate) async fn join(client: Client) -> Self {
         let options = JoinOptions {
             topology: Topology::hybrid(),
@@ -106,7 +106,7 @@ impl World {
     pub(crate) async fn namespace(&self, name: &str) {
         let namespace = json!({"metadata": {"name": name}});
         self.request("POST", "/api/v1/namespaces", &namespace).await;
-        // The controllers give it these
+        // The controllers create these
         let shown = |of: &str| Shown {
             of: of.to_owned(),
             at: "/metadata/namespace".to_owned(),
@@ -119,7 +119,7 @@ impl World {
         self.until(name, &given).await;
     }
 
-    /// Removes a namespace and waits until it has gone.
+    /// Deletes a namespace and waits until it has gone.
     pub(crate) async fn without(&self, name: &str) {
         let path = format!("/api/v1/namespaces/{name}");
         self.request("DELETE", &path, &Value::Null).await;
@@ -127,7 +127,7 @@ impl World {
         let gone = kube::runtime::wait::await_condition(
             namespaces,
             name,
-            |found: Option<&k8s_openapi::api::core::v1::Namespace>| found.is_none(),
+            |object: Option<&k8s_openapi::api::core::v1::Namespace>| object.is_none(),
         );
         timeout_at(Instant::now() + PATIENCE, gone)
             .await
@@ -158,24 +158,24 @@ impl World {
         Api::namespaced_with(self.client.clone(), namespace, &resource(plural))
     }
 
-    /// Waits until all is shown.
-    pub(crate) async fn until(&self, namespace: &str, all: &[Shown]) {
+    /// Waits until the world shows all these values.
+    pub(crate) async fn until(&self, namespace: &str, wanted: &[Shown]) {
         let deadline = Instant::now() + PATIENCE;
         let mut changes = self.changes(namespace);
         loop {
             let mut lacking = None;
-            for shown in all {
-                let found = self.shown(namespace, shown).await;
-                if found.as_ref() != Some(&shown.is) {
-                    lacking = Some(format!("{shown:?} is {found:?}"));
+            for shown in wanted {
+                let value = self.shown(namespace, shown).await;
+                if value.as_ref() != Some(&shown.is) {
+                    lacking = Some(format!("{shown:?} is {value:?}"));
                     break;
                 }
             }
             let Some(lacking) = lacking else {
                 return;
             };
-            let heard = timeout_at(deadline, changes.next()).await;
-            assert!(heard.is_ok(), "{namespace}: {lacking}");
+            let change = timeout_at(deadline, changes.next()).await;
+            assert!(change.is_ok(), "{namespace}: {lacking}");
         }
     }
 
@@ -186,24 +186,24 @@ impl World {
                 Some(listed.len().into())
             }
             Some((plural, name)) => {
-                let found = self.api(namespace, plural).get_opt(name).await;
-                let found = found.expect("an answer")?;
-                let found = serde_json::to_value(found).expect("JSON");
-                Some(found.pointer(&shown.at).cloned().unwrap_or_default())
+                let object = self.api(namespace, plural).get_opt(name).await;
+                let object = object.expect("an answer")?;
+                let object = serde_json::to_value(object).expect("JSON");
+                Some(object.pointer(&shown.at).cloned().unwrap_or_default())
             }
         }
     }
 
     async fn list(&self, namespace: &str, plural: &str) -> Vec<Value> {
-        let (api, all) = (self.api(namespace, plural), ListParams::default());
-        let listed = api.list(&all).await.expect("a list").items;
+        let (api, params) = (self.api(namespace, plural), ListParams::default());
+        let listed = api.list(&params).await.expect("a list").items;
         listed
             .into_iter()
             .map(|item| serde_json::to_value(item).expect("JSON"))
             .collect()
     }
 
-    /// All that stands in a namespace.
+    /// Records all objects of a namespace.
     pub(crate) async fn record(&self, namespace: &str) -> Record {
         let mut lists = Vec::new();
         for (plural, ..) in KINDS {
@@ -219,13 +219,13 @@ impl World {
             .collect()
     }
 
-    /// Tells of each change from now on.
+    /// Watches a namespace for changes from now on.
     pub(crate) fn changes(&self, namespace: &str) -> Changes {
-        let all = KINDS.iter().map(|(plural, ..)| {
+        let watches = KINDS.iter().map(|(plural, ..)| {
             let api = self.api(namespace, plural);
             watcher(api, watcher::Config::default()).map(drop).boxed()
         });
-        Changes(stream::select_all(all))
+        Changes(stream::select_all(watches))
     }
 
     pub(crate) async fn leave(self) {

@@ -42,8 +42,8 @@ async fn services_are_given_addresses_and_let_go() {
         return;
     };
     let system: Api<Service> = Api::namespaced(scene.client.clone(), "kube-system");
-    let own = system.get("hybrid-sim-ingress").await.expect("it is there");
-    assert!(address(&own).is_some_and(|ip| ip.starts_with("198.18.")));
+    let ingress = system.get("hybrid-sim-ingress").await.expect("it is there");
+    assert!(address(&ingress).is_some_and(|ip| ip.starts_with("198.18.")));
     let services = scene.api::<Service>();
     let service = |name: &str, kind: &str| {
         json!({"metadata": {"name": name},
@@ -56,13 +56,13 @@ async fn services_are_given_addresses_and_let_go() {
     let fault = exhausted.parse().expect("a fault");
     scene.joined.faults().lift(&fault);
     let given = until(services.clone(), "waits", is_addressed()).await;
-    assert_ne!(address(&given), address(&own));
+    assert_ne!(address(&given), address(&ingress));
     let plain = services.get("plain").await.expect("it is there");
     assert_eq!((plain.finalizers().len(), address(&plain)), (0, None));
     let now = DeleteParams::default();
     services.delete("waits", &now).await.expect("it is deleted");
     until_gone(&services, "waits").await;
-    // Who leaves lets go of those that are there still
+    // A leaving simulator releases the Services that still exist
     create::<Service>(&services, service("stays", "LoadBalancer")).await;
     until(services.clone(), "stays", is_addressed()).await;
     scene.end().await;

@@ -1,4 +1,4 @@
-//! What a kubelet serves, through the real API server and the real `kubectl`.
+//! A kubelet's server, through the real API server and the real `kubectl`.
 
 use std::process::Command;
 
@@ -25,12 +25,12 @@ async fn refused(scene: &Scene, args: &[&str], words: &str) {
     assert!(!ran.status.success() && error.contains(words), "{error}");
 }
 
-/// Asks a kubelet itself: the API server's own proxy goes to no loopback address. Gives body and
-/// status.
+/// Sends a request to a kubelet directly, since the API server's proxy reaches no loopback address; returns
+/// body and status.
 async fn ask(scene: &Scene, node: &str, path: &str) -> (String, u16) {
     let nodes: Api<Node> = Api::all(scene.client.clone());
-    let found = nodes.get(&scene.node(node)).await.expect("the node");
-    let status = serde_json::to_value(found.status).expect("JSON");
+    let object = nodes.get(&scene.node(node)).await.expect("the node");
+    let status = serde_json::to_value(object.status).expect("JSON");
     let address = status["addresses"][0]["address"].as_str().expect("text");
     let port = &status["daemonEndpoints"]["kubeletEndpoint"]["Port"];
     let url = format!("https://{address}:{port}/{path}");
@@ -130,15 +130,15 @@ async fn lines_are_told_while_their_programs_run() {
         scene.pod_until(pod, is_ready).await;
     }
 
-    let told = scene.kubectl_lines(&["logs", "-f", "linux"], 3).await;
-    assert_eq!(told, ["begun", "0", "1"]);
-    let told = scene.kubectl_lines(&["logs", "-f", "windows"], 3).await;
+    let lines = scene.kubectl_lines(&["logs", "-f", "linux"], 3).await;
+    assert_eq!(lines, ["begun", "0", "1"]);
+    let lines = scene.kubectl_lines(&["logs", "-f", "windows"], 3).await;
     let first = "Pinging 127.0.0.1 with 32 bytes of data:";
-    assert_eq!(told, ["begun", "", first], "{told:?}");
+    assert_eq!(lines, ["begun", "", first], "{lines:?}");
     let ping = ["exec", "windows", "--", "ping", "-t", "127.0.0.1"];
-    let told = scene.kubectl_lines(&ping, 3).await;
+    let lines = scene.kubectl_lines(&ping, 3).await;
     let reply = "Reply from 127.0.0.1: bytes=32 time<1ms TTL=128";
-    assert_eq!(told, ["", first, reply], "{told:?}");
+    assert_eq!(lines, ["", first, reply], "{lines:?}");
 
     let lacking = scene
         .kubectl(&["exec", "windows", "--", "netstat"], "")

@@ -1,8 +1,8 @@
-//! Simulated nodes in a real control plane: the real scheduler places, the real controllers count,
-//! the real `kubectl` execs.
+//! Simulated nodes in a real control plane: the real scheduler places pods, the real controllers count them,
+//! and the real `kubectl` execs into them.
 //!
-//! Needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
-//! `WINCONFORM_TEST_KUBECONFIG`; without it each test says that it was not run.
+//! Each test needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
+//! `WINCONFORM_TEST_KUBECONFIG`; without it, it reports that it was not run.
 
 mod balancer;
 mod kubelet;
@@ -42,7 +42,7 @@ async fn win_webserver(scene: &Scene, replicas: usize) -> String {
 }
 
 fn host_process(scene: &Scene) -> Value {
-    // The image holds nothing: the program is the host's own
+    // The image is empty: the program is the host's own
     let image =
         "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0";
     let shell = r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe";
@@ -108,8 +108,8 @@ async fn workloads_run_and_exec_reaches_them() {
     scene.start("windows", "windows-2022-a", &plain).await;
     scene.pod("host", host_process(&scene)).await;
 
-    let is_served = |found: Option<&Deployment>| {
-        found.and_then(|found| found.status.as_ref()?.ready_replicas) == Some(2)
+    let is_served = |object: Option<&Deployment>| {
+        object.and_then(|object| object.status.as_ref()?.ready_replicas) == Some(2)
     };
     until(scene.api::<Deployment>(), "win-webserver", is_served).await;
     for name in ["linux", "windows", "host"] {
@@ -118,7 +118,7 @@ async fn workloads_run_and_exec_reaches_them() {
 
     exit_codes_and_refusals_come_back(&scene).await;
 
-    // The listener stands some time after its pod is Ready: eventually it answers
+    // The listener opens some time after its pod is Ready, so the test repeats the request
     let (config, curl) = (sweep(&address), r"C:\Windows\System32\curl.exe");
     let in_pod = async |pod: &str, curl: &str| {
         scene

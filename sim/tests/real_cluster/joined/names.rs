@@ -1,4 +1,4 @@
-//! Whose names nodes may take, and whether they are reached.
+//! Which node names a simulator may take, and whether the API server reaches the nodes.
 
 use hybrid_sim::{JoinError, Topology, join};
 

@@ -1,4 +1,4 @@
-//! What pods come to on simulated nodes, through the real controllers.
+//! The lives of pods on simulated nodes, under the real controllers.
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::scene::{Scene, create, is_ready, says, status, text};
 use super::{AGNHOST, SERVERCORE};
 
-/// What an event says, behind its reason.
+/// The reason and the message of an event.
 fn said(event: Event) -> String {
     let (reason, message) = (event.reason, event.message);
     format!(
@@ -19,10 +19,10 @@ fn said(event: Event) -> String {
     )
 }
 
-/// Waits until an event is told.
+/// Waits for an event of a pod that contains these words.
 async fn await_event(scene: &Scene, pod: &str, words: &str) {
     let of = format!("involvedObject.name={pod}");
-    let mut told = watcher(scene.api::<Event>(), watcher::Config::default().fields(&of))
+    let mut matching = watcher(scene.api::<Event>(), watcher::Config::default().fields(&of))
         .default_backoff()
         .applied_objects()
         .filter_map(async |event| {
@@ -31,7 +31,7 @@ async fn await_event(scene: &Scene, pod: &str, words: &str) {
                 .filter(|event| said(event.clone()).contains(words))
         })
         .boxed();
-    if tokio::time::timeout(super::scene::DEADLINE, told.next())
+    if tokio::time::timeout(super::scene::DEADLINE, matching.next())
         .await
         .is_err()
     {
@@ -68,7 +68,7 @@ async fn init_containers_and_sidecars_take_their_turns() {
     assert_eq!(init[1]["started"], true, "{init}");
     let over = scene.pod_until("turns", says("/phase", "Succeeded")).await;
     let init = &status(&over)["initContainerStatuses"];
-    // agnhost's pause ends with 2 when it is told to, and says so
+    // agnhost's pause exits with 2 when it is stopped, and prints so
     let ended = &init[1]["state"]["terminated"];
     assert_eq!(ended["exitCode"], 2, "{init}");
     assert_eq!(
@@ -117,7 +117,7 @@ async fn probes_look_at_what_is_served() {
     }
     let pod = scene.pod_until("slow", says(restarted, "Error")).await;
     let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
-    // A shell as first process does not hear SIGTERM
+    // A shell as first process ignores SIGTERM
     assert_eq!(last["exitCode"], 137, "{last}");
     scene.end().await;
 }
@@ -141,7 +141,7 @@ async fn hooks_run_and_grace_is_given() {
         .pod_until("fails", says(reason, "CrashLoopBackOff"))
         .await;
     scene.pod_until("stops", is_ready).await;
-    // A finalizer keeps the object, so that its last status can be seen
+    // A finalizer keeps the object, so that its last status stays readable
     let pods = scene.api::<Pod>();
     let keep = json!({"metadata": {"finalizers": ["example.com/keep"]}});
     let params = PatchParams::default();

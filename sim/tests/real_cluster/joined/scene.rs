@@ -1,4 +1,4 @@
-//! A simulator, a namespace and the looks of one test.
+//! The simulator, the namespace and the helpers of a test.
 
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Write};
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tokio::sync::RwLockReadGuard;
 use tokio::time::timeout;
 
-/// How long anything here may take.
+/// How long any step may take.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A simulator and a namespace for one test.
 pub(crate) struct Scene {
     pub(crate) client: Client,
     kubeconfig: String,
-    /// Namespace and prefix of the nodes.
+    /// The namespace's name, and the prefix of the nodes.
     name: String,
     pub(crate) joined: Joined,
     _beside_others: RwLockReadGuard<'static, ()>,
@@ -83,7 +83,7 @@ impl Scene {
         create(&self.api::<Pod>(), pod).await
     }
 
-    /// A pod of one container on a node.
+    /// Creates a pod with one container on a node.
     pub(crate) async fn start(&self, name: &str, node: &str, container: &Value) -> Pod {
         self.pod(name, self.spec(node, container)).await
     }
@@ -92,7 +92,7 @@ impl Scene {
         until(self.api(), name, condition).await
     }
 
-    /// The real kubectl, started, and what it says of errors put somewhere.
+    /// Starts the real kubectl, with its error stream as given.
     fn kubectl_child(&self, args: &[&str], errors: Stdio) -> Child {
         Command::new("kubectl")
             .args(["--kubeconfig", &self.kubeconfig, "--namespace", &self.name])
@@ -118,25 +118,25 @@ impl Scene {
         ran.expect("kubectl ends in time").expect("no panic")
     }
 
-    /// Runs the real kubectl until it has told so many lines, and ends it.
+    /// Runs the real kubectl until it has printed this many lines, then ends it.
     pub(crate) async fn kubectl_lines(&self, args: &[&str], count: usize) -> Vec<String> {
         let mut child = self.kubectl_child(args, Stdio::inherit());
         let stdout = BufReader::new(child.stdout.take().expect("is piped"));
         let read = move || stdout.lines().take(count).collect::<Result<Vec<_>, _>>();
         let lines = timeout(DEADLINE, tokio::task::spawn_blocking(read)).await;
-        // It would go on for ever; one that has ended cannot be ended
+        // It would go on for ever; an error means that it has already ended
         let _ = child.kill();
         let _ = child.wait();
         let lines = lines.expect("the lines come in time").expect("no panic");
         lines.expect("text")
     }
 
-    /// Leaves, and looks whether anything is left.
+    /// Leaves, and checks that no node and no pod is left.
     pub(crate) async fn end(self) {
         let names = self.joined.nodes();
         self.joined.leave().await.expect("the nodes leave");
-        let all = ListParams::default();
-        let left = Api::<Node>::all(self.client.clone()).list(&all).await;
+        let params = ListParams::default();
+        let left = Api::<Node>::all(self.client.clone()).list(&params).await;
         let mut left = left.expect("a list").into_iter();
         assert!(left.all(|node| !names.contains(&node.name_any())));
         for node in names {
@@ -175,11 +175,11 @@ where
     K: Clone + DeserializeOwned + serde::Serialize + Debug,
 {
     let object: K = serde_json::from_value(object).expect("the object is whole");
-    let made = api.create(&PostParams::default(), &object).await;
-    made.expect("the object is taken")
+    let created = api.create(&PostParams::default(), &object).await;
+    created.expect("the object is taken")
 }
 
-/// The one wait: for a condition, on a watch, with a deadline that says what was seen last.
+/// Waits for a condition, on a watch with a deadline; the panic shows the last state.
 pub(crate) async fn until<K>(api: Api<K>, name: &str, condition: impl Condition<K>) -> K
 where
     K: kube::Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -196,12 +196,12 @@ pub(crate) fn is_ready(pod: Option<&Pod>) -> bool {
     conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
 }
 
-/// A condition on a pod's status as JSON: at this pointer stands this text.
+/// A condition on a pod's status as JSON: the value at a pointer contains a text.
 pub(crate) fn says(pointer: &'static str, text: &'static str) -> impl Condition<Pod> {
     move |pod: Option<&Pod>| {
         let status = pod.map(status).unwrap_or_default();
-        let found = status.pointer(pointer).and_then(Value::as_str);
-        found.is_some_and(|found| found.contains(text))
+        let value = status.pointer(pointer).and_then(Value::as_str);
+        value.is_some_and(|value| value.contains(text))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pods that are compared.
+//! The pods to compare.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{EphemeralContainer, Pod};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What stands in a pod's status, by JSON pointer.
+/// Expected values in a pod's status, by JSON pointer.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Settled(BTreeMap<String, Value>);
 
@@ -19,20 +19,20 @@ impl Settled {
     }
 }
 
-/// What is done with a pod that has settled.
+/// What the test does with a settled pod.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Then {
-    /// It is deleted with this grace period, in seconds.
+    /// It deletes the pod with this grace period, in seconds.
     Delete { delete: u32 },
-    /// It gets an ephemeral container, and settles again.
+    /// It adds an ephemeral container, and waits until the pod settles again.
     Debug {
         ephemeral: Box<EphemeralContainer>,
         settled: Settled,
     },
 }
 
-/// One pod; the fields are explained in `cases.yaml`.
+/// A pod to compare; `cases.yaml` explains the fields.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {

@@ -1,4 +1,4 @@
-//! What is known to differ between two records.
+//! The known differences between two records.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ impl Difference {
     }
 }
 
-/// A known text may end with ` *`, where chance decides on the rest.
+/// A known text may end with ` *`, where chance decides the rest.
 fn is_so(known: Option<&str>, seen: Option<&str>) -> bool {
     match (known.and_then(|known| known.strip_suffix('*')), seen) {
         (Some(known), Some(seen)) => known.ends_with(' ') && seen.starts_with(known),
@@ -21,7 +21,7 @@ fn is_so(known: Option<&str>, seen: Option<&str>) -> bool {
     }
 }
 
-/// Differences with one reason.
+/// Known differences with one reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
@@ -43,24 +43,24 @@ impl Known {
                 "a known difference has its reason"
             );
         }
-        let all: Vec<_> = groups.into_iter().flat_map(|g| g.differences).collect();
-        for known in &all {
+        let list: Vec<_> = groups.into_iter().flat_map(|g| g.differences).collect();
+        for known in &list {
             assert!(known.real != known.simulated, "not a difference: {known:?}");
         }
-        Self(all)
+        Self(list)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Those that may be seen in one case.
+    /// The known differences that may occur in a case.
     pub(crate) fn for_case(&self, case: &str) -> Self {
-        let own = |known: &&Difference| known.case == "*" || known.case == case;
-        Self(self.0.iter().filter(own).cloned().collect())
+        let applies = |known: &&Difference| known.case == "*" || known.case == case;
+        Self(self.0.iter().filter(applies).cloned().collect())
     }
 
-    /// Whether these are just the ones of this one case.
+    /// Whether the differences of a case are exactly the known ones.
     pub(crate) fn explain(&self, seen: &[Difference]) -> bool {
         let expected = self.0.iter().filter(|known| known.case != "*");
         seen.iter()
@@ -70,8 +70,8 @@ impl Known {
                 .all(|known| seen.iter().any(|difference| known.is_of(difference)))
     }
 
-    /// What is wrong with the list: as text, with the entries to add; one for what several cases
-    /// have in common.
+    /// Describes what is wrong with the list, with the entries to add; one entry for a difference that
+    /// several cases have in common.
     pub(crate) fn check(&self, seen: &[Difference]) -> String {
         let mut new: Vec<Difference> = Vec::new();
         for difference in seen {

@@ -1,10 +1,10 @@
-//! The same Linux pods on a real node and on a simulated one: status, events, exec and logs.
+//! Compares the same Linux pods on a real and a simulated node: status, events, exec and logs.
 //!
-//! Needs the kubeconfig of a cluster with a real Linux node (`ci/real-node/up`) in
-//! `WINCONFORM_REAL_NODE_KUBECONFIG`; without it the test says that it was not run.
+//! The test needs the kubeconfig of a cluster with a real Linux node (`ci/real-node/up`) in
+//! `WINCONFORM_REAL_NODE_KUBECONFIG`; without it, it reports that it was not run.
 //!
-//! `cases.yaml` has the pods, `differences.yaml` what is known to differ and why. The test fails
-//! for what differs and is not listed, and for what is listed and does not differ.
+//! `cases.yaml` lists the pods, `differences.yaml` the known differences and their reasons. The test fails
+//! for a difference that is not listed, and for a listed one that does not occur.
 
 mod cases;
 mod differences;

@@ -1,5 +1,4 @@
-//! What is seen of one pod, without what differs from one run to the next: lines of text by what
-//! they are of.
+//! Records a pod without what differs between runs: lines of text by their subject.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -9,13 +8,13 @@ use serde_json::Value;
 
 use crate::seen::{Record, Rules, normal, rules};
 
-/// What is one side's own: replaced by what it stands for.
+/// The names of one side, which are replaced by what they mean.
 pub(crate) struct Names {
     pub(crate) namespace: String,
     pub(crate) node: String,
 }
 
-/// What differs from run to run, and what is written for it.
+/// Patterns of texts that differ between runs, and their replacements.
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     rules(&[
         (r"ADDRESS:[0-9]{5}\b", "ADDRESS:PORT"),
@@ -28,18 +27,18 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
             r"\bused: [0-9]+, capacity: [0-9]+",
             "used: USED, capacity: CAPACITY",
         ),
-        // kubectl, of a stream that it was told of too late
+        // A line of kubectl about a stream of which it learned too late
         (r"(?m)^[IWE][0-9]{4} .* websocket\.go:[0-9]+\] .*\n", ""),
-        // What agnhost's log begins each line with
+        // The prefix of each line of agnhost's log
         (r"(?m)^[IWE][0-9]{4} [0-9:.]+ +[0-9]+ ", "KLOG "),
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
     ])
 });
 
-/// What a simulated node does not tell: what containers have been given, as whom they run, what is mounted.
+/// What a simulated node does not report: the resources and the user of containers, and their mounts.
 const UNTOLD: [&str; 4] = ["allocatedResources", "resources", "user", "volumeMounts"];
 
-/// What a busy machine makes of waiting: it is no trait of a node.
+/// Messages of a busy machine, which say nothing about a node.
 const BUSY: [&str; 2] = [
     "cache: timed out waiting for the condition",
     "(Client.Timeout exceeded while awaiting headers)",
@@ -53,7 +52,7 @@ impl Names {
         normal(&RULES, &text)
     }
 
-    /// A log, without repetitions: how often is a matter of time.
+    /// A log without repeated lines, since their number depends on timing.
     pub(crate) fn log(&self, text: &str) -> String {
         let text = self.normal(text);
         let mut lines: Vec<&str> = text.lines().collect();
@@ -61,7 +60,7 @@ impl Names {
         lines.join("\n")
     }
 
-    /// The status, a line for each of its leaves.
+    /// The status, with a line for each leaf.
     pub(crate) fn status(&self, pod: &Pod) -> Record {
         let mut record = Record::new();
         let status = serde_json::to_value(&pod.status).expect("JSON");
@@ -72,10 +71,10 @@ impl Names {
     fn leaves(&self, at: &str, value: &Value, record: &mut Record) {
         match value {
             Value::Object(fields) => {
-                let told = fields
+                let shown = fields
                     .iter()
                     .filter(|(name, _)| !UNTOLD.contains(&name.as_str()));
-                for (name, value) in told {
+                for (name, value) in shown {
                     self.leaves(&format!("{at}.{name}"), value, record);
                 }
                 if fields.is_empty() {
@@ -84,7 +83,7 @@ impl Names {
             }
             Value::Array(items) => {
                 for (number, item) in items.iter().enumerate() {
-                    // Lists of conditions, containers and mounts are in no order that matters
+                    // The order in lists of conditions, containers and mounts has no meaning
                     let key = ["type", "mountPath", "name"]
                         .iter()
                         .find_map(|key| item.get(key)?.as_str())
@@ -102,7 +101,7 @@ impl Names {
         }
     }
 
-    /// The events, a line for each type, reason and object, with all its messages.
+    /// The events, with a line for each type, reason and object, and all its messages.
     pub(crate) fn events(&self, events: &[Arc<Event>]) -> Record {
         let mut record = BTreeMap::<String, Vec<String>>::new();
         for event in events {

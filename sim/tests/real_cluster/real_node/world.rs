@@ -1,4 +1,4 @@
-//! A real node and a simulated one in one cluster, and the life of a pod on either.
+//! A real and a simulated node in one cluster, and the life of a pod on both.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -29,19 +29,19 @@ use super::differences::Known;
 use super::record::Names;
 use crate::seen::{Difference, Record, between};
 
-/// How long a real pod may take to settle: four minutes of back-off are not among the cases.
+/// How long a real pod may take to settle; no case includes four minutes of back-off.
 const REAL: Duration = Duration::from_mins(2);
 
-/// How long a simulated pod may take once the real one has settled.
+/// How long a simulated pod may take after the real one has settled.
 const BEHIND: Duration = Duration::from_secs(20);
 
-/// How long events and statuses may take to come, all of them.
+/// How long all events and statuses may take to arrive.
 const SETTLING: Duration = Duration::from_secs(20);
 
-/// Any of several simulators'.
+/// The label of the nodes of all simulators.
 const SIMULATED: (&str, &str) = ("app.kubernetes.io/managed-by", "hybrid-sim");
 
-/// By the pod's name: all that has been seen of it, in order. Some states last for a moment only.
+/// All observed versions of each pod in order, by name; some states last only a moment.
 type Versions = BTreeMap<String, Vec<Pod>>;
 
 /// A node, and the namespace of its pods.
@@ -68,7 +68,7 @@ impl World {
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
         let client = Client::try_from(config.expect("the kubeconfig is whole")).expect("a client");
         let real = real_node(&client).await;
-        let own = std::process::id();
+        let process = std::process::id();
         let options = JoinOptions {
             topology: Topology {
                 nodes: vec![NodeSpec::new("linux-a", Pool::Linux)],
@@ -77,7 +77,7 @@ impl World {
             faults: FaultPlan::default(),
             seed: 7,
             speed: 1.0,
-            prefix: format!("compared-{own}-"),
+            prefix: format!("compared-{process}-"),
             loopback: Loopback::default(),
         };
         let joined = hybrid_sim::join(client.clone(), options)
@@ -85,8 +85,8 @@ impl World {
             .expect("the node joins");
         let simulated = joined.nodes().remove(0);
         let (sender, changed) = watch::channel(());
-        let real = Side::begin(&client, format!("pods-{own}-real"), real, &sender).await;
-        let namespace = format!("pods-{own}-simulated");
+        let real = Side::begin(&client, format!("pods-{process}-real"), real, &sender).await;
+        let namespace = format!("pods-{process}-simulated");
         let simulated = Side::begin(&client, namespace, simulated, &sender).await;
         let world = Self {
             client,
@@ -100,7 +100,7 @@ impl World {
         world
     }
 
-    /// On the real node, the images are there from the beginning.
+    /// Has the simulated node pull the images, which the real node has from the start.
     async fn have_images(&self) {
         let container =
             |name, image| json!({"name": name, "image": image, "command": ["sleep", "9"]});
@@ -112,8 +112,8 @@ impl World {
         create(&pods, pod).await;
         let running = |pod: Option<&Pod>| {
             let statuses = pod.and_then(|pod| pod.status.as_ref()?.container_statuses.as_ref());
-            statuses.is_some_and(|all| {
-                all.iter().all(|one| {
+            statuses.is_some_and(|list| {
+                list.iter().all(|one| {
                     let state = one.state.as_ref();
                     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
                 })
@@ -133,8 +133,8 @@ impl World {
         Api::namespaced(self.client.clone(), &side.names.namespace)
     }
 
-    /// Lets one pod live on both nodes; what differs, once that is just what is known, or in the
-    /// end.
+    /// Runs a pod on both nodes; returns the differences as soon as they are exactly the known ones, or at
+    /// the end.
     pub(crate) async fn compare(&self, case: &Case, known: Known) -> Vec<Difference> {
         let (done, real_has_settled) = oneshot::channel::<()>();
         let real = async {
@@ -152,7 +152,7 @@ impl World {
                 past(BEHIND).await;
             };
             let side = &self.simulated;
-            // If it is not as it should be, that will differ
+            // If it does not settle, that will show as a difference
             self.settle(case, &case.settled, side, limit).await;
             let looked = self.look(case, side).await;
             Seen { side, looked }
@@ -175,7 +175,7 @@ impl World {
     async fn create(&self, case: &Case, side: &Side) {
         let mut spec = case.pod.clone();
         let node = side.names.node.as_str();
-        // fill: the node, and a short end
+        // Set the node, and a short grace period
         if case.bound {
             spec.insert("nodeName".to_owned(), node.into());
         } else {
@@ -190,8 +190,7 @@ impl World {
         create(&self.api::<Pod>(side), pod).await;
     }
 
-    /// Waits until status and events are as they should be, for as long as is given; whether they
-    /// are.
+    /// Waits until status and events are as expected, or the limit ends; returns whether they are.
     async fn settle(
         &self,
         case: &Case,
@@ -214,7 +213,7 @@ impl World {
         }
     }
 
-    /// What is asked for once: exec, logs, and what comes afterwards.
+    /// Records what needs a request: exec and logs, and the case's last action.
     async fn look(&self, case: &Case, side: &Side) -> Record {
         let mut record = Record::new();
         for command in &case.exec {
@@ -261,12 +260,12 @@ impl World {
         record
     }
 
-    /// Deletes a pod; its last state.
+    /// Deletes a pod; returns its last state.
     async fn delete(&self, side: &Side, name: &str, grace: u32) -> Pod {
         let pods = self.api::<Pod>(side);
         let only = format!("metadata.name={name}");
-        let found = pods.list(&ListParams::default().fields(&only)).await;
-        let version = found.expect("a list").metadata.resource_version;
+        let listed = pods.list(&ListParams::default().fields(&only)).await;
+        let version = listed.expect("a list").metadata.resource_version;
         let params = WatchParams::default().fields(&only);
         let version = version.expect("a list has a version");
         let seen = pods.watch(&params, &version).await.expect("a watch");
@@ -284,7 +283,7 @@ impl World {
         timeout(REAL, gone).await.expect("the pod goes in time")
     }
 
-    /// The real kubectl, for its texts.
+    /// Runs the real kubectl, to get its texts.
     async fn exec(&self, side: &Side, pod: &str, command: &[String]) -> Output {
         let mut kubectl = Command::new("kubectl");
         kubectl
@@ -333,14 +332,14 @@ impl Side {
         }
     }
 
-    /// The last status that was as it should be; else the last one, and `false`.
+    /// The last version's status that met the expectation and `true`; else the latest status and `false`.
     fn status(&self, name: &str, settled: &Settled) -> (Record, bool) {
         let pods = self.pods.lock().expect("nobody panics with it");
         let versions = pods.get(name).map_or(&[][..], |versions| versions);
-        let found = versions.iter().rev().find(|pod| settled.is(pod));
-        let pod = found.or(versions.last());
+        let good = versions.iter().rev().find(|pod| settled.is(pod));
+        let pod = good.or(versions.last());
         let status = pod.map(|pod| self.names.status(pod)).unwrap_or_default();
-        (status, found.is_some())
+        (status, good.is_some())
     }
 
     fn events(&self, case: &Case) -> Vec<Arc<Event>> {
@@ -357,17 +356,17 @@ impl Side {
     }
 }
 
-/// What is seen of a pod.
+/// The records of a pod.
 struct Seen<'a> {
     side: &'a Side,
-    /// Once.
+    /// The part that was recorded once.
     looked: Record,
 }
 
 impl Seen<'_> {
     fn all(&self, case: &Case) -> Record {
         let mut record = self.side.names.events(&self.side.events(case));
-        // The last status of a pod that was deleted has been looked at
+        // `look` has already recorded the last status of a deleted pod
         if !matches!(case.then, Some(Then::Delete { .. })) {
             record.extend(self.side.status(&case.name, &case.settled).0);
         }
@@ -380,7 +379,7 @@ async fn past(limit: Duration) {
     let _ = timeout(limit, std::future::pending::<()>()).await;
 }
 
-/// The real pod is not as its case says: never a known difference.
+/// A difference that is never known: the real pod is not as its case says.
 fn unlike(case: &str, why: &str) -> Difference {
     Difference {
         case: case.to_owned(),
@@ -390,16 +389,16 @@ fn unlike(case: &str, why: &str) -> Difference {
     }
 }
 
-/// All versions of all pods.
+/// Collects all versions of all pods.
 fn remember(api: Api<Pod>, changed: watch::Sender<()>) -> Arc<Mutex<Versions>> {
     let versions = Arc::new(Mutex::new(Versions::new()));
-    let all = Arc::clone(&versions);
+    let kept = Arc::clone(&versions);
     let seen = watcher(api, watcher::Config::default()).applied_objects();
     tokio::spawn(seen.for_each(move |pod| {
         if let Ok(pod) = pod {
             let name = pod.metadata.name.clone().unwrap_or_default();
-            let mut all = all.lock().expect("nobody panics with it");
-            all.entry(name).or_default().push(pod);
+            let mut kept = kept.lock().expect("nobody panics with it");
+            kept.entry(name).or_default().push(pod);
             changed.send_replace(());
         }
         std::future::ready(())
@@ -407,7 +406,7 @@ fn remember(api: Api<Pod>, changed: watch::Sender<()>) -> Arc<Mutex<Versions>> {
     versions
 }
 
-/// What is in the cluster, as a watch keeps it.
+/// Follows the objects of a kind with a watch.
 fn follow<K>(api: Api<K>, changed: watch::Sender<()>) -> Store<K>
 where
     K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
@@ -422,13 +421,13 @@ where
     store
 }
 
-/// The first Linux node that is no simulator's.
+/// The first Linux node that belongs to no simulator.
 async fn real_node(client: &Client) -> String {
     let nodes = Api::<Node>::all(client.clone());
     let real = format!("kubernetes.io/os=linux,{}!={}", SIMULATED.0, SIMULATED.1);
-    let found = nodes.list(&ListParams::default().labels(&real)).await;
-    let found = found.expect("a list of nodes").items;
-    let mut names: Vec<String> = found
+    let listed = nodes.list(&ListParams::default().labels(&real)).await;
+    let listed = listed.expect("a list of nodes").items;
+    let mut names: Vec<String> = listed
         .into_iter()
         .filter_map(|node| node.metadata.name)
         .collect();

@@ -1,4 +1,4 @@
-//! Which nodes take a pod: the plugins in their order, the first that refuses counts.
+//! Which nodes take a pod: the plugins run in their order, and the first refusal counts.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Place, Rejection, Scene, Wanted, affinity, room};
 use crate::base::fields::Fields;
 use crate::nodes::placing::{node_terms, selects, tolerated};
 
-/// Whether a node takes a pod, as if some pods were not there.
+/// Checks whether a node takes a pod, as if the pods in `without` were gone.
 pub(super) fn check(
     scene: &Scene,
     wanted: &Wanted<'_>,
@@ -41,7 +41,7 @@ pub(super) fn check(
 }
 
 impl Place {
-    /// Its pods, as if some were not there.
+    /// The pods of the node, except those in `without`.
     pub(super) fn without<'a>(
         &'a self,
         without: &'a [&Value],
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-/// Whether a node takes the pods of a daemon set, whatever is on it.
+/// Whether a node takes the pods of a daemon set, whatever runs on it.
 pub(in crate::server::controllers) fn takes(pod: &Value, node: &Value) -> bool {
     let name = node["metadata"]["name"].text();
     let aimed = pod["spec"]["nodeName"].as_str();
@@ -70,8 +70,8 @@ fn untolerated(pod: &Value, node: &Value) -> bool {
     taints.any(|taint| taint["effect"] != "PreferNoSchedule" && !tolerated(pod, taint))
 }
 
-/// Whether a pod that names its nodes names this one: such a pod is not tried on others at all
-/// (`plugins/nodeaffinity`, `PreFilter`).
+/// Whether a pod's affinity to named nodes allows this one: the scheduler tries such a pod on no
+/// other node (`plugins/nodeaffinity`, `PreFilter`).
 fn named(pod: &Value, name: &str) -> bool {
     let Some(terms) = node_terms(pod).filter(|terms| !terms.is_empty()) else {
         return true;
@@ -82,6 +82,6 @@ fn named(pod: &Value, name: &str) -> bool {
         let mut values = by_name["values"].as_array()?.iter();
         Some(values.any(|value| value == name))
     };
-    // One term that names none leaves all in question
+    // A term without names allows all nodes
     terms.iter().any(|term| names(term) != Some(false))
 }

@@ -1,4 +1,4 @@
-//! The scheduler: where pods that nobody has placed go (kubernetes 1.37.0, `pkg/scheduler/`, the
+//! The scheduler: places the pods that have no node (kubernetes 1.37.0, `pkg/scheduler/`, the
 //! default profile without `PodTopologySpread`'s own constraints, volumes and dynamic resources).
 
 mod affinity;
@@ -25,11 +25,11 @@ pub(super) use filter::takes;
 
 const COMPONENT: &str = "default-scheduler";
 
-/// Why a node does not take a pod: the scheduler's words.
+/// Why a node does not take a pod, in the scheduler's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rejection {
     reasons: Vec<String>,
-    /// Whether it might take it if pods of lower priority went.
+    /// Whether the node might take the pod if pods of lower priority went.
     resolvable: bool,
 }
 
@@ -49,26 +49,26 @@ impl Rejection {
     }
 }
 
-/// What speaks for a node that takes a pod, or why it does not.
+/// The scores of a node that takes a pod, or why it does not.
 type Fit = Result<Scores, Rejection>;
 
-/// A node with what is on it, without the pods that are over.
+/// A node with the pods on it that have not ended.
 struct Place {
     name: String,
     node: Object,
     pods: Vec<Object>,
-    /// What its pods ask for together.
+    /// The sum of the pods' requests.
     taken: Amounts,
     allocatable: Amounts,
-    /// Whether it keeps no pod away, by a taint or by being closed.
+    /// Whether the node has no taints and is schedulable.
     open: bool,
 }
 
-/// What is on the nodes at the moment.
+/// All nodes with their pods, at one moment.
 struct Scene {
-    /// In the order of their names.
+    /// The nodes, in the order of their names.
     places: Vec<Place>,
-    /// The pods that keep others away, with their nodes.
+    /// The pods with required anti-affinity, with their nodes.
     aloof: Vec<(Object, Object)>,
 }
 
@@ -94,7 +94,7 @@ impl Scene {
         scene
     }
 
-    /// Has a pod be on a node.
+    /// Adds a pod to a node, unless it has ended.
     fn put(&mut self, at: usize, pod: &Object) {
         if is_over(pod) {
             return;
@@ -124,7 +124,7 @@ impl Scene {
 /// A pod that is to be placed.
 struct Wanted<'a> {
     pod: &'a Value,
-    /// What it asks for.
+    /// The pod's requests.
     requests: Amounts,
 }
 
@@ -155,7 +155,7 @@ fn priority(pod: &Value) -> i64 {
     pod["spec"]["priority"].number()
 }
 
-/// Whether two pods fare alike on every node: all that filters and scores read of them is the same.
+/// Whether two pods get the same result on every node: filters and scores read the same values from both.
 fn is_like(one: &Value, other: &Value) -> bool {
     let spec = ["affinity", "nodeSelector", "tolerations", "overhead"];
     let meta = ["namespace", "labels", "ownerReferences"];
@@ -169,8 +169,8 @@ fn is_like(one: &Value, other: &Value) -> bool {
         && room::ports(one).eq(room::ports(other))
 }
 
-/// Places a pod, or says why it stays where it is. The scene is kept as it then is, and what was found
-/// for the `last` pod holds for another like it.
+/// Places a pod, or reports why it has no node. Updates the scene, and reuses the result of the
+/// `last` pod for another like it.
 fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fit>)>, key: &Key) {
     let Some(pod) = state.store.get("pods", key).cloned() else {
         return;
@@ -183,25 +183,25 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
         filter::check(scene, &wanted, place, &[])?;
         Ok(Scores::for_place(scene, &wanted, place))
     };
-    let mut looked = match last.take() {
-        Some((last, looked)) if is_like(&last, &pod) => looked,
-        _ => scene.places.iter().map(|own| fit(scene, own)).collect(),
+    let mut fits = match last.take() {
+        Some((last, fits)) if is_like(&last, &pod) => fits,
+        _ => scene.places.iter().map(|place| fit(scene, place)).collect(),
     };
-    if let Some(at) = score::best(scene, &pod, &looked) {
+    if let Some(at) = score::best(scene, &pod, &fits) {
         bind(state, key, &scene.places[at].name);
         if let Some(bound) = state.store.get("pods", key) {
             scene.put(at, bound);
         }
-        // A pod that looks at others makes a difference to them on other nodes too
+        // Placing a pod with affinity changes the results of other nodes, too
         if !affinity::is_asked(&pod) {
-            looked[at] = fit(scene, &scene.places[at]);
-            *last = Some((Arc::clone(&pod), looked));
+            fits[at] = fit(scene, &scene.places[at]);
+            *last = Some((Arc::clone(&pod), fits));
         }
         return;
     }
-    let why = refusals(&looked);
-    let (words, victims) = preempt::find(scene, &wanted, &looked);
-    // The plugin DynamicResources has its say before, up to 1.36 (1.36.4 said so, 1.37.0 does not)
+    let why = refusals(&fits);
+    let (words, victims) = preempt::find(scene, &wanted, &fits);
+    // The plugin DynamicResources adds its message up to 1.36 (1.36.4 does, 1.37.0 does not)
     let before = match state.recorded.git_version() {
         "v1.36.4" => "no new claims to deallocate, ",
         _ => "",
@@ -227,27 +227,27 @@ fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fi
 }
 
 /// `2 node(s) had untolerated taint(s), …` (`framework/types.go`, `FitError`).
-fn refusals(looked: &[Fit]) -> String {
+fn refusals(fits: &[Fit]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let refused = looked.iter().filter_map(|fit| fit.as_ref().err());
+    let refused = fits.iter().filter_map(|fit| fit.as_ref().err());
     for reason in refused.flat_map(|rejection| &rejection.reasons) {
         *counts.entry(reason).or_default() += 1;
     }
-    if looked.is_empty() {
+    if fits.is_empty() {
         return "no nodes available to schedule pods".to_owned();
     }
-    let told = counts.iter();
-    let told = told.map(|(reason, count)| format!("{count} {reason}"));
-    none_of(looked.len(), told.collect())
+    let reasons = counts.iter();
+    let reasons = reasons.map(|(reason, count)| format!("{count} {reason}"));
+    none_of(fits.len(), reasons.collect())
 }
 
-/// `0/8 nodes are available: …`, by the reasons of which each tells of how many.
-fn none_of(all: usize, mut told: Vec<String>) -> String {
-    told.sort();
-    format!("0/{all} nodes are available: {}.", told.join(", "))
+/// `0/8 nodes are available: …`, with the reasons and their counts.
+fn none_of(nodes: usize, mut reasons: Vec<String>) -> String {
+    reasons.sort();
+    format!("0/{nodes} nodes are available: {}.", reasons.join(", "))
 }
 
-/// Gives a pod its node.
+/// Binds a pod to a node.
 pub(crate) fn bind(state: &mut State, key: &Key, node: &str) {
     let now = state.wall.now();
     state.edit("pods", key, |pod| {
@@ -259,7 +259,7 @@ pub(crate) fn bind(state: &mut State, key: &Key, node: &str) {
             placed.remove("message");
         }
         status.remove("nominatedNodeName");
-        // Placing is no change of what a client wants
+        // Binding is no change by a client, so the generation stays
         if let Some(generation) = pod["metadata"]["generation"].as_i64() {
             pod["metadata"]["generation"] = json!(generation - 1);
         }

@@ -1,5 +1,5 @@
-//! Preemption (`plugins/defaultpreemption`): pods of lower priority that make room for one. Of
-//! disruption budgets nothing is known here.
+//! Preemption (`plugins/defaultpreemption`): deletes pods of lower priority to make room for a pod.
+//! It ignores disruption budgets.
 
 use serde_json::Value;
 
@@ -9,15 +9,11 @@ use crate::server::controllers::pods::{is_going, set_condition};
 use crate::server::storage::state::State;
 use crate::world::Key;
 
-/// The pods that go, from the node that they leave.
+/// The node, and the pods that must leave it.
 pub(super) type Victims = (String, Vec<Value>);
 
-/// What preemption comes to: the scheduler's words, and who goes.
-pub(super) fn find(
-    scene: &Scene,
-    wanted: &Wanted<'_>,
-    looked: &[Fit],
-) -> (String, Option<Victims>) {
+/// Finds what preemption can do: the scheduler's message, and the victims.
+pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, fits: &[Fit]) -> (String, Option<Victims>) {
     let pod = wanted.pod;
     let not = |why: &str| (format!("not eligible due to {why}."), None);
     if pod["spec"]["preemptionPolicy"] == "Never" {
@@ -25,26 +21,26 @@ pub(super) fn find(
     }
     let lower = |other: &&Value| priority(other) < priority(pod);
     if let Some(node) = pod["status"]["nominatedNodeName"].as_str() {
-        let own = scene.position_of(node).map(|at| &scene.places[at].pods);
-        let own = own.into_iter().flatten().map(AsRef::as_ref);
-        if own.filter(lower).any(is_going) {
+        let pods = scene.position_of(node).map(|at| &scene.places[at].pods);
+        let pods = pods.into_iter().flatten().map(AsRef::as_ref);
+        if pods.filter(lower).any(is_going) {
             return not("a terminating pod on the nominated node");
         }
     }
     let mut candidates = Vec::new();
     let (mut unhelpful, mut in_vain) = (0, 0);
-    for (place, rejection) in scene.places.iter().zip(looked) {
+    for (place, rejection) in scene.places.iter().zip(fits) {
         if !rejection.as_ref().is_err_and(|why| why.resolvable) {
             unhelpful += 1;
             continue;
         }
-        let own = place.pods.iter().map(AsRef::as_ref);
-        let mut gone: Vec<&Value> = own.filter(lower).collect();
+        let pods = place.pods.iter().map(AsRef::as_ref);
+        let mut gone: Vec<&Value> = pods.filter(lower).collect();
         if gone.is_empty() || filter::check(scene, wanted, place, &gone).is_err() {
             in_vain += 1;
             continue;
         }
-        // As many as can stay do, the most important ones first
+        // Spare as many pods as possible, the most important ones first
         gone.sort_by_key(|other| std::cmp::Reverse(priority(other)));
         for other in gone.clone() {
             let mut rest = gone.clone();
@@ -56,7 +52,7 @@ pub(super) fn find(
         let highest = gone.iter().map(|other| priority(other)).max();
         candidates.push(((highest, gone.len()), place, gone));
     }
-    // Of several, the first in the order of their names
+    // Of equally good nodes, the first in the order of their names
     let best = candidates.into_iter().min_by_key(|(cost, ..)| *cost);
     if let Some(((_, count), place, gone)) = best {
         let node = place.name.clone();
@@ -65,16 +61,16 @@ pub(super) fn find(
         );
         return (words, Some((node, gone.into_iter().cloned().collect())));
     }
-    let all = [
+    let counts = [
         (in_vain, "No preemption victims found for incoming pod"),
         (unhelpful, "Preemption is not helpful for scheduling"),
     ];
-    let told = all.iter().filter(|(count, _)| *count > 0);
-    let told = told.map(|(count, words)| format!("{count} {words}"));
-    (none_of(unhelpful + in_vain, told.collect()), None)
+    let reasons = counts.iter().filter(|(count, _)| *count > 0);
+    let reasons = reasons.map(|(count, words)| format!("{count} {words}"));
+    (none_of(unhelpful + in_vain, reasons.collect()), None)
 }
 
-/// Has the victims go.
+/// Deletes the victims.
 pub(super) fn remove(state: &mut State, pod: &Value, node: &str, victims: &[Value]) {
     let uid = pod["metadata"]["uid"].text();
     let now = state.wall.now();

@@ -1,4 +1,4 @@
-//! What a node has left: processors, memory, ports, places.
+//! The free resources of a node: processors, memory, ports, and places for pods.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::{Place, Wanted};
 use crate::base::fields::Fields;
 use crate::pods::spec::resources::amount;
 
-/// How much of what.
+/// Amounts by resource.
 pub(super) type Amounts = BTreeMap<String, f64>;
 
-/// Adds some to others.
+/// Adds the amounts in `more` to those in `to`.
 pub(super) fn add(to: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         match to.get_mut(name) {
@@ -28,32 +28,32 @@ fn amounts(value: &Value) -> Amounts {
         .collect()
 }
 
-/// What a pod asks for: its containers together, or the largest that runs before them, and its
-/// overhead.
+/// A pod's requests: the sum of its containers, or its largest init container if that needs more,
+/// plus the overhead.
 pub(super) fn requests(pod: &Value) -> Amounts {
     let spec = &pod["spec"];
     let of = |list: &str| {
         let containers = spec[list].items();
         containers.map(|one| amounts(&one["resources"]["requests"]))
     };
-    let mut all = Amounts::new();
-    of("containers").for_each(|own| add(&mut all, &own));
+    let mut sums = Amounts::new();
+    of("containers").for_each(|one| add(&mut sums, &one));
     for (name, amount) in of("initContainers").flatten() {
-        let most = all.entry(name).or_default();
+        let most = sums.entry(name).or_default();
         *most = most.max(amount);
     }
-    add(&mut all, &amounts(&spec["overhead"]));
-    all
+    add(&mut sums, &amounts(&spec["overhead"]));
+    sums
 }
 
 pub(super) fn allocatable(node: &Value) -> Amounts {
     amounts(&node["status"]["allocatable"])
 }
 
-/// What a node lacks for a pod, in the words of `plugins/noderesources/fit.go`, as if some pods were
-/// not there.
+/// What a node lacks for a pod, in the messages of `plugins/noderesources/fit.go`, as if the pods
+/// in `without` were gone.
 pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) -> Vec<String> {
-    // Of sums of decimal fractions
+    // The tolerance for sums of decimal fractions
     const NEAR: f64 = 1e-6;
     let mut freed = Amounts::new();
     for gone in without {
@@ -76,7 +76,7 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
     missing
 }
 
-/// The ports of the node that a pod takes.
+/// The host ports of a pod, with their protocols.
 pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
     let containers = pod["spec"]["containers"].items();
     let ports = containers.flat_map(|one| one["ports"].items());
@@ -89,10 +89,10 @@ pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
 
 pub(super) fn ports_are_free<'a>(
     pod: &Value,
-    own: &(impl Iterator<Item = &'a Value> + Clone),
+    placed: &(impl Iterator<Item = &'a Value> + Clone),
 ) -> bool {
     ports(pod).all(|wanted| {
-        let mut others = own.clone();
+        let mut others = placed.clone();
         !others.any(|other| ports(other).any(|taken| taken == wanted))
     })
 }

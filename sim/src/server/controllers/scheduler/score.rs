@@ -10,10 +10,10 @@ use crate::nodes::placing::{is_of_term, tolerated};
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// What speaks for a node: each plugin's score, and how much of the node would be left.
+/// The scores of a node: one per plugin, and how much of the node would stay free.
 #[derive(Debug)]
 pub(super) struct Scores {
-    /// Of `NodeAffinity`, `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
+    /// The scores of `NodeAffinity`, `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
     raw: [f64; 4],
     least: f64,
 }
@@ -33,15 +33,15 @@ impl Scores {
     }
 }
 
-/// Of several, the first in the order of their names: a real scheduler takes one by chance.
-pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> {
+/// Returns the best node; of equally good ones, the first by name, where a real scheduler takes a random one.
+pub(super) fn best(scene: &Scene, pod: &Value, fits: &[Fit]) -> Option<usize> {
     let nominated = pod["status"]["nominatedNodeName"].as_str();
     let nominated = nominated.and_then(|name| scene.position_of(name));
-    if let Some(at) = nominated.filter(|at| looked[*at].is_ok()) {
+    if let Some(at) = nominated.filter(|at| fits[*at].is_ok()) {
         return Some(at);
     }
-    let all = looked.iter().enumerate();
-    let fit = all.filter_map(|(at, fit)| Some((at, fit.as_ref().ok()?)));
+    let indexed = fits.iter().enumerate();
+    let fit = indexed.filter_map(|(at, fit)| Some((at, fit.as_ref().ok()?)));
     // NodeAffinity 2, InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
     let mut weights = [2.0, 2.0, 3.0, 2.0].map(|weight| (weight, 0.0));
     for (_, scores) in fit.clone() {
@@ -64,10 +64,10 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
     best.map(|(_, at)| at)
 }
 
-/// How many, of pods or taints.
+/// Counts pods or taints.
 #[expect(clippy::cast_precision_loss, reason = "there are few")]
-fn count(all: impl Iterator) -> f64 {
-    all.count() as f64
+fn count(items: impl Iterator) -> f64 {
+    items.count() as f64
 }
 
 fn weight(term: &Value) -> f64 {
@@ -95,7 +95,7 @@ fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
     of("podAffinity", 1.0) + of("podAntiAffinity", -1.0)
 }
 
-/// Taints that only ask.
+/// Scores a node by its taints `PreferNoSchedule`.
 fn by_taints(pod: &Value, place: &Place) -> f64 {
     if place.open {
         return 0.0;
@@ -111,7 +111,7 @@ fn owner_of(pod: &Value) -> Option<&str> {
     pod["metadata"]["ownerReferences"][0]["uid"].as_str()
 }
 
-/// Pods of one owner spread over the nodes (`plugins/podtopologyspread`, `systemDefaultConstraints`).
+/// Spreads the pods of one owner over nodes (`plugins/podtopologyspread`, `systemDefaultConstraints`).
 fn spread(place: &Place, pod: &Value) -> f64 {
     let Some(owner) = owner_of(pod) else {
         return 0.0;
@@ -121,15 +121,15 @@ fn spread(place: &Place, pod: &Value) -> f64 {
     -count(same)
 }
 
-/// How much of a node would be left (`plugins/noderesources/least_allocated.go`).
+/// How much of a node would stay free (`plugins/noderesources/least_allocated.go`).
 fn least(place: &Place, wanted: &Wanted<'_>) -> f64 {
     let left = ["cpu", "memory"].map(|what| {
         let of = |amounts: &Amounts| amounts.get(what).copied().unwrap_or(0.0);
-        let all = of(&place.allocatable);
-        // What asks for nothing counts as a little (`pkg/scheduler/util/pod_resources.go`)
+        let total = of(&place.allocatable);
+        // Unlike `pkg/scheduler/util/pod_resources.go`: a pod without requests counts as nothing
         let used = of(&place.taken) + of(&wanted.requests);
-        match all > 0.0 {
-            true => 100.0 * (all - used).max(0.0) / all,
+        match total > 0.0 {
+            true => 100.0 * (total - used).max(0.0) / total,
             false => 0.0,
         }
     });

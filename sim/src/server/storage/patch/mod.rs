@@ -1,4 +1,4 @@
-//! The four forms of a patch, each a function from an object to another.
+//! The four forms of a patch; each turns one object into another.
 
 mod strategic;
 mod withdraw;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::server::checks::refusal::Refusal;
 pub(crate) use withdraw::withdraw;
 
-/// How a patch is to be read.
+/// The form of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// RFC 6902.
@@ -20,7 +20,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// By the media type of the body, without its parameters.
+    /// Returns the form for the media type of a body, without its parameters.
     pub(crate) fn from_media_type(media_type: &str) -> Option<Self> {
         Some(match media_type {
             "application/json-patch+json" => Self::Json,
@@ -32,17 +32,17 @@ impl Form {
     }
 }
 
-/// What an object becomes by a patch. What is applied is as a strategic merge, and there are no conflicts, as every
-/// apply is taken for forced.
+/// Applies a patch to an object. An apply works like a strategic merge, and never conflicts, since
+/// every apply counts as forced.
 pub(crate) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value, Refusal> {
     let mut object = object.clone();
     match form {
         Form::Json => {
             let objects = patch.as_array();
-            if !objects.is_some_and(|all| all.iter().all(Value::is_object)) {
+            if !objects.is_some_and(|list| list.iter().all(Value::is_object)) {
                 return Err(Refusal::bad("a JSON patch is a list of operations"));
             }
-            // Which operations there are is asked only as they are applied (apiserver, patch.go,
+            // Only the application of the operations checks which ones exist (apiserver, patch.go,
             // `applyJSPatch`; json-patch, `DecodePatch`)
             let operations: json_patch::Patch =
                 serde_json::from_value(patch).map_err(Refusal::inapplicable)?;
@@ -57,8 +57,8 @@ pub(crate) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value,
     }
 }
 
-/// By which fields the items of a list are told apart that is not one value: kubernetes 1.37.0,
-/// `patchMergeKey` in `staging/src/k8s.io/api/*/v1/types.go`; none for a list that is one value.
+/// The fields that identify the items of a list: kubernetes 1.37.0, `patchMergeKey` in
+/// `staging/src/k8s.io/api/*/v1/types.go`; none for a list that is one value.
 fn keys_of(list: &str, item: &Value) -> &'static [&'static str] {
     match list {
         "conditions" | "addresses" => &["type"],
@@ -81,7 +81,7 @@ fn keys_of(list: &str, item: &Value) -> &'static [&'static str] {
     }
 }
 
-/// The item of a list that has the same keys; what has none is like no other.
+/// Returns the index of the item with the same keys; without keys, no item is the same.
 fn place(items: &[Value], keys: &[&str], item: &Value) -> Option<usize> {
     let is_it = |other: &Value| keys.iter().all(|key| other.get(*key) == item.get(*key));
     let at = items.iter().position(is_it);

@@ -1,5 +1,5 @@
-//! Strategic merge patch: as a merge patch, but lists whose items have keys are merged by these
-//! (kubernetes, `apimachinery/pkg/util/strategicpatch`). What is new stands behind what there was.
+//! Strategic merge patch: like a merge patch, but merges lists by the keys of their items, if these have keys
+//! (kubernetes, `apimachinery/pkg/util/strategicpatch`). New items follow the existing ones.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{keys_of, place};
 const DIRECTIVE: &str = "$patch";
 
 fn is_told(item: &Value, directive: &str) -> bool {
-    item.get(DIRECTIVE).is_some_and(|told| told == directive)
+    item.get(DIRECTIVE).is_some_and(|value| value == directive)
 }
 
 pub(super) fn patch(object: &mut Value, mut with: Value) {
@@ -17,9 +17,9 @@ pub(super) fn patch(object: &mut Value, mut with: Value) {
         *object = with;
         return;
     };
-    // It names the fields that are kept, of those that exclude one another
+    // `$retainKeys` names the fields to keep, of fields that exclude one another
     let kept = fields.remove("$retainKeys");
-    // Of the others there are orders of lists, on which nobody here depends
+    // The other directives order lists, and nothing here depends on that order
     fields.retain(|name, _| !name.starts_with('$'));
     if replaces || !object.is_object() {
         *object = json!({});
@@ -38,7 +38,7 @@ pub(super) fn patch(object: &mut Value, mut with: Value) {
 
 fn list(name: &str, into: &mut Value, mut items: Vec<Value>) {
     let keyed = items.iter().find(|item| item.get(DIRECTIVE).is_none());
-    // An empty list says by itself of what it is one
+    // A patch without items takes its keys from the items of the object
     let held = into.as_array().and_then(|held| held.first());
     let keyed = keyed.or(items.first()).or(held);
     let keys = keyed.map_or(&[][..], |item| keys_of(name, item));

@@ -1,14 +1,14 @@
-//! What an apply takes away: what was applied before and is not any more (server-side apply, "field management").
-//! Whoever applies an object is taken for the only one who does.
+//! What an apply removes: the fields that the previous apply had and this one does not have
+//! (server-side apply, "field management"). All clients that apply an object count as one.
 
 use serde_json::Value;
 
 use super::{keys_of, place};
 
-/// The names that stay whatever is applied.
+/// The fields that stay, whatever is applied.
 const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Takes away from an object what was applied `before` and is not `now`.
+/// Removes from an object what was applied `before` and is not applied `now`.
 pub(crate) fn withdraw(object: &mut Value, before: &Value, now: &Value) {
     let (Some(object), Some(before)) = (object.as_object_mut(), before.as_object()) else {
         return;
