@@ -1,4 +1,4 @@
-//! From cases and facts to checks.
+//! Plans checks from cases and facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use crate::method::{Denied, ErrorKind, ObservationError, SourceKind, Test, Vanta
 use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Disposition, Role, Scope, SkipReason};
 
-/// Plans every case of the suites on a cluster: one check per point, each to be observed or with
-/// its reason why not. No case vanishes: one without any point is a skipped check.
+/// Plans every case of the suites on a cluster: one check per point, which is to be observed or says why not.
+/// No case vanishes: a case without any point becomes one check that says why.
 pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
     let surroundings = Surroundings {
         suites,
@@ -26,13 +26,13 @@ pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
     Plan { checks }
 }
 
-/// What a plan is made of.
+/// The inputs of a plan.
 pub(super) struct Surroundings<'p> {
     suites: &'p Suites,
     pub(super) facts: &'p Facts,
     pub(super) config: &'p Config,
     pub(super) pools: BTreeMap<PoolName, Pool>,
-    /// The family of addresses that the cluster has besides its first.
+    /// Whether the cluster's pods have addresses of a second family.
     second: SecondFamily,
 }
 
@@ -89,7 +89,7 @@ impl Surroundings<'_> {
         self.check(case, point, scope, planned)
     }
 
-    /// Whether a limitation's entry covers a point, or what becomes of the check there, whatever is expected.
+    /// Whether a limitation's entry covers a point, or why no check is observed there, whatever it expects.
     fn scope(&self, case: &Case, point: &Point) -> Result<Scope, Disposition> {
         let unreadable = |pool: &PoolName| self.build(pool).is_none();
         let named = [&point.pool, &point.to];
@@ -117,7 +117,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The assertions of a case at a point, its own and its controls', or why there are none.
+    /// The assertions of a case at a point, its own and its controls', or why the check is not observed.
     fn assertions(
         &self,
         case: &Case,
@@ -126,21 +126,21 @@ impl Surroundings<'_> {
     ) -> Result<Vec<PlannedAssertion>, Disposition> {
         let expected = Expected::on(self.facts, &case.exceptions, point.workload)?;
         let test = at_point(&case.test, &case.over, point, expected.instead.as_ref());
-        // A known limitation's own assertion expects its signature; its controls what should work
-        let own = match (scope, self.suites.limitation(case)) {
+        // A known limitation's own assertion expects the signature; its controls expect what should work
+        let signature = match (scope, self.suites.limitation(case)) {
             (Scope::Within, Some(entry)) => test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
         };
         let mut assertions = vec![self.assertion(
             "test",
             point.source,
-            own.clone().unwrap_or_else(|| test.clone()),
+            signature.clone().unwrap_or_else(|| test.clone()),
             point,
         )];
         assertions[0].presumed = expected.presumed;
         for control in &case.controls {
             let test = match (&control.test, control.without) {
-                (Some(own), _) => at_point(own, &case.over, point, None),
+                (Some(written), _) => at_point(written, &case.over, point, None),
                 (None, Some(without)) => without.assertion(&test),
                 (None, None) => test.clone(),
             };
@@ -152,21 +152,21 @@ impl Surroundings<'_> {
                 role: control.role,
                 ..self.assertion(&control.name, source, test, point)
             };
-            // Where Linux has no such nodes, Windows is judged by itself
+            // Without its Linux nodes an `other-os` control is left out: Windows is judged by itself
             let linux = self.pools.get(&PoolName::linux());
             let is_alone =
                 linux.is_none_or(|pool| pool.nodes.len() < 2) && !assertion.needs.is_empty();
             let is_missing = is_alone || self.hindrance(&assertion).is_some();
-            if control.role == Role::SamePath || own.is_some() || !is_missing {
+            if control.role == Role::SamePath || signature.is_some() || !is_missing {
                 assertions.push(assertion);
             }
         }
-        let mut all = assertions.iter();
-        if let Some(reason) = all.find_map(|assertion| self.hindrance(assertion)) {
+        let mut planned = assertions.iter();
+        if let Some(reason) = planned.find_map(|assertion| self.hindrance(assertion)) {
             return Err(Disposition::Skip(reason));
         }
-        let mut all = assertions.iter();
-        match all.find_map(|assertion| self.lacks_balancer(assertion)) {
+        let mut planned = assertions.iter();
+        match planned.find_map(|assertion| self.lacks_balancer(assertion)) {
             Some(disposition) => Err(disposition),
             None => Ok(assertions),
         }
@@ -176,9 +176,9 @@ impl Surroundings<'_> {
         self.pools.get(pool)?.build
     }
 
-    /// The nodes of a pool that are each observed from by such places. Of Windows nodes by themselves it is
-    /// those that the samples' pods are put on: what is known not to work from a node is so of Services with
-    /// a pod on it, and each takes a HostProcess container, which is SYSTEM there.
+    /// The nodes of a pool that each have a vantage point of this kind. Windows nodes themselves are vantage
+    /// points where the samples' pods are: a node is known not to reach Services with a pod on it, and each
+    /// such prober takes a HostProcess container, which runs as SYSTEM there.
     fn each(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
         match kind {
             SourceKind::WindowsNode => self.pools.get(pool).map_or_else(Vec::new, Pool::together),
@@ -189,7 +189,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The nodes of a pool that are each observed from.
+    /// The nodes of a pool from each of which a run observes.
     fn ring(&self, pool: &PoolName) -> Vec<NodeOrdinal> {
         let pool = self.pools.get(pool);
         pool.map_or_else(Vec::new, |pool| {
@@ -197,20 +197,20 @@ impl Surroundings<'_> {
         })
     }
 
-    /// How many nodes of a pool are each observed from.
+    /// From how many nodes of a pool a run observes.
     fn observed_from(&self, pool: &PoolName) -> u16 {
         self.ring(pool).len().try_into().unwrap_or(u16::MAX)
     }
 
-    /// Why a case that observes from each node of a pool does not: there is one alone.
+    /// Why a case that needs several nodes of a pool is not observed: the pool has one usable node.
     fn lacks_ring(&self, case: &Case, point: &Point) -> Option<String> {
         let mut needs = case.test.needs().into_iter();
-        let stands = match (
+        let clause = match (
             case.over.across,
             needs.any(|(name, _)| name.is_on_each_node()),
         ) {
             (Across::Nodes, _) => "which its prober observes from",
-            (Across::Pool | Across::Pools, true) => "which its samples stand on",
+            (Across::Pool | Across::Pools, true) => "which all its samples run on",
             (Across::Pool | Across::Pools, false) => return None,
         };
         let pool = match case.over.across {
@@ -218,18 +218,18 @@ impl Surroundings<'_> {
             Across::Pool | Across::Pools => point.pool.clone()?,
         };
         let one_alone = self.pools.get(&pool)?.nodes.len() == 1;
-        (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
+        (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {clause}"))
     }
 
-    /// Which node is observed from a node, where each is observed from: the next one, the first from the last; a
-    /// Windows node observes the pod that it has itself.
+    /// The node that a point's node observes: the next node of the ring, and from the last the first. A
+    /// Windows node itself observes the pod on it.
     fn observed(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
-        let own = point.node?;
+        let node = point.node?;
         if source == Some(SourceKind::WindowsNode) {
-            return Some(own);
+            return Some(node);
         }
         let ring = self.ring(point.pool.as_ref()?);
-        let here = ring.iter().position(|node| *node == own)?;
+        let here = ring.iter().position(|other| *other == node)?;
         ring.get((here + 1) % ring.len()).copied()
     }
 
@@ -246,7 +246,7 @@ impl Surroundings<'_> {
         let from = source.map(|kind| VantageKey {
             kind,
             pool: kind.pool(point.pool.as_ref()),
-            // A control that observes from another pool is of no node of the check's
+            // A control that observes from another pool has no node of the check
             node: point.node.filter(|_| {
                 kind.has_prober_per_node() && kind.pool(point.pool.as_ref()) == point.source_pool()
             }),
@@ -293,7 +293,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The facts that decide where a case is observed and what of it is expected.
+    /// The facts that decide where a case is observed and what it expects.
     fn reads(
         &self,
         case: &Case,
@@ -312,7 +312,7 @@ impl Surroundings<'_> {
             || entry.is_some_and(|entry| entry.network.is_some());
         let mut needed = case.test.needs().into_iter();
         let balanced = needed.any(|(name, _)| name == FixtureName::LOAD_BALANCER);
-        // Where it is observed without them, what versions do by default is presumed
+        // A case that is observed without known gates presumes the defaults of the version
         let forbidden = matches!(disposition, Disposition::Inconclusive(error)
             if error.kind == ErrorKind::Forbidden);
         let gates = forbidden && case.exceptions.iter().any(|one| one.without_gate.is_some());
@@ -357,6 +357,7 @@ mod tests {
 
     use super::*;
     use crate::claims::Pattern;
+    use crate::config::Image;
     use crate::facts::{IpFamily, WindowsBuild, values};
     use crate::method::{HttpExpectation, Test, Workload};
     use crate::rows::listed;
@@ -380,7 +381,7 @@ mod tests {
         entries.flat_map(read).collect()
     }
 
-    /// The project's own, read once: each test asks for them, some once per check.
+    /// The project's suites, read once: each test needs them, some once per check.
     fn suites() -> &'static Suites {
         static SUITES: LazyLock<Suites> = LazyLock::new(|| {
             let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/");
@@ -389,7 +390,7 @@ mod tests {
         &SUITES
     }
 
-    /// Facts of a server, which say nothing of pods, and of nodes that are written so.
+    /// Facts of a server with these nodes and without any pods.
     #[expect(clippy::needless_pass_by_value, reason = "they are made in place")]
     fn facts(server: &str, nodes: Json) -> Facts {
         let all = json!({"server": server, "cluster": "uid", "nodes": nodes, "dns": null,
@@ -401,7 +402,7 @@ mod tests {
         json!({"name": name, "os": "windows", "build": "10.0.20348"})
     }
 
-    /// A Linux and a Windows node, of which this is otherwise.
+    /// A Linux node, and a Windows node with these fields.
     fn hybrid(otherwise: &Json) -> Json {
         let mut win = windows("win");
         for (key, value) in otherwise.as_object().into_iter().flatten() {
@@ -424,14 +425,14 @@ mod tests {
         #[serde(default)]
         facts: Map<String, Json>,
         config: Option<String>,
-        /// How many checks that are.
+        /// How many checks the row is about.
         count: Option<usize>,
-        /// What the disposition of each is said with.
+        /// A part of the text of each disposition.
         #[serde(default)]
         says: String,
-        /// What that of none is.
+        /// A text that no disposition contains.
         never: Option<String>,
-        /// Facts that each depends on.
+        /// Facts that each check reads.
         #[serde(default)]
         reads: Vec<String>,
     }
@@ -508,7 +509,7 @@ mod tests {
         assert_eq!(of_nodes(most + 4).map(usize::from), Ok(most));
         let alone = of_nodes(1).expect_err("nothing to observe");
         assert!(
-            alone.contains("one usable node, which its samples stand on"),
+            alone.contains("one usable node, which all its samples run on"),
             "{alone}"
         );
     }
@@ -634,7 +635,7 @@ mod tests {
     #[test]
     fn out_of_scope_a_limitation_is_observed_as_a_capability() {
         let facts = facts("v1.37.0", hybrid(&json!({"build": "10.0.25398"})));
-        // The image table has none for that build: ask the scope alone
+        // The image table has no image for that build: this asks the scope alone
         let suites = suites();
         let entry = suites.ledger.entries().next().expect("an entry");
         let build = WindowsBuild::parse_label("10.0.25398");
@@ -698,9 +699,9 @@ mod tests {
             ..usual()
         };
         let plan = plan(suites(), &facts, &config);
-        let servers = ["churn", "policy-denied", "policy-allowed"];
         for key in plan.fixtures() {
-            assert!(!servers.contains(&key.name.as_str()), "{key}");
+            let is_agnhost = key.name.image() == Some(Image::AgnhostWindows);
+            assert!(key.name.serves().is_none() || !is_agnhost, "{key}");
         }
         let pulls = super::super::pulls(&plan, &facts, &config.images);
         let images = &pulls[&PoolName::windows(WindowsBuild::SERVER_2022)].images;

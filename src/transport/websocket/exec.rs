@@ -1,4 +1,4 @@
-//! Programs run in containers through the API server, over a WebSocket of our own.
+//! Runs programs in containers through the API server, over a WebSocket client of its own.
 //!
 //! kube's `AttachedProcess` can wait for ever when the stream dies without a status. Here every
 //! end of a stream ends the exec, and one without an exit status is an error, never success.
@@ -40,7 +40,7 @@ struct Failed {
     error: ObservationError,
     /// Whether another try may bring one.
     may_pass: bool,
-    /// When the server wants it.
+    /// The server's `Retry-After`.
     after: Option<Duration>,
 }
 
@@ -61,9 +61,9 @@ impl Api {
             .await
     }
 
-    /// Runs a program in a container and reads its output. Assertions change nothing, so one whose transport
-    /// failed is begun again, and so is one whose output is not recognised, which may be lost on the way
-    /// (kubernetes#124571): up to `exec_tries` times in all.
+    /// Runs a program in a container and reads its output. Assertions change nothing, so this runs the
+    /// program again when the transport fails, and when it does not recognise the output, which may be lost
+    /// on the way (kubernetes#124571): up to `exec_tries` times in all.
     pub async fn exec_read<T>(
         &self,
         pod: &PodRef,
@@ -88,7 +88,7 @@ impl Api {
             let refused = failed.error.kind == ErrorKind::Unauthenticated;
             let again = match failed.may_pass {
                 true if left > 0 => true,
-                // What met an outage is begun anew after it
+                // After an outage the exec has all its tries again
                 true if outlasts => {
                     (outlasts, left) = (false, self.limits.exec_tries);
                     self.outlasted(begun).await == Some(true)
@@ -126,7 +126,7 @@ impl Api {
     /// Writes standard input and reads until the stream ends.
     async fn converse(&self, socket: Socket, stdin: Option<&str>) -> Result<ExecReply> {
         let idle = self.durations.exec_idle;
-        // What may still come behind an exit status
+        // How long output may still follow an exit status
         let tail = self.durations.transport_pause * 4;
         let (mut sink, mut stream) = socket.split();
         let mut session = Session::default();
@@ -137,7 +137,7 @@ impl Api {
             loop {
                 let message = tokio::select! {
                     biased;
-                    // A broken write shows in reading too, with what the server still said
+                    // A broken write shows in reading too, after the server's last messages
                     _ = &mut feeding, if !fed => {
                         fed = true;
                         deadline = Instant::now() + idle;
@@ -151,13 +151,12 @@ impl Api {
                         break ErrorKind::ExecTransport.error(detail);
                     }
                     Ok(None | Some(Ok(Message::Close(_)))) => {
-                        let detail = "the session was closed without an exit status";
-                        break ErrorKind::ExitStatusLost.error(detail);
+                        break broken(&SocketError::ConnectionClosed);
                     }
                     Ok(Some(Err(error))) => break broken(&error),
                     Ok(Some(Ok(Message::Binary(data)))) => data,
                     Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
-                    // A living connection is no living program
+                    // A live connection does not prove a live program
                     Ok(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)))) => {
                         continue;
                     }
@@ -236,17 +235,17 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
     })
 }
 
-/// What a 403 leaves unsaid.
+/// The cause that the server does not name in a 403.
 fn why_forbidden(text: &str) -> &'static str {
     if text.trim_start().starts_with("Forbidden (user=") {
-        // A kubelet's words (kubernetes 1.37.0, `pkg/kubelet/server/server.go`, `InstallAuthFilter`)
+        // The kubelet's message (kubernetes 1.37.0, `pkg/kubelet/server/server.go`, `InstallAuthFilter`)
         return ": the kubelet refuses the API server, whatever the account of this run may do";
     }
     match text.contains("cannot") {
-        // The server names a lack of `get`
+        // The server names a missing `get`
         true => "",
-        // Of the other it says no more than that it is forbidden
-        // (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`)
+        // It answers a missing `create` with no more than "forbidden" (KEP-4006,
+        // `AuthorizePodWebsocketUpgradeCreatePermission`)
         false => ": the account cannot create pods/exec, it seems",
     }
 }
@@ -265,7 +264,7 @@ fn path(pod: &PodRef, request: &ExecRequest) -> String {
     path
 }
 
-/// An argument as a query value; there dots are no steps.
+/// An argument as a query value, in which dots are no steps.
 fn encode_argument(argument: &str) -> String {
     match argument.bytes().all(|byte| byte == b'.') {
         true => argument.to_owned(),
@@ -294,7 +293,7 @@ mod tests {
     /// What the fake server does with one try.
     #[derive(Clone)]
     enum Script {
-        /// Speaks this protocol, sends these messages and ends so.
+        /// Speaks this protocol, sends these messages and ends the stream in this way.
         Speaks(&'static str, Vec<Vec<u8>>, End),
         /// Answers with these bytes.
         Says(&'static str),
@@ -375,12 +374,12 @@ mod tests {
         }
     }
 
-    /// Runs `true` before a server that follows the scripts, the last one for ever.
+    /// Runs `true` against a server that follows the scripts in turn, and repeats the last one.
     async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply>, usize) {
         run_and_read(scripts, stdin, |reply| Ok(reply.clone())).await
     }
 
-    /// The same, whose output is read so.
+    /// Like `run`, and reads the output with `read`.
     async fn run_and_read<T>(
         scripts: Vec<Script>,
         stdin: Option<&str>,
@@ -389,7 +388,7 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
-            // Whether it is there it says at once
+            // The server answers a request for its version at once
             let is_exec = request.uri().path().ends_with("/exec");
             let tried = count.fetch_add(usize::from(is_exec), Ordering::Relaxed);
             let script = match is_exec {

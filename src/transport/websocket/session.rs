@@ -4,19 +4,19 @@ use serde_json::Value as Json;
 use winconform_core::method::{ErrorKind, ExecReply, ExitStatus, ObservationError, Result};
 use winconform_core::text::printable;
 
-/// Channel of what the program reads.
+/// The channel of standard input.
 pub(crate) const STDIN: u8 = 0;
-/// Channel that ends another one, which is named by the byte that follows; v5 only.
+/// The channel that ends another channel, which the next byte names; v5 only.
 pub(crate) const CLOSE: u8 = 255;
 
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 
-/// More than any Status of an exec takes.
+/// A bound in bytes that no Status of an exec reaches.
 const STATUS_LIMIT: usize = 256 << 10;
 
-/// What was received so far.
+/// The data received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     stdout: Vec<u8>,
@@ -26,7 +26,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Takes one message, and tells whether it brought anything; `limit` bounds each output.
+    /// Reads one message, and returns whether it held data; `limit` bounds each output in bytes.
     pub(crate) fn read_message(&mut self, message: &[u8], limit: usize) -> Result<bool> {
         let Some((&channel, data)) = message.split_first() else {
             return Ok(false);
@@ -55,12 +55,12 @@ impl Session {
         Ok(true)
     }
 
-    /// Whether the exit status is there.
+    /// Whether the exit status has arrived.
     pub(crate) fn is_over(&self) -> bool {
         self.status.is_some()
     }
 
-    /// The reply, once the stream ended; `lost` is the error when it brought no exit status.
+    /// The reply, after the stream ended; `lost` is the error if no exit status arrived.
     pub(crate) fn finish(self, lost: ObservationError) -> Result<ExecReply> {
         let Some(status) = &self.status else {
             return Err(lost);
@@ -91,7 +91,7 @@ fn exit_status(status: &Json) -> Result<ExitStatus> {
         }
         Some("Failure") => {
             let message = status["message"].as_str().unwrap_or("no message");
-            // The API server reports here too that it lost the kubelet
+            // The API server also reports here that it lost the kubelet
             if !is_not_started(message) && is_transport(message) {
                 return Err(ErrorKind::ExecTransport.error(printable(message)));
             }
@@ -108,8 +108,8 @@ fn shown(status: &Json) -> String {
     printable(&status.to_string())
 }
 
-/// Whether these are a container runtime's words that a program could not be started
-/// (containerd `failed to exec in container`; runc; hcsshim `hcs::System::CreateProcess`).
+/// Whether a container runtime's message says that it could not start a program (containerd
+/// `failed to exec in container`; runc; hcsshim `hcs::System::CreateProcess`).
 pub(crate) fn is_not_started(message: &str) -> bool {
     [
         "failed to exec in container",
@@ -125,7 +125,7 @@ pub(crate) fn is_not_started(message: &str) -> bool {
     .any(|words| message.contains(words))
 }
 
-/// Whether these are words of the way to the kubelet, not of the program: what
+/// Whether a message is about the connection to the kubelet, not about the program: the text that
 /// `k8s.io/apiserver` `StreamTranslatorHandler` puts into its `InternalError`.
 fn is_transport(message: &str) -> bool {
     [

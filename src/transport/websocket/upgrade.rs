@@ -1,6 +1,6 @@
-//! From a request for an exec to a standing WebSocket (RFC 6455).
+//! Opens the WebSocket of an exec (RFC 6455).
 //!
-//! kube's own `Client::connect` reads a refusal's body without bound, so the upgrade is made here.
+//! kube's own `Client::connect` reads a refusal's body without bound, so this module does the upgrade itself.
 
 use http::header::{
     CONNECTION, HeaderMap, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
@@ -18,18 +18,18 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use crate::transport::attempt::{connection, read_body, retry_after};
 use crate::transport::error_text::error_text;
 
-/// The most of a refusal that is read.
+/// The bound on a refusal's body in bytes.
 const REFUSAL_LIMIT: usize = 64 << 10;
 
-/// A standing WebSocket.
+/// An open WebSocket.
 pub(crate) type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
-/// The subprotocols spoken; kubernetes `remotecommand` constants.
+/// The subprotocols that this client speaks; kubernetes `remotecommand` constants.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Protocol {
     /// An exit status comes as a Status.
     V4,
-    /// Like v4, and standard input can be ended.
+    /// Like v4, and the client can end standard input.
     V5,
 }
 
@@ -48,16 +48,16 @@ impl Protocol {
 /// Why there is no WebSocket.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpgradeError {
-    /// The server answered otherwise.
+    /// The server answered with another status than 101.
     #[error("status {status}: {text}")]
     Refused {
         status: u16,
-        /// When to come back.
+        /// The server's `Retry-After`.
         after: Option<Duration>,
-        /// The answer's message, or its begin.
+        /// The message of the answer, or its body.
         text: String,
     },
-    /// No answer, or none that is a WebSocket.
+    /// No answer came, or one that opens no WebSocket.
     #[error("{0}")]
     Failed(String),
 }
