@@ -1,5 +1,5 @@
-//! What runs have to be allowed to do beside their assertions: of the table of facts, of the manifests
-//! and of what removes again. There is no list of permissions beside these.
+//! The permissions that runs need besides their assertions, derived from the table of facts, the manifests
+//! and the removal of objects. There is no other list of permissions.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::engine::fixtures::manifest;
 use crate::engine::integrity::node_liveness;
 use crate::engine::record::diagnose::SYSTEM;
 
-/// What runs with these images use.
+/// The accesses that runs with these images use.
 pub fn uses(images: &Images) -> Uses {
     let mut uses = Uses {
         exec: EXEC
@@ -42,32 +42,32 @@ pub fn uses(images: &Images) -> Uses {
     uses
 }
 
-/// What pulling images beforehand takes.
+/// The accesses that pulling images beforehand needs.
 pub(crate) fn of_prepull(images: &Images) -> BTreeSet<Access> {
-    let all = of_fixture(FixtureName::NAMESPACES).into_iter();
-    let all = all.chain(of_run()).map(|need| need.access);
-    let made = [AccessVerb::Create, AccessVerb::Patch, AccessVerb::Delete];
-    let made = made.map(|verb| of_kind(&PODS, Place::Own, verb));
+    let accesses = of_fixture(FixtureName::NAMESPACES).into_iter();
+    let accesses = accesses.chain(of_run()).map(|need| need.access);
+    let changes = [AccessVerb::Create, AccessVerb::Patch, AccessVerb::Delete];
+    let changes = changes.map(|verb| of_kind(&PODS, Place::Own, verb));
     let watched = [AccessVerb::List, AccessVerb::Watch];
     let watched = watched.map(|verb| of_kind(&PODS, Place::Cluster, verb));
-    let all = all.chain(made).chain(watched);
-    all.chain(of_pull_secrets(images)).collect()
+    let accesses = accesses.chain(changes).chain(watched);
+    accesses.chain(of_pull_secrets(images)).collect()
 }
 
-/// To open a session: the path is a GET, and from 1.35 on the server also asks for `create`
+/// The verbs to open a session: the request is a GET, and from 1.35 on the server also requires `create`
 /// (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`).
 const EXEC: [AccessVerb; 2] = [AccessVerb::Get, AccessVerb::Create];
 
-/// What every run does that makes anything: it takes its Lease, and looks for all that it may
-/// have made.
+/// The needs of every run that creates objects: it takes its Lease, and lists every kind of object that it
+/// may have created.
 fn of_run() -> BTreeSet<Need> {
     let default = Place::Namespace(LEASE_NAMESPACE.to_owned());
     let lease = |verb, purpose| Need {
         access: of_kind(&LEASES, default.clone(), verb),
         purpose,
     };
-    let taken = [AccessVerb::Create, AccessVerb::Get, AccessVerb::Update];
-    let mut needs: BTreeSet<_> = taken
+    let verbs = [AccessVerb::Create, AccessVerb::Get, AccessVerb::Update];
+    let mut needs: BTreeSet<_> = verbs
         .map(|verb| lease(verb, Purpose::Lease))
         .into_iter()
         .collect();
@@ -91,7 +91,7 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
             Scope::Cluster => Place::Cluster,
             Scope::Namespaced => Place::Own,
         };
-        // Server-side apply is a PATCH, and a creation where there is nothing yet
+        // Server-side apply is a PATCH, and a creation where the object does not exist yet
         for verb in [AccessVerb::Create, AccessVerb::Patch] {
             needs.insert(fixture(of_kind(kind, place.clone(), verb)));
         }
@@ -99,11 +99,11 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
             access: of_kind(kind, place, AccessVerb::Delete),
             purpose: Purpose::Removal,
         });
-        // Whether it is still as it was made
+        // To find out whether it is still as it was applied
         if kind.scope == Scope::Namespaced {
             needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Get)));
         }
-        // Nobody waits for pods that no scheduler binds
+        // The run does not wait for pods that no scheduler binds
         has_pods |= kind.makes_pods() && name.until() != Until::Applied;
     }
     if has_pods {
@@ -111,7 +111,7 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
         for verb in [AccessVerb::List, AccessVerb::Watch] {
             needs.insert(fixture(of_kind(&PODS, Place::Cluster, verb)));
         }
-        // Why a pod has no sandbox is told by events alone
+        // Only events say why a pod has no sandbox
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
         needs.extend(of_diagnosis(name));
     }
@@ -129,8 +129,8 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
     needs
 }
 
-/// To copy pull secrets: each is read where it is, and no other; of the run's own namespaces it is
-/// only those names that are written.
+/// The accesses to copy pull secrets: a run reads only the configured Secrets, and writes only the names of
+/// their copies in its namespaces.
 fn of_pull_secrets(images: &Images) -> impl Iterator<Item = Access> {
     let secret = |place, name: String, verb| Access::Objects {
         group: SECRETS.group.to_owned(),
@@ -154,7 +154,7 @@ fn of_pull_secrets(images: &Images) -> impl Iterator<Item = Access> {
         })
 }
 
-/// What is asked for once a fixture or a check of it has failed.
+/// The needs of diagnosing a fixture, once it or a check that depends on it has failed.
 fn of_diagnosis(name: FixtureName) -> Vec<Need> {
     let log = |place| objects("", "pods/log", place, AccessVerb::Get);
     let mut accesses = vec![
@@ -166,7 +166,7 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
         name,
         FixtureName::WINDOWS_NODE_PROBER | FixtureName::EACH_WINDOWS_NODE
     ) {
-        // Of kube-proxy
+        // The logs of kube-proxy
         let system = || Place::Namespace(SYSTEM.to_owned());
         accesses.push(of_kind(&PODS, system(), AccessVerb::List));
         accesses.push(log(system()));
@@ -177,12 +177,12 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
         AccessVerb::Get,
     );
     let node = objects("", "nodes", Place::Cluster, AccessVerb::Get);
-    let heard = [lease, node].map(|access| (access, Purpose::Silence));
-    let told = accesses
+    let liveness = [lease, node].map(|access| (access, Purpose::Silence));
+    let diagnosis = accesses
         .into_iter()
         .map(|access| (access, Purpose::Diagnosis));
     let need = |(access, purpose)| Need { access, purpose };
-    told.chain(heard).map(need).collect()
+    diagnosis.chain(liveness).map(need).collect()
 }
 
 fn of_kind(kind: &Kind, place: Place, verb: AccessVerb) -> Access {

@@ -1,4 +1,4 @@
-//! What a run asks of a cluster, by the manifests of what its plan needs.
+//! What a run requests from a cluster, by the manifests of its plan's fixtures.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
 
-/// What the pods of a plan ask of the nodes of each pool. Pods that a controller replaces count once.
+/// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once.
 pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, PoolCost> {
     let pools = facts.pools();
     let mut costs = BTreeMap::<_, PoolCost>::new();
@@ -21,10 +21,10 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
         };
         let pool = manifest::nodes_for(key.name, pool, config.limits.nodes_observed_from);
         let (images, durations) = (&config.images, &config.durations);
-        // Without an image it is not made
-        let made = manifest::objects(&key, "r", Some(&pool), images, durations, Some(""));
+        // A fixture without an image has no objects
+        let objects = manifest::objects(&key, "r", Some(&pool), images, durations, Some(""));
         let cost = costs.entry(name.clone()).or_default();
-        for mut object in made.unwrap_or_default() {
+        for mut object in objects.unwrap_or_default() {
             let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
             let Some(spec) = manifest::pod_spec(&mut object) else {
                 continue;
@@ -44,7 +44,7 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
     costs
 }
 
-/// What a container requests of processor and memory.
+/// The processor and memory that a container requests.
 fn requests(container: &Json) -> [Quantity; 2] {
     let requests = &container["resources"]["requests"];
     ["cpu", "memory"].map(|resource| {

@@ -11,12 +11,12 @@ use winconform_core::record::Event;
 use crate::engine::record::journal::Journal;
 use crate::transport::{Env, platforms};
 
-/// How long a registry may take to tell of one image beside a run, which waits for none of it.
+/// How long a registry may take to answer about one image during a run, which does not wait for it.
 const BESIDE: Duration = Duration::from_secs(5);
 
-/// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
-/// they do not tell stays unsaid, and no verdict depends on any of it. With a profile that has nothing
-/// outside the cluster observed, none is asked.
+/// Puts on record the images that registries certainly do not have for the Windows nodes that are to run
+/// them. Without an answer nothing is recorded, and no verdict depends on any of it. With a profile that
+/// observes nothing outside the cluster, no registry is asked.
 pub(crate) async fn note_unoffered(
     env: Env,
     journal: Journal,
@@ -36,15 +36,15 @@ pub(crate) async fn note_unoffered(
                 Unoffered::from_offer(image, (name, pool), fixtures, offer)
             });
             if let Some(unoffered) = unoffered {
-                // A journal that takes no more has said so
+                // The journal reports a failed write itself
                 let _ = journal.write(Event::Unoffered(unoffered));
             }
         }
     }
 }
 
-/// What registries say of each image in each pool that pulls it, `limit` for one of them. As seen from
-/// here: nodes may have an image already, or another way to it.
+/// What registries offer of each image to each pool that pulls it, as seen from this machine: nodes may have
+/// an image already, or get it another way. One image may take as long as `limit`.
 pub async fn image_platforms(
     env: &Env,
     limit: Duration,
@@ -53,18 +53,18 @@ pub async fn image_platforms(
 ) -> BTreeMap<(PoolName, String), Offer> {
     let images: BTreeSet<_> = pulls.values().flat_map(|pull| pull.images.keys()).collect();
     let images: Vec<_> = images.into_iter().cloned().collect();
-    let told = platforms(env, &images, limit).await;
-    let told: BTreeMap<_, _> = images.into_iter().zip(told).collect();
+    let answers = platforms(env, &images, limit).await;
+    let answers: BTreeMap<_, _> = images.into_iter().zip(answers).collect();
     let mut offers = BTreeMap::new();
     for (name, pulled) in pulls {
         let Some(pool) = pools.get(name) else {
             continue;
         };
         for (image, fixtures) in &pulled.images {
-            // Their files are the host's
+            // HostProcess containers use the host's files, so that any build will do
             let mut fixtures = fixtures.iter();
             let any_build = fixtures.all(|name| name.image() == Some(Image::HostProcess));
-            let offer = match &told[image] {
+            let offer = match &answers[image] {
                 Ok(platforms) => Offer::for_pool(platforms, pool, any_build),
                 Err(why) => Offer::Unknown(why.clone()),
             };
@@ -83,7 +83,7 @@ mod tests {
     use winconform_core::fixture::FixtureName;
     use winconform_core::record::RunView;
 
-    /// What is on record once these images were asked for, each in a pool.
+    /// The record after the registries were asked for these images, each in a pool.
     async fn noted(wanted: &[(Option<WindowsBuild>, &str, FixtureName)]) -> RunView {
         noted_with(Profile::Default, wanted).await
     }

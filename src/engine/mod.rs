@@ -1,9 +1,8 @@
 //! The engine: one dispatcher that decides, one executor that performs, and the life of a run.
 //!
-//! `run` → facts, plan, Lease → `executor` ⇄ `dispatcher` → tear-down. Fixtures are brought up by
-//! `fixtures`, what was applied is watched over by `integrity`, exec sessions are made by `executor`, and
-//! everything is put on record by `record` as it happens. Out of scope: what a reply means and what a verdict
-//! is (core).
+//! `run` → facts, plan, Lease → `executor` ⇄ `dispatcher` → tear-down. `fixtures` brings up fixtures,
+//! `integrity` checks that the applied objects are unchanged, `executor` runs exec sessions, and `record`
+//! puts everything on record as it happens. Out of scope: what a reply means and what a verdict is (core).
 
 mod access;
 mod cost;

@@ -1,4 +1,4 @@
-//! What a run could do on a cluster, asked without doing any of it.
+//! Finds out what a run may do on a cluster, without doing any of it.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::access::uses;
 use super::run::{RunError, plan_of};
 use crate::cluster::{Cluster, review};
 
-/// Collects facts, plans, and has the server review every access that a run would need. Nothing
-/// but reads and reviews is sent.
+/// Collects facts, plans, and has the server review every access that a run would need. It sends only
+/// reads and reviews.
 pub async fn survey(
     cluster: &Cluster,
     suites: &Suites,

@@ -1,4 +1,4 @@
-//! The images of a run pulled beforehand on every node it may use, by a pod for each that ends at
+//! Pulls the images of a run beforehand on every node that it may use, with a pod for each that ends at
 //! once.
 
 use std::collections::BTreeMap;
@@ -41,35 +41,35 @@ pub struct Pull {
 
 #[derive(Clone, Debug)]
 pub struct Prepulled {
-    /// How many images of how many nodes were not pulled.
+    /// How many of the wanted pulls did not succeed.
     pub missing: usize,
     /// What ended it early, if anything did.
     pub ended_by: Option<EndedBy>,
-    /// What was removed again.
+    /// What tear-down did.
     pub torn_down: TornDown,
 }
 
-/// What ends pulling before all is told.
+/// What ends pulling before every pull is reported.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EndedBy {
     Signal,
-    /// The loss of the Lease, in these words: another may be at work.
+    /// The loss of the Lease, for this reason: another run may be at work.
     Lease(String),
 }
 
-/// What tells of each pull once something came of it: how long after the beginning it was there,
-/// or why it will not be.
+/// Reports each pull once its result is known: how long after the beginning the image was there, or why it
+/// will not be.
 pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &ObservationError>) + Send + 't;
 
-/// Asks the server what it allows, and where that is all it takes, pulls what is wanted and removes
-/// again what it made. The first of the `signals` ends it, and so does the loss of its Lease.
+/// Asks the server for every permission and, if it has them all, pulls the wanted images and removes what it
+/// created. The first of the `signals` ends it, and so does the loss of its Lease.
 pub async fn prepull(
     cluster: &Cluster,
     wanted: &BTreeMap<PoolName, Pulls>,
     pools: BTreeMap<PoolName, Pool>,
     options: &RunOptions,
     mut signals: watch::Receiver<u32>,
-    tell: &mut Tell<'_>,
+    report: &mut Tell<'_>,
 ) -> Result<Prepulled, RunError> {
     let journal = Journal::create(
         cluster.api.env().clone(),
@@ -100,20 +100,20 @@ pub async fn prepull(
             return Ok(Prepulled {
                 missing: by_pod(wanted).len(),
                 ended_by: Some(EndedBy::Signal),
-                // The Lease may have come to be
+                // The Lease may exist nevertheless
                 torn_down: tear_down(life, None).await,
             });
         }
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
-    // Nothing is placed by what nodes have to give
+    // No placement depends on what nodes have allocatable
     let nodes = Arc::default();
     let fixtures = run::fixtures(life, pools, nodes, pods);
     let mut left = by_pod(wanted);
     let mut panic = None;
     let ended_by = {
-        let pulling = AssertUnwindSafe(pull_all(fixtures, &mut left, &cancel, tell));
+        let pulling = AssertUnwindSafe(pull_all(fixtures, &mut left, &cancel, report));
         let mut pulling = pin!(pulling.catch_unwind());
         let ended_by = tokio::select! {
             biased;
@@ -125,7 +125,7 @@ pub async fn prepull(
             }
         };
         if ended_by.is_some() {
-            // What was sent must not come to be after it was looked for
+            // A request under way must not create anything after tear-down lists the objects
             cancel.cancel();
             panic = pulling.await.err();
         }
@@ -146,7 +146,7 @@ pub async fn prepull(
     })
 }
 
-/// The Lease, where the server allows all that follows.
+/// Takes the Lease, if the server allows all that follows.
 async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld, RunError> {
     let needs = access::of_prepull(&options.config.images);
     let denied: BTreeMap<_, _> = review(&cluster.api, &needs)
@@ -154,7 +154,7 @@ async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld
         .into_iter()
         .filter_map(|(access, answer)| match answer {
             Answer::Denied(words) => Some((access, words)),
-            // What could not be told is found out by doing it
+            // Where the answer is unknown, the attempt shows it
             Answer::Allowed | Answer::Unknown(_) => None,
         })
         .collect();
@@ -164,7 +164,7 @@ async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld
     run::acquired(cluster, options, |_| ()).await
 }
 
-/// What is to be pulled, by the name of its pod.
+/// The wanted pulls, by the name of their pods.
 type Left = BTreeMap<String, Wanted>;
 
 /// An image on a node, with the fixture whose pods run it.
@@ -200,17 +200,17 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
     left
 }
 
-/// Returns once each was told of, or soon after `cancel` with no request under way.
+/// Returns once every pull is reported, or soon after `cancel` with no request under way.
 async fn pull_all(
     mut fixtures: Fixtures,
     left: &mut Left,
     cancel: &CancellationToken,
-    tell: &mut Tell<'_>,
+    report: &mut Tell<'_>,
 ) {
     let begun = Instant::now();
     let namespaces = FixtureName::NAMESPACES.in_pool(None);
-    let stood = fixtures.clone().stand(&namespaces, cancel).await.outcome;
-    let ready = match stood {
+    let outcome = fixtures.clone().ready(&namespaces, cancel).await.outcome;
+    let ready = match outcome {
         Ok(_) => fixtures.copy_pull_secrets(cancel).await,
         Err(error) => Err(error),
     };
@@ -219,7 +219,7 @@ async fn pull_all(
     }
     if let Err(error) = ready {
         for wanted in left.values() {
-            tell(&wanted.pull, Err(&error));
+            report(&wanted.pull, Err(&error));
         }
         return;
     }
@@ -241,17 +241,17 @@ async fn pull_all(
                 waits.insert(name, PodWait::new(durations, limits));
             }
             Err(_) if cancel.is_cancelled() => return,
-            Err(error) => tell(&left[&name].pull, Err(&error)),
+            Err(error) => report(&left[&name].pull, Err(&error)),
         }
     }
-    // A node pulls one after the other
+    // A node pulls one image after the other
     let most = left.values().fold(BTreeMap::new(), |mut counts, wanted| {
         *counts.entry(wanted.pull.node.clone()).or_insert(0_u32) += 1;
         counts
     });
     let limit = durations.fixture * most.into_values().max().unwrap_or(1);
     let waited = wait_for_objects(&mut fixtures.pods, limit, "images", |pods| {
-        look(pods, &mut waits, left, begun, tell);
+        look(pods, &mut waits, left, begun, report);
         match waits.len() {
             0 => Condition::Done(()),
             some => Condition::NotYet(format!("{some} are pulled still")),
@@ -259,7 +259,7 @@ async fn pull_all(
     });
     if let Some(Err(error)) = cancel.run_until_cancelled(waited).await {
         for name in waits.keys() {
-            tell(&left[name].pull, Err(&error));
+            report(&left[name].pull, Err(&error));
         }
     }
 }
@@ -282,13 +282,13 @@ async fn applied(
     applied.map(drop).map_err(as_trouble)
 }
 
-/// Tells of the pods about which something is known now; those are waited for no longer.
+/// Reports the pulls whose result is known now, and stops waiting for their pods.
 fn look(
     pods: &Objects,
     waits: &mut BTreeMap<String, PodWait>,
     left: &mut Left,
     begun: Instant,
-    tell: &mut Tell<'_>,
+    report: &mut Tell<'_>,
 ) {
     let now = Instant::now();
     for (key, pod) in pods {
@@ -301,9 +301,9 @@ fn look(
             Condition::NotYet(_) => continue,
             Condition::Done(()) => {
                 wanted.there = true;
-                tell(&wanted.pull, Ok(now.saturating_duration_since(begun)));
+                report(&wanted.pull, Ok(now.saturating_duration_since(begun)));
             }
-            Condition::Never(error) => tell(&wanted.pull, Err(&error)),
+            Condition::Never(error) => report(&wanted.pull, Err(&error)),
         }
         waits.remove(name);
     }
@@ -413,7 +413,7 @@ mod tests {
         [(PoolName::windows(WindowsBuild::SERVER_2022), pulls)].into()
     }
 
-    /// That one image on two nodes is given up at the signal.
+    /// Asserts that a signal ends the pulls of one image on two nodes.
     async fn assert_ends(fake: &Fake, signals: watch::Receiver<u32>) {
         let (config, image) = (Config::default(), one_image());
         let done = Box::pin(prepulled_until(fake, config, &image, signals)).await;
@@ -442,7 +442,7 @@ mod tests {
         let (send, signals) = watch::channel(0);
         fake.signal_at(&format!("PATCH {NAMESPACE}"), send);
         assert_ends(&fake, signals).await;
-        // It came to be before it was looked for
+        // It was created before tear-down listed the objects
         let log = fake.log();
         let patch = format!("PATCH {NAMESPACE}");
         let at = log.iter().position(|line| *line == patch);

@@ -38,26 +38,26 @@ use crate::engine::record::spans::Spans;
 use crate::engine::scheduler::repeat::Repeat;
 use crate::transport::causes;
 
-/// What a run is given beside its cluster and suites.
+/// What a run is given besides its cluster and suites.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The run's id: a DNS label, unique.
     pub run: String,
     /// The Lease that keeps two runs apart.
     pub lease: String,
-    /// Who holds it: shown to whoever is refused.
+    /// The name of its holder: a run that has to wait or give up shows it.
     pub holder: String,
-    /// The images, what counts, and what is accepted. Its limits are the cluster's already.
+    /// The config. The cluster already has its limits.
     pub config: Config,
-    /// Which checks are wanted.
+    /// Which checks the user selects.
     pub selection: Selection,
-    /// How long after its beginning it begins nothing more.
+    /// The time from its start after which it begins nothing more.
     pub deadline: Option<Duration>,
-    /// How often everything is observed.
+    /// How often it observes everything.
     pub repeat: Repeat,
-    /// The earlier run it goes on with.
+    /// The earlier run that it resumes.
     pub resume: Option<Arc<RunView>>,
-    /// When what it created stays in the cluster.
+    /// When it leaves what it created in the cluster.
     pub keep: Keep,
 }
 
@@ -68,7 +68,7 @@ pub struct Finished {
     pub abandoned: bool,
 }
 
-/// Why a run could not be, or could not go on.
+/// Why a run could not begin or could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Another run holds the Lease, or it could not be taken.
@@ -78,34 +78,34 @@ pub enum RunError {
         name: String,
         source: LeaseError,
     },
-    /// The server does not allow all that has to be done. Nothing was created.
+    /// The server does not allow all that is necessary. Nothing was created.
     #[error("nothing was begun, since the server does not allow{}", listed(.0))]
     Denied(BTreeMap<Access, String>),
-    /// What is selected is not of this cluster. Nothing was created.
+    /// The selection does not fit this cluster. Nothing was created.
     #[error("{0}")]
     Selection(Diagnostics),
-    /// It cannot go on with that record. Nothing was created.
+    /// It cannot resume that record. Nothing was created.
     #[error("go on with the record of an earlier run")]
     Resume(#[source] ResumeError),
-    /// The record's file took no more. The run was ended, and torn down.
-    #[error("keep the record, without which the run was ended")]
+    /// The record's file could not be written. The run was ended and torn down.
+    #[error("write the record, and ended the run for that reason")]
     Journal(#[source] JournalError),
-    /// The record of this very run does not read back.
+    /// The record of this run cannot be read back.
     #[error("read back the record of this run")]
     Record(#[source] RecordError),
-    /// A panic. What was created was torn down, as is on record.
-    #[error("the run was ended by a fault of winconform itself, please report it: {0}")]
+    /// A panic. What the run created was torn down, and the record has that.
+    #[error("a bug in winconform ended the run; please report it: {0}")]
     Panicked(String),
 }
 
 impl RunError {
-    /// Whether its Lease may have come to be, and be ours, though it could not be taken.
+    /// Whether this run may hold its Lease although taking it failed.
     pub(crate) fn may_leave_a_lease(&self) -> bool {
         matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::ObservationError { .. }))
     }
 }
 
-/// Each on a line of its own, with the authoriser's words.
+/// Each denied access on its own line, with the authoriser's words.
 fn listed(denied: &BTreeMap<Access, String>) -> String {
     let line = |(access, words): (&Access, &String)| match words.as_str() {
         "" => format!("\n{access}"),
@@ -114,7 +114,7 @@ fn listed(denied: &BTreeMap<Access, String>) -> String {
     denied.iter().map(line).collect()
 }
 
-/// Collects facts and plans what is selected, touching nothing.
+/// Collects facts and plans what is selected; changes nothing in the cluster.
 pub async fn plan_of(
     cluster: &Cluster,
     suites: &Suites,
@@ -126,8 +126,8 @@ pub async fn plan_of(
     Ok((facts, selected))
 }
 
-/// Runs everything planned and removes everything created, also after a panic. `signals` is 1 as soon as the user
-/// asks the run to end, which begins nothing new then, and 2 when they abandon it as it stands.
+/// Runs everything planned and removes everything created, also after a panic. `signals` is 1 once the user
+/// asks the run to end, which then begins nothing new, and 2 once the user abandons it at once.
 pub async fn run(
     cluster: &Cluster,
     suites: &Suites,
@@ -170,21 +170,21 @@ pub(crate) struct Life<'r> {
     pub(crate) journal: &'r Journal,
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic").to_owned()
 }
 
-/// Tears down what a run created that has panicked, and puts that on record.
+/// Tears down what a panicked run created, and puts that on record.
 async fn panicked(
     life: Life<'_>,
     (tracker, cancel): &(TaskTracker, CancellationToken),
     why: String,
 ) -> RunError {
     let journal = life.journal;
-    // What was sent must not come to be after it was looked for
+    // A request under way must not create anything after tear-down lists the objects
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
@@ -213,7 +213,7 @@ async fn live(
     let mut spans = Spans::new(journal.clone(), began, &cluster.api);
     let planning = spans.stage(Activity::Plan);
     let mut waiting = signals.clone();
-    // Of a large cluster, or a slow one, it takes long
+    // This takes long on a large or slow cluster
     let (facts, selected) = tokio::select! {
         biased;
         () = signalled(&mut waiting, 1) => {
@@ -231,14 +231,14 @@ async fn live(
     let plan = noted(life, suites, &facts, selected)?;
     spans.passed(planning);
 
-    // A run that creates nothing cannot get in another's way
+    // A run that creates nothing cannot disturb another run
     let creates = !plan.fixtures().is_empty();
     let taking = creates.then(|| spans.stage(Activity::Lease));
     let lease = match creates {
         false => None,
         true => tokio::select! {
             biased;
-            // It begins nothing, and removes the Lease should it have come to be
+            // The run begins nothing then, and removes the Lease if that exists
             () = signalled(&mut waiting, 1) => None,
             () = passed(deadline) => None,
             taken = take_lease(life) => match taken {
@@ -258,9 +258,9 @@ async fn live(
         let _ = journal.write(Event::TornDown(torn_down));
         return Err(RunError::Journal(failure));
     }
-    // An abandoned run begins nothing more, either
+    // An abandoned run begins nothing more either
     let _ends_with_this = cancel.clone().drop_guard();
-    // Beside all that follows, which goes on without it and ends it
+    // It runs beside all that follows, which does not wait for it and cancels it in the end
     let asking = asks_registries(life, &plan, &facts);
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, tracker, cancel.clone());
@@ -270,7 +270,7 @@ async fn live(
     let mut fixtures = fixtures(life, pools, nodes, pods);
     fixtures.second = plan.second_family();
     let before = stop_before(options, *signals.borrow(), deadline);
-    let ((stop_sender, stop), rests) = (watch::channel(before), Dependencies::from_plan(&plan));
+    let ((stop_sender, stop), depends) = (watch::channel(before), Dependencies::from_plan(&plan));
     let executor = Executor::new(
         plan,
         facts,
@@ -297,7 +297,7 @@ async fn live(
     tracker.wait().await;
     if creates {
         let (api, run) = (&cluster.api, &options.run);
-        Box::pin(diagnose(api, run, journal, &rests, waiting)).await;
+        Box::pin(diagnose(api, run, journal, &depends, waiting)).await;
         let ending = spans.stage(Activity::TearDown);
         end(life, lease).await;
         spans.passed(ending);
@@ -305,7 +305,7 @@ async fn live(
     ended(life)
 }
 
-/// Notes which images of the plan registries do not have for the pools that pull them.
+/// Puts on record which images of the plan registries do not have for the pools that pull them.
 fn asks_registries(life: Life<'_>, plan: &Plan, facts: &Facts) -> impl Future<Output = ()> + use<> {
     let config = &life.options.config;
     let wanted = pulls(plan, facts, &config.images);
@@ -313,7 +313,7 @@ fn asks_registries(life: Life<'_>, plan: &Plan, facts: &Facts) -> impl Future<Ou
     note_unoffered(env, journal, config.profile, wanted, facts.pools())
 }
 
-/// What asked it to end before it began to observe, if anything did.
+/// Why the run has to end before it observes anything, if it has to.
 fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) -> Option<Stop> {
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
     match signals {
@@ -322,7 +322,7 @@ fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) ->
     }
 }
 
-/// What bringing up fixtures needs, of a cluster with these pools and nodes.
+/// The context to bring up fixtures on a cluster with these pools and nodes.
 pub(crate) fn fixtures(
     life: Life<'_>,
     pools: BTreeMap<PoolName, Pool>,
@@ -346,7 +346,7 @@ pub(crate) fn fixtures(
     }
 }
 
-/// Puts on record what the run came to.
+/// Puts the outcome of the run on record.
 fn ended(life: Life<'_>) -> Result<Finished, RunError> {
     let journal = life.journal;
     let view = journal.view().map_err(RunError::Record)?;
@@ -371,15 +371,15 @@ async fn not_let_in(life: Life<'_>, error: &RunError) {
         true => tear_down(life, None).await,
         false => TornDown::default(),
     };
-    // The first lines: what to do next is said to whoever is at the terminal
+    // The first line of each cause: further lines say what to do next, on the terminal
     let why = causes(error).skip(1).map(ToString::to_string);
     let why = why.filter_map(|why| Some(why.lines().next()?.to_owned()));
     let why: Vec<_> = why.collect();
-    let by = format!("a Lease that it could not take: {}", why.join(": "));
+    let by = format!("a failure to acquire its Lease: {}", why.join(": "));
     let _ = not_begun(life, Stop::By(by), torn_down);
 }
 
-/// Ends a run that was told to before it had a plan; what it has to report is its own.
+/// Ends a run that had to stop before it had a plan; its record takes the place of an earlier one.
 fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
     let finished = not_begun(life, by, TornDown::default())?;
     life.journal.publish().map_err(RunError::Journal)?;
@@ -388,7 +388,7 @@ fn stopped(life: Life<'_>, by: Stop) -> Result<Finished, RunError> {
 
 /// Puts on record that a run ended before it observed anything.
 fn not_begun(life: Life<'_>, by: Stop, torn_down: TornDown) -> Result<Finished, RunError> {
-    // A failure to write is kept by the journal
+    // The journal keeps a failure to write
     let _ = life.journal.write(by.event());
     let _ = life.journal.write(Event::TornDown(torn_down));
     ended(life)
@@ -403,7 +403,7 @@ async fn take_lease(life: Life<'_>) -> Result<LeaseHeld, RunError> {
     let announced = life.journal.write(Event::Intent(intent));
     announced.map_err(RunError::Journal)?;
     let waits = |holder: String| {
-        // A failure to write is kept by the journal
+        // The journal keeps a failure to write
         let _ = life.journal.write(Event::Waits { holder });
     };
     acquired(life.cluster, life.options, waits).await

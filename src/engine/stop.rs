@@ -1,4 +1,4 @@
-//! Why a run ends before everything was observed.
+//! Why a run ends before it has observed everything.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use winconform_core::record::SIGNAL;
 use crate::engine::executor::perform::Stop;
 use crate::engine::record::journal::Journal;
 
-/// Says why the run should end early, as soon as there is a reason; never returns.
+/// Sends to `stop` why the run has to end early, once there is a reason; never returns.
 pub(crate) async fn watch_reasons(
     journal: &Journal,
     mut signals: watch::Receiver<u32>,
@@ -21,14 +21,14 @@ pub(crate) async fn watch_reasons(
 ) -> Infallible {
     let overdue = async {
         passed(deadline.map(|(_, at)| at)).await;
-        // Without one it is never passed
+        // Without a deadline this never happens
         deadline.map(|(after, _)| after).unwrap_or_default()
     };
     let by = tokio::select! {
         biased;
         () = signalled(&mut signals, 1) => Stop::By(SIGNAL.to_owned()),
         why = lost(lease) => Stop::By(why),
-        () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
+        () = journal.failed() => Stop::By("an error in writing its record".to_owned()),
         after = overdue => Stop::Deadline(after),
     };
     stop.send_replace(Some(by));
@@ -36,7 +36,7 @@ pub(crate) async fn watch_reasons(
     std::future::pending().await
 }
 
-/// Returns when the user has signalled so often. It holds nothing then that would keep a further signal
+/// Returns when the user has signalled `times` times. It holds nothing then that would keep a further signal
 /// from being counted.
 pub(crate) async fn signalled(signals: &mut watch::Receiver<u32>, times: u32) {
     // A closed channel never signals again
@@ -45,7 +45,7 @@ pub(crate) async fn signalled(signals: &mut watch::Receiver<u32>, times: u32) {
     }
 }
 
-/// Returns when a Lease is lost, with the words for that; never without one.
+/// Returns when a Lease is lost, with the reason in words; never without a Lease.
 pub(crate) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> String {
     let Some(mut lease) = lease else {
         return std::future::pending().await;
@@ -57,7 +57,7 @@ pub(crate) async fn lost(lease: Option<watch::Receiver<Option<String>>>) -> Stri
     }
 }
 
-/// Returns when a time has come; never without one.
+/// Returns at a given time; never without one.
 pub(crate) async fn passed(at: Option<Instant>) {
     match at {
         Some(at) => {

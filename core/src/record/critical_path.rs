@@ -1,15 +1,15 @@
-//! The critical path: the longest chain of what had to wait for one another. A run that never
-//! waited for anything but that would have taken so long, whatever it did side by side.
+//! The critical path: the longest chain of spans of which each waits for the one before. A run that waits
+//! for nothing else takes this long, whatever it does in parallel.
 
 use std::collections::BTreeMap;
 
 use super::fold::RunView;
 use super::span::{Activity, Span};
 
-/// The chain of spans that a run could not have been faster than.
+/// The chain of spans that sets the shortest time the run could take.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CriticalPath<'v> {
-    /// Its length with the pauses between, in milliseconds.
+    /// The time of its spans and of the pauses between them, in milliseconds.
     pub took_ms: u64,
     /// Its spans in order.
     pub spans: Vec<&'v Span>,
@@ -22,9 +22,8 @@ impl CriticalPath<'_> {
     }
 }
 
-/// A run's critical path. `None` where it would tell nothing: of a run without spans, of one that
-/// did not come to its own end, and of one that observed everything more than once, since spans
-/// are on record of the first time alone.
+/// A run's critical path. `None` where it would mislead: for a run without spans, for a run that did not end
+/// normally, and for a run with repetitions, since the record has spans of the first repetition only.
 pub fn critical_path(view: &RunView) -> Option<CriticalPath<'_>> {
     let whole = view.ended.is_some()
         && view.interrupted.is_none()
@@ -33,9 +32,9 @@ pub fn critical_path(view: &RunView) -> Option<CriticalPath<'_>> {
     whole.then(|| longest(&view.spans)).flatten()
 }
 
-/// The longest chain of spans whose `after`s name those before.
+/// The longest chain of spans, each of which names the one before it in its `after`.
 fn longest(spans: &[Span]) -> Option<CriticalPath<'_>> {
-    // By number: when each could have been over at the earliest, and after which other
+    // By span number: its earliest possible end, and the span that it waits for longest
     let mut over: BTreeMap<u32, (u64, Option<u32>)> = BTreeMap::new();
     let by_id: BTreeMap<u32, &Span> = spans.iter().map(|span| (span.id, span)).collect();
     for (id, span) in &by_id {

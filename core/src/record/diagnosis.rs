@@ -1,5 +1,5 @@
-//! What was to be seen of something that failed, as it is recorded: bounded, and without what looks
-//! like a secret. It explains a verdict and never makes one.
+//! The evidence about something that failed, as the record has it: bounded, and without what looks
+//! like a secret. It explains a verdict and never decides one.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,30 +7,30 @@ use super::redact::redact;
 use crate::fixture::FixtureKey;
 use crate::plan::CheckId;
 
-/// The most lines of one piece of evidence; the last are kept.
+/// The most lines that one piece of evidence keeps: the last ones.
 pub(super) const LINES: usize = 30;
 /// The most bytes of one line.
 pub(super) const LINE: usize = 400;
 
-/// What was to be seen of one fixture before it was torn down.
+/// The evidence about one fixture, read before its tear-down.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Diagnosis {
-    /// Which.
+    /// The fixture.
     pub fixture: FixtureKey,
-    /// Checks that failed and depend on it; none where the fixture itself is what failed.
+    /// The failed checks that depend on it; none where the fixture itself failed.
     pub checks: Vec<CheckId>,
-    /// What was found.
+    /// The evidence.
     pub evidence: Vec<Evidence>,
 }
 
-/// What a piece of evidence is.
+/// The kind of a piece of evidence.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
-    /// How a pod and its containers stand.
+    /// The status of a pod and its containers.
     Status,
-    /// Events of pods and of what makes them.
+    /// Events about pods and about the objects that create them.
     Events,
     /// The end of a container's log.
     Log,
@@ -45,19 +45,19 @@ pub enum EvidenceKind {
     KubeProxy,
 }
 
-/// One piece of it.
+/// One piece of evidence.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Evidence {
-    /// What it is.
+    /// Its kind.
     pub kind: EvidenceKind,
-    /// Of what: `Pod a/b, container c`.
+    /// What it is about: `Pod a/b, container c`.
     pub of: String,
-    /// The last lines, foreign and as they were but for secrets; none where there was nothing.
+    /// The last lines: foreign text, unchanged except for secrets; none where there was nothing.
     pub lines: Vec<String>,
-    /// Whether there was more.
+    /// Whether lines, or ends of lines, are cut off.
     pub cut: bool,
-    /// Why it could not be had.
+    /// Why the evidence could not be read, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
@@ -86,7 +86,7 @@ impl Evidence {
         }
     }
 
-    /// What could not be had.
+    /// Evidence that could not be read, with the reason.
     pub fn unknown(kind: EvidenceKind, of: String, why: &str) -> Self {
         let mut why = redact(why);
         crate::text::bound(&mut why, LINE);

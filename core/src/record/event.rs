@@ -16,10 +16,10 @@ use crate::method::{Comparison, ObservationError, ReadyFixture, Reply};
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
 use crate::verdict::{Conclusion, Role, Verdict};
 
-/// The version of the record's schema, which is all that a reader takes.
+/// The version of the record's schema; a reader accepts this version only.
 pub const SCHEMA: u32 = 1;
 
-/// What a run was interrupted by when its user wanted that.
+/// What [`Event::Interrupted`] names when the user interrupted the run.
 pub const SIGNAL: &str = "a signal";
 
 /// One line of a record.
@@ -28,9 +28,9 @@ pub const SIGNAL: &str = "a signal";
 pub struct Line {
     /// Counts from 0 without gaps.
     pub seq: u64,
-    /// When.
+    /// When it was written.
     pub at: Timestamp,
-    /// What.
+    /// What happened.
     pub event: Event,
 }
 
@@ -40,69 +40,69 @@ pub struct Line {
 pub enum Event {
     /// The first line of every record.
     RunStarted(Started),
-    /// What the cluster says of itself.
+    /// The facts of the cluster.
     Facts(Box<Facts>),
-    /// How many checks are not of this run because others were selected, by area.
+    /// How many checks the selection leaves out, by area.
     LeftOut(BTreeMap<String, usize>),
     /// The checks of this run.
     Plan(Vec<PlannedCheck>),
     /// A registry does not have an image for the nodes that are to run it.
     Unoffered(Unoffered),
-    /// An object is about to be created: written before, so that a killed run leaves word of it.
+    /// The run is about to create an object. It writes this before, so that a killed run's record names it.
     Intent(ObjectName),
-    /// Another run has the Lease: it waits to see whether that one is dead.
+    /// Another run holds the Lease: this run waits to find out whether that run is dead.
     Waits {
         /// Who holds it.
         holder: String,
     },
-    /// A fixture is ready or is not.
+    /// A fixture became ready or failed.
     Fixture {
-        /// Which.
+        /// The fixture.
         key: FixtureKey,
-        /// How it went.
+        /// Its outcome.
         outcome: FixtureOutcome,
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
-    /// Something that took time is over. Of repetitions those of the first alone are on record.
+    /// Something that took time is over. The record has spans of the first repetition only.
     Span(Span),
-    /// It goes on with an earlier run's record: what is settled there is on record next.
+    /// The run resumes an earlier run's record: the attempts and verdicts that it keeps follow.
     Resumed {
         /// The earlier run.
         run: String,
-        /// How many of its checks are settled.
+        /// How many of its checks are settled, and kept.
         checks: usize,
     },
-    /// Everything is observed again.
+    /// Another repetition begins: the run observes everything again.
     Repetition {
         /// From 2.
         number: u32,
     },
-    /// Everything created stays, as was asked for.
+    /// The run leaves everything that it created, as the user asked.
     Kept,
-    /// An attempt at a check came to its end. Of repetitions those alone are on record that differ
-    /// from the one before, or are not as expected.
+    /// An attempt at a check ended. Of later repetitions the record has only attempts that differ from the
+    /// repetition before, or that are not as expected.
     Attempt(Attempted),
-    /// A check came to its conclusion.
+    /// A check is concluded.
     Verdict {
-        /// Which.
+        /// The check.
         check: CheckId,
-        /// What it came to.
+        /// Its conclusion.
         conclusion: Conclusion,
     },
-    /// What was to be seen of something that failed, before everything was removed.
+    /// The evidence about something that failed, read before tear-down.
     Diagnosis(Diagnosis),
-    /// A signal, or what keeps it from going on, asked the run to end.
+    /// A signal, or something that keeps the run from going on, ends it early.
     Interrupted {
-        /// By what: [`SIGNAL`], or in words.
+        /// What interrupted it: [`SIGNAL`], or a reason in words.
         by: String,
     },
-    /// The run's deadline came: nothing was begun after it.
+    /// The run's deadline passed: the run begins nothing after it.
     Deadline {
-        /// How long after its beginning, in milliseconds.
+        /// The deadline, in milliseconds from the run's start.
         after_ms: u64,
     },
-    /// Everything created was removed, or not.
+    /// Tear-down ended.
     TornDown(TornDown),
     /// The last line of a record whose run was not killed.
     RunEnded(Ended),
@@ -125,27 +125,27 @@ pub struct Started {
     pub unverified: bool,
     /// SHA-256 of the suites.
     pub suites: String,
-    /// What counts against the cluster.
+    /// The profile, which says what counts against the cluster.
     #[serde(default)]
     pub profile: Profile,
     /// SHA-256 of the config file, when there was one.
     pub config: Option<String>,
-    /// What was selected, as written; empty for everything.
+    /// The selection, as the user wrote it; empty for everything.
     #[serde(default)]
     pub selection: Vec<String>,
-    /// Claims that are selected by it and that no case checks.
+    /// The selected claims that no case checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchecked: Vec<ClaimId>,
-    /// Failures that are accepted.
+    /// The waivers: failures that the user accepts.
     #[serde(default)]
     pub waivers: Vec<Waiver>,
 }
 
-/// What the context of a simulated cluster in memory begins with.
+/// The beginning of the context of a simulated cluster in memory.
 pub const SIMULATED: &str = "a simulation, no cluster";
 
 impl Started {
-    /// Whether its cluster was one in memory, which has ended with the run.
+    /// Whether its cluster was simulated in memory, and so ended with the run.
     pub fn is_simulated(&self) -> bool {
         self.context.starts_with(SIMULATED)
     }
@@ -155,20 +155,20 @@ impl Started {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PlannedCheck {
-    /// Its name.
+    /// Its id.
     pub id: CheckId,
-    /// The claim.
+    /// The claim that it checks.
     pub claim: ClaimId,
-    /// What it is judged as: mostly the kind of its claim.
+    /// The claim type that it is judged as: mostly that of its claim.
     #[serde(rename = "type")]
     pub claim_type: ClaimType,
     /// What is observed, in words.
     pub title: String,
-    /// What to look at when it fails.
+    /// What the user should examine when it fails.
     pub hint: String,
     /// Its point.
     pub point: Point,
-    /// What was known beforehand.
+    /// Whether it is observed, or what its plan concludes without observing it.
     pub disposition: Disposition,
 }
 
@@ -184,13 +184,13 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// How a fixture went.
+/// The outcome of bringing up a fixture.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FixtureOutcome {
     /// It is ready.
     Ready(Box<ReadyFixture>),
-    /// It is not.
+    /// It is not ready, for this reason.
     Failed(ObservationError),
 }
 
@@ -204,11 +204,11 @@ pub struct Attempted {
     pub number: u32,
     /// How many rounds it took.
     pub rounds: u32,
-    /// What this attempt alone came to.
+    /// The verdict of this attempt alone.
     pub verdict: Verdict,
-    /// Its own assertion and its controls, of the last round.
+    /// The check's assertion and its controls, as of the last round.
     pub assertions: Vec<AssertionRecord>,
-    /// The same of the first round that failed after another had held, where that happened: the check is
+    /// The same of the first round that failed after a round that held, if there was one: the check is then
     /// flaky.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub came_apart: Vec<AssertionRecord>,
@@ -220,16 +220,16 @@ pub struct Attempted {
 pub struct AssertionRecord {
     /// `test`, or the control's name.
     pub name: String,
-    /// What the control says where it does not hold.
+    /// What it means that the control does not hold.
     #[serde(default, skip_serializing_if = "Role::is_same_path")]
     pub role: Role,
     /// The bounded raw reply, when there was one.
     pub reply: Option<Reply>,
-    /// What was read from it.
+    /// The observation read from the reply.
     pub observation: Option<serde_json::Value>,
-    /// How it compared.
+    /// How the observation compares with the expectation.
     pub comparison: Option<Comparison>,
-    /// Why nothing was seen.
+    /// The observation error, where there is no observation.
     pub error: Option<ObservationError>,
 }
 
@@ -241,10 +241,10 @@ pub struct TornDown {
     pub removed: Vec<ObjectName>,
     /// Objects that are still there.
     pub left: Vec<ObjectName>,
-    /// Whether some could not even be looked for: what was announced and not removed may be left.
+    /// Whether some could not even be listed: announced objects that were not removed may be left.
     #[serde(default)]
     pub unlisted: bool,
-    /// What was in the way.
+    /// The errors that occurred.
     pub errors: Vec<String>,
 }
 
@@ -256,7 +256,7 @@ pub struct Ended {
     pub exit: Exit,
     /// Requests sent to the API server, by verb and kind.
     pub requests: Vec<(String, u64)>,
-    /// How long the run took, by a clock that nobody sets; earlier records do not say.
+    /// How long the run took, by a monotonic clock; earlier records do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
 }

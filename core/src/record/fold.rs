@@ -18,10 +18,10 @@ use crate::verdict::{Conclusion, Reason, Verdict};
 /// Why a record cannot be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RecordError {
-    /// Nothing is in it.
+    /// It has no whole line.
     #[error("it has no whole line: it is empty, or no record")]
     Empty,
-    /// A line is not one of a record.
+    /// A line is not an event of a record.
     #[error("line {line} is not a record's: {problem}")]
     Malformed {
         /// From 1.
@@ -52,35 +52,35 @@ pub enum RecordError {
     },
 }
 
-/// One check of a run as far as it went.
+/// One check of a run, as far as the record goes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckView {
     /// As planned.
     pub planned: PlannedCheck,
     /// Every attempt, in order.
     pub attempts: Vec<Attempted>,
-    /// What it came to; `None` when the run was killed before.
+    /// Its conclusion; `None` when the run was killed before it.
     pub conclusion: Option<Conclusion>,
 }
 
 impl CheckView {
-    /// What it came to.
+    /// Its verdict.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.conclusion.as_ref().map(|told| told.verdict)
+        self.conclusion.as_ref().map(|it| it.verdict)
     }
 
-    /// What that depends on.
+    /// The reason for its verdict.
     pub fn reason(&self) -> Option<&Reason> {
-        self.conclusion.as_ref().map(|told| &told.reason)
+        self.conclusion.as_ref().map(|it| &it.reason)
     }
 
     /// Whether its attempts or repetitions disagreed.
     pub fn is_flaky(&self) -> bool {
-        self.conclusion.as_ref().is_some_and(|told| told.flaky)
+        self.conclusion.as_ref().is_some_and(|it| it.flaky)
     }
 }
 
-/// A run as its record tells it.
+/// The state of a run, as its record gives it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -93,17 +93,17 @@ pub struct RunView {
     pub began: Timestamp,
     /// When the last line was written.
     pub last: Timestamp,
-    /// What the cluster says of itself.
+    /// The facts of the cluster.
     pub facts: Option<Facts>,
-    /// Whether it came to a plan, even one without checks.
+    /// Whether it has a plan, even one without checks.
     pub planned: bool,
-    /// The checks in their planned order, by their place in it.
+    /// The checks, by their place in the plan.
     pub checks: BTreeMap<usize, CheckView>,
-    /// How fixtures went, with the milliseconds each took.
+    /// The outcome of each fixture, with the milliseconds that it took.
     pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
-    /// What took time, in the order in which it ended.
+    /// The spans, in the order in which they ended.
     pub spans: Vec<Span>,
-    /// What was to be seen of those that failed, or that failed checks depend on.
+    /// The evidence about fixtures that failed, and about those that failed checks depend on.
     pub diagnoses: BTreeMap<FixtureKey, Diagnosis>,
     /// Images that registries do not have for the nodes that were to run them.
     pub unoffered: Vec<Unoffered>,
@@ -111,15 +111,15 @@ pub struct RunView {
     pub intents: Vec<ObjectName>,
     /// How many checks were left out by the selection, by area.
     pub left_out: BTreeMap<String, usize>,
-    /// What asked the run to end early.
+    /// What ended the run early.
     pub interrupted: Option<String>,
-    /// The run's deadline in milliseconds, when it came before the end.
+    /// The run's deadline in milliseconds, if it passed before the run ended.
     pub deadline: Option<u64>,
-    /// The run it goes on with, and how many checks were settled there.
+    /// The run that it resumes, and how many of that run's settled checks it keeps.
     pub resumed: Option<(String, usize)>,
-    /// How many times everything was observed.
+    /// The number of repetitions that began.
     pub repetitions: u32,
-    /// Whether what was created was to stay.
+    /// Whether the run leaves what it created.
     pub kept: bool,
     /// What tear-down did.
     pub torn_down: Option<TornDown>,
@@ -127,14 +127,14 @@ pub struct RunView {
     pub ended: Option<Ended>,
     /// Whether the last line was cut off, as a kill may leave it.
     pub cut: bool,
-    /// The process's exit code, where what reports the run ends with another than the run's.
+    /// The exit code of the process, where the reporting ends it with another one than the run's.
     pub process: Option<u8>,
-    /// Whether there is no file of it, which findings could point to.
+    /// Whether the record has no file, so that findings cannot point to it.
     pub unwritten: bool,
 }
 
-/// Reads a whole record. A last line without its newline is what a kill leaves, a NUL what a power cut
-/// leaves of lines that were not yet on the disk: from there on the text is dropped.
+/// Reads a whole record. A kill leaves a last line without its newline, and a power cut leaves NULs in place
+/// of lines that were not yet on the disk: the text from there on is dropped.
 pub fn read(text: &str) -> Result<RunView, RecordError> {
     let text = &text[..text.find('\0').map_or(text.len(), |at| at + 1)];
     let (whole, cut) = match text.rsplit_once('\n') {
@@ -159,7 +159,7 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
     Ok(view)
 }
 
-/// A record as far as it is read or written.
+/// The state of a run, folded from the lines read or written so far.
 #[derive(Debug, Default)]
 pub struct Fold {
     view: Option<RunView>,
@@ -213,7 +213,7 @@ impl Fold {
     }
 }
 
-/// JSON's error with one line, which it calls line 1 whichever it is.
+/// The text of a JSON error without its line number, which is always 1: each line is parsed alone.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -229,11 +229,11 @@ impl RunView {
         match &self.torn_down {
             None => self.intents.iter().collect(),
             Some(torn) if torn.unlisted => {
-                let told = |object: &&ObjectName| {
+                let accounted = |object: &&ObjectName| {
                     torn.removed.contains(object) || torn.left.contains(object)
                 };
-                let untold = self.intents.iter().filter(|object| !told(object));
-                torn.left.iter().chain(untold).collect()
+                let rest = self.intents.iter().filter(|object| !accounted(object));
+                torn.left.iter().chain(rest).collect()
             }
             Some(torn) => torn.left.iter().collect(),
         }

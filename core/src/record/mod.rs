@@ -1,8 +1,8 @@
 //! The record of a run: an append-only stream of events, one JSON object per line.
 //!
-//! Everything that is reported is made of it, and of nothing else.
+//! Every report is built from the record and from nothing else.
 
-// What others read and write
+// Other programs read and write it
 #![warn(missing_docs)]
 
 mod critical_path;

@@ -1,4 +1,4 @@
-//! What a run came to as a whole.
+//! The outcome of a whole run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,17 +17,17 @@ use crate::verdict::{
     Concluded, Reason, Verdict, WaiverState, Weight, waiver_of, waiver_state, weigh,
 };
 
-/// What a run came to; each has a process exit code.
+/// The outcome of a run; each has a process exit code.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, IntoStaticStr, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "lowercase")]
 pub enum Exit {
-    /// Everything that was to be told was told, and nothing failed.
+    /// Every check that has to be observed has a conclusive verdict, and none speaks against the cluster.
     Conformant,
-    /// Something speaks against the cluster, which is not waived.
+    /// At least one check speaks against the cluster and is not waived.
     #[strum(serialize = "not conformant")]
     NotConformant,
-    /// Nothing speaks against it, but something could not be told.
+    /// No check speaks against the cluster, but some are inconclusive or unobserved, or objects are left.
     #[strum(serialize = "could not tell")]
     CouldNotTell,
     /// There was nothing to check.
@@ -55,13 +55,13 @@ impl Exit {
     }
 }
 
-/// How many checks came to which verdict.
+/// The number of checks by verdict, and what else decides the outcome.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
     counts: BTreeMap<Verdict, usize>,
-    /// Checks that say something about the cluster; without any nothing is told of it.
+    /// Checks with a conclusive verdict; without any the run says nothing about the cluster.
     pub told: usize,
-    /// Checks without a verdict: the run was killed before.
+    /// Checks without a verdict: the run was killed before it.
     pub unfinished: usize,
     /// Checks whose attempts disagreed.
     pub flaky: usize,
@@ -71,7 +71,7 @@ pub struct Tally {
     pub waived: usize,
     /// Claims of which at least one check should have been observed and was not.
     pub untested: BTreeSet<ClaimId>,
-    /// The same by reason and by pool or kind of node, where it is a matter of one.
+    /// The same claims, by reason and, where the reason concerns one, by pool or kind of node.
     pub untested_where: BTreeMap<(String, Option<String>), BTreeSet<ClaimId>>,
 }
 
@@ -82,7 +82,8 @@ impl Tally {
         for check in view.checks.values() {
             let Some(conclusion) = &check.conclusion else {
                 tally.unfinished += 1;
-                tally.leave(check, "the run ended before".to_owned(), None);
+                let why = "the run ended before it gave a verdict".to_owned();
+                tally.leave(check, why, None);
                 continue;
             };
             *tally.counts.entry(conclusion.verdict).or_default() += 1;
@@ -118,20 +119,19 @@ impl Tally {
         claims.insert(claim.clone());
     }
 
-    /// How many checks came to a verdict.
+    /// How many checks have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.counts.get(&verdict).copied().unwrap_or_default()
     }
 }
 
-/// What a run came to. Objects left behind leave it untold: what stays of one run may change
-/// what the next one sees.
+/// The outcome of a run. It is never conformant with objects left, which may change what the next run sees.
 pub fn exit(view: &RunView) -> Exit {
     let tally = Tally::from_view(view);
     let left = match &view.torn_down {
-        // What was to stay leaves nothing in doubt
+        // Objects that the user wanted to stay leave nothing in doubt
         Some(torn) => !(view.kept || torn.left.is_empty()) || !torn.errors.is_empty(),
-        // What was announced and never torn down is there still, for all that is known
+        // Without a tear-down every announced object may still be there
         None => !view.intents.is_empty(),
     };
     if view.interrupted.as_deref() == Some(SIGNAL) {
@@ -156,12 +156,12 @@ pub fn exit(view: &RunView) -> Exit {
 }
 
 impl RunView {
-    /// The day the run began, in UTC: the one on which waivers apply or have expired.
+    /// The day on which the run began, in UTC: it decides whether a waiver applies or has expired.
     pub fn day(&self) -> Date {
         self.began.to_zoned(TimeZone::UTC).date()
     }
 
-    /// What a check's conclusion weighs under the run's profile; `None` without one.
+    /// The weight of a check's conclusion under the run's profile; `None` without a conclusion.
     pub fn weight(&self, check: &CheckView) -> Option<Weight> {
         let conclusion = check.conclusion.as_ref()?;
         Some(weigh(conclusion, self.started.profile))
@@ -172,7 +172,7 @@ impl RunView {
         waiver_of(&self.started.waivers, self.concluded(check), self.day())
     }
 
-    /// Every waiver with what became of it.
+    /// Every waiver with its state.
     pub fn waivers(&self) -> Vec<(&Waiver, WaiverState)> {
         let day = self.day();
         let state = |waiver| {

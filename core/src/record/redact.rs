@@ -1,18 +1,18 @@
-//! What must not be on record of foreign text: credentials, and values of environment variables.
+//! Strikes credentials and values of environment variables out of foreign text before it is recorded.
 //!
-//! Logs say much that nobody meant to tell. What looks like a secret is struck out, at the price
-//! of striking out some that is none. The journal redacts each event, so no report has more.
+//! Logs contain secrets by accident. Whatever looks like a secret is struck out, at the price of striking out
+//! some text that is none. The journal redacts each event, so no report has more.
 
 use serde_json::Value;
 
 use super::event::Event;
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 const STRUCK: &str = "***";
 
 /// Words that say what is wrong with a secret.
 const REASONS: &str = "expired has invalid is missing not required signature timeout was";
-/// How the server begins to say what is wrong with a field.
+/// How the server's messages about a wrong field begin.
 const ERRORS: [&str; 7] = [
     "Duplicate value",
     "Forbidden",
@@ -22,12 +22,12 @@ const ERRORS: [&str; 7] = [
     "Too long",
     "Unsupported value",
 ];
-/// Words within a name, without `-` and `_`, that make its value a secret.
+/// Parts of a name, compared without `-` and `_`, that make its value a secret.
 const NAMES: &str = "accesskey accountkey apikey authorization connectionstring cookie credential passphrase \
                      passwd password privatekey secret signature token xamz";
-/// Names that are also words: secrets before `=`.
+/// Names that are also plain words: a secret follows them after `=`, and rarely after `:`.
 const WORDS: &str = "auth credential key pass sig";
-/// Schemes after which credentials stand (RFC 9110, 11.4).
+/// Authentication schemes, which credentials follow (RFC 9110, 11.4).
 const SCHEMES: [&str; 3] = ["basic", "bearer", "negotiate"];
 /// How well-known credentials begin: JSON Web Tokens, keys of AWS, GitHub, GitLab, Slack.
 const BEGINNINGS: [&str; 8] = [
@@ -40,12 +40,12 @@ const BEGINNINGS: [&str; 8] = [
     "glpat-",
     "xox",
 ];
-/// Shorter words that begin so are words.
+/// The fewest bytes of a credential that begins so; shorter words are plain words.
 const SHORTEST: usize = 16;
 
 /// An event without what looks like a secret.
 pub fn redacted(event: Event) -> serde_json::Result<Event> {
-    // A plan is our own words
+    // A plan has no foreign text
     if matches!(event, Event::Plan(_)) {
         return Ok(event);
     }
@@ -56,7 +56,7 @@ pub fn redacted(event: Event) -> serde_json::Result<Event> {
     }
 }
 
-/// Redacts each text in JSON, which may be a secret by its name; says whether anything was struck out.
+/// Redacts each text in JSON; with `secret` its name makes it one. Returns whether it struck anything out.
 fn redact_json(value: &mut Value, secret: bool) -> bool {
     match value {
         Value::String(text) => {
@@ -71,13 +71,13 @@ fn redact_json(value: &mut Value, secret: bool) -> bool {
         Value::Array(items) => {
             let mut option = false;
             items.iter_mut().fold(false, |struck, item| {
-                let own = item.as_str().filter(|own| own.starts_with("--"));
-                let next = own.is_some_and(|own| !own.contains('=') && names_a_secret(own));
+                let flag = item.as_str().filter(|flag| flag.starts_with("--"));
+                let next = flag.is_some_and(|flag| !flag.contains('=') && names_a_secret(flag));
                 struck | redact_json(item, std::mem::replace(&mut option, next))
             })
         }
         Value::Object(members) => {
-            // An environment variable, as of a container; a name with a dot is a setting's
+            // An environment variable, such as a container's; a name with a dot is that of a setting
             let variable = members.get("name").and_then(Value::as_str);
             let variable = variable.is_some_and(|name| !name.contains('.') && names_a_secret(name));
             members.iter_mut().fold(false, |struck, (name, item)| {
@@ -89,12 +89,12 @@ fn redact_json(value: &mut Value, secret: bool) -> bool {
     }
 }
 
-/// Strikes out of text what looks like a secret; its lines stay as many as they are.
+/// Strikes out of text what looks like a secret; the number of lines stays the same.
 pub fn redact(text: &str) -> String {
     let mut in_key = false;
     let begins = |line: &str| line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
     let ends = |line: &str| line.contains("-----END") && line.contains("PRIVATE KEY");
-    // Of a key whose beginning was cut off nobody knows how far it goes back
+    // A key whose beginning was cut off may go back to the first line
     let mut marked = text.split('\n').enumerate();
     let first = marked.find(|(_, line)| begins(line) || ends(line));
     let cut_off = first.filter(|(_, line)| !begins(line)).map(|(at, _)| at);
@@ -166,16 +166,16 @@ fn names_a_secret(name: &str) -> bool {
 /// `NAME=value`, as `set` and `env` print it, with its value struck out.
 fn of_environment(line: &str) -> Option<String> {
     let (name, value) = line.split_once('=')?;
-    let own = name.trim().trim_start_matches("export ").trim();
-    let begins = own.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
-    let is_name = own
+    let bare = name.trim().trim_start_matches("export ").trim();
+    let begins = bare.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
+    let is_name = bare
         .bytes()
         .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_');
     (begins && is_name && !value.is_empty()).then(|| format!("{name}={STRUCK}"))
 }
 
-/// The bytes between a secret's name and its value: a quote that ends the name, escaped or not, a sign,
-/// blanks; in JSON what stands between a variable or an option and its value; a blank alone after an
+/// The number of bytes between a secret's name and its value: a quote that ends the name, escaped or not, a
+/// sign, blanks; in JSON everything between a variable or an option and its value; a single blank after an
 /// option. `None` where no value follows.
 fn gap(word: &str, lower: &str, rest: &str) -> Option<usize> {
     let unescaped = rest.trim_start_matches('\\');
@@ -205,8 +205,8 @@ fn gap(word: &str, lower: &str, rest: &str) -> Option<usize> {
     next.map(|value| rest.len() - value.trim_start().len())
 }
 
-/// Whether what follows a name is surely no secret: a structure, a word of JSON, or what a sentence says
-/// of it, such as `token: expired`.
+/// Whether the text after a name is certainly no secret: a structure, a word of JSON, or the rest of a
+/// sentence about it, such as `token: expired`.
 fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ']' | ')');
     let word = &value[..value.find(ends).unwrap_or(value.len())];
@@ -217,7 +217,7 @@ fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
         || matches!(word, "true" | "false" | "null")
 }
 
-/// Writes what lies before a value and strikes out the value between its quotes; gives what follows.
+/// Writes the text before a value, strikes out the value between its quotes, and returns what follows.
 fn without_value<'t>(rest: &'t str, gap: usize, clean: &mut String) -> &'t str {
     let (before, value) = rest.split_at(gap);
     clean.push_str(before);
@@ -241,7 +241,7 @@ fn without_value<'t>(rest: &'t str, gap: usize, clean: &mut String) -> &'t str {
     &value[end..]
 }
 
-/// Strikes out `user:password` at the beginning of a URL's authority; gives what follows.
+/// Strikes out `user:password` at the beginning of a URL's authority, and returns what follows.
 fn without_user<'t>(rest: &'t str, clean: &mut String) -> &'t str {
     let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>');
     let authority = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -306,12 +306,12 @@ mod tests {
         let text =
             "before\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nafter";
         assert_eq!(redact(text), "before\n***\n***\n***\nafter");
-        // One whose end is missing has no end
+        // A key without its end goes on to the end of the text
         assert_eq!(
             redact("-----BEGIN PRIVATE KEY-----\nMIIE\nmore"),
             "***\n***\n***"
         );
-        // Nor does one whose beginning is missing begin anywhere
+        // A key without its beginning goes back to the beginning of the text
         assert_eq!(
             redact("MIIE\nmore\n-----END EC PRIVATE KEY-----\nafter"),
             "***\n***\n***\nafter"
@@ -320,7 +320,7 @@ mod tests {
             redact("MIIE\n-----END PRIVATE KEY-----\na\n-----BEGIN PRIVATE KEY-----\nMIIE"),
             "***\n***\na\n***\n***"
         );
-        // What is no private key's end says nothing of what came before
+        // The end of something else says nothing about the lines before
         let certificate = "before\n-----END CERTIFICATE-----\nafter";
         assert_eq!(redact(certificate), certificate);
     }

@@ -1,4 +1,4 @@
-//! What of an earlier run counts in one that goes on with its record.
+//! What a run keeps of an earlier run whose record it resumes.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,25 @@ use crate::plan::Selected;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
-/// Why a run cannot go on with a record: what was seen then may not hold now.
+/// Why a run cannot resume a record: what the earlier run observed may not hold now.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ResumeError {
-    /// It was observed with something else.
+    /// The earlier run had another version, suites, config file or cluster.
     #[error("{what} was {then} in run {run} and is {now}: begin a new run")]
     Differs {
-        /// Such as `the config file`.
+        /// What differs, such as `the suites' digest`.
         what: &'static str,
         /// The earlier run.
         run: String,
-        /// As it was.
+        /// Its value then.
         then: String,
-        /// As it is.
+        /// Its value now.
         now: String,
     },
-    /// What it told would be lost.
+    /// The selection leaves out checks whose verdicts would be lost.
     #[error(
-        "run {run} told of what this run would drop, {checks} such as {such}: select it as well, or begin a \
-         new run"
+        "run {run} has verdicts of {checks} that this run does not select, such as {such}: extend the \
+         selection, or begin a new run"
     )]
     Narrower {
         /// The earlier run.
@@ -37,10 +37,10 @@ pub enum ResumeError {
         /// One of them.
         such: String,
     },
-    /// What it told is of a cluster that has changed.
+    /// The cluster has changed: checks of the earlier run are no longer the same, or no longer exist.
     #[error(
-        "run {run} told of {checks} such as {such} that this cluster, as it is now, has no more; it had {then} \
-         and has {now}: begin a new run"
+        "run {run} has verdicts of {checks} that this cluster no longer has, such as {such}; the cluster had \
+         {then} and now has {now}: begin a new run"
     )]
     Changed {
         /// The earlier run.
@@ -49,23 +49,23 @@ pub enum ResumeError {
         checks: String,
         /// One of them.
         such: String,
-        /// What checks are observed on, as it was.
+        /// What the cluster had for checks to observe then.
         then: String,
-        /// As it is.
+        /// What it has now.
         now: String,
     },
-    /// One of the two does not say which cluster it is.
+    /// The earlier record or the cluster itself does not say which cluster it is.
     #[error("whether it is the cluster of run {run} cannot be told: {reason}")]
     UnknownCluster {
         /// The earlier run.
         run: String,
-        /// Why.
+        /// Why that is not known.
         reason: String,
     },
 }
 
-/// What checks of a cluster are observed on: its pools and their nodes, and the families of its pods'
-/// addresses.
+/// What a cluster has for checks to observe, in words: its pools with their nodes, and the second family of
+/// its pods' addresses.
 fn places(facts: &Facts) -> String {
     if let Known::Unknown { reason } = &facts.nodes {
         return format!("nodes that are unknown ({})", printable(reason));
@@ -84,13 +84,13 @@ fn places(facts: &Facts) -> String {
     };
     match facts.second_family() {
         SecondFamily::Is(second) => format!("{pools} and {second} besides"),
-        // Nothing was told of what nobody knows of
+        // No check observes an unknown family
         SecondFamily::None | SecondFamily::Unknown { .. } => pools,
     }
 }
 
 impl RunView {
-    /// Whether a run that begins so, on a cluster that says this of itself, can go on with it.
+    /// Whether a run with this start and these facts can resume this one.
     pub fn can_be_resumed(&self, started: &Started, facts: &Facts) -> Result<(), ResumeError> {
         let then = &self.started;
         let run = || then.run.clone();
@@ -126,8 +126,7 @@ impl RunView {
         }
     }
 
-    /// Whether a run of what is selected, on a cluster that says this of itself, keeps all that was
-    /// told in this one.
+    /// Whether a run with this selection and these facts keeps every conclusive verdict of this one.
     pub fn is_kept_by(&self, selected: &Selected, facts: &Facts) -> Result<(), ResumeError> {
         let wanted: BTreeSet<_> = selected.plan.checks.iter().map(|it| &it.id).collect();
         let settled = self.settled().map(|check| &check.planned.id);
@@ -139,24 +138,24 @@ impl RunView {
             return Err(moved);
         }
         match (gone.first(), unwanted.first()) {
-            // No selection would bring them back
-            (Some(such), _) => Err(ResumeError::Changed {
+            // No selection brings these checks back
+            (Some(id), _) => Err(ResumeError::Changed {
                 run,
                 checks: counted(gone.len(), "check"),
-                such: such.to_string(),
+                such: id.to_string(),
                 then: self.facts.as_ref().map_or_else(String::new, places),
                 now: places(facts),
             }),
-            (None, Some(such)) => Err(ResumeError::Narrower {
+            (None, Some(id)) => Err(ResumeError::Narrower {
                 run,
                 checks: counted(unwanted.len(), "check"),
-                such: such.to_string(),
+                such: id.to_string(),
             }),
             (None, None) => Ok(()),
         }
     }
 
-    /// That a node which something was told of has another in its place now.
+    /// The error, if a settled check would now be observed on another node.
     fn moved(&self, facts: &Facts) -> Option<ResumeError> {
         let (before, after) = (self.facts.as_ref()?.pools(), facts.pools());
         let moved = self.settled().filter(|check| {
@@ -164,21 +163,21 @@ impl RunView {
             point.node_name(&before) != point.node_name(&after)
         });
         let moved: Vec<_> = moved.map(|check| &check.planned).collect();
-        let such = moved.first()?;
-        let named = |pools| match such.point.node_name(pools) {
+        let first = moved.first()?;
+        let named = |pools| match first.point.node_name(pools) {
             Some(node) => format!("node {}", printable(&node)),
             None => "no node".to_owned(),
         };
         Some(ResumeError::Changed {
             run: self.started.run.clone(),
             checks: counted(moved.len(), "check"),
-            such: such.id.to_string(),
+            such: first.id.to_string(),
             then: format!("{} there", named(&before)),
             now: named(&after),
         })
     }
 
-    /// Its checks that need not be observed again: those that tell something of the cluster.
+    /// Its checks with a conclusive verdict, which need not be observed again.
     pub fn settled(&self) -> impl Iterator<Item = &CheckView> {
         let settled = |check: &&CheckView| check.verdict().is_some_and(Verdict::is_conclusive);
         self.checks.values().filter(settled)

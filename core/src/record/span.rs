@@ -1,4 +1,4 @@
-//! What of a run took time, and what it had to wait for.
+//! What takes time in a run, and what each of it waits for.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use crate::method::VantageKey;
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Span {
-    /// Its number, greater than those of all it waited for.
+    /// Its number, greater than the number of every span that it waited for.
     pub id: u32,
     /// What it was.
     pub what: Activity,
-    /// When it began, in milliseconds since the run did.
+    /// When it began, in milliseconds from the run's start.
     pub began_ms: u64,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
-    /// What had to be over before it could begin.
+    /// The spans that had to end before it could begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<After>,
 }
 
-/// That something could not begin before something else was over.
+/// One span that had to end before another could begin.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct After {
-    /// The number of what had to be over.
+    /// Its number.
     pub id: u32,
-    /// How long it had to be over, in milliseconds: the pause between two assertions of one check.
+    /// The pause after its end, in milliseconds: the one between two rounds of a check.
     #[serde(default, skip_serializing_if = "is_none")]
     pub pause_ms: u64,
 }
@@ -44,15 +44,15 @@ fn is_none(pause_ms: &u64) -> bool {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
-    /// Asking what the cluster says of itself, and planning.
+    /// Collecting facts, and planning.
     Plan,
     /// Taking the Lease.
     Lease,
-    /// A fixture, from its applying to its standing or failing.
+    /// A fixture, from its application until it is ready or has failed.
     Fixture(FixtureKey),
     /// One API request.
     Request,
-    /// Many assertions from one place in one session.
+    /// One exec session, with many assertions from one vantage point.
     ExecSession(VantageKey),
     /// Tear-down: it waits for everything else.
     TearDown,

@@ -2,8 +2,8 @@
 
 use super::event::Line;
 
-/// The line with its newline. JSON escapes every control character but DEL and C1, which a
-/// terminal would still act on when a person reads the file.
+/// The line with its newline. JSON does not escape DEL and C1, so this does: a terminal would act on them
+/// when a person reads the file.
 pub fn to_line(line: &Line) -> serde_json::Result<String> {
     let json = serde_json::to_string(line)?;
     let mut text = String::with_capacity(json.len() + 1);

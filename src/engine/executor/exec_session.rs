@@ -1,4 +1,4 @@
-//! One exec session: the requests of many assertions from one vantage point in one session, and what each is told.
+//! One exec session: the requests of many assertions from one vantage point, and the replies to each.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -24,14 +24,14 @@ pub(crate) async fn exec_session<'o>(
     for observer in observers {
         let prepared = observer.prepare();
         match prepared.as_ref().map(|prepared| &prepared.request) {
-            Ok(Request::Get(own)) => {
+            Ok(Request::Get(wanted)) => {
                 let from = gets.len();
-                gets.extend_from_slice(own);
+                gets.extend_from_slice(wanted);
                 places.push((from..gets.len(), observer, prepared));
             }
-            Ok(Request::Ping(own)) if from.kind.shell().is_some() => {
+            Ok(Request::Ping(wanted)) if from.kind.shell().is_some() => {
                 let from = pings.len();
-                pings.extend_from_slice(own);
+                pings.extend_from_slice(wanted);
                 pinged.push((from..pings.len(), observer, prepared));
             }
             Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) | Err(_) => {
@@ -39,28 +39,28 @@ pub(crate) async fn exec_session<'o>(
             }
         }
     }
-    let swept = match gets.is_empty() && pings.is_empty() {
+    let session = match gets.is_empty() && pings.is_empty() {
         true => Ok((Vec::new(), Vec::new())),
         false => vantages.exec_session(from, &gets, &pings).await,
     };
-    let (got, answered) = match swept {
+    let (got, answered) = match session {
         Ok((got, answered)) => (Ok(got), Ok(answered)),
         Err(error) => (Err(error.clone()), Err(error)),
     };
-    let brought = places.into_iter().map(|(place, observer, prepared)| {
+    let by_get = places.into_iter().map(|(place, observer, prepared)| {
         let got = own(&got, place.clone()).and_then(|got| got.into_iter().collect());
         let outcome = observer.outcome(prepared, got.map(Reply::Get));
         (&gets[place], observer, outcome)
     });
-    let mut brought: Vec<_> = brought.collect();
+    let mut by_get: Vec<_> = by_get.collect();
     let by_us = from.kind == SourceKind::Outside;
-    for (gets, observer, outcome) in brought.iter().filter(|_| by_us) {
+    for (gets, observer, outcome) in by_get.iter().filter(|_| by_us) {
         for get in observer.answered(gets, outcome) {
             vantages.answers(observer.is_at_node(get), get.clone());
         }
     }
-    for (gets, observer, outcome) in &mut brought {
-        if outcome.taken.is_err() || outcome.holds() {
+    for (gets, observer, outcome) in &mut by_get {
+        if outcome.evaluated.is_err() || outcome.holds() {
             continue;
         }
         let at_node = gets.iter().any(|get| observer.is_at_node(get));
@@ -69,11 +69,11 @@ pub(crate) async fn exec_session<'o>(
             _ => &[],
         };
         if let Some(error) = vantages.captive(from, at_node, replies).await {
-            outcome.taken = Err(error);
+            outcome.evaluated = Err(error);
         }
     }
-    let brought = brought.into_iter();
-    outcomes.extend(brought.map(|(_, observer, outcome)| (observer, outcome)));
+    let by_get = by_get.into_iter();
+    outcomes.extend(by_get.map(|(_, observer, outcome)| (observer, outcome)));
     for (place, observer, prepared) in pinged {
         let reply = own(&answered, place).map(Reply::Ping);
         outcomes.push((observer, observer.outcome(prepared, reply)));
@@ -81,22 +81,22 @@ pub(crate) async fn exec_session<'o>(
     outcomes
 }
 
-/// What of a session's replies is of one assertion.
+/// The replies of a session that belong to one assertion.
 fn own<T: Clone>(replies: &Result<Vec<T>>, place: Range<usize>) -> Result<Vec<T>> {
     match replies {
         Ok(replies) => {
-            let own = replies.get(place).map(<[_]>::to_vec);
-            own.ok_or_else(|| {
+            let part = replies.get(place).map(<[_]>::to_vec);
+            part.ok_or_else(|| {
                 ErrorKind::UnrecognisedOutput.error("the exec session has no result for it")
             })
         }
-        // What asks nothing is told without an answer
+        // An assertion without requests needs no replies
         Err(_) if place.is_empty() => Ok(Vec::new()),
         Err(error) => Err(error.clone()),
     }
 }
 
-/// An assertion that reached the wrong transport: the plan and the way disagree.
+/// The error of an assertion that reached the wrong transport: its request does not fit its vantage point.
 pub(crate) fn misdirected() -> ObservationError {
     ErrorKind::UnrecognisedOutput.error("the assertion was given to the wrong transport")
 }

@@ -1,4 +1,4 @@
-//! Facts told to assertions: of the start of the run, or fresh ones for what is observed again.
+//! The facts that assertions get: those of the start of the run, or fresh ones for a further attempt.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,16 +15,16 @@ type Collecting = Shared<BoxFuture<'static, Arc<Facts>>>;
 
 /// The facts of a run. Clones share them.
 ///
-/// They are collected anew once for each further attempt, whoever asks: on a large cluster that
+/// They are collected again once for each further attempt, for all of its checks: on a large cluster that
 /// takes long, and every check of the attempt before saw older ones.
 #[derive(Clone)]
-pub(crate) struct FactsTold {
+pub(crate) struct RunFacts {
     first: Arc<Facts>,
     again: Arc<Mutex<BTreeMap<Attempt, Collecting>>>,
     api: Api,
 }
 
-impl FactsTold {
+impl RunFacts {
     /// The facts that the run began with.
     pub(crate) fn new(first: Facts, api: Api) -> Self {
         Self {
@@ -34,8 +34,8 @@ impl FactsTold {
         }
     }
 
-    /// The facts for an attempt: the first is told those that the run began with.
-    pub(crate) async fn tell(&self, attempt: Attempt) -> Arc<Facts> {
+    /// The facts for an attempt: the first gets those that the run began with.
+    pub(crate) async fn get(&self, attempt: Attempt) -> Arc<Facts> {
         if attempt == 0 {
             return Arc::clone(&self.first);
         }
@@ -52,7 +52,7 @@ impl FactsTold {
         collecting.await
     }
 
-    /// Lets go of all but the first, once nobody asks for them any more.
+    /// Drops all but the first, once no check needs them any more.
     pub(crate) fn forget(&self) {
         locked(&self.again).clear();
     }
@@ -73,15 +73,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn facts_are_collected_once_for_each_further_attempt() {
         let fake = Fake::default();
-        let facts = FactsTold::new(Facts::default(), fake.api());
-        assert_eq!(*facts.tell(0).await, Facts::default());
+        let facts = RunFacts::new(Facts::default(), fake.api());
+        assert_eq!(*facts.get(0).await, Facts::default());
         assert_eq!(lists_of_nodes(&fake), 0);
-        let (one, other) = tokio::join!(facts.tell(1), facts.tell(1));
-        let late = facts.clone().tell(1).await;
+        let (one, other) = tokio::join!(facts.get(1), facts.get(1));
+        let late = facts.clone().get(1).await;
         assert!(Arc::ptr_eq(&one, &other) && Arc::ptr_eq(&one, &late));
         assert!(one.nodes.value().is_some());
         assert_eq!(lists_of_nodes(&fake), 1);
-        assert!(!Arc::ptr_eq(&one, &facts.tell(2).await));
+        assert!(!Arc::ptr_eq(&one, &facts.get(2).await));
         assert_eq!(lists_of_nodes(&fake), 2);
         facts.forget();
         assert_eq!(facts.again.lock().expect("not poisoned").len(), 0);
@@ -90,11 +90,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_gives_up_leaves_the_collecting_to_the_others() {
         let fake = Fake::default();
-        let facts = FactsTold::new(Facts::default(), fake.api());
-        let mut first = facts.tell(1).boxed();
+        let facts = RunFacts::new(Facts::default(), fake.api());
+        let mut first = facts.get(1).boxed();
         assert!(first.as_mut().now_or_never().is_none(), "it takes a while");
         drop(first);
-        assert!(facts.tell(1).await.nodes.value().is_some());
+        assert!(facts.get(1).await.nodes.value().is_some());
         assert_eq!(lists_of_nodes(&fake), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What performs the scheduler's commands, and observes.
+//! Performs the scheduler's commands, and observes.
 
 pub(crate) mod exec_session;
 pub(crate) mod facts;

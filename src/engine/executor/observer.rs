@@ -1,4 +1,4 @@
-//! One assertion as the executor makes it: what to ask, what a reply came to, and whether it counts.
+//! One assertion as the executor makes it: its request, the outcome of a reply, and whether that counts.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -33,21 +33,21 @@ pub(crate) struct Observer {
     pub(crate) image: Option<String>,
     pub(crate) family: Option<IpFamily>,
     pub(crate) once: bool,
-    /// Whether it wants an answer to a request of its own: none that was sent before or for others.
+    /// Whether it needs a new request, rather than an answer that it shares with others.
     pub(crate) anew: bool,
     /// Whether the attempt may end with what it sees now.
     pub(crate) settles: bool,
     pub(crate) ready: Arc<ReadyFixtures>,
-    pub(crate) rests: Vec<Dependency>,
+    pub(crate) dependencies: Vec<Dependency>,
     pub(crate) nodes: NodeReadiness,
-    pub(crate) heard: NodeLiveness,
+    pub(crate) liveness: NodeLiveness,
     pub(crate) recorded: usize,
 }
 
-/// A fixture that is no longer as it was made.
+/// A fixture that is no longer as it was applied.
 pub(crate) struct Changed {
     pub(crate) key: FixtureKey,
-    pub(crate) made: Arc<AppliedObjects>,
+    pub(crate) objects: Arc<AppliedObjects>,
     pub(crate) error: ObservationError,
 }
 
@@ -66,9 +66,9 @@ impl Observer {
         }
     }
 
-    /// What depends on something presumed tells nothing when it is not as presumed.
-    fn withhold_presumed(&self, taken: Evaluated) -> Result<Evaluated> {
-        match (&self.presumed, &taken.comparison) {
+    /// An assertion that presumes something is an observation error when the result contradicts that.
+    fn withhold_presumed(&self, evaluated: Evaluated) -> Result<Evaluated> {
+        match (&self.presumed, &evaluated.comparison) {
             (
                 Some(presumed),
                 Comparison::NotMet(difference) | Comparison::Unexpected(difference),
@@ -77,11 +77,11 @@ impl Observer {
                 let detail = format!("expected {expected}, since {presumed}; seen: {seen}");
                 Err(ErrorKind::FactUnknown.error(detail))
             }
-            _ => Ok(taken),
+            _ => Ok(evaluated),
         }
     }
 
-    /// Of which attempt the facts are to be.
+    /// The attempt whose facts it gets.
     pub(crate) fn attempt_of_facts(&self) -> Attempt {
         match &self.test {
             Test::Fact(assertion) if assertion.query.is_changed_by_a_run() => 0,
@@ -93,12 +93,12 @@ impl Observer {
         self.test.prepare(&self.bound())
     }
 
-    /// What it would ask now.
+    /// The request that it would send now.
     fn request(&self) -> Result<Request> {
         self.prepare().map(|prepared| prepared.request)
     }
 
-    /// What the reply to its request came to, if it could be asked.
+    /// The outcome of the reply to its request, if that could be prepared.
     pub(crate) fn outcome(
         &self,
         prepared: Result<Prepared<'_, Evaluated>>,
@@ -108,20 +108,19 @@ impl Observer {
             self.withhold_presumed(prepared.read(reply.as_ref().map_err(Clone::clone)?)?)
         };
         AssertionOutcome {
-            taken: prepared.and_then(read),
+            evaluated: prepared.and_then(read),
             reply: reply.ok().and_then(|reply| reply.recorded(self.recorded)),
         }
     }
 
-    /// The outcome if what it depends on still stands after `since`, when it was brought; otherwise
-    /// the error that it does not, or that nobody could tell. What has changed is handed to
-    /// `tell` before.
+    /// The outcome, if its fixtures are still healthy after `since`, when the reply came; otherwise the error
+    /// that they are not, or that this is unknown. `report` gets a changed fixture before.
     pub(crate) async fn confirmed(
         &self,
         api: &Api,
         since: Instant,
         mut outcome: AssertionOutcome,
-        tell: impl Fn(Changed),
+        report: impl Fn(Changed),
     ) -> AssertionOutcome {
         if !self.is_doubtful(&outcome) {
             return outcome;
@@ -131,88 +130,88 @@ impl Observer {
         let met = holds && traits.tells_who_answers;
         let observed = holds && !traits.expects_no_answer;
         let prober = self.from.as_ref().and_then(VantageKey::prober);
-        for Dependency { key, need, made } in &self.rests {
-            // Who observed, and who answered, was there; of these there is one per node to be asked for
+        for Dependency { key, need, objects } in &self.dependencies {
+            // A prober that observed, or a pod that answered, was there; to read one per node costs much
             if key.node.is_some() && (met || observed && prober.as_ref() == Some(key)) {
                 continue;
             }
-            let mut health = made.health(api, since).await;
-            let stands = health.changed.is_none() && health.unready.is_none();
-            if stands && traits.needs_source && !met {
-                health = health.or(made.health_of_pods(api, since).await);
+            let mut health = objects.health(api, since).await;
+            let is_healthy = health.changed.is_none() && health.unready.is_none();
+            if is_healthy && traits.needs_source && !met {
+                health = health.or(objects.health_of_pods(api, since).await);
                 health.changed = health.changed.or(health.restarted.take());
             }
-            // What its pods say of themselves counts for nothing once they had to begin anew elsewhere
+            // The state of its pods does not count once they had to begin again elsewhere
             if health.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds() {
-                health.changed = made.health_of_pods(api, since).await.changed;
+                health.changed = objects.health_of_pods(api, since).await.changed;
             }
             if let Some(error) = health.changed {
-                tell(Changed {
+                report(Changed {
                     key: key.clone(),
-                    made: Arc::clone(made),
+                    objects: Arc::clone(objects),
                     error: error.clone(),
                 });
-                outcome.taken = Err(error);
+                outcome.evaluated = Err(error);
                 return outcome;
             }
             if self.family.is_some() {
-                let second = made.second.health(api, since).await;
-                // Not told, which would have all of the first family observed anew
+                let second = objects.second.health(api, since).await;
+                // Not reported, or the whole first family would be observed again
                 if let Some(error) = second.changed {
-                    outcome.taken = Err(error);
+                    outcome.evaluated = Err(error);
                     return outcome;
                 }
                 health.unknown = health.unknown.or(second.unknown);
             }
-            // Whether it is ready may be the very question
+            // The assertion may observe just whether it is ready
             let unready = health.unready.filter(|_| *need == Need::Ready);
-            if let (Some(error), true) = (health.unknown.or(unready), outcome.taken.is_ok()) {
-                outcome.taken = Err(error);
+            if let (Some(error), true) = (health.unknown.or(unready), outcome.evaluated.is_ok()) {
+                outcome.evaluated = Err(error);
             }
         }
-        if outcome.taken.is_ok()
+        if outcome.evaluated.is_ok()
             && !outcome.holds()
             && let Ok(request) = self.request()
         {
             let amiss = self.nodes.amiss(api, since, &request, &self.ready.nodes);
             if let Some(error) = amiss.await {
-                outcome.taken = Err(error);
+                outcome.evaluated = Err(error);
             }
         }
         outcome
     }
 
-    /// What it brought, if every node that it may have failed on was heard of since and what it rests
-    /// on still stands; otherwise why it tells nothing.
-    pub(crate) async fn heard(
+    /// The outcome, if every node that it may have failed on gave a sign of life since, and the fixtures that
+    /// it depends on are still healthy; otherwise the observation error.
+    pub(crate) async fn confirmed_alive(
         &self,
         api: &Api,
         mut outcome: AssertionOutcome,
-        tell: impl Fn(Changed),
+        report: impl Fn(Changed),
     ) -> AssertionOutcome {
         let hosts = self.failed(outcome.reply.as_ref());
         let names = hosts.iter().any(|host| matches!(host, Host::Name(_)));
-        let nodes = self.nodes_on_the_way(&hosts);
-        match self.heard.amiss(api, Instant::now(), &nodes, names).await {
+        let path = self.nodes_on_the_way(&hosts);
+        match self.liveness.amiss(api, Instant::now(), &path, names).await {
             Some(error) => {
-                outcome.taken = Err(error);
+                outcome.evaluated = Err(error);
                 outcome
             }
-            None => self.confirmed(api, Instant::now(), outcome, tell).await,
+            None => self.confirmed(api, Instant::now(), outcome, report).await,
         }
     }
 
-    /// Of its GETs those that whoever is meant answered.
+    /// Those of its GETs that the intended target answered.
     pub(crate) fn answered<'g>(
         &self,
         gets: &'g [HttpGet],
         outcome: &AssertionOutcome,
     ) -> Vec<&'g HttpGet> {
-        let Ok(taken) = &outcome.taken else {
+        let Ok(evaluated) = &outcome.evaluated else {
             return Vec::new();
         };
         let holds = outcome.holds() && !self.test.traits().expects_no_answer;
-        let is_met = |at: usize| taken.observation["targets"][at]["by"].is_string();
+        let is_met = |at: usize| evaluated.observation["targets"][at]["by"].is_string();
         let answered = gets.iter().zip(0..).filter(|(_, at)| holds || is_met(*at));
         answered.map(|(get, _)| get).collect()
     }
@@ -225,7 +224,7 @@ impl Observer {
         nodes.any(|node| node.addresses.contains(address))
     }
 
-    /// Whom it asked without an answer, or else whom it asked.
+    /// The hosts that did not answer it; all that it asked, if every host answered or this is unknown.
     fn failed(&self, reply: Option<&Reply>) -> Vec<Host> {
         let (hosts, failed): (Vec<_>, Vec<_>) = match (self.request().ok(), reply) {
             (Some(Request::Get(gets)), reply) => {
@@ -241,46 +240,46 @@ impl Observer {
             }
             (Some(Request::Api(_) | Request::Facts) | None, _) => return Vec::new(),
         };
-        // Fewer where it observed others than it would now
+        // Another number, if its targets have changed since
         if hosts.len() != failed.len() || !failed.contains(&true) {
             return hosts;
         }
-        let all = hosts.into_iter().zip(failed);
-        all.filter_map(|(host, failed)| failed.then_some(host))
+        let both = hosts.into_iter().zip(failed);
+        both.filter_map(|(host, failed)| failed.then_some(host))
             .collect()
     }
 
-    /// The nodes on the way to hosts: that it observes from, theirs, and those of the pods behind them.
+    /// The nodes on the way to hosts: the node of the prober, their own, and those of the pods behind them.
     fn nodes_on_the_way(&self, hosts: &[Host]) -> BTreeSet<String> {
         let is_host = |addresses: &[IpAddr]| {
             let mut hosts = hosts.iter();
             hosts.any(|host| matches!(host, Host::Address(one) if addresses.contains(one)))
         };
         let prober = self.from.as_ref().and_then(VantageKey::prober);
-        let stand = |key| self.ready.fixtures.get(key).into_iter();
-        let pods = |key| stand(key).flat_map(|fixture| &fixture.pods);
-        let keys = self.rests.iter().map(|rest| &rest.key);
+        let ready = |key| self.ready.fixtures.get(key).into_iter();
+        let pods = |key| ready(key).flat_map(|fixture| &fixture.pods);
+        let keys = self.dependencies.iter().map(|dependency| &dependency.key);
         let observed = keys.filter(|key| Some(*key) != prober.as_ref());
         let observed: Vec<_> = observed.flat_map(pods).collect();
-        // Asked by their own addresses it is only those; behind a Service it may be any
+        // It asked the pods at their own addresses, or any of them behind a Service
         let is_asked = |pod: &&ReadyPod| is_host(&pod.addresses);
         let by_address = observed.iter().copied().any(|pod| is_asked(&pod));
-        let asked = observed
+        let targets = observed
             .into_iter()
             .filter(|pod| !by_address || is_asked(pod));
         let from = prober.as_ref().into_iter().flat_map(pods);
-        let of_pods = asked.chain(from).map(|pod| pod.node.clone());
-        let own = self.ready.nodes.iter();
-        let own = own.filter(|node| is_host(&node.addresses));
-        of_pods.chain(own.map(|node| node.name.clone())).collect()
+        let of_pods = targets.chain(from).map(|pod| pod.node.clone());
+        let nodes = self.ready.nodes.iter();
+        let nodes = nodes.filter(|node| is_host(&node.addresses));
+        of_pods.chain(nodes.map(|node| node.name.clone())).collect()
     }
 
-    /// Whether it could have come of a change of what it depends on.
+    /// Whether a change of the fixtures that it depends on may have caused the outcome.
     fn is_doubtful(&self, outcome: &AssertionOutcome) -> bool {
         let traits = self.test.traits();
-        match &outcome.taken {
-            Ok(taken) => match taken.comparison {
-                // What has changed while nobody answered is told in the round that settles it
+        match &outcome.evaluated {
+            Ok(evaluated) => match evaluated.comparison {
+                // Where no answer is expected, the round that settles the attempt finds a change
                 Comparison::Met(_) => {
                     traits.needs_source && (self.settles || !traits.expects_no_answer)
                 }
@@ -336,11 +335,11 @@ mod tests {
 
     fn observer(fake: &Fake, test: Test, need: Need) -> Observer {
         let key = FixtureName::LINUX_POD_PROBER.in_pool(None);
-        let made = AppliedObjects::from_applied(&key, &[fake.get(POD).expect("it was put")]);
-        let rest = Dependency {
+        let objects = AppliedObjects::from_applied(&key, &[fake.get(POD).expect("it was put")]);
+        let dependency = Dependency {
             key,
             need,
-            made: Arc::new(made),
+            objects: Arc::new(objects),
         };
         Observer {
             ix: AssertionIx {
@@ -361,9 +360,9 @@ mod tests {
             anew: false,
             settles: true,
             ready: Arc::default(),
-            rests: vec![rest],
+            dependencies: vec![dependency],
             nodes: NodeReadiness::default(),
-            heard: NodeLiveness::default(),
+            liveness: NodeLiveness::default(),
             recorded: 100,
         }
     }
@@ -386,7 +385,7 @@ mod tests {
             node: None,
         };
         let prober = from.prober().expect("a prober");
-        let stands = |pods| ReadyFixture {
+        let fixture = |pods| ReadyFixture {
             service: Some((IpAddr::from([10, 96, 0, 1]), 80)),
             name: Some("web".to_owned()),
             port: Some(80),
@@ -395,8 +394,8 @@ mod tests {
         };
         let samples = vec![pod("one", "near", 1), pod("two", "far", 2)];
         let fixtures = [
-            (sample.clone(), stands(samples)),
-            (prober.clone(), stands(vec![pod("prober", "near", 3)])),
+            (sample.clone(), fixture(samples)),
+            (prober.clone(), fixture(vec![pod("prober", "near", 3)])),
         ];
         let ready = Arc::new(ReadyFixtures {
             fixtures: fixtures.into(),
@@ -407,16 +406,16 @@ mod tests {
                 unreachable!("it is of HTTP")
             };
             assertion.query.target = target;
-            let rests = [&sample, &prober].map(|key| Dependency {
+            let dependencies = [&sample, &prober].map(|key| Dependency {
                 key: key.clone(),
                 need: Need::Ready,
-                made: Arc::default(),
+                objects: Arc::default(),
             });
             let observer = Observer {
                 from,
                 pool: Some(pool.clone()),
                 ready: Arc::clone(&ready),
-                rests: rests.into(),
+                dependencies: dependencies.into(),
                 ..observer(&fake, Test::Http(assertion), Need::Ready)
             };
             let hosts = observer.failed(reply.as_ref());
@@ -438,7 +437,7 @@ mod tests {
         for (replies, nodes) in [
             (vec![failed(), answered()], "near"),
             (vec![answered(), failed()], "far near"),
-            // Otherwise than expected is what they say, or it has observed others
+            // All answered, but not as expected; or its targets have changed
             (vec![answered(), answered()], "far near"),
             (vec![failed()], "far near"),
         ] {
@@ -472,30 +471,31 @@ mod tests {
         }
     }
 
-    fn brought(comparison: Comparison) -> AssertionOutcome {
-        let observation = json!(null);
-        let taken = Ok(Evaluated {
-            observation,
-            comparison,
-        });
-        AssertionOutcome { reply: None, taken }
+    fn outcome_of(comparison: Comparison) -> AssertionOutcome {
+        AssertionOutcome {
+            reply: None,
+            evaluated: Ok(Evaluated {
+                observation: json!(null),
+                comparison,
+            }),
+        }
     }
 
     fn holds() -> AssertionOutcome {
-        brought(Comparison::Met(difference()))
+        outcome_of(Comparison::Met(difference()))
     }
 
-    /// The kind of error that became of an outcome, and how many changes were told.
+    /// The error kind of a confirmed outcome, and the number of changes that were reported.
     type Confirmed = (Option<ErrorKind>, usize);
 
     const CHANGED: Confirmed = (Some(ErrorKind::FixtureChanged), 1);
 
     async fn confirmed(fake: &Fake, observer: &Observer, outcome: AssertionOutcome) -> Confirmed {
         let changes = RefCell::new(0);
-        let tell = |_: Changed| *changes.borrow_mut() += 1;
+        let report = |_: Changed| *changes.borrow_mut() += 1;
         let api = fake.api();
-        let outcome = observer.confirmed(&api, Instant::now(), outcome, tell);
-        let error = outcome.await.taken.err().map(|error| error.kind);
+        let outcome = observer.confirmed(&api, Instant::now(), outcome, report);
+        let error = outcome.await.evaluated.err().map(|error| error.kind);
         (error, changes.into_inner())
     }
 
@@ -508,7 +508,7 @@ mod tests {
         ] {
             let fake = fake("True");
             let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Ready));
-            let outcome = brought(comparison);
+            let outcome = outcome_of(comparison);
             assert_eq!(confirmed(&fake, &still, outcome.clone()).await, (None, 0));
             fake.remove(POD);
             assert_eq!(confirmed(&fake, &gone, outcome).await, CHANGED);
@@ -523,10 +523,10 @@ mod tests {
         ] {
             let fake = fake("True");
             let mut gone = observer(&fake, http(), Need::Ready);
-            gone.rests[0].key = FixtureName::RING.in_pool(None).on(Some(1));
+            gone.dependencies[0].key = FixtureName::RING.in_pool(None).on(Some(1));
             fake.remove(POD);
             let before = fake.log().len();
-            assert_eq!(confirmed(&fake, &gone, brought(comparison)).await, told);
+            assert_eq!(confirmed(&fake, &gone, outcome_of(comparison)).await, told);
             assert_eq!(fake.log().len() == before, told.0.is_none());
         }
     }
@@ -544,7 +544,7 @@ mod tests {
         for (expectation, settles, told) in [
             (ReachExpectation::Answers, true, None),
             (fails.clone(), true, Some(ErrorKind::FixtureChanged)),
-            // The round that follows will tell
+            // A later round will find it
             (fails, false, None),
         ] {
             let fake = fake("True");
@@ -555,7 +555,7 @@ mod tests {
                 pool: Some(PoolName::linux()),
                 node: Some(2),
             };
-            gone.rests[0].key = from.prober().expect("a prober");
+            gone.dependencies[0].key = from.prober().expect("a prober");
             gone.from = Some(from);
             fake.remove(POD);
             assert_eq!(confirmed(&fake, &gone, holds()).await.0, told);
@@ -568,7 +568,7 @@ mod tests {
         let [still, gone] = [(); 2].map(|()| observer(&fake, http(), Need::Ready));
         let cut = || AssertionOutcome {
             reply: None,
-            taken: Err(ErrorKind::ExecTransport.error("404")),
+            evaluated: Err(ErrorKind::ExecTransport.error("404")),
         };
         let cut_alone = (Some(ErrorKind::ExecTransport), 0);
         assert_eq!(confirmed(&fake, &still, cut()).await, cut_alone);
@@ -579,10 +579,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pods_that_are_not_ready_are_no_answer_but_may_be_the_question() {
         let fake = fake("False");
-        let refuted = || brought(Comparison::NotMet(difference()));
-        let rests = observer(&fake, http(), Need::Ready);
+        let refuted = || outcome_of(Comparison::NotMet(difference()));
+        let depends = observer(&fake, http(), Need::Ready);
         let untold = (Some(ErrorKind::FixtureChanged), 0);
-        assert_eq!(confirmed(&fake, &rests, refuted()).await, untold);
+        assert_eq!(confirmed(&fake, &depends, refuted()).await, untold);
         let asks = observer(&fake, state(), Need::Settled);
         assert_eq!(confirmed(&fake, &asks, refuted()).await, (None, 0));
     }
@@ -606,8 +606,8 @@ mod tests {
         let applied = [POD, SERVICE].map(|path| fake.get(path).expect("it was put"));
         let of = |family| {
             let mut observer = observer(&fake, http(), Need::Ready);
-            let made = AppliedObjects::from_applied(&observer.rests[0].key, &applied);
-            observer.rests[0].made = Arc::new(made);
+            let objects = AppliedObjects::from_applied(&observer.dependencies[0].key, &applied);
+            observer.dependencies[0].objects = Arc::new(objects);
             Observer { family, ..observer }
         };
         let (first, second) = (of(None), of(Some(IpFamily::Ipv6)));

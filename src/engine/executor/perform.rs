@@ -1,4 +1,4 @@
-//! The executor: performs what the dispatcher commands and tells it what came of it.
+//! The executor: performs what the dispatcher commands, and reports the results to it.
 //!
 //! It decides nothing. Everything under way runs in tasks that one token ends.
 
@@ -23,11 +23,11 @@ use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 
 use super::exec_session::{exec_session, misdirected};
-use super::facts::FactsTold;
+use super::facts::RunFacts;
 use super::observer::{Changed, Observer};
 use super::shared::SharedRequests;
 use super::vantage::Vantages;
-use crate::engine::fixtures::apply::{Fixtures, Stood};
+use crate::engine::fixtures::apply::{FixtureResult, Fixtures};
 use crate::engine::integrity::applied::{AppliedObjects, Dependency};
 use crate::engine::integrity::node_liveness::NodeLiveness;
 use crate::engine::integrity::node_readiness::NodeReadiness;
@@ -36,11 +36,11 @@ use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, 
 use crate::engine::scheduler::dispatcher::Dispatcher;
 use crate::engine::scheduler::repeat::Repeat;
 
-/// What comes back from tasks.
+/// What tasks send back.
 enum Message {
-    Stood {
+    FixtureDone {
         key: FixtureKey,
-        stood: Stood,
+        result: FixtureResult,
         took: Duration,
     },
     Changed(Changed),
@@ -50,9 +50,9 @@ enum Message {
 /// Why a run ends early.
 #[derive(Clone, Debug)]
 pub(crate) enum Stop {
-    /// Something asked for it.
+    /// Something interrupted it.
     By(String),
-    /// Its deadline came, this long after its beginning.
+    /// Its deadline passed, this long after its start.
     Deadline(Duration),
 }
 
@@ -64,7 +64,7 @@ impl Stop {
         }
     }
 
-    /// What is put on record of it.
+    /// The event that puts it on record.
     pub(crate) fn event(self) -> Event {
         match self {
             Self::By(by) => Event::Interrupted { by },
@@ -82,11 +82,11 @@ pub(crate) struct Executor {
     vantages: Vantages,
     shared: SharedRequests,
     spans: Spans,
-    facts: FactsTold,
+    facts: RunFacts,
     ready: Arc<ReadyFixtures>,
-    made: BTreeMap<FixtureKey, Arc<AppliedObjects>>,
+    objects: BTreeMap<FixtureKey, Arc<AppliedObjects>>,
     nodes: NodeReadiness,
-    heard: NodeLiveness,
+    liveness: NodeLiveness,
     wake: Option<Instant>,
     tracker: TaskTracker,
     cancel: CancellationToken,
@@ -111,11 +111,11 @@ impl Executor {
             vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
             shared: SharedRequests::default(),
             spans,
-            heard: NodeLiveness::new(&facts),
-            facts: FactsTold::new(facts, api),
+            liveness: NodeLiveness::new(&facts),
+            facts: RunFacts::new(facts, api),
             fixtures,
             ready: Arc::new(ready),
-            made: BTreeMap::new(),
+            objects: BTreeMap::new(),
             nodes: NodeReadiness::default(),
             wake: None,
             tracker,
@@ -125,10 +125,10 @@ impl Executor {
         }
     }
 
-    /// Runs until the dispatcher commands tear-down. `stop` says why the run should end early,
-    /// once it should. Gives back the spans, for what follows.
+    /// Runs until the dispatcher commands tear-down. `stop` says why the run has to end early, if it
+    /// has to. Returns the spans, for what follows.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<Option<Stop>>) -> Spans {
-        // Asked to end before it began, it begins nothing
+        // A run that has to end before it began begins nothing
         let before = stop.borrow_and_update().clone();
         let mut stopped = before.is_some();
         let mut input = match before {
@@ -152,7 +152,7 @@ impl Executor {
                     stopped = true;
                     break self.stop(stop);
                 }
-                // Without anything to wake for, a far time: every end comes by message or stop
+                // Without a time to wake at, a far time: a message or a stop always comes before
                 let far = Instant::now() + Duration::from_hours(24);
                 let message = tokio::select! {
                     biased;
@@ -164,12 +164,12 @@ impl Executor {
                         self.over(&input);
                         break input;
                     }
-                    Ok(Some(Message::Stood { key, stood, took })) => {
-                        break self.stood(key, stood, took);
+                    Ok(Some(Message::FixtureDone { key, result, took })) => {
+                        break self.fixture_done(key, result, took);
                     }
                     Ok(Some(Message::Changed(changed))) => {
-                        // Many assertions may tell it of the same objects
-                        if changed.made.is_news() {
+                        // Many assertions may report a change of the same objects
+                        if changed.objects.is_news() {
                             break self.changed(changed);
                         }
                     }
@@ -193,7 +193,7 @@ impl Executor {
         match command {
             Command::Apply(key) => {
                 self.spans.applies(&key);
-                self.raise(key);
+                self.apply(key);
             }
             Command::Observe(ix) => {
                 if let Some(state) = self.dispatcher.state(ix.check) {
@@ -226,23 +226,23 @@ impl Executor {
         }
     }
 
-    /// Takes note that what was under way is over.
+    /// Takes note that a request or an exec session is over.
     fn over(&mut self, input: &Input) {
         match input {
             Input::Asked(assertion, _) => self.spans.asked(*assertion),
-            Input::SessionReplies(from, _) => self.spans.swept(from),
+            Input::SessionReplies(from, _) => self.spans.exec_session_done(from),
             _ => {}
         }
     }
 
-    /// Writes an event; that the record's file failed is asked of the journal by the run.
+    /// Writes an event; the run asks the journal whether the record's file failed.
     fn note(&self, event: Event) {
         if let Err(error) = self.fixtures.journal.write(event) {
             tracing::debug!(%error, "record");
         }
     }
 
-    fn raise(&self, key: FixtureKey) {
+    fn apply(&self, key: FixtureKey) {
         let (fixtures, sender, cancel) = (
             self.fixtures.clone(),
             self.sender.clone(),
@@ -250,27 +250,27 @@ impl Executor {
         );
         self.tracker.spawn(async move {
             let began = Instant::now();
-            // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
-            let ready = AssertUnwindSafe(fixtures.stand(&key, &cancel)).catch_unwind();
-            let stood = ready.await.unwrap_or_else(|_| Stood {
-                made: Arc::default(),
+            // Not cancelled as a whole: each request must be answered before tear-down lists the objects
+            let ready = AssertUnwindSafe(fixtures.ready(&key, &cancel)).catch_unwind();
+            let result = ready.await.unwrap_or_else(|_| FixtureResult {
+                objects: Arc::default(),
                 outcome: Err(panicked()),
             });
             let took = began.elapsed();
-            let _ = sender.send(Message::Stood { key, stood, took });
+            let _ = sender.send(Message::FixtureDone { key, result, took });
         });
     }
 
-    fn stood(&mut self, key: FixtureKey, stood: Stood, took: Duration) -> Input {
+    fn fixture_done(&mut self, key: FixtureKey, result: FixtureResult, took: Duration) -> Input {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.spans.stands(&key);
-        self.made.insert(key.clone(), stood.made);
-        let (recorded, input) = match stood.outcome {
+        self.spans.fixture_done(&key);
+        self.objects.insert(key.clone(), result.objects);
+        let (recorded, input) = match result.outcome {
             Ok(fixture) => {
-                if let Some(made) = self.made.get(&key) {
-                    made.bind(self.ready.namespace_of(key.name), &fixture.pods);
+                if let Some(objects) = self.objects.get(&key) {
+                    objects.bind(self.ready.namespace_of(key.name), &fixture.pods);
                 }
-                // Assertions under way keep what was ready when they began
+                // Assertions under way keep the fixtures that were ready when they began
                 let ready = Arc::make_mut(&mut self.ready);
                 ready.fixtures.insert(key.clone(), fixture.clone());
                 let recorded = FixtureOutcome::Ready(Box::new(fixture));
@@ -303,9 +303,9 @@ impl Executor {
         let state = self.dispatcher.state(ix.check)?;
         let (check, limits) = (&state.check, self.fixtures.api.limits());
         let assertion = check.assertions.get(ix.assertion)?;
-        let rests = assertion.depends_on().filter_map(|(key, need)| {
-            let made = Arc::clone(self.made.get(&key)?);
-            Some(Dependency { key, need, made })
+        let dependencies = assertion.depends_on().filter_map(|(key, need)| {
+            let objects = Arc::clone(self.objects.get(&key)?);
+            Some(Dependency { key, need, objects })
         });
         Some(Observer {
             ix,
@@ -323,9 +323,9 @@ impl Executor {
             anew: state.controls_again,
             settles: ix.assertion != 0 || state.may_settle(limits),
             ready: Arc::clone(&self.ready),
-            rests: rests.collect(),
+            dependencies: dependencies.collect(),
             nodes: self.nodes.clone(),
-            heard: self.heard.clone(),
+            liveness: self.liveness.clone(),
             recorded: limits.recorded_reply,
         })
     }
@@ -335,11 +335,11 @@ impl Executor {
             return;
         };
         let (api, facts) = (self.fixtures.api.clone(), self.facts.clone());
-        let (shared, tell) = (self.shared.clone(), self.tell());
+        let (shared, report) = (self.shared.clone(), self.reporter());
         let asking = async move {
             let prepared = observer.prepare();
             let reply = match prepared.as_ref().map(|prepared| &prepared.request) {
-                // What converges is asked anew each round, and a control after a failure
+                // What converges needs a new answer each round, and so does a control after a failure
                 Ok(Request::Api(request)) if observer.test.traits().converges || observer.anew => {
                     api.send(request).await.map(Reply::Api)
                 }
@@ -348,42 +348,42 @@ impl Executor {
                     answer.map(Reply::Api)
                 }
                 Ok(Request::Facts) => {
-                    Ok(Reply::Facts(facts.tell(observer.attempt_of_facts()).await))
+                    Ok(Reply::Facts(facts.get(observer.attempt_of_facts()).await))
                 }
                 Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
                 Err(error) => Err(error.clone()),
             };
-            let (brought, outcome) = (Instant::now(), observer.outcome(prepared, reply));
-            Input::Asked(ix, observer.confirmed(&api, brought, outcome, &tell).await)
+            let (since, outcome) = (Instant::now(), observer.outcome(prepared, reply));
+            Input::Asked(ix, observer.confirmed(&api, since, outcome, &report).await)
         };
-        self.spawn(asking, Input::Asked(ix, untold()));
+        self.spawn(asking, Input::Asked(ix, no_outcome()));
     }
 
     fn confirm(&self, ix: AssertionIx, outcome: AssertionOutcome) {
         let Some(observer) = self.observer(ix) else {
             return;
         };
-        let (api, tell) = (self.fixtures.api.clone(), self.tell());
+        let (api, report) = (self.fixtures.api.clone(), self.reporter());
         let confirming = async move {
-            let outcome = observer.heard(&api, outcome, &tell).await;
+            let outcome = observer.confirmed_alive(&api, outcome, &report).await;
             Input::Confirmed(ix, outcome)
         };
-        self.spawn(confirming, Input::Confirmed(ix, untold()));
+        self.spawn(confirming, Input::Confirmed(ix, no_outcome()));
     }
 
     fn exec_session(&self, from: VantageKey, assertions: &[AssertionIx]) {
         let observers = assertions.iter().filter_map(|ix| self.observer(*ix));
         let observers: Vec<_> = observers.collect();
         let (api, vantages) = (self.fixtures.api.clone(), self.vantages.clone());
-        let tell = self.tell();
-        let untold = assertions.iter().map(|ix| (*ix, untold())).collect();
-        let broken = Input::SessionReplies(from.clone(), untold);
+        let report = self.reporter();
+        let failed = assertions.iter().map(|ix| (*ix, no_outcome())).collect();
+        let broken = Input::SessionReplies(from.clone(), failed);
         let in_exec_session = async move {
-            let swept = exec_session(&vantages, &from, &observers).await;
-            let brought = Instant::now();
-            let mut outcomes = Vec::with_capacity(swept.len());
-            for (observer, outcome) in swept {
-                let outcome = observer.confirmed(&api, brought, outcome, &tell).await;
+            let observed = exec_session(&vantages, &from, &observers).await;
+            let since = Instant::now();
+            let mut outcomes = Vec::with_capacity(observed.len());
+            for (observer, outcome) in observed {
+                let outcome = observer.confirmed(&api, since, outcome, &report).await;
                 outcomes.push((observer.ix, outcome));
             }
             Input::SessionReplies(from, outcomes)
@@ -391,15 +391,15 @@ impl Executor {
         self.spawn(in_exec_session, broken);
     }
 
-    /// How an assertion says that what it depends on has changed.
-    fn tell(&self) -> impl Fn(Changed) + Send + Sync + use<> {
+    /// The function by which an assertion reports that a fixture that it depends on has changed.
+    fn reporter(&self) -> impl Fn(Changed) + Send + Sync + use<> {
         let sender = self.sender.clone();
         move |changed| {
             let _ = sender.send(Message::Changed(changed));
         }
     }
 
-    /// Runs an assertion until the run ends, and tells what came of it; `panicked` after a panic.
+    /// Runs an assertion, at most until the run ends, and sends its result; `panicked` after a panic.
     fn spawn(&self, assertion: impl Future<Output = Input> + Send + 'static, panicked: Input) {
         let (cancel, sender) = (self.cancel.clone(), self.sender.clone());
         self.tracker.spawn(async move {
@@ -411,14 +411,14 @@ impl Executor {
     }
 }
 
-/// Our own fault, which must end neither the run nor its tear-down.
+/// The error of a bug in winconform, which must end neither the run nor its tear-down.
 fn panicked() -> ObservationError {
     ErrorKind::NotApplied.error("winconform itself failed here: please report it")
 }
 
-fn untold() -> AssertionOutcome {
+fn no_outcome() -> AssertionOutcome {
     AssertionOutcome {
         reply: None,
-        taken: Err(panicked()),
+        evaluated: Err(panicked()),
     }
 }

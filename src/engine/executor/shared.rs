@@ -11,18 +11,18 @@ use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError,
 
 use crate::transport::{Api, locked};
 
-/// Which attempt of a check asks: a later one wants an answer of its own.
+/// Which attempt of a check asks: a later one needs a new answer.
 pub(crate) type Attempt = u32;
 
 type Answer = Shared<BoxFuture<'static, Result<ApiReply>>>;
 type Key = (Attempt, Verb, String, Option<String>);
 
-/// So many in a row without an answer, which took long, and the rest is asked one at a time: each would
-/// take as long, and a webhook that hangs would hold a run for hours.
+/// After this many requests in a row without an answer that took long, the rest are sent one at a time: each
+/// would take as long, and a webhook that hangs would hold a run for hours.
 const PATIENCE: usize = 16;
 
-/// Sends each request once per attempt, whoever asks for it: the control of many checks is one
-/// request. Clones share what was sent.
+/// Sends each request once per attempt for all checks: the control of many checks is one request. Clones
+/// share the answers.
 #[derive(Clone, Default)]
 pub(crate) struct SharedRequests {
     answers: Arc<Mutex<BTreeMap<Key, Answer>>>,
@@ -31,7 +31,7 @@ pub(crate) struct SharedRequests {
     trial: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What went without an answer since the last that had one.
+/// The requests without an answer since the last that had one.
 #[derive(Default)]
 struct Unanswered {
     count: usize,
@@ -41,7 +41,7 @@ struct Unanswered {
 }
 
 impl SharedRequests {
-    /// The answer to a request, which is sent unless it was.
+    /// The answer to a request, which is sent unless it was sent before.
     pub(crate) async fn send(
         &self,
         api: &Api,
@@ -61,7 +61,7 @@ impl SharedRequests {
                     let before = locked(&unanswered).used_up(patience);
                     if let Some((count, _)) = before {
                         held = Some(trial.lock().await);
-                        // Who waited for another's trial fares as it did
+                        // A request that waited for another's trial has the same result
                         match locked(&unanswered).used_up(patience) {
                             Some((more, error)) if more > count => return Err(error),
                             Some(_) => {}
@@ -82,15 +82,15 @@ impl SharedRequests {
         answer.await
     }
 
-    /// Lets go of all answers, once nobody asks for them any more: the next repetition wants its own.
+    /// Drops all answers, once no check needs them any more: the next repetition needs new ones.
     pub(crate) fn forget(&self) {
         locked(&self.answers).clear();
     }
 }
 
 impl Unanswered {
-    /// How many went without an answer, and the error of whoever is not asked for it: once so many have
-    /// taken longer together than `patience`, one is asked at a time.
+    /// How many requests had no answer, and the error of a request that is therefore not sent: `None` until
+    /// [`PATIENCE`] of them have taken `patience` together.
     fn used_up(&self, patience: Duration) -> Option<(usize, ObservationError)> {
         let last = self.last.as_ref()?;
         let (count, said) = (self.count, &last.detail);
@@ -205,7 +205,7 @@ mod tests {
         let error = error.expect("the others are not asked");
         assert!(error.detail.contains("failed calling webhook"));
         fake.script(&format!("POST {PATH}"), 422, json!({"kind": "Status"}));
-        // The others go on once the one has its answer
+        // The others are sent once that one has its answer
         let answers = all(200..300).await;
         assert!(answers.iter().flatten().all(|reply| reply.status == 422));
         assert!(answers.iter().all(Result::is_ok));

@@ -1,4 +1,4 @@
-//! Exec sessions: one exec from one vantage point that serves many assertions; from outside, requests of our own.
+//! Exec sessions: one exec serves many assertions from one vantage point; outside, winconform asks itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -15,28 +15,28 @@ use winconform_core::method::{
 use crate::engine::fixtures::manifest::prober;
 use crate::transport::{Api, PodRef, fetch, locked};
 
-/// A name that nobody has.
+/// A name that does not exist.
 const NOWHERE: &str = "winconform.invalid";
 
-/// The vantage points of a run, with the curl found at each. Clones share what was found.
+/// The vantage points of a run, with the curl found at each. Clones share these.
 #[derive(Clone)]
 pub(crate) struct Vantages {
     api: Api,
     run: String,
     outside: Arc<Outside>,
     curls: Arc<Mutex<BTreeMap<VantageKey, Curl>>>,
-    /// What the cluster last answered to who observes from outside, at a node's address and elsewhere.
+    /// The last request from outside that the cluster answered, by whether it was to a node's address.
     answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
 }
 
 /// What each target of an exec session answered.
 pub(crate) type SessionReplies = (Vec<Result<HttpReply>>, Vec<PingReply>);
 
-/// Where the execs of one exec session go to, and what they are begun with.
+/// The pod of one exec session, and what its execs have in common.
 struct Asker<'a> {
     from: &'a VantageKey,
     pod: PodRef,
-    /// Whose shell pings.
+    /// The OS whose shell pings.
     os: Option<Os>,
     token: Token,
 }
@@ -52,8 +52,8 @@ impl Vantages {
         }
     }
 
-    /// Gets and pings every target once from a vantage point. What is too much for one exec's output goes by
-    /// several; a get of which that is true alone is an error of its own.
+    /// Gets and pings every target once from a vantage point. Gets with too much output for one exec are
+    /// spread over several; a single get with too much output has an error of its own.
     pub(crate) async fn exec_session(
         &self,
         from: &VantageKey,
@@ -69,7 +69,7 @@ impl Vantages {
             from,
             pod,
             os: from.kind.shell(),
-            // Divides the answers, so nobody who answers may foresee it
+            // It divides the answers, so no target may be able to foresee it
             token: Token::random(self.api.env().random()),
         };
         let mut ahead = VecDeque::new();
@@ -90,7 +90,7 @@ impl Vantages {
                     pinged.extend(echoes);
                     unpinged = others;
                 }
-                // Somebody answers with more than anybody is expected to
+                // A target answers with more than any is expected to
                 Err(error) if error.kind == ErrorKind::OutputTruncated => match some {
                     [] => return Err(error),
                     [_] => got.push(Err(error)),
@@ -106,7 +106,7 @@ impl Vantages {
         Ok((got, pinged))
     }
 
-    /// Gets and pings by one exec, with the first curl that is there.
+    /// Gets and pings by one exec, with the first curl that exists.
     async fn session(
         &self,
         asker: &Asker<'_>,
@@ -122,12 +122,12 @@ impl Vantages {
             None => curl::candidates(asker.from.kind),
         };
         let got = |curl| self.by_exec(asker, Some(curl), gets, pings);
-        let (curl, swept) = with_first(asker.from, curls, got).await?;
+        let (curl, replies) = with_first(asker.from, curls, got).await?;
         locked(&self.curls).insert(asker.from.clone(), curl);
-        Ok(swept)
+        Ok(replies)
     }
 
-    /// The same with one curl, where there is anything to get.
+    /// Gets and pings by one exec, with this curl if there is anything to get.
     async fn by_exec(
         &self,
         asker: &Asker<'_>,
@@ -173,16 +173,16 @@ impl Vantages {
         self.api.exec_read(pod, &request, split).await
     }
 
-    /// Takes note of what the cluster itself answered, and whether at a node's address.
+    /// Takes note of a request that the cluster itself answered, and whether it was to a node's address.
     pub(crate) fn answers(&self, at_node: bool, get: HttpGet) {
         locked(&self.answered).insert(at_node, get);
     }
 
-    /// Why what an assertion from outside failed by, at a node's address or elsewhere, is not the cluster's word.
-    /// The proxy says it of itself (RFC 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist
-    /// as well (RFC 6761, `.invalid`); or nothing else that the cluster answered is answered now, so that the
-    /// way there may be cut on this side. What is elsewhere vouches for no way to nodes, which may be that of
-    /// a VPN.
+    /// Why the replies by which an assertion from outside failed, at a node's address or elsewhere, do not
+    /// come from the cluster. The proxy answers so for itself (RFC 9110, 403 and 407; RFC 6585, 429 and 511),
+    /// or also for a name that does not exist (RFC 6761, `.invalid`); or nothing that the cluster answered
+    /// before is answered now, so that the way to it may be cut on this side. An answer from elsewhere proves
+    /// no way to the nodes, which may go through a VPN.
     pub(crate) async fn captive(
         &self,
         from: &VantageKey,
@@ -205,7 +205,7 @@ impl Vantages {
         let again = answered.filter(|(other, _)| *other || !at_node);
         let again: Vec<_> = again.map(|(_, get)| get).collect();
         let got = fetch(self.api.env(), &again, proxy, self.api.durations()).await;
-        // Somebody on the way may say the same to everything
+        // Something on the way may answer everything alike
         let is_other = |got: &_| failed.iter().any(|failed| got != failed);
         match got.iter().flatten().any(|got| is_page(got) && is_other(got)) {
             true => None,
@@ -217,7 +217,7 @@ impl Vantages {
         }
     }
 
-    /// What a proxy says of its own accord, where it does.
+    /// What a proxy answers by itself, if it does.
     async fn says_itself(&self, proxy: &OutsideTarget, failed: &[HttpReply]) -> Option<String> {
         let nowhere = HttpGet {
             host: Host::Name(NOWHERE.to_owned()),
@@ -254,12 +254,12 @@ fn status(reply: &HttpReply) -> Option<u16> {
     }
 }
 
-/// Whether it is an answer, and no error.
+/// Whether a reply is an answer without an error status.
 fn is_page(got: &HttpReply) -> bool {
     status(got).is_some_and(|status| status < 400)
 }
 
-/// What the first of these curls brought that is there, and which it is.
+/// The first of these curls that exists, and its result.
 async fn with_first<T, F: Future<Output = Result<T>>>(
     from: &VantageKey,
     curls: &[Curl],
@@ -271,7 +271,7 @@ async fn with_first<T, F: Future<Output = Result<T>>>(
             Err(error) if error.kind == ErrorKind::ToolMissing => {
                 missing.push(format!("{curl} ({})", error.detail));
             }
-            brought => return Ok((*curl, brought?)),
+            result => return Ok((*curl, result?)),
         }
     }
     Err(ErrorKind::ToolMissing.error(format!("no curl at {from}; tried {}", missing.join(", "))))
@@ -286,7 +286,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use winconform_core::method::{FailureClass, SourceKind};
 
-    /// What comes of these programs, the first of which is not there and the second as given.
+    /// The result of these curls, the first of which does not exist while the second gives `second`.
     async fn tried(second: Result<u8, ErrorKind>) -> (usize, Result<(Curl, u8)>) {
         let from = VantageKey {
             kind: SourceKind::WindowsPod,
@@ -327,7 +327,7 @@ mod tests {
         assert!(error.detail.ends_with(all), "{error}");
     }
 
-    /// Observes from outside, where the server that is connected to answers each request so, or never.
+    /// A vantage point outside, whose server answers each request with a status, or never.
     fn outside(
         proxy: Option<&str>,
         says: impl Fn(&str, &str) -> Option<u16> + Copy + Send + Sync + 'static,
@@ -375,11 +375,11 @@ mod tests {
         let others = [
             ([403, 200, 503], false),
             ([429, 200, 503], false),
-            // There is no way to any node
+            // No node is reachable
             ([504, 504, 503], false),
             ([504, 200, 503], true),
         ];
-        // Of one node, of another, and of what does not exist
+        // The statuses of one node, of another, and of a name that does not exist
         for ([one, other, nowhere], is_told) in all.into_iter().chain(others) {
             let says = move |_: &str, asked: &str| match asked.contains(NOWHERE) {
                 true => Some(nowhere),

@@ -1,7 +1,7 @@
-//! What was applied of a fixture, and whether it is still there as it was applied.
+//! The applied objects of a fixture, and whether they are still as they were applied.
 //!
-//! Others may delete what is ours at any time. What an assertion tells counts only while what it depends
-//! on is as it was, so it is asked after the assertion; assertions that end together share the answer.
+//! Others may delete the run's objects at any time. An assertion counts only if the objects that it depends
+//! on are unchanged, so these are read after it; assertions that end together share the answer.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ use crate::cluster::{Condition, Watched, poll_until, wait_for_objects};
 use crate::engine::fixtures::readiness::{addresses, is_of_second, restarts};
 use crate::transport::{Api, pause};
 
-/// What came of one that is no longer there.
+/// What happened to an object that is no longer there.
 const DELETED: &str = "was deleted by somebody else";
 
 /// The objects of one application of a fixture.
@@ -33,12 +33,12 @@ pub(crate) struct AppliedObjects {
     own: ObjectSet,
     /// Its Services in the second family, where it has any; nothing in the first depends on them.
     pub(crate) second: ObjectSet,
-    /// The pods that its controllers made and assertions are bound to, once it is ready.
+    /// The pods that its controllers created and assertions are bound to, once it is ready.
     pods: OnceLock<ObjectSet>,
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
-/// Objects that are asked for together.
+/// Objects that are read together.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectSet {
     objects: Vec<Object>,
@@ -50,12 +50,12 @@ struct Object {
     /// Kind, namespace and name.
     shown: String,
     path: String,
-    /// Where a watch has it: `namespace/name`.
+    /// Its key in a watch: `namespace/name`.
     at: String,
     uid: Json,
     wanted: Wanted,
     /// A pod that assertions are bound to, as it was when it became ready.
-    stood: OnceLock<ReadyPod>,
+    when_ready: OnceLock<ReadyPod>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,28 +68,28 @@ enum Wanted {
 /// The health of a fixture's objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
-    /// One was deleted, replaced, ended for good or moved, which is never undone.
+    /// An object was deleted, replaced, ended for good or moved, which is never undone.
     pub(crate) changed: Option<ObservationError>,
-    /// A container of one was started again since: it is there, and was not for a while.
+    /// A container of a pod was restarted since: it is there, and was not for a while.
     pub(crate) restarted: Option<ObservationError>,
-    /// One is there and not ready.
+    /// An object is there and not ready.
     pub(crate) unready: Option<ObservationError>,
-    /// One could not be asked for.
+    /// An object could not be read.
     pub(crate) unknown: Option<ObservationError>,
 }
 
-/// What one assertion depends on.
+/// A fixture that an assertion depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
     pub(crate) key: FixtureKey,
     pub(crate) need: Need,
-    /// What of it the assertion was bound to.
-    pub(crate) made: Arc<AppliedObjects>,
+    /// The applied objects that the assertion was bound to.
+    pub(crate) objects: Arc<AppliedObjects>,
 }
 
 impl AppliedObjects {
-    /// What was applied, as the server gave it back. Namespaces are not asked for: with them goes
-    /// what is in them.
+    /// The applied objects, as the server returned them. Namespaces are not read: what is in them goes with
+    /// them.
     pub(crate) fn from_applied(key: &FixtureKey, applied: &[Json]) -> Self {
         let ours = applied
             .iter()
@@ -113,11 +113,11 @@ impl AppliedObjects {
                 at: format!("{}/{name}", namespace.unwrap_or_default()),
                 uid: metadata["uid"].clone(),
                 wanted,
-                stood: OnceLock::new(),
+                when_ready: OnceLock::new(),
             })
         };
         let [own, second] = [first, second]
-            .map(|all| ObjectSet::from_objects(all.into_iter().filter_map(object).collect()));
+            .map(|part| ObjectSet::from_objects(part.into_iter().filter_map(object).collect()));
         Self {
             own,
             second,
@@ -125,13 +125,13 @@ impl AppliedObjects {
         }
     }
 
-    /// Takes note of the pods that came of it.
+    /// Takes note of the pods of the ready fixture.
     pub(crate) fn bind(&self, namespace: &str, pods: &[ReadyPod]) {
         let mut objects = Vec::new();
         for pod in pods {
-            // A fixture is ready once: whatever is made anew is another
-            if let Some(applied) = self.own.objects.iter().find(|own| own.uid == *pod.uid) {
-                let _ = applied.stood.set(pod.clone());
+            // Each application becomes ready once: another has other objects
+            if let Some(applied) = self.own.objects.iter().find(|one| one.uid == *pod.uid) {
+                let _ = applied.when_ready.set(pod.clone());
                 continue;
             }
             let (space, name) = (printable(namespace), printable(&pod.name));
@@ -141,14 +141,14 @@ impl AppliedObjects {
                 at: format!("{namespace}/{}", pod.name),
                 uid: Json::from(pod.uid.clone()),
                 wanted: Wanted::PodReady,
-                stood: pod.clone().into(),
+                when_ready: pod.clone().into(),
             });
         }
         let _ = self.pods.set(ObjectSet::from_objects(objects));
     }
 
-    /// The health of the pods that assertions are bound to, at `since` or later: who fails to answer may
-    /// be gone, who answers is not.
+    /// The health of the pods that assertions are bound to, at `since` or later: a pod that does not answer
+    /// may be gone, one that answers is not.
     pub(crate) async fn health_of_pods(&self, api: &Api, since: Instant) -> Health {
         match self.pods.get() {
             Some(pods) => pods.health(api, since).await,
@@ -156,12 +156,12 @@ impl AppliedObjects {
         }
     }
 
-    /// How they stand at `since` or later.
+    /// The health of the objects at `since` or later.
     pub(crate) async fn health(&self, api: &Api, since: Instant) -> Health {
         self.own.health(api, since).await
     }
 
-    /// Whether pods are all that it is.
+    /// Whether all of its objects are pods.
     pub(crate) fn is_of_pods_alone(&self) -> bool {
         let objects = &self.own.objects;
         !objects.is_empty()
@@ -170,14 +170,14 @@ impl AppliedObjects {
                 .all(|object| matches!(object.wanted, Wanted::PodReady))
     }
 
-    /// Whether pods are all that it is, and these are they.
+    /// Whether all of its objects are pods, and each is one of these.
     pub(crate) fn is(&self, pods: &[ReadyPod]) -> bool {
-        let stands = |object: &Object| pods.iter().any(|pod| object.uid == *pod.uid);
-        self.is_of_pods_alone() && self.own.objects.iter().all(stands)
+        let is_listed = |object: &Object| pods.iter().any(|pod| object.uid == *pod.uid);
+        self.is_of_pods_alone() && self.own.objects.iter().all(is_listed)
     }
 
-    /// Returns when one was deleted or replaced; never otherwise. Where pods are all that it is their
-    /// watch tells.
+    /// Returns when an object was deleted or replaced; never otherwise. Where all of its objects are pods,
+    /// their watch shows that.
     pub(crate) async fn changed(
         &self,
         api: &Api,
@@ -185,7 +185,7 @@ impl AppliedObjects {
     ) -> ObservationError {
         let durations = api.durations();
         if self.is_of_pods_alone() {
-            // What was gone before the watch had it is in no watch
+            // No watch shows a pod that was gone before the watch began
             let unseen = async {
                 pause(durations.unscheduled).await;
                 match self.health(api, Instant::now()).await.changed {
@@ -246,9 +246,9 @@ impl AppliedObjects {
         }
     }
 
-    /// Whether nobody has told of its change before.
+    /// Whether its change was not reported before.
     pub(crate) fn is_news(&self) -> bool {
-        !self.told.swap(true, Ordering::Relaxed)
+        !self.reported.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -258,7 +258,7 @@ impl ObjectSet {
         Self { objects, last }
     }
 
-    /// How they stand at `since` or later; what has changed has for good.
+    /// The health of the objects at `since` or later; a change is for good.
     pub(crate) async fn health(&self, api: &Api, since: Instant) -> Health {
         let ask = async {
             let each = join_all(self.objects.iter().map(|object| object.health(api))).await;
@@ -270,7 +270,7 @@ impl ObjectSet {
 }
 
 impl Health {
-    /// What is amiss with the one or the other.
+    /// What is amiss with either.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             changed: self.changed.or(other.changed),
@@ -303,11 +303,11 @@ impl Object {
         if !metadata["deletionTimestamp"].is_null() {
             return self.changed("is being deleted by somebody else");
         }
-        let stood = self.stood.get();
-        if let Some(how) = moved(object, stood) {
+        let when_ready = self.when_ready.get();
+        if let Some(how) = moved(object, when_ready) {
             return self.changed(&how);
         }
-        let again = stood.is_some_and(|known| restarts(object) > known.restarts);
+        let again = when_ready.is_some_and(|known| restarts(object) > known.restarts);
         let restarted = again
             .then(|| self.changed("was restarted").changed)
             .flatten();
@@ -348,15 +348,15 @@ impl Object {
     }
 }
 
-/// Why a pod can stand no more as assertions are bound to it: it was ended for good, as by an eviction, or has other
-/// addresses than when it stood, as after its node was rebooted. What a kubelet refuses has never stood.
-fn moved(pod: &Json, stood: Option<&ReadyPod>) -> Option<String> {
+/// Why a pod is no longer as assertions are bound to it: it was ended for good, as by an eviction, or has
+/// other addresses than `when_ready`, as after its node's reboot. What a kubelet refuses was never ready.
+fn moved(pod: &Json, when_ready: Option<&ReadyPod>) -> Option<String> {
     let status = &pod["status"];
-    if is_disrupted(pod) || stood.is_some() && status["phase"] == "Failed" {
+    if is_disrupted(pod) || when_ready.is_some() && status["phase"] == "Failed" {
         let reason = status["reason"].as_str().unwrap_or("no reason given");
         return Some(format!("was ended ({})", printable(reason)));
     }
-    let known = &stood?.addresses;
+    let known = &when_ready?.addresses;
     let now = addresses(pod).filter(|now| !now.is_empty() && now != known)?;
     Some(format!(
         "was given other addresses ({now:?}, not {known:?})"
@@ -389,7 +389,7 @@ mod tests {
         fake.put(DEPLOYMENT, deployment);
     }
 
-    fn made(fake: &Fake) -> AppliedObjects {
+    fn objects(fake: &Fake) -> AppliedObjects {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
         let applied = [SERVICE, DEPLOYMENT].map(|path| fake.get(path).expect("it was put"));
         AppliedObjects::from_applied(&key(), &[&[namespace], applied.as_slice()].concat())
@@ -410,9 +410,9 @@ mod tests {
     async fn looks_that_end_together_share_one_answer_until_there_is_a_change() {
         let fake = Fake::default();
         put(&fake, 2);
-        let (made, api) = (made(&fake), fake.api());
+        let (objects, api) = (objects(&fake), fake.api());
         let since = Instant::now();
-        let (one, other) = tokio::join!(made.health(&api, since), made.health(&api, since));
+        let (one, other) = tokio::join!(objects.health(&api, since), objects.health(&api, since));
         for health in [one, other] {
             let amiss = health.changed.or(health.unready).or(health.unknown);
             assert_eq!(amiss, None);
@@ -420,18 +420,18 @@ mod tests {
         assert_eq!(fake.log().len(), 2);
         let later = since + api.durations().observe_again;
         fake.remove(SERVICE);
-        let health = made.health(&api, later).await;
+        let health = objects.health(&api, later).await;
         let said = "Service a/s was deleted by somebody else during the run";
         assert_eq!(detail(health.changed), said);
         assert_eq!(fake.log().len(), 4);
         // What is gone does not come back
         put(&fake, 2);
-        let health = made
+        let health = objects
             .health(&api, later + api.durations().observe_again)
             .await;
         assert_eq!(detail(health.changed), said);
         assert_eq!(fake.log().len(), 4);
-        assert!(made.is_news() && !made.is_news());
+        assert!(objects.is_news() && !objects.is_news());
     }
 
     #[tokio::test(start_paused = true)]
@@ -439,19 +439,19 @@ mod tests {
         let fake = Fake::default();
         put(&fake, 2);
         let api = fake.api();
-        let replaced = made(&fake);
+        let replaced = objects(&fake);
         fake.remove(DEPLOYMENT);
         put(&fake, 1);
         let health = replaced.health(&api, Instant::now()).await;
         let said = "Deployment a/d was deleted and made anew by somebody else during the run";
         assert_eq!(detail(health.changed), said);
 
-        let fewer = made(&fake).health(&api, Instant::now()).await;
+        let fewer = objects(&fake).health(&api, Instant::now()).await;
         assert!(fewer.changed.is_none() && fewer.unknown.is_none());
         let said = "Deployment a/d is not ready: 1 of 2 pods Ready";
         assert_eq!(detail(fewer.unready), said);
 
-        let going = made(&fake);
+        let going = objects(&fake);
         let mut service = fake.get(SERVICE).expect("it was put");
         service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         fake.put(SERVICE, service);
@@ -464,17 +464,17 @@ mod tests {
     async fn services_in_the_second_family_are_apart_where_there_are_any() {
         let fake = Fake::default();
         put(&fake, 2);
-        assert!(made(&fake).second.objects.is_empty());
+        assert!(objects(&fake).second.objects.is_empty());
 
         let mut service = fake.get(SERVICE).expect("it was put");
         service["metadata"]["labels"][labels::FAMILY] = json!("ipv6");
         fake.put(SERVICE, service);
-        let (made, api) = (made(&fake), fake.api());
+        let (objects, api) = (objects(&fake), fake.api());
         fake.remove(SERVICE);
-        let second = made.second.health(&api, Instant::now()).await;
+        let second = objects.second.health(&api, Instant::now()).await;
         let said = "Service a/s was deleted by somebody else during the run";
         assert_eq!(detail(second.changed), said);
-        let first = made.health(&api, Instant::now()).await;
+        let first = objects.health(&api, Instant::now()).await;
         assert!(first.changed.is_none() && first.unready.is_none());
     }
 
@@ -482,9 +482,9 @@ mod tests {
     async fn what_may_not_be_asked_is_unknown_and_no_change() {
         let fake = Fake::default();
         put(&fake, 2);
-        let made = made(&fake);
+        let objects = objects(&fake);
         fake.script(&format!("GET {SERVICE}"), 403, json!({"message": "no"}));
-        let health = made.health(&fake.api(), Instant::now()).await;
+        let health = objects.health(&fake.api(), Instant::now()).await;
         assert!(health.changed.is_none() && health.unready.is_none());
         let error = health.unknown.expect("nobody can tell");
         assert_eq!(error.kind, ErrorKind::Forbidden);
@@ -495,11 +495,11 @@ mod tests {
     async fn a_change_is_noticed_while_nothing_else_happens() {
         let fake = Fake::default();
         put(&fake, 0);
-        let (made, api) = (made(&fake), fake.api());
+        let (objects, api) = (objects(&fake), fake.api());
         let begun = Instant::now();
         let after = api.durations().converge;
         let (_send, mut pods) = watch::channel(Watched::default());
-        let (error, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+        let (error, ()) = tokio::join!(objects.changed(&api, &mut pods), async {
             pause(after).await;
             fake.remove(DEPLOYMENT);
         });
@@ -511,17 +511,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
         let fake = Fake::default();
-        let made = AppliedObjects::from_applied(&FixtureName::RING.in_pool(None), &[pod("own")]);
+        let objects = AppliedObjects::from_applied(&FixtureName::RING.in_pool(None), &[pod("own")]);
         for (others, said) in [
             (vec![], "was deleted by somebody else"),
             (vec![pod("another")], "was deleted and made anew"),
         ] {
             let watched =
                 |pods: &[Json]| watched(pods.iter().map(|pod| ("a/p".to_owned(), pod.clone())));
-            // One of an earlier application, none, its own, and then what came of it
+            // A pod of an earlier application, none, its own, and then what happened to that
             let (send, mut pods) = watch::channel(watched(&[pod("earlier")]));
             let api = fake.api();
-            let (error, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+            let (error, ()) = tokio::join!(objects.changed(&api, &mut pods), async {
                 for now in [&[][..], &[pod("own")], &others] {
                     pause(api.durations().observe_again).await;
                     send.send_replace(watched(now));
@@ -535,16 +535,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
         let (fake, begun) = (Fake::default(), Instant::now());
-        let made = AppliedObjects::from_applied(&FixtureName::RING.in_pool(None), &[pod("own")]);
+        let objects = AppliedObjects::from_applied(&FixtureName::RING.in_pool(None), &[pod("own")]);
         let (_send, mut pods) = watch::channel(Watched::default());
         let api = fake.api();
-        let error = made.changed(&api, &mut pods).await;
+        let error = objects.changed(&api, &mut pods).await;
         assert!(error.detail.contains(DELETED), "{error}");
         let limit = api.durations().unscheduled * 2;
         assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     }
 
-    /// What is said of a pod that stood at an address once its status is another.
+    /// The health of a pod that was ready at an address, once its status is this.
     async fn of_pod(now: Json) -> Health {
         const POD: &str = "/api/v1/namespaces/a/pods/p";
         let fake = Fake::default();
@@ -559,10 +559,10 @@ mod tests {
         let own = fake.get(POD).expect("it was put");
         let running = crate::engine::fixtures::readiness::ready_pod(&json!({
             "metadata": own["metadata"], "spec": {"nodeName": "n"}, "status": own["status"]}));
-        let made = made(&fake);
-        made.bind("a", &[running.expect("it runs")]);
+        let objects = objects(&fake);
+        objects.bind("a", &[running.expect("it runs")]);
         fake.put(POD, ready(now));
-        made.health_of_pods(&fake.api(), Instant::now()).await
+        objects.health_of_pods(&fake.api(), Instant::now()).await
     }
 
     #[test]
@@ -576,11 +576,11 @@ mod tests {
         ] {
             let mut pod = pod("own");
             pod["status"] = json!({"phase": "Failed", "reason": reason});
-            let made = AppliedObjects::from_applied(
+            let objects = AppliedObjects::from_applied(
                 &FixtureName::RING.in_pool(None),
                 std::slice::from_ref(&pod),
             );
-            let changed = made.own.objects[0].read(&pod).changed;
+            let changed = objects.own.objects[0].read(&pod).changed;
             let said = format!("Pod a/p was ended ({reason}) during the run");
             assert_eq!(changed.map(|one| one.detail), ended.then_some(said));
         }

@@ -1,9 +1,9 @@
-//! An answer that those who ask together share, unless one of them needs a newer one.
+//! An answer that concurrent callers share, unless one of them needs a newer one.
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The last answer, and when it was begun to be asked for.
+/// The last answer, and when its request began.
 #[derive(Debug)]
 pub(crate) struct FreshAnswer<T>(Mutex<Option<(Instant, T)>>);
 
@@ -14,8 +14,8 @@ impl<T> Default for FreshAnswer<T> {
 }
 
 impl<T: Clone> FreshAnswer<T> {
-    /// The last answer, where it was asked for at `since` or later or is one that `lasts`; otherwise that of
-    /// `ask`, for which whoever comes meanwhile waits.
+    /// The last answer, if its request began at `since` or later or it `lasts`; otherwise that of `ask`, for
+    /// which concurrent callers wait.
     pub(crate) async fn since(
         &self,
         since: Instant,

@@ -1,9 +1,9 @@
-//! Whether nodes were heard of after an assertion failed on them.
+//! Node liveness: whether nodes gave a sign of life after an assertion failed on them.
 //!
-//! A node that dies stays Ready to the API server until its Lease has run out, 40 s by default
-//! (KEP-589), and whatever goes over it fails meanwhile. So a failure counts only once each node that
-//! it may be of has renewed its Lease or its status after it, is Ready and was not just booted. Kubelets
-//! renew every 10 s by default. Nothing here compares clocks.
+//! A dead node stays Ready in the API until its Lease has run out, 40 s by default (KEP-589), and whatever
+//! goes through the node fails meanwhile. So a failure counts only once each node that may have caused it
+//! has renewed its Lease or its status afterwards, is Ready and was not just booted. Kubelets renew every
+//! 10 s by default. Nothing here compares clocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex as Sync};
@@ -27,13 +27,13 @@ use crate::transport::{Api, Pace, encode, locked};
 /// Where kubelets keep their Leases (`k8s.io/api/core/v1`, `NamespaceNodeLease`).
 pub(crate) const NAMESPACE: &str = "kube-node-lease";
 
-/// A kubelet's `nodeLeaseDurationSeconds` where its Lease does not tell.
+/// A kubelet's `nodeLeaseDurationSeconds` where its Lease does not say.
 const LASTS: u64 = 40;
 
-/// What of it is believed, in seconds.
+/// The shortest and the longest one that is believed, in seconds.
 const BELIEVED: (u64, u64) = (10, 300);
 
-/// What was heard of nodes. Clones share it.
+/// The signs of life of nodes. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeLiveness {
     /// The nodes on which the cluster's names are resolved.
@@ -43,33 +43,33 @@ pub(crate) struct NodeLiveness {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// When it was last asked for, and what came.
+    /// When it was last asked for, and the answer.
     last: Option<(Instant, Result<Sign>)>,
     /// The last sign of life, and when it was asked for.
     sign: Option<(Instant, Sign)>,
-    /// Since when it is known to be gone or not Ready, and how that was told: with the time since when.
+    /// Since when it is known to be gone or not Ready, and the transition time of its condition, if any.
     away: Option<(Instant, String)>,
     /// It has given a sign of life after this.
     alive_after: Option<Instant>,
-    /// The boot that it is of; empty where it is not told.
+    /// Its boot ID; empty where that is not known.
     boot: String,
-    /// When that was first seen, if another was before.
+    /// When that ID was first seen, if it had another before.
     booted: Option<Instant>,
 }
 
-/// What the API server had of it.
+/// What the API server has about a node.
 #[derive(Clone, Debug)]
 struct Sign {
-    /// When it renewed its Lease, and when its status, as it tells; nothing where no Lease is to be seen.
+    /// When it renewed its Lease, and when its status, by its own clock; `None` without a readable Lease.
     renewed: Option<[Json; 2]>,
-    /// How long its Lease is good for.
+    /// How long its Lease is valid.
     lasts: Duration,
-    /// Empty where it is not told.
+    /// Its boot ID; empty where that is not known.
     boot: String,
 }
 
 impl NodeLiveness {
-    /// Nothing yet but the facts that the run began with.
+    /// Begins with the facts of the start of the run.
     pub(crate) fn new(facts: &Facts) -> Self {
         let nodes = facts.nodes.value().into_iter().flatten();
         let nodes = nodes.map(|node| {
@@ -82,7 +82,7 @@ impl NodeLiveness {
         });
         let dns = facts.dns.value().and_then(Option::as_ref);
         let endpoints = dns.iter().flat_map(|dns| &dns.endpoints);
-        // Nobody is sent to the others
+        // No client is sent to the others
         let ready = endpoints.filter(|endpoint| endpoint.ready);
         Self {
             dns: Arc::new(ready.filter_map(|endpoint| endpoint.node.clone()).collect()),
@@ -90,8 +90,8 @@ impl NodeLiveness {
         }
     }
 
-    /// Waits for a sign of life after `since` of each node, and where `names` were resolved of those
-    /// that do so; else why what was seen on them tells nothing.
+    /// Waits for a sign of life after `since` from each node and, with `names`, from those that resolve
+    /// names; returns why an observation on them does not count, if it does not.
     pub(crate) async fn amiss(
         &self,
         api: &Api,
@@ -101,14 +101,14 @@ impl NodeLiveness {
     ) -> Option<ObservationError> {
         let resolve: Vec<_> = self.dns.iter().filter(|_| names).collect();
         let others = nodes.iter().filter(|name| !resolve.contains(name));
-        let all: Vec<_> = resolve.iter().copied().chain(others).collect();
-        // All of them, so that from now on it is known what has happened to each
-        let now = join_all(all.iter().map(|name| self.ask(api, since, name))).await;
+        let wanted: Vec<_> = resolve.iter().copied().chain(others).collect();
+        // All are asked for, so that the state of each is known from now on
+        let now = join_all(wanted.iter().map(|name| self.ask(api, since, name))).await;
         let (mut silent, mut away) = (FuturesUnordered::new(), Vec::new());
-        for (how, name) in now.into_iter().zip(all) {
+        for (how, name) in now.into_iter().zip(wanted) {
             match how {
                 Condition::Done(()) => {}
-                // For long nobody has been sent there to resolve names
+                // No client has been sent there for long to resolve names
                 Condition::Never(error)
                     if !nodes.contains(name) && self.is_away_for_long(api, since, name).await =>
                 {
@@ -138,26 +138,26 @@ impl NodeLiveness {
 
     /// Whether a node has given a sign of life after `since`, by one more request at most.
     async fn ask(&self, api: &Api, since: Instant, name: &str) -> Condition<()> {
-        let asked = Instant::now();
+        let now = Instant::now();
         let node = self.node(name);
         let mut node = node.lock().await;
-        let sign = match node.hear(api, name, asked).await {
+        let sign = match node.sign_of_life(api, name, now).await {
             Ok(sign) => sign,
             Err(error) => return Condition::Never(error),
         };
-        // What runs there takes its time to come back
+        // The pods there take their time to come back
         let booted = node.booted(&sign.boot);
         if booted.is_some_and(|seen| since <= seen + api.durations().converge) {
             return Condition::Never(changed(name, "was booted"));
         }
-        // Where nobody can see it, it is as alive as it is Ready
+        // Without a readable Lease, a Ready node counts as alive
         match sign.renewed.is_none() || node.alive_after >= Some(since) {
             true => Condition::Done(()),
             false => Condition::NotYet(format!("good for {:?}", sign.lasts)),
         }
     }
 
-    /// Waits for that sign, and says that there is none.
+    /// Waits for a sign of life after `since`; the error if there is none.
     async fn silence(&self, api: &Api, since: Instant, name: &str) -> Option<ObservationError> {
         let lasts = self.node(name).lock().await.lasts();
         let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
@@ -179,22 +179,22 @@ impl NodeLiveness {
 }
 
 impl Node {
-    /// What the API server has of it; those who ask together share the answer, whatever it is.
-    async fn hear(&mut self, api: &Api, name: &str, asked: Instant) -> Result<Sign> {
-        if let Some((began, told)) = &self.last
-            && *began + api.durations().observe_again > asked
+    /// What the API server has about it; concurrent callers share the answer, even an error.
+    async fn sign_of_life(&mut self, api: &Api, name: &str, now: Instant) -> Result<Sign> {
+        if let Some((began, answer)) = &self.last
+            && *began + api.durations().observe_again > now
         {
-            return told.clone();
+            return answer.clone();
         }
         let began = Instant::now();
-        let (told, since) = match ask(api, name).await {
+        let (answer, since) = match ask(api, name).await {
             Ok(sign) => (Ok(sign), String::new()),
             Err((error, since)) => (Err(error), since),
         };
-        match &told {
+        match &answer {
             Ok(_) => self.away = None,
             Err(error) if error.kind == ErrorKind::FixtureChanged => {
-                // Back in the meantime, and away again; what else is said of it changes while it is away
+                // With another transition time it was back meanwhile; other words change while it is away
                 let known = |before: &str| !before.is_empty() && !since.is_empty();
                 let again = |(_, before): &(Instant, String)| known(before) && *before != since;
                 if self.away.as_ref().is_none_or(again) {
@@ -203,7 +203,7 @@ impl Node {
             }
             Err(_) => {}
         }
-        if let Ok(sign) = &told {
+        if let Ok(sign) = &answer {
             if let Some((began, before)) = &self.sign
                 && before.renewed != sign.renewed
             {
@@ -211,11 +211,11 @@ impl Node {
             }
             self.sign = Some((began, sign.clone()));
         }
-        self.last = Some((began, told.clone()));
-        told
+        self.last = Some((began, answer.clone()));
+        answer
     }
 
-    /// Takes note of the boot it is of, and says when another than before was first seen.
+    /// Takes note of its boot ID; returns when that was first seen, if it had another before.
     fn booted(&mut self, id: &str) -> Option<Instant> {
         if !id.is_empty() && self.boot != id {
             self.booted = (!self.boot.is_empty()).then(Instant::now);
@@ -225,17 +225,17 @@ impl Node {
     }
 
     fn lasts(&self) -> Duration {
-        let told = self.sign.as_ref().map(|(_, sign)| sign.lasts);
-        told.unwrap_or(Duration::from_secs(LASTS))
+        let lasts = self.sign.as_ref().map(|(_, sign)| sign.lasts);
+        lasts.unwrap_or(Duration::from_secs(LASTS))
     }
 }
 
-/// A node's sign of life, or why there is none, and since when it is not Ready where that is told.
+/// A node's sign of life, or why there is none, with the transition time of its condition, if any.
 async fn ask(api: &Api, name: &str) -> Result<Sign, (ObservationError, String)> {
     let unknown = |error| (error, String::new());
     let lease = read_answer(api, name, LEASES.object_path(Some(NAMESPACE), name)).await;
     let lease = lease.map_err(unknown)?;
-    // After its Lease: who boots tells of it before
+    // Read after its Lease: a node that boots reports this before it renews the Lease
     let node = read_answer(api, name, format!("/api/v1/nodes/{}", encode(name))).await;
     let node = node.map_err(unknown)?;
     if node.status == 404 {
@@ -268,7 +268,7 @@ async fn ask(api: &Api, name: &str) -> Result<Sign, (ObservationError, String)> 
     })
 }
 
-/// An answer about a node: that there is none, that it is not for us, or what there is.
+/// An answer about a node: its object, or that it does not exist or is forbidden.
 async fn read_answer(api: &Api, name: &str, path: String) -> Result<ApiReply> {
     let reply = api.send(&ApiRequest::get(path)).await?;
     match reply.status {
@@ -297,7 +297,7 @@ mod tests {
     const NODE: &str = "/api/v1/nodes/win-a";
     const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/win-a";
 
-    /// One without a Lease.
+    /// A node without a Lease.
     const NODE_B: &str = "/api/v1/nodes/win-b";
 
     fn ready(name: &str) -> Json {
@@ -325,22 +325,22 @@ mod tests {
         let fake = Fake::default();
         put(&fake, "True", "1");
         renew(&fake, 0);
-        let heard = NodeLiveness::default();
-        let node = heard.node("win-a");
+        let live = NodeLiveness::default();
+        let node = live.node("win-a");
         let mut node = node.try_lock().expect("nobody else asks");
         assert_eq!(node.booted("1"), None);
         drop(node);
-        (fake, heard)
+        (fake, live)
     }
 
     fn own(name: &str) -> BTreeSet<String> {
         BTreeSet::from([name.to_owned()])
     }
 
-    /// What is amiss with it, and after how many seconds that was told.
-    async fn amiss(fake: &Fake, heard: &NodeLiveness) -> (Option<String>, u64) {
+    /// What is amiss with it, and after how many seconds that was reported.
+    async fn amiss(fake: &Fake, live: &NodeLiveness) -> (Option<String>, u64) {
         let (api, since) = (fake.api(), Instant::now());
-        let error = heard.amiss(&api, since, &own("win-a"), false).await;
+        let error = live.amiss(&api, since, &own("win-a"), false).await;
         let detail = error.map(|error| {
             assert_eq!(error.kind, ErrorKind::FixtureChanged);
             let which = "Node win-a, on which it failed, ";
@@ -352,86 +352,84 @@ mod tests {
     /// The same, where it renews its Lease after so many seconds.
     async fn amiss_though_renewed(
         fake: &Fake,
-        heard: &NodeLiveness,
+        live: &NodeLiveness,
         after: u32,
     ) -> (Option<String>, u64) {
         let renewed = async {
             pause(Duration::from_secs(after.into())).await;
             renew(fake, after);
         };
-        tokio::join!(amiss(fake, heard), renewed).0
+        tokio::join!(amiss(fake, live), renewed).0
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_that_renews_its_lease_is_alive_and_one_that_does_not_is_silent() {
-        let (fake, heard) = alive();
-        assert_eq!(amiss_though_renewed(&fake, &heard, 5).await, (None, 6));
+        let (fake, live) = alive();
+        assert_eq!(amiss_though_renewed(&fake, &live, 5).await, (None, 6));
         // That it was alive before says nothing
         let told = "fell silent: its Lease was not renewed for 40s";
-        let (detail, after) = amiss(&fake, &heard).await;
+        let (detail, after) = amiss(&fake, &live).await;
         assert_eq!((detail.as_deref(), after), (Some(told), 40));
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_that_is_booted_unready_or_gone_is_told_at_once() {
-        let (fake, heard) = alive();
+        let (fake, live) = alive();
         put(&fake, "True", "2");
         let booted = Some("was booted".to_owned());
-        assert_eq!(amiss(&fake, &heard).await, (booted.clone(), 0));
+        assert_eq!(amiss(&fake, &live).await, (booted.clone(), 0));
         pause(fake.api().durations().converge).await;
-        assert_eq!(amiss(&fake, &heard).await, (booted, 0));
-        // What fails then fails after all
+        assert_eq!(amiss(&fake, &live).await, (booted, 0));
+        // A failure then counts
         pause(Duration::from_secs(1)).await;
-        assert_eq!(amiss_though_renewed(&fake, &heard, 1).await.0, None);
+        assert_eq!(amiss_though_renewed(&fake, &live, 1).await.0, None);
         pause(Duration::from_secs(1)).await;
         put(&fake, "Unknown", "2");
         let unready = "is no longer Ready: NodeStatusUnknown (silent)".to_owned();
-        assert_eq!(amiss(&fake, &heard).await, (Some(unready), 0));
+        assert_eq!(amiss(&fake, &live).await, (Some(unready), 0));
         pause(Duration::from_secs(1)).await;
         fake.remove(NODE);
-        assert_eq!(amiss(&fake, &heard).await, (Some("is gone".to_owned()), 0));
+        assert_eq!(amiss(&fake, &live).await, (Some("is gone".to_owned()), 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_a_lease_or_the_right_to_see_it_one_is_as_alive_as_it_is_ready() {
-        let (fake, heard) = alive();
+        let (fake, live) = alive();
         fake.remove(LEASE);
-        assert_eq!(amiss(&fake, &heard).await, (None, 0));
-        let (fake, heard) = alive();
+        assert_eq!(amiss(&fake, &live).await, (None, 0));
+        let (fake, live) = alive();
         fake.script("GET", 403, json!({"message": "no"}));
-        assert_eq!(amiss(&fake, &heard).await, (None, 0));
+        assert_eq!(amiss(&fake, &live).await, (None, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_that_says_nonsense_is_waited_for_as_long_as_makes_sense() {
         for (told, lasts) in [(json!(0), 10), (json!(u64::MAX), 300), (json!("x"), 40)] {
-            let (fake, heard) = alive();
+            let (fake, live) = alive();
             fake.put(LEASE, json!({"spec": {"leaseDurationSeconds": told}}));
-            assert_eq!(amiss(&fake, &heard).await.1, lasts);
+            assert_eq!(amiss(&fake, &live).await.1, lasts);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn those_who_ask_together_share_the_answers() {
-        let (fake, heard) = alive();
-        let (one, two) = tokio::join!(amiss(&fake, &heard), amiss(&fake, &heard));
+        let (fake, live) = alive();
+        let (one, two) = tokio::join!(amiss(&fake, &live), amiss(&fake, &live));
         assert_eq!(one, two);
         // At once and every 2 s for 40, of the Lease and of the node
         assert_eq!(fake.log().len(), 2 * 21);
-        // That there is none they share as well
-        let (fake, heard) = alive();
+        // They share an error as well
+        let (fake, live) = alive();
         fake.script("GET", 500, json!({"message": "no"}));
         let (api, since, nodes) = (fake.api(), Instant::now(), own("win-a"));
-        let amiss = || heard.amiss(&api, since, &nodes, false);
+        let amiss = || live.amiss(&api, since, &nodes, false);
         let (one, two) = tokio::join!(amiss(), amiss());
         assert_eq!(one, two);
         assert_eq!(one.map(|one| one.kind), Some(ErrorKind::ApiUnavailable));
         let alone = fake.log().len();
-        let (fake, heard) = alive();
+        let (fake, live) = alive();
         fake.script("GET", 500, json!({"message": "no"}));
-        heard
-            .amiss(&fake.api(), Instant::now(), &nodes, false)
-            .await;
+        live.amiss(&fake.api(), Instant::now(), &nodes, false).await;
         assert_eq!(fake.log().len(), alone);
     }
 
@@ -461,23 +459,23 @@ mod tests {
         };
         let (fake, _) = alive();
         let (api, none) = (fake.api(), BTreeSet::new());
-        let amiss = async |heard: &NodeLiveness, names| {
-            let told = heard.amiss(&api, Instant::now(), &none, names).await;
+        let amiss = async |live: &NodeLiveness, names| {
+            let told = live.amiss(&api, Instant::now(), &none, names).await;
             told.map(|error| error.detail)
         };
-        let heard = among(0);
-        assert_eq!(amiss(&heard, false).await, None);
+        let live = among(0);
+        assert_eq!(amiss(&live, false).await, None);
         let told = "Node win-a, on which it failed, fell silent: its Lease was not renewed for 40s";
-        assert_eq!(amiss(&heard, true).await.as_deref(), Some(told));
-        // The only one is needed; of two the one that has long been away is not
+        assert_eq!(amiss(&live, true).await.as_deref(), Some(told));
+        // The only one is needed; of two, the one that has been away for long is not
         put(&fake, "Unknown", "1");
         let away = "Node win-a, on which it failed, is no longer Ready: NodeStatusUnknown (silent)";
         for others in [1, 0] {
             fake.put(NODE_B, ready("win-b"));
-            let heard = among(others);
-            assert_eq!(amiss(&heard, true).await.as_deref(), Some(away));
+            let live = among(others);
+            assert_eq!(amiss(&live, true).await.as_deref(), Some(away));
             pause(api.durations().converge + Duration::from_secs(1)).await;
-            let told = amiss(&heard, true).await;
+            let told = amiss(&live, true).await;
             assert_eq!(told.is_none(), others > 0, "{told:?}");
         }
     }
@@ -499,20 +497,20 @@ mod tests {
         let (first, second) = (Some("2026-01-01T00:00:00Z"), Some("2026-01-01T00:09:00Z"));
         for (before, after, is_long) in [
             (first, first, true),
-            // Nobody tells of when
+            // Without a transition time
             (None, None, true),
             (first, None, true),
             // It was back meanwhile
             (first, second, false),
         ] {
-            let heard = NodeLiveness::default();
-            let node = heard.node("win-a");
+            let live = NodeLiveness::default();
+            let node = live.node("win-a");
             let away = async |since, message| {
                 put(since, message);
                 let now = Instant::now();
-                let told = node.lock().await.hear(&api, "win-a", now).await;
+                let told = node.lock().await.sign_of_life(&api, "win-a", now).await;
                 assert!(told.is_err(), "{told:?}");
-                heard.is_away_for_long(&api, now, "win-a").await
+                live.is_away_for_long(&api, now, "win-a").await
             };
             assert!(!away(before, "the runtime was last seen 3m2s ago").await);
             pause(long).await;

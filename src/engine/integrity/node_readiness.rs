@@ -1,7 +1,7 @@
-//! Whether the nodes that an assertion was aimed at are still Ready, asked only of assertions that failed.
+//! Whether the nodes that an assertion was aimed at are still Ready; asked for only after it failed.
 //!
-//! A node that dies takes its node ports and its kubelet with it, and no rule of the network
-//! speaks of that. Assertions that end together share the answer.
+//! The node ports and the kubelet of a dead node do not answer, and no documented rule of the network covers
+//! that. Assertions that end together share the answer.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,18 +17,18 @@ use crate::cluster::fold;
 use crate::cluster::objects::status::{condition, text};
 use crate::transport::Api;
 
-/// What was last asked. Clones share it.
+/// The last answer. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeReadiness {
-    last: Arc<FreshAnswer<Told>>,
+    last: Arc<FreshAnswer<Conditions>>,
 }
 
 /// By name of the node, what its condition says where it is not Ready.
-type Told = Result<Arc<BTreeMap<String, Result<(), String>>>>;
+type Conditions = Result<Arc<BTreeMap<String, Result<(), String>>>>;
 
 impl NodeReadiness {
-    /// Why a request to addresses of nodes tells nothing: one of them is gone or is no longer
-    /// Ready at `since` or later, or nobody could tell.
+    /// Why a request to addresses of nodes does not count: one of these is gone or no longer Ready at `since`
+    /// or later, or that is unknown.
     pub(crate) async fn amiss(
         &self,
         api: &Api,
@@ -40,12 +40,12 @@ impl NodeReadiness {
         if aimed_at.is_empty() {
             return None;
         }
-        let told = match self.last.since(since, |_| false, ask(api)).await {
-            Ok(told) => told,
+        let conditions = match self.last.since(since, |_| false, ask(api)).await {
+            Ok(conditions) => conditions,
             Err(error) => return Some(error),
         };
         aimed_at.into_iter().find_map(|node| {
-            let how = match told.get(&node.name) {
+            let how = match conditions.get(&node.name) {
                 Some(Ok(())) => return None,
                 Some(Err(said)) => format!("is no longer Ready: {said}"),
                 None => "is gone".to_owned(),
@@ -57,23 +57,23 @@ impl NodeReadiness {
 }
 
 fn is_aim(request: &Request, node: &PoolNode) -> bool {
-    let own = |address: &IpAddr| node.addresses.contains(address);
+    let has = |address: &IpAddr| node.addresses.contains(address);
     match request {
         Request::Get(gets) => gets
             .iter()
-            .any(|get| matches!(&get.host, Host::Address(address) if own(address))),
-        Request::Ping(addresses) => addresses.iter().any(own),
+            .any(|get| matches!(&get.host, Host::Address(address) if has(address))),
+        Request::Ping(addresses) => addresses.iter().any(has),
         Request::Api(_) | Request::Facts => false,
     }
 }
 
-async fn ask(api: &Api) -> Told {
-    let read = |told: &mut BTreeMap<_, _>, node: &Json| {
+async fn ask(api: &Api) -> Conditions {
+    let read = |conditions: &mut BTreeMap<_, _>, node: &Json| {
         let name = node["metadata"]["name"].as_str();
-        told.extend(name.map(|name| (name.to_owned(), readiness(node))));
+        conditions.extend(name.map(|name| (name.to_owned(), readiness(node))));
     };
-    let told = fold(api, "/api/v1/nodes", "", read).await;
-    told.map(Arc::new).map_err(|unread| {
+    let conditions = fold(api, "/api/v1/nodes", "", read).await;
+    conditions.map(Arc::new).map_err(|unread| {
         let detail = format!("whether its nodes are still Ready: {}", unread.reason);
         ErrorKind::ApiUnavailable.error(detail)
     })

@@ -1,8 +1,8 @@
-//! What is to be seen of fixtures that failed, and of those that failed checks depend on: put on
-//! record after the last verdict and before tear-down.
+//! Collects evidence about fixtures that failed, and about those that failed checks depend on, and puts it
+//! on record after the last verdict and before tear-down.
 //!
-//! It is never waited for beyond its own limit, a healthy run asks nothing, and nothing of it makes
-//! a verdict: what cannot be had is on record as such.
+//! It never takes longer than its own limit, a healthy run asks for nothing, and no verdict depends on it:
+//! evidence that cannot be read is on record as such.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,30 +29,30 @@ use crate::engine::fixtures::stuck_pods::belongs;
 use crate::engine::stop::signalled;
 use crate::transport::{Api, encode};
 
-/// Fixtures observed; those that failed come first.
+/// The most fixtures that are diagnosed; those that failed come first.
 const FIXTURES: usize = 12;
 const PODS_EACH: usize = 3;
-/// Lines asked for of a log.
+/// The lines that are requested of a log.
 const TAIL: usize = 30;
-/// Bytes of a log that are read at most.
+/// The most bytes that are read of a log.
 const LOG: usize = 64 << 10;
 /// Where kube-proxy runs as a `DaemonSet`.
 pub(crate) const SYSTEM: &str = "kube-system";
 
-/// What each check depends on: by check, the fixtures it needs and the prober it observes from.
+/// By check, what it depends on: the fixtures that it needs and the prober that it observes from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dependencies(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 
 impl Dependencies {
     pub(crate) fn from_plan(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
-            let own = check.depends_on().map(|(key, _)| key);
-            (check.id.clone(), own.collect())
+            let keys = check.depends_on().map(|(key, _)| key);
+            (check.id.clone(), keys.collect())
         });
         Self(checks.collect())
     }
 
-    /// The fixtures to observe, with the failed checks that depend on each.
+    /// The fixtures to diagnose, with the failed checks that depend on each.
     fn subjects(&self, view: &RunView) -> Vec<(FixtureKey, Vec<CheckId>)> {
         let failed = view.fixtures.iter();
         let failed =
@@ -70,7 +70,7 @@ impl Dependencies {
                 }
             }
         }
-        // They make no pods
+        // These fixtures have no pods
         subjects
             .retain(|(key, _)| !matches!(key.name, FixtureName::NAMESPACES | FixtureName::ALIAS));
         subjects.truncate(FIXTURES);
@@ -78,29 +78,29 @@ impl Dependencies {
     }
 }
 
-/// Puts on record what is to be seen, as far as it is within the time for it and before the user
+/// Puts the evidence on record, as far as it can be read within the time limit and before the user
 /// signals.
 pub(crate) async fn diagnose(
     api: &Api,
     run: &str,
     journal: &Journal,
-    rests: &Dependencies,
+    dependencies: &Dependencies,
     mut signals: watch::Receiver<u32>,
 ) {
     let Ok(view) = journal.view() else {
         return;
     };
-    // Whoever wants it to end wants no more of it
+    // A run that has to end early takes no time for this
     if view.interrupted.is_some() || view.deadline.is_some() {
         return;
     }
-    let subjects = rests.subjects(&view);
+    let subjects = dependencies.subjects(&view);
     if subjects.is_empty() {
         return;
     }
     let looking = async {
         let seen = Seen::read(api, run).await;
-        // One after another is on record as soon as it is told
+        // Each diagnosis is on record as soon as it is complete
         for (key, checks) in subjects {
             let evidence = seen.evidence(api, run, &view, &key, &checks).await;
             let diagnosis = Diagnosis {
@@ -108,7 +108,7 @@ pub(crate) async fn diagnose(
                 checks,
                 evidence,
             };
-            // A journal that takes no more has said so
+            // The journal reports a failed write itself
             let _ = journal.write(Event::Diagnosis(diagnosis));
         }
     };
@@ -119,7 +119,7 @@ pub(crate) async fn diagnose(
     }
 }
 
-/// What one list of each kind tells.
+/// The run's pods, and the events of its namespaces, from one list each per namespace.
 struct Seen {
     pods: Result<Vec<Json>, String>,
     events: Result<Vec<Json>, String>,
@@ -127,14 +127,14 @@ struct Seen {
 
 impl Seen {
     async fn read(api: &Api, run: &str) -> Self {
-        let [own, host] = [manifest::namespace(run), manifest::host_namespace(run)];
+        let [plain, host] = [manifest::namespace(run), manifest::host_namespace(run)];
         let selector = encode(&labels::selector(Some(run)));
         let path = |kind: &str, namespace: &str, query: &str| {
             format!("/api/v1/namespaces/{namespace}/{kind}{query}")
         };
         let selected = format!("?labelSelector={selector}");
-        let pods = [&own, &host].map(|ns| path("pods", ns, &selected));
-        let events = [&own, &host].map(|ns| path("events", ns, "?limit=500"));
+        let pods = [&plain, &host].map(|ns| path("pods", ns, &selected));
+        let events = [&plain, &host].map(|ns| path("events", ns, "?limit=500"));
         let (pods, events) = futures::join!(both(api, pods), both(api, events));
         Self { pods, events }
     }
@@ -152,24 +152,24 @@ impl Seen {
             Ok(pods) => pods,
             Err(why) => return vec![unknown(EvidenceKind::Status, why)],
         };
-        let mut own: Vec<_> = pods.iter().filter(|pod| belongs(pod, key)).collect();
-        own.sort_by_key(|pod| is(pod, "Ready"));
-        own.truncate(PODS_EACH);
-        let mut evidence: Vec<_> = own.iter().map(|pod| status(pod)).collect();
+        let mut members: Vec<_> = pods.iter().filter(|pod| belongs(pod, key)).collect();
+        members.sort_by_key(|pod| is(pod, "Ready"));
+        members.truncate(PODS_EACH);
+        let mut evidence: Vec<_> = members.iter().map(|pod| status(pod)).collect();
         match &self.events {
             Ok(events) => {
-                let told = describe_events(events, &own, key);
-                if !told.is_empty() {
+                let lines = describe_events(events, &members, key);
+                if !lines.is_empty() {
                     let of = key.to_string();
-                    evidence.push(Evidence::from_text(EvidenceKind::Events, of, &told));
+                    evidence.push(Evidence::from_text(EvidenceKind::Events, of, &lines));
                 }
             }
             Err(why) => evidence.push(unknown(EvidenceKind::Events, why)),
         }
-        let logs = own.iter().flat_map(|pod| logs_of(pod));
+        let logs = members.iter().flat_map(|pod| logs_of(pod));
         let logs = logs.map(|log| log.read(api));
         evidence.extend(join_all(logs).await);
-        let on: BTreeSet<_> = own.iter().filter_map(|pod| node_of(pod)).collect();
+        let on: BTreeSet<_> = members.iter().filter_map(|pod| node_of(pod)).collect();
         evidence.extend(join_all(on.iter().map(|name| of_node(api, name))).await);
         if !checks.is_empty() {
             evidence.extend(network(api, run, view, key, &on).await);
@@ -178,7 +178,7 @@ impl Seen {
     }
 }
 
-/// Where the network of a Windows node may be amiss: its policies, and what makes them.
+/// Evidence about the network of a Windows node: its load balancers, and kube-proxy, which creates them.
 async fn network(
     api: &Api,
     run: &str,
@@ -186,19 +186,19 @@ async fn network(
     key: &FixtureKey,
     on: &BTreeSet<&str>,
 ) -> Vec<Evidence> {
-    // Of another node it would tell nothing
+    // A prober on another node would show nothing of this one
     let is_there = |outcome: &FixtureOutcome| match outcome {
         FixtureOutcome::Ready(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
         FixtureOutcome::Failed(_) => false,
     };
-    let is_node = |own: &FixtureKey| {
+    let is_node = |other: &FixtureKey| {
         let names = [
             FixtureName::WINDOWS_NODE_PROBER,
             FixtureName::EACH_WINDOWS_NODE,
         ];
-        names.contains(&own.name) && own.pool == key.pool
+        names.contains(&other.name) && other.pool == key.pool
     };
-    let mut probers = view.fixtures.iter().filter(|(own, _)| is_node(own));
+    let mut probers = view.fixtures.iter().filter(|(other, _)| is_node(other));
     let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
         return Vec::new();
     };
@@ -250,7 +250,7 @@ async fn proxies_on(api: &Api, node: &str) -> Vec<Evidence> {
     join_all(logs.map(|log| log.read(api))).await
 }
 
-/// How a node is, or why that is not to be had.
+/// The status of a node, or why it cannot be read.
 async fn of_node(api: &Api, name: &str) -> Evidence {
     let path = format!("/api/v1/nodes/{}", encode(name));
     match got(api, path).await {
@@ -262,7 +262,7 @@ async fn of_node(api: &Api, name: &str) -> Evidence {
     }
 }
 
-/// What is there, or why it is not to be had.
+/// The object at a path, or why it cannot be read.
 async fn got(api: &Api, path: String) -> Result<Json, String> {
     match api.send(&ApiRequest::get(path)).await {
         Ok(reply) if reply.status == 200 => Ok(reply.body),
@@ -301,18 +301,18 @@ impl Log {
     }
 }
 
-/// The logs that a pod has: of each container that began, and of the one before it.
+/// The logs of a pod: of each container that began, and of the one before its last restart.
 fn logs_of(pod: &Json) -> Vec<Log> {
     let metadata = &pod["metadata"];
     let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
     let path = PODS.object_path(Some(namespace), name);
     let mut logs = Vec::new();
     for container in containers(pod) {
-        let own = text(&container["name"]);
-        let of = format!("Pod {namespace}/{name}, container {own}");
+        let container_name = text(&container["name"]);
+        let of = format!("Pod {namespace}/{name}, container {container_name}");
         let query = format!(
             "container={}&tailLines={TAIL}&limitBytes={LOG}",
-            encode(own)
+            encode(container_name)
         );
         let ended = !container["lastState"]["terminated"].is_null();
         let began = ended

@@ -1,6 +1,6 @@
-//! What the status of pods and nodes and the events about them say, as evidence; pure.
+//! Evidence from the status of pods and nodes and from the events about them; pure.
 //!
-//! Nothing is taken of what a pod is to run with: environment and arguments may hold secrets.
+//! It has no environment and no arguments of a pod, which may hold secrets.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use winconform_core::record::{Evidence, EvidenceKind};
 use crate::cluster::objects::status::{conditions, containers, text};
 use crate::engine::fixtures::manifest;
 
-/// How a pod stands: what its status says, and nothing of what it is to run with.
+/// A pod's node and status, without anything that its containers run with.
 pub(crate) fn status(pod: &Json) -> Evidence {
     let metadata = &pod["metadata"];
     let of = format!("Pod {}/{}", text(&metadata["namespace"]), name_of(pod));
@@ -69,7 +69,7 @@ fn status_lines(object: &Json) -> impl Iterator<Item = String> {
     })
 }
 
-/// Events of pods, of what made them, and of what is to make them; the latest last.
+/// Events about pods, about their owners, and about the fixture's own object; the latest last.
 pub(crate) fn describe_events(events: &[Json], pods: &[&Json], key: &FixtureKey) -> String {
     let owners = pods.iter().flat_map(|pod| {
         let owners = pod["metadata"]["ownerReferences"].as_array();
@@ -80,7 +80,7 @@ pub(crate) fn describe_events(events: &[Json], pods: &[&Json], key: &FixtureKey)
     });
     let names: BTreeSet<_> = pods.iter().map(|pod| name_of(pod)).chain(owners).collect();
     let plain = manifest::name(key.name.as_str(), key);
-    let mut own: Vec<_> = events
+    let mut dated: Vec<_> = events
         .iter()
         .filter(|event| {
             let about = text(&event["involvedObject"]["name"]);
@@ -99,8 +99,8 @@ pub(crate) fn describe_events(events: &[Json], pods: &[&Json], key: &FixtureKey)
             (when.unwrap_or_default(), line.replace('\n', " "))
         })
         .collect();
-    own.sort();
-    let lines: Vec<_> = own.into_iter().map(|(_, line)| line).collect();
+    dated.sort();
+    let lines: Vec<_> = dated.into_iter().map(|(_, line)| line).collect();
     lines.join("\n")
 }
 

@@ -1,4 +1,4 @@
-//! The record being written: one line per event, out of the process before anything follows.
+//! Writes the record: one line per event, which has left the process before anything else happens.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,7 +13,7 @@ use winconform_core::record::{Event, Fold, Line, RecordError, RunView, redacted,
 
 use crate::transport::{Env, locked};
 
-/// What takes each line as it happens, besides the file: the terminal's progress.
+/// Receives each line as it is written, besides the file: the terminal's progress.
 pub type Listener = Box<dyn Fn(&Line) + Send>;
 
 /// The record of the run under way. Clones write to the same one.
@@ -25,15 +25,15 @@ pub struct Journal {
 struct Inner {
     env: Env,
     failed: watch::Sender<bool>,
-    /// Where the file is to be, while an earlier run's record is there; that one stays locked.
+    /// The path for the file while an earlier run's record is there, and that record, which stays locked.
     earlier: Option<(PathBuf, File)>,
     superseded: Vec<PathBuf>,
     /// Verdicts that may not be on the disk yet.
     unsynced: usize,
-    /// What is written so far, from which the reports are made even when the file fails; or why it is no record.
+    /// The run so far, from which reports are built even when the file fails; or why it is no record.
     fold: Result<Fold, RecordError>,
     seq: u64,
-    /// When the first event was written, by a clock that nobody sets.
+    /// When the first event was written, by a monotonic clock.
     began: Option<Instant>,
     file: Option<(File, PathBuf)>,
     failure: Option<JournalError>,
@@ -52,21 +52,21 @@ pub enum JournalError {
         path: PathBuf,
         source: Arc<std::io::Error>,
     },
-    /// The file took no more.
+    /// The file could not be written.
     #[error("the record `{}` cannot be written", path.display())]
     Write {
         path: PathBuf,
         source: Arc<std::io::Error>,
     },
-    /// An event is not expressible.
+    /// An event cannot be expressed as JSON.
     #[error("an event cannot be expressed as JSON")]
     Express(#[source] Arc<serde_json::Error>),
 }
 
 impl Journal {
-    /// A record in memory and, when a path is given, in a file there that its owner alone reads. The record
-    /// of an earlier run and what was made of it, `superseded`, stay until [`Journal::publish`]; until then
-    /// the new record is beside it. A symbolic link is not followed.
+    /// A record in memory and, with a path, in a file there that only its owner may read. The record of an
+    /// earlier run and its reports, `superseded`, stay until [`Journal::publish`]; until then the new record
+    /// is beside it. A symbolic link is not followed.
     pub fn create(
         env: Env,
         path: Option<&Path>,
@@ -90,11 +90,11 @@ impl Journal {
                     Some(file) if file.metadata().map_err(failed)?.is_file() => {
                         earlier = Some((path.to_owned(), file));
                         let beside = beside(path);
-                        // What a killed run left there
+                        // A killed run may have left a file there
                         let _ = std::fs::remove_file(&beside);
                         (create_new(&beside, path)?, beside)
                     }
-                    // Such as a device, of which nothing is kept
+                    // Such as a device, which keeps nothing
                     Some(file) => (file, path.to_owned()),
                 };
                 lock(&file.0, path)?;
@@ -120,8 +120,8 @@ impl Journal {
         })
     }
 
-    /// Writes an event, without what looks like a secret. An error means it is not in the file: nothing that
-    /// must be on record before it happens may happen. The record in memory goes on.
+    /// Writes an event, without what looks like a secret. An error means that it is not in the file: then
+    /// nothing may happen that must be on record before it happens. The record in memory goes on.
     pub fn write(&self, event: Event) -> Result<(), JournalError> {
         let inexpressible = |error| JournalError::Express(Arc::new(error));
         let event = redacted(event).map_err(inexpressible)?;
@@ -134,14 +134,15 @@ impl Journal {
         inner.began.get_or_insert_with(Instant::now);
         let text = to_line(&line).map_err(inexpressible)?;
         inner.seq += 1;
-        (inner.listener)(&line);
         let inner = &mut *inner;
-        let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
+        // Before the listener, whose panic leaves the record whole
         if let Ok(fold) = &mut inner.fold
-            && let Err(error) = fold.add(line)
+            && let Err(error) = fold.add(line.clone())
         {
             inner.fold = Err(error);
         }
+        (inner.listener)(&line);
+        let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
         if let Some(failure) = &inner.failure {
             return Err(failure.clone());
         }
@@ -161,7 +162,7 @@ impl Journal {
         began.map_or(Duration::ZERO, |began| began.elapsed())
     }
 
-    /// Takes the place of an earlier run's record and reports: this run has been let in.
+    /// Replaces an earlier run's record, and removes its reports.
     pub fn publish(&self) -> Result<(), JournalError> {
         let mut inner = locked(&self.inner);
         let inner = &mut *inner;
@@ -188,7 +189,7 @@ impl Journal {
             }
             published = renamed;
         }
-        // The name of a new file is its folder's
+        // The folder holds the name of a new file
         if let (Some((_, path)), Ok(())) = (&inner.file, &published) {
             let folder = path
                 .parent()
@@ -199,18 +200,18 @@ impl Journal {
         published.map_err(|source| inner.fail(source))
     }
 
-    /// The run so far, as the file reads back.
+    /// The run so far, as a reader of the file has it.
     pub fn view(&self) -> Result<RunView, RecordError> {
         let inner = locked(&self.inner);
         inner.fold.as_ref().map_err(Clone::clone)?.view().cloned()
     }
 
-    /// Why the file is not whole, if it is not.
+    /// Why the file is incomplete, if it is.
     pub fn failure(&self) -> Option<JournalError> {
         locked(&self.inner).failure.clone()
     }
 
-    /// Waits until the file takes no more.
+    /// Waits until the file cannot be written any more.
     pub async fn failed(&self) {
         let mut failed = locked(&self.inner).failed.subscribe();
         // The sender lives as long as `self`
@@ -232,16 +233,16 @@ impl Inner {
 }
 
 impl Drop for Inner {
-    /// Removes the record of a run that was not let in, beside an earlier one's.
+    /// Removes an unpublished record that is beside an earlier one.
     fn drop(&mut self) {
         if let (Some(_), Some((_, beside))) = (&self.earlier, &self.file) {
-            // What cannot be removed the next run replaces
+            // The next run replaces what cannot be removed
             let _ = std::fs::remove_file(beside);
         }
     }
 }
 
-/// What came of a sync: a device has nothing to sync.
+/// The result of a sync; a device has nothing to sync.
 fn synced(result: std::io::Result<()>) -> std::io::Result<()> {
     result.or_else(|error| match error.kind() {
         std::io::ErrorKind::InvalidInput => Ok(()),
@@ -249,7 +250,7 @@ fn synced(result: std::io::Result<()>) -> std::io::Result<()> {
     })
 }
 
-/// So many verdicts are synced at once: after a power cut a few are observed again.
+/// How many verdicts are synced at once: after a power cut a few checks are observed again.
 const VERDICTS: usize = 32;
 
 /// Whether the file is synced after an event: nothing is created before its intent is on the disk.
@@ -273,7 +274,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_extension("jsonl.part")
 }
 
-/// What is at a path, opened for writing; no symbolic link.
+/// The file at a path, opened for writing, if there is one; an error for a symbolic link.
 fn there(path: &Path) -> std::io::Result<Option<File>> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => {
@@ -285,8 +286,8 @@ fn there(path: &Path) -> std::io::Result<Option<File>> {
     }
 }
 
-/// A new file that its owner alone reads, of the record at `path`. One that is there is another run's, made
-/// meanwhile. `create_new` follows no symbolic link.
+/// A new file that only its owner may read, for the record at `path`. A file that is there already belongs to
+/// another run, which created it meanwhile. `create_new` follows no symbolic link.
 fn create_new(file: &Path, path: &Path) -> Result<File, JournalError> {
     let mut options = File::options();
     let created = options.write(true).create_new(true).mode(0o600).open(file);
@@ -300,7 +301,7 @@ fn create_new(file: &Path, path: &Path) -> Result<File, JournalError> {
     })
 }
 
-/// Locks a record. Not every file can be locked; one that is locked is another run's.
+/// Locks a record. Not every file can be locked; one that is locked already belongs to another run.
 fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     match file.try_lock() {
         Err(std::fs::TryLockError::WouldBlock) => Err(JournalError::InUse {
@@ -341,15 +342,10 @@ pub(crate) mod tests {
         Event::RunStarted(serde_json::from_value(started).expect("a start"))
     }
 
-    /// One in memory.
-    pub(crate) fn in_memory() -> Journal {
-        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}));
-        journal.expect("in memory")
-    }
-
-    /// One in memory, of a run that has started.
+    /// A journal in memory, of a run that has started.
     pub(crate) fn of_run() -> Journal {
-        let journal = in_memory();
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}));
+        let journal = journal.expect("in memory");
         journal.write(started()).expect("written");
         journal
     }
@@ -422,11 +418,10 @@ pub(crate) mod tests {
             outcome: FixtureOutcome::Failed(error),
             took_ms: 0,
         };
+        journal.write(started()).expect("written");
         journal.write(event).expect("written");
-        for text in [
-            format!("{:?}", journal.view()),
-            received.recv().expect("a line"),
-        ] {
+        let view = format!("{:?}", journal.view());
+        for text in [view, received.iter().nth(1).expect("a line")] {
             let shown = "https://***@a.example/b?sig=***&token=***";
             assert!(text.contains(shown), "{text}");
             let is_hidden = |secret: &&str| !text.contains(secret);

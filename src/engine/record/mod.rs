@@ -1,4 +1,4 @@
-//! What goes on record as it happens.
+//! Puts on record what happens in a run, as it happens.
 
 pub(crate) mod diagnose;
 pub(crate) mod evidence;

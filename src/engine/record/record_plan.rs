@@ -1,4 +1,4 @@
-//! What is put on record before anything is observed: how the run began, the facts, and what is to be checked.
+//! Puts on record, before anything is observed, how the run began, the facts, and the planned checks.
 
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected};
@@ -26,8 +26,8 @@ pub(crate) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) 
     }
 }
 
-/// Puts on record what the cluster says of itself and what is to be checked; gives the plan, or what
-/// is left of it of a run that is gone on with.
+/// Puts the facts and the planned checks on record; returns the plan, without the checks that a resumed run
+/// has settled.
 pub(crate) fn noted(
     life: Life<'_>,
     suites: &Suites,

@@ -1,4 +1,4 @@
-//! A run that goes on with the record of an earlier one.
+//! A run that resumes the record of an earlier one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use winconform_core::record::{Event, RunView};
 
 use super::journal::{Journal, JournalError};
 
-/// Puts on record what an earlier run has settled of a plan, and leaves the rest of it.
+/// Puts on record the checks of a plan that an earlier run has settled, and removes them from the plan.
 pub(crate) fn go_on(
     journal: &Journal,
     earlier: &RunView,

@@ -1,5 +1,5 @@
-//! What takes time in a run, put on record with what it had to wait for, so that the critical path
-//! can be told afterwards.
+//! Puts on record what takes time in a run and what it waits for, so that the critical path can be computed
+//! afterwards.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use super::journal::Journal;
 use crate::engine::scheduler::command::AssertionIx;
 use crate::transport::Api;
 
-/// The spans of a run. It is told of what begins and ends, and decides nothing.
+/// The spans of a run. The executor reports to it what begins and ends, and it decides nothing.
 pub(crate) struct Spans {
     journal: Journal,
     began: Instant,
     next: u32,
-    /// The pause between two rounds of one check that observes from somewhere.
+    /// The pause between two rounds of one check with a vantage point.
     observe_again: Duration,
     /// How many API requests may be under way at once.
     in_flight: usize,
-    /// The assertion that has just made room for another where there was none.
+    /// The request that has just ended and made room for another, where there was none.
     made_room: Option<u32>,
-    /// What everything that comes waits for: the plan, then the Lease.
+    /// The span that every later one waits for: the plan, then the Lease.
     root: Option<u32>,
     fixtures: BTreeMap<FixtureKey, u32>,
-    raising: BTreeMap<FixtureKey, Begun>,
+    applying: BTreeMap<FixtureKey, Begun>,
     asking: BTreeMap<AssertionIx, Begun>,
     in_exec_session: BTreeMap<VantageKey, Begun>,
     checks: BTreeMap<usize, Rounds>,
-    /// Spans of repetitions would have a long run's record grow without bounds.
+    /// Whether a repetition has begun: further spans would let a long run's record grow without bounds.
     over: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Begun {
     after: Vec<After>,
 }
 
-/// The assertions of a check's round under way, and of the one before, by the spans they are in.
+/// The spans of the assertions in a check's round under way, and of those in the round before.
 #[derive(Default)]
 struct Rounds {
     before: Vec<u32>,
@@ -62,7 +62,7 @@ impl Spans {
             made_room: None,
             root: None,
             fixtures: BTreeMap::new(),
-            raising: BTreeMap::new(),
+            applying: BTreeMap::new(),
             asking: BTreeMap::new(),
             in_exec_session: BTreeMap::new(),
             checks: BTreeMap::new(),
@@ -86,15 +86,15 @@ impl Spans {
 
     pub(crate) fn applies(&mut self, key: &FixtureKey) {
         let namespaces = FixtureName::NAMESPACES.in_pool(None);
-        // Nothing stands without them
+        // Every fixture needs the namespaces
         let before = self.fixtures.get(&namespaces).copied();
         let before: Vec<_> = before.into_iter().map(at_once).collect();
         let begun = self.begin(Activity::Fixture(key.clone()), Instant::now(), &before);
-        self.raising.insert(key.clone(), begun);
+        self.applying.insert(key.clone(), begun);
     }
 
-    pub(crate) fn stands(&mut self, key: &FixtureKey) {
-        if let Some(begun) = self.raising.remove(key) {
+    pub(crate) fn fixture_done(&mut self, key: &FixtureKey) {
+        if let Some(begun) = self.applying.remove(key) {
             self.fixtures.insert(key.clone(), begun.id);
             self.end(begun);
         }
@@ -123,40 +123,40 @@ impl Spans {
         assertions: impl Iterator<Item = (AssertionIx, &'c Check)>,
     ) {
         let mut after: BTreeMap<u32, After> = BTreeMap::new();
-        let mut swept = Vec::new();
+        let mut session = Vec::new();
         for (assertion, check) in assertions {
             for one in self.due(assertion, check, self.observe_again) {
-                // The pause before the second round counts for those that are in it
+                // The longest pause before an assertion counts for the whole session
                 let known = after.entry(one.id).or_insert(one);
                 known.pause_ms = known.pause_ms.max(one.pause_ms);
             }
-            swept.push(assertion);
+            session.push(assertion);
         }
         let after: Vec<_> = after.into_values().collect();
         let begun = self.begin(Activity::ExecSession(from.clone()), Instant::now(), &after);
-        for assertion in swept {
+        for assertion in session {
             self.in_span(assertion, begun.id);
         }
         self.in_exec_session.insert(from.clone(), begun);
     }
 
-    pub(crate) fn swept(&mut self, from: &VantageKey) {
+    pub(crate) fn exec_session_done(&mut self, from: &VantageKey) {
         if let Some(begun) = self.in_exec_session.remove(from) {
             self.end(begun);
         }
     }
 
-    /// What could begin has begun: nothing was waiting for room.
+    /// Everything that could begin has begun: nothing waits for room.
     pub(crate) fn settled(&mut self) {
         self.made_room = None;
     }
 
-    /// Everything is observed again: no more spans.
+    /// Another repetition begins: no more spans.
     pub(crate) fn repeats(&mut self) {
         self.over = true;
     }
 
-    /// What has to be over before an assertion: what its whole check needs, and the round before.
+    /// The spans that have to end before an assertion: the fixtures of its whole check, and the round before.
     fn due(&mut self, assertion: AssertionIx, check: &Check, pause: Duration) -> Vec<After> {
         let rounds = self.checks.entry(assertion.check).or_default();
         if rounds.now.contains_key(&assertion.assertion) {
@@ -201,7 +201,7 @@ impl Spans {
             took_ms: millis(begun.at.elapsed()),
             after: begun.after,
         };
-        // That the record's file failed is asked of the journal by the run
+        // The run asks the journal whether the record's file failed
         let _ = self.journal.write(Event::Span(span));
     }
 }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
 
-    /// Between two rounds that observe from nowhere.
+    /// The pause between two rounds without a vantage point.
     const PAUSE: Duration = Duration::from_secs(5);
 
     fn spans() -> (Spans, Journal) {
@@ -312,17 +312,17 @@ mod tests {
         let [namespaces, sample] = both.map(|name| name.in_pool(None));
         let prober = linux_pod().prober().expect("a pod is one");
         spans.applies(&namespaces);
-        spans.stands(&namespaces);
+        spans.fixture_done(&namespaces);
         spans.applies(&sample);
         spans.applies(&prober);
-        spans.stands(&prober);
-        spans.stands(&sample);
+        spans.fixture_done(&prober);
+        spans.fixture_done(&sample);
         let (check, from) = (check(), linux_pod());
         for _ in 0..2 {
             spans.asks(assertion(1), &check, PAUSE);
             spans.exec_sessions(&from, [(assertion(0), &check)].into_iter());
             spans.asked(assertion(1));
-            spans.swept(&from);
+            spans.exec_session_done(&from);
         }
         let (pause, swept) = (millis(PAUSE), 500);
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Vantage points that wait for more to observe: one session serves many assertions, so that neither the first
-//! fixture that is ready nor the first check that is to hold makes a session of its own, and no node asks for
-//! what one place of its kind has not seen yet.
+//! Vantage points that wait for more to observe, so that one session serves many assertions. Neither the
+//! first ready fixture nor the first check that is due again gets a separate session, and the checks of each
+//! node wait until the same check from a single vantage point of their kind holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use winconform_core::plan::Check;
 
 use super::progress::{CheckState, Stage};
 
-/// Since when each vantage point could observe something, and each check, by its place in the plan.
+/// Since when each vantage point, and each check by its place in the plan, could observe something.
 #[derive(Debug, Default)]
 pub(crate) struct Batching {
     since: BTreeMap<VantageKey, Duration>,
@@ -20,8 +20,8 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// When a check whose fixtures all stand may begin, if not now: none of its vantage points is among
-    /// those `awaited` by other checks, or it has waited for `patience`.
+    /// When a check whose fixtures are all ready may begin, if not now. It may begin now if none of its
+    /// vantage points is `awaited` by other checks, or if it has waited for `patience`.
     pub(crate) fn until(
         &mut self,
         now: Duration,
@@ -29,18 +29,18 @@ impl Batching {
         awaited: &BTreeSet<VantageKey>,
         patience: Duration,
     ) -> Option<Duration> {
-        let own: Vec<_> = vantages(check).collect();
-        for from in &own {
+        let points: Vec<_> = vantages(check).collect();
+        for from in &points {
             self.since.entry((*from).clone()).or_insert(now);
         }
-        let still = own.into_iter().filter(|from| awaited.contains(*from));
+        let still = points.into_iter().filter(|from| awaited.contains(*from));
         let ends = still.map(|from| self.since[from] + patience);
         ends.max().filter(|end| *end > now)
     }
 }
 
-/// What a check observes, how, and from what kind of place; those of each node have that in common with the
-/// one of the pool's prober.
+/// A check's claim, pool, source and family: the checks of each node share these with the check from the
+/// pool's prober.
 type Topic<'a> = (
     &'a ClaimId,
     Option<&'a PoolName>,
@@ -48,31 +48,31 @@ type Topic<'a> = (
     Option<IpFamily>,
 );
 
-/// How long a check of each node waits for one place, once it could observe: what has not come right by then is
-/// as likely never to.
+/// How long a check of each node, once it could begin, waits for the check from a single vantage point: what
+/// has not converged by then may never do so.
 const LEADS: Duration = Duration::from_secs(10);
 
-/// What has not been seen as expected.
+/// Checks whose expectation has not held yet.
 #[derive(Default)]
 pub(crate) struct Unseen<'a> {
-    /// What waits for fixtures.
+    /// Checks that wait for fixtures.
     pub(crate) late: Vec<&'a Check>,
-    /// What could begin, by its place in the plan.
+    /// Checks that could begin, by their place in the plan.
     pub(crate) ready: BTreeMap<usize, &'a Check>,
     pub(crate) begun: Vec<&'a Check>,
 }
 
 impl Unseen<'_> {
-    /// From where it will be observed later, and when that ends for the first of each node's checks. What
-    /// one place does not see yet is not asked from each node: it has still to come right, or is seen by
-    /// nobody.
+    /// The vantage points that will observe later, and when the first of each node's checks stops waiting. As
+    /// long as a check does not hold from a single vantage point, each node need not observe the same: it has
+    /// not converged yet, or fails everywhere.
     pub(crate) fn awaited(
         self,
         now: Duration,
         gathering: &mut Batching,
     ) -> (BTreeSet<VantageKey>, Option<Duration>) {
-        let all = self.begun.iter().chain(self.ready.values());
-        let leading: BTreeSet<_> = all
+        let open = self.begun.iter().chain(self.ready.values());
+        let leading: BTreeSet<_> = open
             .filter(|check| check.point.node.is_none())
             .map(|check| topic(check))
             .collect();
@@ -102,8 +102,8 @@ fn topic(check: &Check) -> Topic<'_> {
     )
 }
 
-/// From where more is to be observed once more, as soon as assertions that are under way have ended as
-/// well as those so far.
+/// The vantage points that will observe more in further rounds, if the assertions under way hold as well as
+/// those before.
 pub(crate) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKey> {
     let (mut late, mut ready) = (Vec::new(), Vec::new());
     for state in checks.iter().filter(|state| state.is_on_course()) {
@@ -119,8 +119,8 @@ pub(crate) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKe
     )
 }
 
-/// The vantage points that are still awaited: those that are anyway, and those of whoever of the `ready` waits with
-/// them, since it observes from more than one place.
+/// The vantage points that are still awaited: the given ones, and those of each `ready` check that observes
+/// from one of these among others, and so waits with it.
 fn awaited(mut awaited: BTreeSet<VantageKey>, mut ready: Vec<&Check>) -> BTreeSet<VantageKey> {
     loop {
         let (with_them, alone): (Vec<_>, Vec<_>) = ready

@@ -1,4 +1,4 @@
-//! What passes between dispatcher and executor.
+//! The messages between dispatcher and executor.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use winconform_core::verdict::{Conclusion, SkipReason};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct AssertionIx {
     pub(crate) check: usize,
-    /// 0 is its own assertion, then its controls.
+    /// 0 is the check's own assertion, then come its controls.
     pub(crate) assertion: usize,
 }
 
@@ -21,18 +21,18 @@ pub(crate) struct AssertionIx {
 pub(crate) struct AssertionOutcome {
     pub(crate) reply: Option<Reply>,
     /// The observation with its comparison, or why there is none.
-    pub(crate) taken: Result<Evaluated>,
+    pub(crate) evaluated: Result<Evaluated>,
 }
 
 impl AssertionOutcome {
     pub(crate) fn holds(&self) -> bool {
-        let taken = self.taken.as_ref();
-        taken.is_ok_and(|taken| taken.comparison.holds())
+        let evaluated = self.evaluated.as_ref();
+        evaluated.is_ok_and(|evaluated| evaluated.comparison.holds())
     }
 
     pub(crate) fn into_record(self, planned: &PlannedAssertion) -> AssertionRecord {
-        let (observation, comparison, error) = match self.taken {
-            Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
+        let (observation, comparison, error) = match self.evaluated {
+            Ok(seen) => (Some(seen.observation), Some(seen.comparison), None),
             Err(error) => (None, None, Some(error)),
         };
         AssertionRecord {
@@ -45,22 +45,22 @@ impl AssertionOutcome {
         }
     }
 
-    /// The requests of it that none of ours answered.
+    /// Its requests that none of our pods answered.
     fn unanswered(&self) -> impl Iterator<Item = &Json> {
-        let taken = self.taken.as_ref().ok();
-        let targets = taken.and_then(|taken| taken.observation["targets"].as_array());
+        let evaluated = self.evaluated.as_ref().ok();
+        let targets = evaluated.and_then(|evaluated| evaluated.observation["targets"].as_array());
         let targets = targets.into_iter().flatten();
         targets.filter(|target| target["by"].is_null())
     }
 
-    /// Whether a request of it was not answered by one of ours.
+    /// Whether there is a request that none of our pods answered.
     pub(crate) fn lacks_an_answer(&self) -> bool {
         self.unanswered().next().is_some()
     }
 
-    /// Whether nothing but a refusal kept requests from being answered. A pod without a readiness probe, such
-    /// as the published win-webserver, is Ready before it listens, and refuses until then. From outside a proxy may
-    /// be on the way, which says so by 502 or 503 (RFC 9110, 15.6).
+    /// Whether every unanswered request was refused. A pod without a readiness probe, such as the published
+    /// win-webserver, is Ready before it listens, and refuses until then. For a request from outside, a proxy
+    /// on the way may report that by 502 or 503 (RFC 9110, 15.6).
     pub(crate) fn is_refused_alone(&self, from: Option<&VantageKey>) -> bool {
         let is_outside = from.is_some_and(|from| from.kind == SourceKind::Outside);
         let refused = |target: &Json| {
@@ -79,33 +79,33 @@ pub(crate) enum Input {
     Started,
     Ready(FixtureKey),
     Failed(FixtureKey, ObservationError),
-    /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
+    /// Somebody else deleted or replaced a fixture that was ready or had failed.
     Changed(FixtureKey, ObservationError),
     /// An API request is done.
     Asked(AssertionIx, AssertionOutcome),
-    /// What an assertion brought, now that the nodes were heard of on which it failed, or were not.
+    /// The outcome of an assertion after the liveness of the nodes on which it failed was checked.
     Confirmed(AssertionIx, AssertionOutcome),
     /// An exec session is done.
     SessionReplies(VantageKey, Vec<(AssertionIx, AssertionOutcome)>),
     /// The time asked for by [`Command::WakeAt`] has come.
     Woken,
-    /// No new work; what is open is skipped for this reason.
+    /// No new work; open checks are skipped for this reason.
     Stop(SkipReason),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
-    /// Apply a fixture and tell when it is ready or why not.
+    /// Apply a fixture, and report when it is ready or why it is not.
     Apply(FixtureKey),
     /// Send an API request for an assertion.
     Observe(AssertionIx),
     /// Observe from a vantage point, all in one session.
     ExecSession(VantageKey, Vec<AssertionIx>),
-    /// Hear of the nodes on which an assertion failed: what fell silent has failed nobody.
+    /// Check the liveness of the nodes on which an assertion failed: failures on a silent node do not count.
     Confirm(AssertionIx, AssertionOutcome),
-    /// Tell when this time since the start has come.
+    /// Report when this time since the start has come.
     WakeAt(Duration),
-    /// Write into the record that all is observed again, for this time.
+    /// Write into the record that this repetition begins.
     Repeat(u32),
     /// Write an attempt into the record.
     Attempted(Attempted),
@@ -125,7 +125,7 @@ mod tests {
     fn a_proxy_tells_outside_alone_by_a_status_that_nobody_listens() {
         let outcome = |answer: Json| AssertionOutcome {
             reply: None,
-            taken: Ok(Evaluated {
+            evaluated: Ok(Evaluated {
                 observation: json!({"targets": [{"answer": answer}]}),
                 comparison: Comparison::NotApplicable(String::new()),
             }),

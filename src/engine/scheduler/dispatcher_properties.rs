@@ -1,4 +1,4 @@
-//! What holds for the dispatcher whatever happens in whatever order.
+//! What holds for the dispatcher, whatever happens and in whatever order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -30,7 +30,7 @@ enum Turn {
     Unexpected,
     ObservationError,
     Lasting,
-    /// Somebody deletes what it depends on.
+    /// Somebody deletes a fixture that it depends on.
     Changed,
 }
 
@@ -39,21 +39,22 @@ fn outcome(turn: Turn) -> AssertionOutcome {
         expected: "this".to_owned(),
         seen: "that".to_owned(),
     };
-    let taken = |comparison| {
+    let evaluated = |comparison| {
         Ok(Evaluated {
             observation: serde_json::Value::Null,
             comparison,
         })
     };
-    let taken = match turn {
-        Turn::Met => taken(Comparison::Met(difference())),
-        Turn::NotMet => taken(Comparison::NotMet(difference())),
-        Turn::Unexpected => taken(Comparison::Unexpected(difference())),
+    let evaluated = match turn {
+        Turn::Met => evaluated(Comparison::Met(difference())),
+        Turn::NotMet => evaluated(Comparison::NotMet(difference())),
+        Turn::Unexpected => evaluated(Comparison::Unexpected(difference())),
         Turn::ObservationError => Err(ErrorKind::ExecTransport.error("cut")),
         Turn::Lasting => Err(ErrorKind::ToolMissing.error("no curl")),
         Turn::Changed => Err(changed()),
     };
-    AssertionOutcome { reply: None, taken }
+    let reply = None;
+    AssertionOutcome { reply, evaluated }
 }
 
 fn changed() -> ObservationError {
@@ -69,7 +70,7 @@ fn pool(index: usize) -> PoolName {
     PoolName::windows(builds[index % builds.len()])
 }
 
-/// An assertion with nothing to observe from.
+/// An assertion without a vantage point.
 fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedAssertion {
     PlannedAssertion {
         name: "test".to_owned(),
@@ -125,7 +126,7 @@ fn admission() -> PlannedAssertion {
     look(FixtureName::NAMESPACES.in_pool(None), Need::Ready, test)
 }
 
-/// An assertion at the very question whether a fixture came to stand.
+/// An assertion that observes whether a fixture is ready.
 fn pods(pool: &PoolName) -> PlannedAssertion {
     let name = FixtureName::WIN_WEBSERVER;
     let query = StateQuery::Pods(name);
@@ -174,7 +175,7 @@ fn check(index: usize, form: usize) -> Check {
     }
 }
 
-/// A world in which whatever was commanded comes to pass in an order chosen by `choices`.
+/// A world in which every command is performed, in an order chosen by `choices`.
 struct World {
     dispatcher: Dispatcher,
     limits: Limits,
@@ -184,20 +185,20 @@ struct World {
     asking: BTreeSet<AssertionIx>,
     confirming: BTreeSet<AssertionIx>,
     in_exec_session: BTreeSet<VantageKey>,
-    /// Of each check, whether its last exec session asked once what takes many requests.
+    /// By check, whether its last exec session sent one request where it otherwise sends many.
     once: BTreeMap<usize, bool>,
-    /// Of each check, whether its last exec session was to ask what it depends on.
+    /// By check, whether its last exec session had to read the fixtures that it depends on.
     settles: BTreeMap<usize, bool>,
     verdicts: BTreeMap<usize, Verdict>,
     conclusions: Vec<Conclusion>,
     repetitions: u32,
     recorded: usize,
-    /// What each check's attempts on record came to, and how many of them came apart.
+    /// The verdicts of each check's attempts on record, and how many of these had rounds that differ.
     attempts: BTreeMap<CheckId, Vec<Verdict>>,
     apart: usize,
     applied: BTreeMap<FixtureKey, usize>,
-    /// How often somebody took it.
-    taken: BTreeMap<FixtureKey, usize>,
+    /// How often somebody else deleted each fixture.
+    deleted: BTreeMap<FixtureKey, usize>,
     exec_sessions: usize,
     confirmations: usize,
     torn_down: bool,
@@ -226,27 +227,27 @@ impl World {
         match command {
             Command::Apply(key) => {
                 let times = |of: &BTreeMap<_, _>| of.get(key).copied().unwrap_or_default();
-                let (applied, taken): (usize, usize) = (times(&self.applied), times(&self.taken));
-                // With what is made anew for a repetition what it stands in is, too
+                let (applied, gone): (usize, usize) = (times(&self.applied), times(&self.deleted));
+                // The namespaces are applied again with any fixture that a repetition applies again
                 let anew = match key.name {
                     FixtureName::NAMESPACES => self.repetitions as usize - 1,
                     _ => 0,
                 };
-                let needed = taken..=taken + anew;
+                let needed = gone..=gone + anew;
                 assert!(needed.contains(&applied), "{key} is applied without need");
                 *self.applied.entry(key.clone()).or_default() += 1;
                 let most = 2 * self.repetitions as usize;
                 assert!(self.applied[key] <= most, "{key} is applied ever again");
                 self.pending.push(match turn() {
                     Turn::Changed => {
-                        *self.taken.entry(key.clone()).or_default() += 1;
+                        *self.deleted.entry(key.clone()).or_default() += 1;
                         Input::Failed(key.clone(), changed())
                     }
                     Turn::Lasting => {
                         let error = ErrorKind::ImagePull.error("no such image");
                         Input::Failed(key.clone(), error)
                     }
-                    // A workload that crashes: what observes that very question goes on
+                    // A workload that crashes: checks that observe just that go on
                     Turn::ObservationError if key.name == FixtureName::WIN_WEBSERVER => {
                         let error = ErrorKind::FixtureFailed.error("it crashes");
                         Input::Failed(key.clone(), error)
@@ -289,7 +290,7 @@ impl World {
                 self.pending
                     .push(Input::SessionReplies(from.clone(), outcomes));
             }
-            Command::Confirm(assertion, brought) => {
+            Command::Confirm(assertion, seen) => {
                 self.confirmations += 1;
                 assert!(
                     self.confirming.insert(*assertion),
@@ -301,7 +302,7 @@ impl World {
                         self.take_away(*assertion, turn);
                         outcome(turn)
                     }
-                    Turn::Met | Turn::NotMet | Turn::Unexpected => brought.clone(),
+                    Turn::Met | Turn::NotMet | Turn::Unexpected => seen.clone(),
                 };
                 self.pending.push(Input::Confirmed(*assertion, outcome));
             }
@@ -347,16 +348,16 @@ impl World {
         self.conclusions.push(conclusion.clone());
     }
 
-    /// What an assertion depends on is gone and told to be, once for each time it was applied.
+    /// Deletes the fixture of an assertion and reports that, once for each time that it was applied.
     fn take_away(&mut self, assertion: AssertionIx, turn: Turn) {
         let state = self.dispatcher.state(assertion.check);
         let check = &state.expect("it is planned").check;
         let needs = &check.assertions[assertion.assertion].needs;
         if let (Turn::Changed, Some((key, _))) = (turn, needs.first())
             && key.name != FixtureName::NAMESPACES
-            && self.applied.get(key) > self.taken.get(key)
+            && self.applied.get(key) > self.deleted.get(key)
         {
-            *self.taken.entry(key.clone()).or_default() += 1;
+            *self.deleted.entry(key.clone()).or_default() += 1;
             self.pending.push(Input::Changed(key.clone(), changed()));
         }
     }
@@ -366,7 +367,7 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
     repeated(Repeat::Times(1), forms, turns, choices, stop_at)
 }
 
-/// A world in which nothing has come to pass yet.
+/// A world in which nothing has happened yet.
 fn begun(repeat: Repeat, forms: &[usize]) -> World {
     let checks = forms.iter().enumerate();
     let checks: Vec<_> = checks.map(|(i, form)| check(i, *form)).collect();
@@ -397,7 +398,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         attempts: BTreeMap::new(),
         apart: 0,
         applied: BTreeMap::new(),
-        taken: BTreeMap::new(),
+        deleted: BTreeMap::new(),
         exec_sessions: 0,
         confirmations: 0,
         torn_down: false,
@@ -484,7 +485,7 @@ proptest! {
         lasting in prop::collection::vec(any::<bool>(), 1..300),
         choices in prop::collection::vec(0_usize..97, 1..40),
     ) {
-        // Fixtures are ready (only `Lasting` fails them, as a pull would), every assertion fails with an error
+        // Fixtures are ready (only `Lasting` fails them, as a pull would), every assertion is an error
         let turns = lasting.iter().cycle().take(5_000);
         let turns = turns.map(|l| if *l { Turn::Lasting } else { Turn::ObservationError }).collect();
         let world = run(&forms, turns, &choices, None);
@@ -558,13 +559,13 @@ fn what_held_then_failed_and_holds_again_is_flaky_and_on_record() {
     use Turn::{Changed, Met, NotMet};
     for (rounds, flaky) in [
         (&[Met, NotMet, Met, Met][..], true),
-        // To come right takes time
+        // Convergence takes time
         (&[NotMet, NotMet, Met, Met], false),
-        // What it observes is made anew
+        // Its fixture is applied again
         (&[Met, NotMet, Changed, Met, Met, Met], false),
     ] {
-        let stands = [Met; 3].into_iter();
-        let turns = stands.chain(rounds.iter().copied()).collect();
+        let ready = [Met; 3].into_iter();
+        let turns = ready.chain(rounds.iter().copied()).collect();
         let world = run(&[0], turns, &[0], None);
         let came = &world.conclusions[0];
         assert_eq!((came.verdict, came.flaky), (Verdict::Pass, flaky));
@@ -572,12 +573,12 @@ fn what_held_then_failed_and_holds_again_is_flaky_and_on_record() {
     }
 }
 
-/// A pod is Ready before its server listens: what a pod sees of itself is not that it refuses.
+/// A pod is Ready before its server listens: that it refuses at first is no result.
 #[test]
 fn what_refuses_at_first_is_recorded_once_it_answers_or_never_will() {
     for (class, after, rounds) in [
         ("refused", 3, 4),
-        // As long as anything has to come right: a minute, each half second
+        // For all its time to converge: a minute, each half second
         ("refused", usize::MAX, 121),
         ("timeout", usize::MAX, 1),
     ] {
@@ -588,7 +589,7 @@ fn what_refuses_at_first_is_recorded_once_it_answers_or_never_will() {
             let mut assertion = outcome(if answers { Turn::Met } else { Turn::NotMet });
             let failed = json!({"by": null, "answer": {"failed": {"class": class}}});
             let targets = if answers { json!([]) } else { json!([failed]) };
-            assertion.taken.as_mut().expect("taken").observation = json!({"targets": targets});
+            assertion.evaluated.as_mut().expect("taken").observation = json!({"targets": targets});
             assertion
         });
         assert_eq!(conclusions[0].verdict, Verdict::Informational);
@@ -596,7 +597,7 @@ fn what_refuses_at_first_is_recorded_once_it_answers_or_never_will() {
     }
 }
 
-/// A number by chance (splitmix64).
+/// A random number (splitmix64).
 fn chance(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -604,8 +605,8 @@ fn chance(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What these checks come to, and how often each fixture is applied, where everything stands and each assertion
-/// brings what is given; which may take time.
+/// The conclusions of these checks, and how often each fixture is applied, where every fixture becomes ready
+/// and `brings` gives the outcome of each assertion and the time that it takes.
 fn played(
     checks: Vec<Check>,
     times: u32,
@@ -629,7 +630,7 @@ fn played(
                     .map(|assertion| (assertion, brings(&dispatcher, assertion, &mut now)));
                 Input::SessionReplies(from, assertions.collect())
             }
-            Command::Confirm(assertion, brought) => Input::Confirmed(assertion, brought),
+            Command::Confirm(assertion, seen) => Input::Confirmed(assertion, seen),
             Command::WakeAt(at) => {
                 now = now.max(at);
                 Input::Woken
@@ -645,7 +646,7 @@ fn played(
     (conclusions, applied)
 }
 
-/// An assertion at a Service that is to meet each pod behind it.
+/// A check that each pod behind a Service answers.
 fn balanced() -> Check {
     let mut balanced = check(0, 0);
     let Test::Http(assertion) = &mut balanced.assertions[0].test else {
@@ -655,7 +656,7 @@ fn balanced() -> Check {
     balanced
 }
 
-/// That a pod was not met is chance; what others answered is not.
+/// Whether each pod answers is chance; what a wrong one answers is not.
 #[test]
 fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
     for (target, flaky) in [
@@ -675,7 +676,7 @@ fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
             } else {
                 Turn::Met
             });
-            second.taken.as_mut().expect("taken").observation = json!({"targets": [target]});
+            second.evaluated.as_mut().expect("taken").observation = json!({"targets": [target]});
             second
         });
         let came = (conclusions[0].verdict, conclusions[0].flaky);
@@ -683,7 +684,7 @@ fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
     }
 }
 
-/// A Service that loses one connection in five, and so many requests to it once it has answered.
+/// A Service loses one connection in five, and a round sends `AT_LEAST` requests once it has answered.
 #[test]
 fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
     let found = |seed: u64| {
@@ -699,7 +700,7 @@ fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
             *now += Duration::from_secs(4 * lost as u64);
             let mut outcome = outcome(if lost > 0 { Turn::NotMet } else { Turn::Met });
             let targets = vec![json!({"by": null}); lost];
-            outcome.taken.as_mut().expect("taken").observation = json!({"targets": targets});
+            outcome.evaluated.as_mut().expect("taken").observation = json!({"targets": targets});
             outcome
         });
         conclusions[0].flaky || conclusions[0].verdict == Verdict::Fail
@@ -708,7 +709,7 @@ fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
     assert!(found >= 380, "{found} of 400");
 }
 
-/// What fails for Windows throughout, and for Linux in so many observations one after the other.
+/// A check fails for Windows throughout, and for Linux in `lasts` observations in a row.
 #[test]
 fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
     for (first, lasts) in (1..150).flat_map(|first| [(first, 1), (first, 3)]) {
@@ -735,19 +736,18 @@ fn everything_is_observed_again_as_often_as_asked_for() {
     let world = repeated(Repeat::Times(3), &[0, 4, 6], Vec::new(), &[0], None);
     assert_eq!((world.repetitions, world.verdicts.len()), (3, 3));
     assert_eq!(world.exec_sessions, 6);
-    // Each once, as nothing has changed
+    // One attempt of each, since nothing has changed
     assert_eq!(world.recorded, 2);
     let times = world.conclusions.iter();
     let times: Vec<_> = times.map(|one| one.repeated.clone()).collect();
     let thrice = BTreeMap::from([(Verdict::Pass, 3)]);
-    // What is skipped beforehand is concluded at once
+    // A check that its plan skips is concluded at once
     assert_eq!(times, [BTreeMap::new(), thrice.clone(), thrice]);
 }
 
 #[test]
 fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
-    // Three fixtures and the two rounds of four repetitions hold, then two attempts do not, the first
-    // of which makes two rounds
+    // Three fixtures and two rounds of four repetitions hold, then two attempts fail, the first in two rounds
     let turns = [Turn::Met; 11].into_iter().chain([Turn::NotMet; 3]);
     let world = repeated(Repeat::Times(6), &[0], turns.collect(), &[0], None);
     let [conclusion] = world.conclusions.as_slice() else {
@@ -773,7 +773,7 @@ fn a_soak_begins_nothing_after_its_time_and_ends_without_anything_to_look_at() {
         panic!("{:?}", world.conclusions)
     };
     assert_eq!(conclusion.repeated[&Verdict::Pass], world.repetitions);
-    // No pod stands that could be observed, so time would not pass
+    // No fixture that could be observed is ready, so time would not pass
     let turns = vec![Turn::Met, Turn::Lasting, Turn::Lasting];
     let world = repeated(soak, &[0, 4], turns, &[0], None);
     assert_eq!(
@@ -800,7 +800,7 @@ fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
     // Two checks from one prober, of two samples: one session serves both
     let world = run(&[3, 10], Vec::new(), &[0], None);
     assert_eq!((world.verdicts.len(), world.exec_sessions), (2, 1));
-    // The other sample stands late: what can be told is told before
+    // The other sample is ready late: the first check is concluded before
     let mut dispatcher = late(vec![check(0, 3), check(1, 10)]);
     let from_start = |seconds| Duration::from_secs(seconds);
     let patience = Durations::default().gather;
@@ -812,22 +812,22 @@ fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
     assert_eq!(wakes, Some(patience), "{commands:?}");
     let commands = dispatcher.step(patience, Input::Woken);
     let from = check(0, 3).assertions[0].from.clone();
-    assert_eq!(swept(&commands), [(from, 1)]);
+    assert_eq!(opened(&commands), [(from, 1)]);
 }
 
 #[test]
 fn who_waits_with_another_place_is_waited_for_too() {
-    // From the pod, from node and pod, and from the node alone, whose sample stands late
+    // From the pod, from node and pod, and from the node alone, whose sample is ready late
     let (pod, both) = (check(0, 0), check(1, 1));
     let mut node = check(2, 7);
     node.assertions[0].from = both.assertions[0].from.clone();
     let [from_pod, from_node] = [&pod, &node].map(|check| check.assertions[0].from.clone());
     let mut dispatcher = late(vec![pod, both, node]);
     let second = Duration::from_secs(1);
-    assert_eq!(swept(&dispatcher.step(second, Input::Woken)), []);
+    assert_eq!(opened(&dispatcher.step(second, Input::Woken)), []);
     let patience = Durations::default().gather;
     assert_eq!(
-        swept(&dispatcher.step(patience, Input::Woken)),
+        opened(&dispatcher.step(patience, Input::Woken)),
         [(from_pod, 2), (from_node, 1)]
     );
 }
@@ -848,30 +848,30 @@ fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
         };
         let ended = Input::SessionReplies(from_one.clone(), vec![(assertion, outcome(turn))]);
         let commands = dispatcher.step(second, ended);
-        (dispatcher, swept(&commands))
+        (dispatcher, opened(&commands))
     };
     let begins = [(from_each, 1)];
     assert_eq!(seen(Turn::Met, &each).1, begins);
     let (mut dispatcher, swept_then) = seen(Turn::NotMet, &each);
     assert_eq!(swept_then, []);
     let commands = dispatcher.step(second * 10, Input::Woken);
-    assert_eq!(swept(&commands)[1..], begins);
-    // While the one place still observes
+    assert_eq!(opened(&commands)[1..], begins);
+    // While the one vantage point still observes
     let mut dispatcher = late(vec![one.clone(), each.clone(), other.clone()]);
     let commands = dispatcher.step(second, Input::Woken);
     let [Command::WakeAt(at)] = commands.as_slice() else {
         panic!("{commands:?}")
     };
     assert_eq!(*at, second * 10);
-    assert_eq!(swept(&dispatcher.step(second * 10, Input::Woken)), begins);
-    // What it does not observe, or in another family, is not waited for
+    assert_eq!(opened(&dispatcher.step(second * 10, Input::Woken)), begins);
+    // A check of another claim, or in another family, does not wait for it
     let another = |each: &mut Check| each.claim = ClaimId::parse("net.another").expect("an id");
     let in_second = |each: &mut Check| each.point.family = Some(IpFamily::Ipv6);
     for change in [another as fn(&mut Check), in_second] {
         let mut each = each.clone();
         change(&mut each);
         let (_, begun) = late_with_commands(vec![one.clone(), each, other.clone()]);
-        assert!(swept(&begun).contains(&begins[0]), "{begun:?}");
+        assert!(opened(&begun).contains(&begins[0]), "{begun:?}");
     }
 }
 
@@ -897,23 +897,23 @@ fn what_holds_is_observed_again_with_what_else_is_to_hold() {
     let begun = || {
         let mut dispatcher = late(vec![pod.clone(), both.clone(), late_one.clone()]);
         let ended = Input::SessionReplies(at_pod.clone(), good(&[(0, 0), (1, 1)]));
-        assert_eq!(swept(&dispatcher.step(second, ended)), []);
+        assert_eq!(opened(&dispatcher.step(second, ended)), []);
         // The one that observed from the pod alone waits for the one that observes from the node, too
         let commands = dispatcher.step(second + again, Input::Woken);
-        assert_eq!(swept(&commands), []);
+        assert_eq!(opened(&commands), []);
         dispatcher
     };
     let mut dispatcher = begun();
     let ended = Input::SessionReplies(at_node.clone(), good(&[(1, 0)]));
-    assert_eq!(swept(&dispatcher.step(second * 2, ended)), []);
+    assert_eq!(opened(&dispatcher.step(second * 2, ended)), []);
     assert_eq!(
-        swept(&dispatcher.step(second * 2 + again, Input::Woken)),
+        opened(&dispatcher.step(second * 2 + again, Input::Woken)),
         [(from_pod.clone(), 2), (from_node, 1)]
     );
-    // But not for ever, and what it waited is not taken from its time to come right
+    // But not for ever, and the wait does not count as time to converge
     let mut dispatcher = begun();
     let commands = dispatcher.step(second + again + patience, Input::Woken);
-    assert_eq!(swept(&commands), [(from_pod, 1)]);
+    assert_eq!(opened(&commands), [(from_pod, 1)]);
     let bad = AssertionIx {
         check: 0,
         assertion: 0,
@@ -936,7 +936,7 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     let from = check(0, 0).assertions[0].from.clone().expect("a vantage");
     let converge = Durations::default().converge;
     let refuted = || Input::SessionReplies(from.clone(), vec![(own, outcome(Turn::NotMet))]);
-    // Seen once, it may have been too early
+    // A single round may have been too early
     let mut now = converge * 2;
     let commands = dispatcher.step(now, refuted());
     assert!(
@@ -946,7 +946,7 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     let mut fails_after = |dispatcher: &mut Dispatcher, length: Duration| {
         now += Duration::from_secs(1);
         let begun = dispatcher.step(now, Input::Woken);
-        assert_eq!(swept(&begun), [(Some(from.clone()), 1)]);
+        assert_eq!(opened(&begun), [(Some(from.clone()), 1)]);
         now += length;
         let commands = dispatcher.step(now, refuted());
         let asked = commands
@@ -965,7 +965,7 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     assert!(asked);
     let silent = ended(&mut dispatcher, at, Turn::Changed);
     assert_eq!(silent, Some(Verdict::Inconclusive));
-    // The first that is seen after it, and what follows within the time
+    // The first round after the silence, and those that follow within the time
     for _ in 0..3 {
         assert!(!fails_after(&mut dispatcher, Duration::ZERO).0);
     }
@@ -1033,15 +1033,15 @@ fn what_waits_is_observed_again_once_it_has_waited_for_a_while() {
 
 #[test]
 fn nodes_are_heard_of_for_each_failure_that_decides() {
-    let stands = [Turn::Met; 3];
-    let turns = stands.into_iter().chain([Turn::NotMet; 200]);
+    let ready = [Turn::Met; 3];
+    let turns = ready.into_iter().chain([Turn::NotMet; 200]);
     let world = run(&[0], turns.collect(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Fail));
     assert_eq!((world.confirmations, world.recorded), (2, 2));
 }
 
-/// From where how many assertions are begun.
-fn swept(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
+/// The vantage points of the exec sessions that begin, and how many assertions each has.
+fn opened(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
     let exec_sessions = commands.iter().filter_map(|command| match command {
         Command::ExecSession(from, assertions) => Some((Some(from.clone()), assertions.len())),
         _ => None,
@@ -1049,7 +1049,7 @@ fn swept(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
     exec_sessions.collect()
 }
 
-/// A dispatcher for which everything stands at once but the sample of the last check.
+/// A dispatcher for which every fixture is ready at once, except the sample of the last check.
 fn late(checks: Vec<Check>) -> Dispatcher {
     late_with_commands(checks).0
 }
@@ -1091,9 +1091,9 @@ fn backends_come_and_go_again_in_each_repetition() {
 
 #[test]
 fn a_limitation_whose_control_fails_is_broken() {
-    // Namespaces, webserver and two probers stand; then the pod, asked first, fails as the node does
-    let stands = vec![Turn::Met; 4];
-    let turns = stands
+    // Namespaces, webserver and two probers are ready; then the pod, asked first, fails as the node does
+    let ready = vec![Turn::Met; 4];
+    let turns = ready
         .into_iter()
         .chain([Turn::NotMet, Turn::Met].repeat(200))
         .collect();
@@ -1103,13 +1103,13 @@ fn a_limitation_whose_control_fails_is_broken() {
 
 #[test]
 fn what_somebody_took_is_applied_again_and_looked_at_anew() {
-    // Namespaces, webserver and prober stand, then the webserver goes
-    let stands = vec![Turn::Met; 3];
-    let turns = || stands.iter().copied().chain([Turn::Changed]);
+    // Namespaces, webserver and prober are ready, then somebody deletes the webserver
+    let ready = vec![Turn::Met; 3];
+    let turns = || ready.iter().copied().chain([Turn::Changed]);
     let world = run(&[0], turns().collect(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.applied.values().sum::<usize>(), 4);
-    // The first takes nearly all the time to come right; the one applied again has as much
+    // The first takes nearly all its time to converge; the one applied again has as much
     let late = [
         [Turn::NotMet; 5].as_slice(),
         &[Turn::Changed, Turn::Met],
@@ -1117,7 +1117,7 @@ fn what_somebody_took_is_applied_again_and_looked_at_anew() {
     ];
     let world = run(
         &[0],
-        [stands.as_slice(), &late.concat()].concat(),
+        [ready.as_slice(), &late.concat()].concat(),
         &[0],
         None,
     );
@@ -1127,15 +1127,15 @@ fn what_somebody_took_is_applied_again_and_looked_at_anew() {
 
 #[test]
 fn what_somebody_takes_twice_is_given_up() {
-    let stands = [Turn::Met; 3];
+    let ready = [Turn::Met; 3];
     let taken = [Turn::Changed, Turn::Met, Turn::Changed];
-    let world = run(&[0], [stands, taken].concat(), &[0], None);
+    let world = run(&[0], [ready, taken].concat(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Inconclusive));
     assert_eq!(world.applied.values().sum::<usize>(), 4);
     assert_eq!(world.exec_sessions, 2);
 }
 
-/// Nothing is told of it in the first repetition, and in the second it comes right with its second assertion.
+/// The first repetition is inconclusive, and in the second the check holds from its second assertion on.
 #[test]
 fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
     let mut world = begun(Repeat::Times(2), &[0]);
@@ -1153,11 +1153,11 @@ fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
                 Input::Woken
             }
         };
-        // As long as all the time it is given
+        // Each takes as long as all its time to converge
         world.now += Duration::from_secs(3);
         world.step(input, &mut turns);
     }
-    // One of two that told nothing is too many for a pass
+    // One inconclusive repetition of two is too many for a pass
     assert_eq!(world.conclusions[0].verdict, Verdict::Inconclusive);
     let repeated = BTreeMap::from([(Verdict::Inconclusive, 1), (Verdict::Pass, 1)]);
     assert_eq!(world.conclusions[0].repeated, repeated);

@@ -1,8 +1,8 @@
-//! What is observed when: a pure reducer, and what it knows of each check.
+//! Decides what is observed when: a pure reducer, with the state of each check.
 
 pub(crate) mod batching;
-pub(crate) mod came_apart;
 pub(crate) mod command;
+pub(crate) mod differing;
 pub(crate) mod dispatcher;
 #[cfg(test)]
 pub(crate) mod dispatcher_properties;

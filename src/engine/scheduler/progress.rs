@@ -12,10 +12,10 @@ use winconform_core::verdict::{
     Reason, Repeated, SkipReason, Verdict, conclude, is_news, judge, reason_for,
 };
 
-use super::came_apart::CameApart;
 use super::command::AssertionOutcome;
+use super::differing::DifferingRounds;
 
-/// A check and how far it is.
+/// A check and its progress.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -27,53 +27,53 @@ pub(crate) struct CheckState {
     pub(crate) depends_on: Vec<(FixtureKey, Need)>,
     pub(crate) stage: Stage,
     pub(crate) attempts: Vec<(Verdict, Reason)>,
-    /// How many attempts the repetitions before had.
+    /// How many attempts the earlier repetitions had.
     before: usize,
-    /// What the repetitions that are over came to.
+    /// The conclusions of the finished repetitions.
     pub(crate) repetitions: Repeated,
-    /// How many rounds began since then.
+    /// How many rounds began since its time to converge did.
     tried: u32,
-    /// Since when nothing could be told, and whether what it observes changed meanwhile.
-    untold: Option<(Duration, bool)>,
-    /// Whether time to come right that was lost by that was made up for, in this attempt.
+    /// Since when rounds end in observation errors, and whether one of these was a change of a fixture.
+    observation_error: Option<(Duration, bool)>,
+    /// Whether this attempt was given back the time to converge that such errors took.
     made_up_for: bool,
-    /// Whether a round of this attempt told something else than expected.
+    /// Whether a round of this attempt observed something else than expected.
     refuted: bool,
     /// Whether a round of this repetition failed while its controls held.
     controls_held: bool,
-    pub(crate) apart: CameApart,
-    /// Whether the round under way observes the controls alone once more, after its own assertion failed.
+    pub(crate) differing: DifferingRounds,
+    /// Whether the round under way observes only the controls again, after the check's own assertion failed.
     pub(crate) controls_again: bool,
-    /// Whether its conclusion was given.
+    /// Whether it is concluded.
     pub(crate) concluded: bool,
-    /// When its first round of all began, or that since what it observes was made anew: the time to come
-    /// right counts from there.
+    /// When its first round began, or the first since its fixture was applied again: the time to converge
+    /// counts from there.
     pub(crate) began: Option<Duration>,
     pub(crate) rounds: u32,
     pub(crate) good_rounds: u32,
     /// When the first of the good rounds in a row ended.
     pub(crate) good_since: Option<Duration>,
-    /// How long the next round was put off.
+    /// The pause before its next round.
     pub(crate) paused: Duration,
 }
 
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// What it needs is not there yet.
+    /// Its fixtures are not ready yet.
     Waiting,
     /// The next round may begin at this time.
     Due(Duration),
-    /// A round is under way; what its assertions brought so far.
+    /// A round is under way, with these outcomes of its assertions so far.
     Round(Vec<Option<AssertionOutcome>>),
-    /// What an attempt brought would be held against the cluster, if the nodes it was seen on are
-    /// heard of.
+    /// The outcomes of an attempt that would count against the cluster, while the liveness of the nodes
+    /// is checked.
     Confirming(Vec<AssertionOutcome>),
     Done,
 }
 
 impl CheckState {
     pub(crate) fn new(check: Check) -> Self {
-        // Whatever stands, stands in a namespace: without them nothing else is even applied
+        // Every fixture needs the namespaces: without these nothing else is applied
         let namespaces = (FixtureName::NAMESPACES.in_pool(None), Need::Ready);
         let mut depends_on = Vec::new();
         for need in check.depends_on() {
@@ -91,11 +91,11 @@ impl CheckState {
             before: 0,
             repetitions: Repeated::default(),
             tried: 0,
-            untold: None,
+            observation_error: None,
             made_up_for: false,
             refuted: false,
             controls_held: false,
-            apart: CameApart::default(),
+            differing: DifferingRounds::default(),
             controls_again: false,
             concluded: false,
             began: None,
@@ -110,20 +110,20 @@ impl CheckState {
         self.check.depends_on().any(|(key, _)| key == *fixture)
     }
 
-    /// The fixture it observes whose backends come and go.
+    /// The fixture among its dependencies whose backends come and go.
     pub(crate) fn churned(&self) -> Option<FixtureKey> {
-        let mut all = self.depends_on.iter().map(|(key, _)| key);
-        all.find(|key| key.name == FixtureName::CHURN).cloned()
+        let mut keys = self.depends_on.iter().map(|(key, _)| key);
+        keys.find(|key| key.name == FixtureName::CHURN).cloned()
     }
 
-    /// Forgets what was seen of a fixture that is to be made anew, which may take its time to come
-    /// right as the first one did.
+    /// Forgets the rounds on a fixture that is to be applied again, which gets the same time to converge as
+    /// before.
     pub(crate) fn begin_anew(&mut self) {
         self.began = None;
         self.tried = 0;
         self.good_rounds = 0;
         self.good_since = None;
-        self.apart = CameApart::default();
+        self.differing = DifferingRounds::default();
         self.controls_held = false;
     }
 
@@ -134,27 +134,27 @@ impl CheckState {
 
     pub(crate) fn end_repetition(&mut self) {
         self.stage = Stage::Done;
-        if let Some(conclusion) = conclude(&self.attempts, self.apart.is_any()) {
+        if let Some(conclusion) = conclude(&self.attempts, self.differing.is_any()) {
             self.repetitions.add(conclusion);
         }
     }
 
-    /// Whether looking again could bring anything else: what did not come to stand will not, but what
-    /// somebody took may be made anew.
+    /// Whether another repetition could have another result: a fixture that never became ready will not, but
+    /// one that somebody else changed may be applied again.
     pub(crate) fn is_worth_repeating(&self) -> bool {
-        let never_stood = self.repetitions.last().is_some_and(|last| {
+        let never_ready = self.repetitions.last().is_some_and(|last| {
             matches!(last.reason, Reason::Fixture { .. }) && !last.reason.is_of_a_change()
         });
-        matches!(self.check.disposition, Disposition::Observe) && !self.concluded && !never_stood
+        matches!(self.check.disposition, Disposition::Observe) && !self.concluded && !never_ready
     }
 
-    /// Whether the repetition that is over told anything of the cluster.
-    pub(crate) fn has_told(&self) -> bool {
+    /// Whether the last repetition has a conclusive verdict.
+    pub(crate) fn was_conclusive(&self) -> bool {
         let last = self.repetitions.last();
         last.is_some_and(|last| last.verdict.is_conclusive())
     }
 
-    /// Looks again from that time on. What has come right once is given no more time for it.
+    /// Begins another repetition at that time. A check that has converged gets no more time to converge.
     pub(crate) fn repeat(&mut self, at: Duration) {
         self.before += self.attempts.len();
         self.attempts.clear();
@@ -162,31 +162,31 @@ impl CheckState {
         self.good_rounds = 0;
         self.good_since = None;
         self.controls_held = false;
-        self.apart = CameApart::default();
+        self.differing = DifferingRounds::default();
         self.stage = Stage::Due(at);
     }
 
-    /// Whether an attempt is put on record: one that is as the repetition before is not, or a long
-    /// run's record would have no bounds.
+    /// Whether an attempt is put on record: one that is as in the repetition before is not, or a long run's
+    /// record would grow without bounds.
     pub(crate) fn is_news(&self, verdict: Verdict) -> bool {
         let last = self.repetitions.last().map(|last| last.verdict);
-        last != Some(verdict) || !verdict.is_expected() || !self.apart.assertions().is_empty()
+        last != Some(verdict) || !verdict.is_expected() || !self.differing.assertions().is_empty()
     }
 
-    pub(crate) fn judge(&self, brought: &[AssertionOutcome]) -> (Verdict, Reason) {
-        let observed: Vec<_> = brought
+    pub(crate) fn judge(&self, outcomes: &[AssertionOutcome]) -> (Verdict, Reason) {
+        let observed: Vec<_> = outcomes
             .iter()
-            .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
+            .map(|outcome| outcome.evaluated.as_ref().map(|it| &it.comparison))
             .collect();
-        // A check to be observed has its own assertion; without it nothing is told
-        let Some(own) = observed.first().copied() else {
+        // A check to be observed has an assertion; without one there is no observation
+        let Some(test) = observed.first().copied() else {
             let error = ErrorKind::FixtureFailed.error("the check has no assertion");
             return (Verdict::Inconclusive, Reason::ObservationError(error));
         };
         let controls = self.check.controls(&observed);
-        let verdict = judge(self.check.claim_type, own, &controls, &self.check.scope);
-        match reason_for(verdict, own, &controls) {
-            // Linux went with it for a moment, or the cluster broke meanwhile
+        let verdict = judge(self.check.claim_type, test, &controls, &self.check.scope);
+        match reason_for(verdict, test, &controls) {
+            // Linux failed as well for a moment, or the cluster broke meanwhile
             Reason::Skipped(SkipReason::NotWindowsSpecific {
                 control: name,
                 expected,
@@ -204,37 +204,37 @@ impl CheckState {
         assertions.map(|assertion| assertion.test.traits())
     }
 
-    /// Whether any of its assertions may take time to come right.
+    /// Whether any of its assertions may take time to converge.
     fn converges(&self) -> bool {
         self.traits().any(|traits| traits.converges)
     }
 
-    /// Whether a good round is followed by another, and nothing speaks against it: the first is
-    /// under way, or all so far were good.
+    /// Whether another round follows a good one, and none so far failed: the first is under way, or all so
+    /// far were good.
     pub(crate) fn is_on_course(&self) -> bool {
         let first = self.rounds == 1 && matches!(self.stage, Stage::Round(_));
         let is_to_hold = self.check.claim_type != ClaimType::Informational && self.converges();
         self.attempts.is_empty() && is_to_hold && (first || self.good_rounds > 0)
     }
 
-    /// Whether a round asks once whatever takes many requests: nobody has answered yet, and where nobody
-    /// does each of them takes as long as its time-out. One that holds is followed by another.
+    /// Whether a round sends a single request where it would otherwise send many. Before the first good round
+    /// each may take as long as its time-out, and another round follows one that holds.
     pub(crate) fn asks_once(&self, limits: &Limits) -> bool {
-        // What lifts a limitation is told at once
+        // A limitation is lifted, and information is complete, with a single round
         let is_told_at_once = [ClaimType::Limitation, ClaimType::Informational];
         !is_told_at_once.contains(&self.check.claim_type)
             && self.good_rounds == 0
             && limits.hold_rounds > 1
     }
 
-    /// Whether the attempt may end with the round that is under way, if its own assertion holds.
+    /// Whether the attempt may end with the round that is under way, if the check's own assertion holds.
     pub(crate) fn may_settle(&self, limits: &Limits) -> bool {
         self.check.claim_type == ClaimType::Informational
             || self.good_rounds + 1 >= limits.hold_rounds
     }
 
-    /// Begins a round. What it has waited for others since it was due is not taken from its time to
-    /// come right.
+    /// Begins a round. The time that it has waited for others since it was due does not count as time to
+    /// converge.
     pub(crate) fn begin_round(&mut self, now: Duration) {
         let waited = match self.stage {
             Stage::Due(at) => now.saturating_sub(at),
@@ -247,8 +247,8 @@ impl CheckState {
         self.stage = Stage::Round(vec![None; self.check.assertions.len()]);
     }
 
-    /// Whether the controls are observed once more before what a round gave counts: its own assertion failed,
-    /// and the cluster may have broken since they were observed.
+    /// Whether the controls are observed again before a round counts: the check's own assertion failed, and
+    /// the cluster may have broken since the controls were observed.
     pub(crate) fn needs_controls_again(&self, verdict: Verdict, reason: &Reason) -> bool {
         let fails_for_all = verdict == Verdict::Skip && reason.tells();
         (is_news(verdict) || fails_for_all)
@@ -256,35 +256,35 @@ impl CheckState {
             && self.check.assertions.len() > 1
     }
 
-    /// Begins to observe the controls alone, beside what its own assertion brought.
-    pub(crate) fn begin_controls_again(&mut self, own: AssertionOutcome) {
+    /// Begins to observe only the controls, and keeps the outcome `test` of the check's own assertion.
+    pub(crate) fn begin_controls_again(&mut self, test: AssertionOutcome) {
         let mut assertions = vec![None; self.check.assertions.len()];
-        assertions[0] = Some(own);
+        assertions[0] = Some(test);
         self.controls_again = true;
         self.stage = Stage::Round(assertions);
     }
 
-    /// Takes note of whether a round fails after another of the attempt held.
-    pub(crate) fn note_apart(
+    /// Takes note of whether a round fails after an earlier one of the attempt held.
+    pub(crate) fn note_differing(
         &mut self,
         verdict: Verdict,
         reason: &Reason,
         assertions: &[AssertionOutcome],
     ) {
         if reason.is_of_a_change() {
-            self.apart = CameApart::default();
-        } else if let Some((planned, own)) = self.check.assertions.first().zip(assertions.first()) {
-            let is_more = planned.test.traits().asks_many && !own.lacks_an_answer();
-            let is_more = is_more || own.is_refused_alone(planned.from.as_ref());
+            self.differing = DifferingRounds::default();
+        } else if let Some((plan, test)) = self.check.assertions.first().zip(assertions.first()) {
+            let more = plan.test.traits().asks_many && !test.lacks_an_answer();
+            let more = more || test.is_refused_alone(plan.from.as_ref());
             let records = || self.records(assertions.to_vec());
-            let assertions = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
+            let assertions = (is_news(verdict) && !more && self.differing.is_next()).then(records);
             let holds = verdict.is_conclusive() && verdict.is_expected();
-            self.apart.note(holds, assertions.unwrap_or_default());
+            self.differing.note(holds, assertions.unwrap_or_default());
         }
     }
 
-    /// Takes note of what a round came to. The first that tells something after others could not has the
-    /// time that they took, and all of it after a change, such as a boot of a node: once in an attempt.
+    /// Takes note of the result of a round. The first without an observation error after others with one gets
+    /// back the time that they took, or all of it after a change such as a node's boot: once in an attempt.
     pub(crate) fn end_round(&mut self, now: Duration, verdict: Verdict, reason: &Reason) {
         if verdict.is_expected() && verdict != Verdict::Skip {
             self.good_rounds += 1;
@@ -296,7 +296,7 @@ impl CheckState {
             self.controls_held |= is_news(verdict);
         }
         if let (Some((since, changed)), true, false) =
-            (self.untold, reason.tells(), self.made_up_for)
+            (self.observation_error, reason.tells(), self.made_up_for)
         {
             self.made_up_for = true;
             self.tried = 0;
@@ -305,42 +305,42 @@ impl CheckState {
                 (true, _) | (_, None) => Some(now),
             };
         }
-        self.is_untold(now, reason);
+        self.note_observation_error(now, reason);
     }
 
-    fn is_untold(&mut self, now: Duration, reason: &Reason) {
-        self.untold = match (self.untold, reason.tells()) {
+    fn note_observation_error(&mut self, now: Duration, reason: &Reason) {
+        self.observation_error = match (self.observation_error, reason.tells()) {
             (_, true) => None,
             (None, false) => Some((now, reason.is_of_a_change())),
             (Some((since, changed)), false) => Some((since, changed || reason.is_of_a_change())),
         };
     }
 
-    /// Takes note of what an attempt came to.
+    /// Takes note of the result of an attempt.
     pub(crate) fn end_attempt(&mut self, now: Duration, verdict: Verdict, reason: Reason) {
-        // Also where that was told only after its round
-        self.is_untold(now, &reason);
+        // An observation error may come only after the round
+        self.note_observation_error(now, &reason);
         self.made_up_for = false;
         self.refuted = false;
         if reason.is_of_a_change() {
-            self.apart = CameApart::default();
+            self.differing = DifferingRounds::default();
         }
         self.attempts.push((verdict, reason));
     }
 
-    /// Whether a node that has fallen silent may have made what an attempt came to: a failure, the first
-    /// of the check, or that nothing answers any more where nothing is to.
+    /// Whether a node that has fallen silent may have caused the result of an attempt: one of the first two
+    /// failures of the check, or that nothing answers any more where nothing should.
     pub(crate) fn is_to_be_confirmed(&self, verdict: Verdict) -> bool {
         match verdict {
-            // Two of them decide
+            // Two failures decide
             Verdict::Fail | Verdict::Warn => {
                 let verdicts = self.attempts.iter().map(|(verdict, _)| verdict);
                 let news = verdicts.filter(|one| matches!(one, Verdict::Fail | Verdict::Warn));
                 self.converges() && news.count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
-                let own = self.traits().next();
-                self.refuted && own.is_some_and(|own| own.expects_no_answer)
+                let test = self.traits().next();
+                self.refuted && test.is_some_and(|test| test.expects_no_answer)
             }
             Verdict::LimitationLifted
             | Verdict::Informational
@@ -349,8 +349,8 @@ impl CheckState {
         }
     }
 
-    /// How long it is until the next round. What cannot have come and gone meanwhile, such as where a pod
-    /// was put, is observed once more when it has lasted.
+    /// The pause until the next round. A result that cannot have changed and changed back meanwhile, such as
+    /// the node of a pod, is observed once more when it has lasted.
     pub(crate) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
         match self.good_since {
             Some(since) if self.traits().all(|traits| traits.stays) => (since
@@ -369,14 +369,14 @@ impl CheckState {
         }
     }
 
-    /// Whether this round, with what its `own` assertion brought, settles the attempt: it held as often as it must, or
-    /// further rounds cannot be expected to change it. Only what crosses the network takes time to come right, and
-    /// that time is granted once.
+    /// Whether this round, with the outcome `test` of the check's own assertion, settles the attempt: it held
+    /// as often as it must, or further rounds cannot be expected to change it. Only what crosses the network
+    /// takes time to converge, and it gets that time once.
     pub(crate) fn attempt_is_over(
         &self,
         now: Duration,
         (verdict, reason): (Verdict, &Reason),
-        own: Option<&AssertionOutcome>,
+        test: Option<&AssertionOutcome>,
         limits: &Limits,
         durations: &Durations,
     ) -> bool {
@@ -389,27 +389,27 @@ impl CheckState {
                 self.good_rounds >= limits.hold_rounds
                     && self.good_since.is_some_and(|since| now >= since + lasts)
             }
-            // What does not work for Linux either may come right for Windows
+            // What fails for Linux as well may still converge for Windows
             Verdict::Skip if !reason.tells() => true,
             Verdict::LimitationLifted => true,
-            // Nobody listens yet, or nobody ever will
+            // A server that refuses may not listen yet, or may never listen
             Verdict::Informational => {
                 let planned = self.check.assertions.first();
                 let from = planned.and_then(|planned| planned.from.as_ref());
                 self.has_had_time(now, durations)
-                    || !own.is_some_and(|own| own.is_refused_alone(from))
+                    || !test.is_some_and(|test| test.is_refused_alone(from))
             }
             Verdict::Fail | Verdict::Warn | Verdict::Inconclusive | Verdict::Skip => {
                 let error = reason.error();
                 let lasting = error.is_some_and(|error| error.kind.is_lasting());
-                // Seen once, before its neighbours' time-outs used up the time, it may have been too early
+                // A single round may have been too early, if its neighbours' time-outs used up the time
                 let once = reason.tells() && self.tried == 1;
                 lasting || (self.has_had_time(now, durations) && !once)
             }
         }
     }
 
-    /// Whether it has had its time to come right. What has been made anew meanwhile begins again.
+    /// Whether its time to converge is over. A fixture that was applied again has it again.
     fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
         let balanced = self.check.assertions.iter().any(|assertion| {
             let is_balancer =
@@ -423,19 +423,19 @@ impl CheckState {
         self.began.is_some_and(|began| now >= began + converge)
     }
 
-    pub(crate) fn attempted(&self, verdict: Verdict, brought: Vec<AssertionOutcome>) -> Attempted {
+    pub(crate) fn attempted(&self, verdict: Verdict, outcomes: Vec<AssertionOutcome>) -> Attempted {
         Attempted {
             check: self.check.id.clone(),
             number: self.attempted_so_far(),
             rounds: self.rounds,
             verdict,
-            assertions: self.records(brought),
-            came_apart: self.apart.assertions().to_vec(),
+            assertions: self.records(outcomes),
+            came_apart: self.differing.assertions().to_vec(),
         }
     }
 
-    fn records(&self, brought: Vec<AssertionOutcome>) -> Vec<AssertionRecord> {
-        let both = self.check.assertions.iter().zip(brought);
+    fn records(&self, outcomes: Vec<AssertionOutcome>) -> Vec<AssertionRecord> {
+        let both = self.check.assertions.iter().zip(outcomes);
         let records = both.map(|(planned, outcome)| outcome.into_record(planned));
         records.collect()
     }

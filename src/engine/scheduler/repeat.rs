@@ -6,12 +6,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Repeat {
     Times(u32),
-    /// As often as it can begin within this time from the start.
+    /// As many repetitions as can begin within this time from the start.
     For(Duration),
 }
 
 impl Repeat {
-    /// Whether another repetition begins after this one, from 1, so long after the start.
+    /// Whether another repetition follows this one (from 1), which ended `now` after the start.
     pub(crate) fn goes_on_after(self, repetition: u32, now: Duration) -> bool {
         match self {
             Self::Times(times) => repetition < times,
@@ -19,7 +19,7 @@ impl Repeat {
         }
     }
 
-    /// How long a pod may live that is to outlive all of it, so far as its end is known, by `slack`.
+    /// How long a pod may live: by `slack` longer than all repetitions, as far as their end is known.
     pub(crate) fn outlived_by(self, slack: Duration) -> Duration {
         match self {
             Self::Times(_) => slack,

@@ -1,4 +1,4 @@
-//! How rounds and attempts end, and checks are concluded.
+//! Ends rounds and attempts, and concludes checks.
 
 use winconform_core::plan::Disposition;
 use winconform_core::verdict::{Reason, SkipReason, Verdict, is_unconfirmed};
@@ -8,64 +8,64 @@ use super::super::progress::Stage;
 use super::super::repeat::Repeat;
 use super::{Dispatcher, FixtureState};
 
-/// The most attempts where one gave news that none has confirmed yet, unless more are configured.
+/// The most attempts while another has to confirm an unexpected verdict, unless more are configured.
 const TO_CONFIRM: u32 = 4;
 
 impl Dispatcher {
-    pub(super) fn judge_round(&mut self, index: usize, brought: Vec<AssertionOutcome>) {
+    pub(super) fn judge_round(&mut self, index: usize, outcomes: Vec<AssertionOutcome>) {
         let state = &mut self.checks[index];
-        let (verdict, reason) = state.judge(&brought);
+        let (verdict, reason) = state.judge(&outcomes);
         if !state.controls_again {
-            state.note_apart(verdict, &reason, &brought);
+            state.note_differing(verdict, &reason, &outcomes);
         }
         state.end_round(self.now, verdict, &reason);
-        let (own, limits, durations) = (brought.first(), &self.limits, &self.durations);
-        if !state.attempt_is_over(self.now, (verdict, &reason), own, limits, durations) {
+        let (test, limits, durations) = (outcomes.first(), &self.limits, &self.durations);
+        if !state.attempt_is_over(self.now, (verdict, &reason), test, limits, durations) {
             state.paused = state.pause(self.now, &self.durations);
             state.stage = Stage::Due(self.now + state.paused);
         } else if state.needs_controls_again(verdict, &reason)
-            && let Some(own) = brought.first()
+            && let Some(test) = outcomes.first()
         {
-            state.begin_controls_again(own.clone());
+            state.begin_controls_again(test.clone());
             self.queue_assertions(index, 1);
-        } else if let Some(own) = brought.first()
+        } else if let Some(test) = outcomes.first()
             && state.is_to_be_confirmed(verdict)
         {
             let ix = AssertionIx {
                 check: index,
                 assertion: 0,
             };
-            self.commands.push(Command::Confirm(ix, own.clone()));
-            state.stage = Stage::Confirming(brought);
+            self.commands.push(Command::Confirm(ix, test.clone()));
+            state.stage = Stage::Confirming(outcomes);
         } else {
-            self.end_attempt(index, brought);
+            self.end_attempt(index, outcomes);
         }
     }
 
-    /// Takes what became of an attempt that would be held against the cluster.
+    /// Takes the confirmed outcome of an attempt that would count against the cluster.
     pub(super) fn confirmed(&mut self, ix: AssertionIx, outcome: AssertionOutcome) {
         let Some(state) = self.checks.get_mut(ix.check) else {
             return;
         };
-        let Stage::Confirming(brought) = &mut state.stage else {
+        let Stage::Confirming(outcomes) = &mut state.stage else {
             return;
         };
-        let mut brought = std::mem::take(brought);
+        let mut outcomes = std::mem::take(outcomes);
         if state.began.is_none() {
-            // What it observed is made anew
+            // The fixture that it observed is applied again
             state.stage = Stage::Due(self.now + self.durations.observe_again);
             return;
         }
-        if let Some(own) = brought.get_mut(ix.assertion) {
-            *own = outcome;
+        if let Some(place) = outcomes.get_mut(ix.assertion) {
+            *place = outcome;
         }
-        self.end_attempt(ix.check, brought);
+        self.end_attempt(ix.check, outcomes);
     }
 
-    pub(super) fn end_attempt(&mut self, index: usize, brought: Vec<AssertionOutcome>) {
+    pub(super) fn end_attempt(&mut self, index: usize, outcomes: Vec<AssertionOutcome>) {
         let state = &mut self.checks[index];
-        let (verdict, reason) = state.judge(&brought);
-        // Who is not allowed to observe is not allowed a moment later
+        let (verdict, reason) = state.judge(&outcomes);
+        // An observation that is denied now is denied a moment later too
         let denied = matches!(
             &reason,
             Reason::ObservationError(error) | Reason::ControlError { error, .. }
@@ -74,7 +74,7 @@ impl Dispatcher {
         state.end_attempt(self.now, verdict, reason);
         if state.is_news(verdict) {
             self.commands
-                .push(Command::Attempted(state.attempted(verdict, brought)));
+                .push(Command::Attempted(state.attempted(verdict, outcomes)));
         }
         let unconfirmed = is_unconfirmed(&state.attempts);
         let most = match unconfirmed {
@@ -86,7 +86,7 @@ impl Dispatcher {
             self.finish(index);
         } else {
             state.rounds = 0;
-            state.apart.next_attempt();
+            state.differing.next_attempt();
             state.stage = Stage::Due(self.now + self.durations.observe_again);
         }
     }
@@ -110,7 +110,7 @@ impl Dispatcher {
     }
 
     /// Concludes the checks whose verdict the plan already holds.
-    pub(super) fn conclude_by_fate(&mut self) {
+    pub(super) fn conclude_by_disposition(&mut self) {
         for index in 0..self.checks.len() {
             let attempt = match &self.checks[index].check.disposition {
                 Disposition::Observe => continue,
@@ -125,8 +125,8 @@ impl Dispatcher {
         }
     }
 
-    /// Concludes every open check by the repetitions that are over, or else as skipped, whatever its
-    /// attempts so far: an attempt that would have been repeated is no verdict.
+    /// Concludes every open check by its finished repetitions, or else as skipped, whatever its attempts so
+    /// far: an attempt that would have been repeated gives no verdict.
     pub(super) fn skip_the_rest(&mut self, reason: &SkipReason) {
         for index in 0..self.checks.len() {
             let state = &mut self.checks[index];

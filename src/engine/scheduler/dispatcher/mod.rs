@@ -1,8 +1,8 @@
 //! The dispatcher: a pure reducer that alone decides what happens next.
 //!
-//! [`Dispatcher::step`] takes what has happened and gives what to do. It performs nothing, knows
-//! no clock but the `now` it is handed, and is told of every effect by a later input. Judging is
-//! left to `verdict`.
+//! [`Dispatcher::step`] takes what has happened and returns what to do. It performs nothing, knows no clock
+//! but the `now` that it is given, and learns of every effect by a later input. It leaves judging to
+//! `verdict`.
 
 mod conclude;
 
@@ -25,7 +25,7 @@ use super::repeat::Repeat;
 pub(crate) struct Dispatcher {
     checks: Vec<CheckState>,
     fixtures: BTreeMap<FixtureKey, FixtureState>,
-    /// Those that were applied again after somebody else had changed them, which is done once in a
+    /// The fixtures that were applied again after somebody else had changed them, which happens once in a
     /// repetition.
     again: BTreeSet<FixtureKey>,
     asking: BTreeSet<AssertionIx>,
@@ -34,9 +34,9 @@ pub(crate) struct Dispatcher {
     exec_session_queue: BTreeMap<VantageKey, BTreeSet<AssertionIx>>,
     gathering: Batching,
     phase: Phase,
-    /// How long after the start it is.
+    /// The time since the start.
     now: Duration,
-    /// What is to be done, as far as this step has found out.
+    /// The commands of this step so far.
     commands: Vec<Command>,
     repeat: Repeat,
     /// The repetition under way, from 1.
@@ -61,7 +61,7 @@ enum FixtureState {
     Failed(ObservationError),
 }
 
-/// Whether what a check needs is there.
+/// Whether the fixtures that a check needs are ready.
 enum Readiness {
     NotYet,
     Ready,
@@ -94,18 +94,18 @@ impl Dispatcher {
         }
     }
 
-    /// How far the check at a place of the plan is.
+    /// The progress of the check at a place in the plan.
     pub(crate) fn state(&self, index: usize) -> Option<&CheckState> {
         self.checks.get(index)
     }
 
-    /// Takes what has happened at `now` since the start and gives what to do.
+    /// Takes what has happened at `now` since the start and returns what to do.
     pub(crate) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
         self.now = now;
         match (self.phase, input) {
             (Phase::NotStarted, Input::Started) => {
                 self.phase = Phase::Running;
-                self.conclude_by_fate();
+                self.conclude_by_disposition();
             }
             (Phase::NotStarted | Phase::Running, Input::Stop(reason)) => {
                 self.phase = Phase::Running;
@@ -132,7 +132,7 @@ impl Dispatcher {
                     }
                 }
             }
-            // Waking changes nothing but the time; late news of what was under way nothing at all
+            // Waking changes only the time, and late results of what was under way change nothing
             (Phase::Running, Input::Started | Input::Woken)
             | (Phase::NotStarted | Phase::Over, _) => {}
         }
@@ -142,7 +142,7 @@ impl Dispatcher {
         std::mem::take(&mut self.commands)
     }
 
-    /// Gives everything to do that can be done now.
+    /// Adds every command that can be performed now.
     fn advance(&mut self) {
         self.apply_fixtures();
         let gathered = self.begin_rounds();
@@ -169,7 +169,7 @@ impl Dispatcher {
         self.commands.extend(wake.map(Command::WakeAt));
     }
 
-    /// Begins another repetition, if there is to be one and anything to observe again.
+    /// Begins another repetition, if one is due and there is anything to observe again.
     fn observe_again(&mut self) -> bool {
         let due = self.repeat.goes_on_after(self.repetition, self.now);
         let worth = self.checks.iter_mut();
@@ -177,10 +177,10 @@ impl Dispatcher {
         if !due || worth.is_empty() {
             return false;
         }
-        // Where nothing could be told it is not likely to be at once
-        let told = worth.iter().any(|state| state.has_told());
+        // Checks that are all inconclusive will probably not be conclusive at once
+        let conclusive = worth.iter().any(|state| state.was_conclusive());
         let at = self.now
-            + match told {
+            + match conclusive {
                 true => self.durations.observe_again,
                 false => self.durations.converge,
             };
@@ -190,19 +190,19 @@ impl Dispatcher {
             observed.extend(state.churned());
         }
         for churned in observed {
-            self.make_anew(churned);
+            self.reapply(churned);
         }
-        self.make_anew_what_was_taken();
+        self.reapply_changed();
         self.repetition = self.repetition.saturating_add(1);
         self.commands.push(Command::Repeat(self.repetition));
         true
     }
 
-    /// Has what somebody took more often than it was made be made anew, and what it stood in with it: that
-    /// may be what was taken.
-    fn make_anew_what_was_taken(&mut self) {
+    /// Has the fixtures applied again that failed because somebody else changed them, and the namespaces with
+    /// them, which may be what was deleted.
+    fn reapply_changed(&mut self) {
         self.again.clear();
-        let taken = self.fixtures.iter().filter_map(|(key, state)| match state {
+        let changed = self.fixtures.iter().filter_map(|(key, state)| match state {
             FixtureState::Failed(error) if error.kind == ErrorKind::FixtureChanged => {
                 Some(key.clone())
             }
@@ -211,18 +211,18 @@ impl Dispatcher {
             | FixtureState::Applied
             | FixtureState::Ready => None,
         });
-        let taken: Vec<_> = taken.collect();
-        if !taken.is_empty() {
+        let changed: Vec<_> = changed.collect();
+        if !changed.is_empty() {
             let namespaces = FixtureName::NAMESPACES.in_pool(None);
             self.fixtures.insert(namespaces, FixtureState::Unapplied);
         }
-        for key in taken {
-            self.make_anew(key);
+        for key in changed {
+            self.reapply(key);
         }
     }
 
-    /// Has a fixture applied once more, and what observes it come right anew.
-    fn make_anew(&mut self, key: FixtureKey) {
+    /// Has a fixture applied again, and gives its checks their time to converge again.
+    fn reapply(&mut self, key: FixtureKey) {
         for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
             state.begin_anew();
         }
@@ -240,17 +240,17 @@ impl Dispatcher {
         }
     }
 
-    /// Takes note that a fixture is not ready; one that somebody else took is applied once more.
+    /// Takes note that a fixture failed; one that somebody else changed is applied again, once.
     fn fail(&mut self, key: FixtureKey, error: ObservationError) {
         let changed = error.kind == ErrorKind::FixtureChanged;
         if changed && self.again.insert(key.clone()) {
-            self.make_anew(key);
+            self.reapply(key);
         } else {
             self.fixtures.insert(key, FixtureState::Failed(error));
         }
     }
 
-    /// Begins what can begin; gives when the first vantage has waited long enough for more.
+    /// Begins what can begin; returns when the first vantage point has waited long enough for more.
     fn begin_rounds(&mut self) -> Option<Duration> {
         let now = self.now;
         let (unseen, mut gathered) = self.unseen();
@@ -290,8 +290,8 @@ impl Dispatcher {
         gathered
     }
 
-    /// From where more is to be observed as soon as fixtures are ready, or one place has seen what each
-    /// node is to see, and when the first of these waits no longer for that.
+    /// The vantage points that will observe more once fixtures are ready, or once a check of each node holds
+    /// from a single vantage point, and when the first of the latter stops waiting.
     fn unseen(&mut self) -> (BTreeSet<VantageKey>, Option<Duration>) {
         let mut unseen = Unseen::default();
         for (index, state) in self.checks.iter().enumerate() {
@@ -331,7 +331,7 @@ impl Dispatcher {
         self.queue_assertions(index, 0);
     }
 
-    /// Has the assertions of a check made, from that one on.
+    /// Queues the assertions of a check, from `first` on.
     fn queue_assertions(&mut self, index: usize, first: usize) {
         let assertions = self.checks[index].check.assertions.iter().enumerate();
         for (assertion, planned) in assertions.skip(first) {
@@ -392,9 +392,9 @@ impl Dispatcher {
         if let Some(place) = assertions.get_mut(ix.assertion) {
             *place = Some(outcome);
         }
-        let brought: Option<Vec<_>> = assertions.iter().cloned().collect();
-        if let Some(brought) = brought {
-            self.judge_round(ix.check, brought);
+        let outcomes: Option<Vec<_>> = assertions.iter().cloned().collect();
+        if let Some(outcomes) = outcomes {
+            self.judge_round(ix.check, outcomes);
         }
     }
 }

@@ -1,39 +1,39 @@
-//! Rounds of one attempt that come apart: one held, a later one failed.
+//! Rounds of one attempt that differ: one held, a later one failed.
 //!
-//! That what crosses the network takes time to come right explains a failure before the first round that
-//! holds. It explains none after it: the check is flaky, even where it holds again in the end.
+//! What crosses the network takes time to converge, which explains failures before the first round that
+//! holds. It explains no failure after it: the check is flaky, even if it holds again in the end.
 
 use winconform_core::record::AssertionRecord;
 
-/// What came apart of a check since its repetition began, or what it observes was made anew.
+/// The differing rounds of a check since its repetition began, or since its fixture was applied again.
 #[derive(Debug, Default)]
-pub(crate) struct CameApart {
+pub(crate) struct DifferingRounds {
     /// Whether a round of this attempt held.
     held: bool,
     /// The assertions of the first round of this attempt that failed after one that held.
     assertions: Vec<AssertionRecord>,
-    /// Whether an earlier attempt came apart.
+    /// Whether rounds of an earlier attempt differed.
     before: bool,
 }
 
-impl CameApart {
+impl DifferingRounds {
     /// Whether a round that fails now is the first of the attempt to fail after one that held.
     pub(crate) fn is_next(&self) -> bool {
         self.held && self.assertions.is_empty()
     }
 
-    /// Takes note of a round: whether it holds, and its assertions if it is the one that came apart.
+    /// Takes note of a round: whether it holds, and its assertions if it is the one that differs.
     pub(crate) fn note(&mut self, holds: bool, assertions: Vec<AssertionRecord>) {
         self.held |= holds;
         self.assertions.extend(assertions);
     }
 
-    /// The assertions that came apart in this attempt.
+    /// The assertions of this attempt's round that differs; empty if none does.
     pub(crate) fn assertions(&self) -> &[AssertionRecord] {
         &self.assertions
     }
 
-    /// Whether anything came apart.
+    /// Whether rounds of any attempt differed.
     pub(crate) fn is_any(&self) -> bool {
         self.before || !self.assertions.is_empty()
     }
