@@ -1,12 +1,12 @@
-//! Has every pod of a namespace ask every pod of it over HTTP, through exec, in two ways one after
-//! the other: one session for each place to observe from, as exec sessions are made, and one exec for each
-//! cell of the matrix with 15 workers. Prints how long each took and the ratio.
+//! Has every pod of a namespace query every pod of it over HTTP, through exec, in two ways in turn: one exec
+//! session for each vantage point, as runs do, and one exec for each cell of the matrix, with 15 workers.
+//! Prints the time of each way and the ratio.
 //!
-//! `matrix KUBECONFIG NAMESPACE ROUNDS BOUND`, where the pods are agnhost's `netexec` on port 8080 on
-//! Windows, which have the system's curl. Ends with 1 when the median of the rounds' ratios is below
-//! BOUND, or an answer is not that of the pod asked.
+//! `matrix KUBECONFIG NAMESPACE ROUNDS BOUND`: the pods run agnhost's `netexec` on port 8080 on Windows, and
+//! have the system's curl. Exits with 1 if the median of the rounds' ratios is below BOUND, or an answer is
+//! not from the pod that was queried.
 
-#![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
+#![expect(clippy::print_stdout, reason = "it prints its figures")]
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ use winconform_core::method::{Host, HttpGet, HttpReply, SourceKind};
 
 type ObservationError = Box<dyn Error>;
 
-/// Execs under way at once where each is one cell.
+/// The number of concurrent execs if each is one cell.
 const WORKERS: usize = 15;
 
 /// A pod that observes and is observed.
@@ -49,7 +49,7 @@ async fn main() -> Result<ExitCode, ObservationError> {
     let cluster = connect(&options, Durations::default(), Limits::default()).await?;
     let places = places(&cluster, namespace).await?;
     let cells = places.len() * places.len();
-    // Not counted: connections to the API server stand for both ways
+    // Not counted: opens the connections to the API server that both ways use
     swept(&cluster, &places).await?;
     let mut ratios = Vec::new();
     for round in 1..=rounds {
@@ -102,14 +102,14 @@ async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, Observ
     Ok(places)
 }
 
-/// Every place's targets in one session, all places at once.
+/// Observes all targets of a place in one session, from all places at once.
 async fn swept(cluster: &Cluster, places: &[Place]) -> Result<(), ObservationError> {
     let targets: Vec<_> = places.iter().collect();
     try_join_all(places.iter().map(|from| look(cluster, from, &targets))).await?;
     Ok(())
 }
 
-/// One target in each session.
+/// Observes one target in each session.
 async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), ObservationError> {
     let cells = places
         .iter()
@@ -122,7 +122,7 @@ async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), Observati
     Ok(())
 }
 
-/// Asks the targets for their names, and takes no other answer.
+/// Queries the targets for their names; any other answer is an error.
 async fn look(cluster: &Cluster, from: &Place, targets: &[&Place]) -> Result<(), ObservationError> {
     let get = |to: &&Place| HttpGet {
         host: Host::Address(to.address),

@@ -1,13 +1,13 @@
-//! What many nodes cost, simulator and harness together: joins nodes to the embedded API server, has
-//! three pods on each become Ready, and has every pod ask the next one for its name, in a ring,
-//! through exec. All of it is in memory, on one thread, in a time that passes by itself.
+//! Measures what many nodes cost, simulator and harness together: joins nodes to the embedded API server,
+//! waits until three pods on each are Ready, and has every pod query the next one for its name, in a ring,
+//! through exec. All of it runs in memory, on one thread, in simulated time.
 //!
-//! `scale [COUNT]...`, from few to many, by default 100, 300 and 1000 nodes; each in a process of its own.
-//! Each is measured three times, in turns with the others, and the one that took the least is told: what else
-//! a machine does only adds. Prints processor time and memory of each part, and whether memory is flat
-//! per node. Ends with 1 where a bound is not kept. Linux alone: it reads /proc.
+//! `scale [COUNT]...`, from few to many nodes, by default 100, 300 and 1000; each count in its own process.
+//! It measures each count three times, in turns with the others, and prints the fastest: other load on the
+//! machine only adds time. Prints processor time and memory of each part, and whether memory is flat per
+//! node. Exits with 1 if a bound is not kept. Linux only: it reads /proc.
 
-#![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
+#![expect(clippy::print_stdout, reason = "it prints its figures")]
 
 use std::error::Error;
 use std::fs::read_to_string;
@@ -35,10 +35,10 @@ type ObservationError = Box<dyn Error>;
 
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// What chance there is follows from.
+/// The seed of all chance.
 const SEED: u64 = 1;
 
-/// How many pods there are for each node, and in each Deployment at most.
+/// The number of pods for each node, and the most pods of a Deployment.
 const PODS: usize = 3;
 const REPLICAS: usize = 100;
 
@@ -55,7 +55,7 @@ const RING: Cost = Cost {
 /// How often each size is measured.
 const TIMES: usize = 3;
 
-/// How much more memory a node may take among many.
+/// The most memory of a node among many, as a multiple of its memory among few.
 const FLAT: f64 = 1.1;
 
 /// Processor time and memory.
@@ -91,35 +91,35 @@ fn main() -> Result<ExitCode, ObservationError> {
     }
     let mut seen = Vec::new();
     for [nodes, join, pods, ring, floor, joined, ready, peak] in least.into_iter().flatten() {
-        let all = Cost {
+        let total = Cost {
             seconds: join + pods + ring,
             mib: peak,
         };
         println!(
             "{nodes:>5} nodes: {:.2} s of processor time (join {join:.2}, pods {pods:.2}, ring {ring:.2}), {:.1} ms a node; \
              {peak:.0} MiB (begun {floor:.0}, joined {joined:.0}, ready {ready:.0}), {:.2} MiB a node",
-            all.seconds,
-            all.seconds * 1000.0 / nodes,
-            (all.mib - floor) / nodes,
+            total.seconds,
+            total.seconds * 1000.0 / nodes,
+            (total.mib - floor) / nodes,
         );
         let ring = Cost {
             seconds: ring,
             mib: peak - ready,
         };
-        seen.push((nodes, all, ring, floor));
+        seen.push((nodes, total, ring, floor));
     }
     Ok(judged(&seen))
 }
 
-/// What a process of its own tells of so many nodes.
+/// Measures one count of nodes in its own process.
 fn measured(size: &str) -> Result<[f64; 8], ObservationError> {
     let measured = Command::new(std::env::current_exe()?)
         .args(["measure", size])
         .stdout(Stdio::piped())
         .spawn()?
         .wait_with_output()?;
-    let told = String::from_utf8(measured.stdout)?;
-    let numbers = told
+    let output = String::from_utf8(measured.stdout)?;
+    let numbers = output
         .split_whitespace()
         .filter_map(|number| number.parse().ok());
     let numbers: Vec<f64> = numbers.collect();
@@ -148,7 +148,7 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
     if many.0 > few.0 {
         let ratio =
             |each: fn(&(f64, Cost, Cost, f64)) -> f64| (each(many) / many.0) / (each(few) / few.0);
-        // Of one program this was 0.96 to 1.31 in a dozen runs: `ci/bench/scale` judges instructions
+        // It was 0.96 to 1.31 in a dozen runs of one program: `ci/bench/scale` judges instructions
         let time = ratio(|one| one.1.seconds);
         println!("processor time a node, many over few: {time:.2}");
         judge(
@@ -167,8 +167,8 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
 /// Prints what each part costs.
 async fn measure(nodes: usize) -> Result<(), ObservationError> {
     let loopback = Loopback::in_memory(EPOCH);
-    let own = loopback.clone();
-    let env = Env::simulated(EPOCH, SEED, dial(move |address| own.connect(address)));
+    let network = loopback.clone();
+    let env = Env::simulated(EPOCH, SEED, dial(move |address| network.connect(address)));
     let server = Server::start(&ServerOptions {
         loopback: loopback.clone(),
         ..ServerOptions::default()
@@ -211,7 +211,7 @@ fn options(nodes: usize, loopback: Loopback) -> JoinOptions {
     }
 }
 
-/// Deployments with a Service each, of both systems in turn.
+/// Creates Deployments with a Service each, for both systems in turn, and waits for their pods.
 async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, ObservationError> {
     for (number, begin) in (0..count).step_by(REPLICAS).enumerate() {
         let replicas = REPLICAS.min(count - begin);
@@ -266,13 +266,13 @@ fn is_ready(pod: &Pod) -> bool {
         .status
         .as_ref()
         .and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| {
-        all.iter()
+    conditions.is_some_and(|list| {
+        list.iter()
             .any(|one| one.type_ == "Ready" && one.status == "True")
     })
 }
 
-/// Has each pod ask the next for its name, a hundred at a time.
+/// Has each pod query the next for its name, a hundred at a time.
 async fn ring(api: &Api, pods: &[Pod]) -> Result<(), ObservationError> {
     let pairs = pods.iter().zip(pods.iter().cycle().skip(1));
     let assertions = pairs.map(|(from, to)| look(api, from, to));
@@ -326,7 +326,7 @@ async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), ObservationError> {
     }
 }
 
-/// proc(5): fields 14 and 15 of stat, in hundredths of a second.
+/// The processor time so far; proc(5): fields 14 and 15 of stat, in hundredths of a second.
 fn seconds() -> Result<f64, ObservationError> {
     let stat = read_to_string("/proc/self/stat")?;
     let behind = stat.rsplit_once(')').ok_or("no name in stat")?.1;

@@ -1,11 +1,11 @@
-//! Tables of tests, which are kept as YAML beside them.
+//! Tables of tests, which are YAML files beside them.
 
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-/// The rows of the only table.
+/// The rows of a file with one table.
 pub(crate) fn listed<T: DeserializeOwned>(table: &str) -> Vec<T> {
     let rows: Vec<T> = serde_saphyr::from_str(table).expect("rows");
     assert!(!rows.is_empty(), "there are no rows");

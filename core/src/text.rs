@@ -1,6 +1,6 @@
-//! Text from outside made fit for a terminal: bounded, on one line, without control characters.
+//! Makes foreign text fit for a terminal: bounded, on one line, without control characters.
 
-/// Gives a closed enum its members, and each of these its word.
+/// Gives a closed enum the list of its members, and each member its word.
 macro_rules! words {
     ($name:ident) => {
         impl $name {
@@ -13,7 +13,7 @@ macro_rules! words {
     };
 }
 
-/// Gives a type that is a text its text.
+/// Gives a newtype over a text `as_str` and `Display`.
 macro_rules! name {
     ($name:ident) => {
         impl $name {
@@ -54,7 +54,7 @@ pub fn printable(raw: &str) -> String {
     shown
 }
 
-/// Cuts text to at most `limit` bytes at a character boundary, in place; tells whether it did.
+/// Cuts text to at most `limit` bytes at a character boundary, in place; returns whether it did.
 pub fn bound(text: &mut String, limit: usize) -> bool {
     if text.len() <= limit {
         return false;
@@ -73,13 +73,13 @@ pub fn is_hostile(character: char) -> bool {
             | '\u{FFFE}' | '\u{FFFF}' | '\u{E0000}'..='\u{E007F}')
 }
 
-/// Whether a text can be a DNS label but for its length (RFC 1123).
+/// Whether a text can be a DNS label apart from its length (RFC 1123).
 pub fn is_dns_label(text: &str) -> bool {
     let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
 }
 
-/// A text, unless it has an `@`: on either side of one a user and a password may stand.
+/// A text, or `***` if it has an `@`: that may have a user and a password before or after it.
 pub fn hide_user(text: &str) -> &str {
     match text.contains('@') {
         true => "***",
@@ -87,7 +87,7 @@ pub fn hide_user(text: &str) -> &str {
     }
 }
 
-/// A count with its word, in the plural where it is not one.
+/// A count with its word, in the plural unless the count is one.
 pub fn counted(count: usize, word: &str) -> String {
     match count {
         1 => format!("1 {word}"),

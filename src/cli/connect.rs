@@ -1,4 +1,4 @@
-//! The cluster a command is about.
+//! Connects to the cluster of a command.
 
 use winconform_core::config::Config;
 
@@ -7,12 +7,11 @@ use super::error::CliError;
 use super::screen::Screen;
 use crate::cluster::{Cluster, ConnectOptions, connect, guard};
 
-/// What is said of a server that nothing vouches for.
+/// The warning about a server whose certificate is not verified.
 const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-skip-tls-verify`): \
                           another server may answer in its place, and get the credential";
 
-/// Connects with the limits of a configuration, and warns where nothing shows that the right server
-/// answers.
+/// Connects with the limits of a configuration, and warns if the server's certificate is not verified.
 pub(crate) async fn connected(
     args: &ClusterArgs,
     config: &Config,
@@ -30,8 +29,8 @@ pub(crate) async fn connected(
     Ok(cluster)
 }
 
-/// The same for a command that makes something: a protected cluster is refused, and that nobody could
-/// tell is said.
+/// Like [`connected`], for a command that creates objects: refuses a protected cluster, and warns if its
+/// protection could not be read.
 pub(crate) async fn connected_to_change(
     (cluster, protected): (&ClusterArgs, &ProtectedArgs),
     config: &Config,

@@ -1,4 +1,4 @@
-//! What can go wrong for a user, and the process exit code of each.
+//! The errors of commands, and the process exit code of each.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ use winconform_core::text::printable;
 use crate::cluster::{CleanError, CleanupError, ConnectError, Guarded};
 use crate::engine::{JournalError, RunError};
 
-/// Everything a command can end with beside an outcome.
+/// Every error that can end a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     #[error("{0}")]
     Suites(Diagnostics),
     #[error("{0}")]
     Settings(Diagnostics),
-    /// What is selected is not on this cluster.
+    /// The cluster has nothing that was selected.
     #[error("{0}")]
     Absent(Diagnostics),
     #[cfg(feature = "demo")]
@@ -58,7 +58,7 @@ pub(crate) enum CliError {
     #[error("let the simulated nodes leave")]
     Leave(#[source] hybrid_sim::LeaveError),
     #[cfg(feature = "demo")]
-    /// The second signal came before they had left.
+    /// The second signal came before the nodes had left.
     #[error("{0}")]
     Cut(String),
     #[cfg(feature = "demo")]
@@ -72,7 +72,7 @@ pub(crate) enum CliError {
 impl CliError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            // Nodes that may be left behind are no mistake of who called
+            // Nodes that may be left behind are no mistake of the user
             #[cfg(feature = "demo")]
             Self::Join(JoinError::Abandoned(_)) | Self::Leave(_) | Self::Cut(_) => 1,
             #[cfg(feature = "demo")]
@@ -105,30 +105,30 @@ impl CliError {
 
     /// The error with its causes, each once, fit for a terminal.
     pub(crate) fn render(&self) -> String {
-        let own = self.to_string();
-        // Made line by line of printable parts already
+        let message = self.to_string();
+        // These errors consist of printable lines already
         let what = match self {
             Self::Suites(_) => Some("the suites are not valid"),
             #[cfg(feature = "demo")]
             Self::Topology(_) => Some("the topology is not valid"),
-            Self::Settings(_) => Some("what is set or selected is not valid"),
+            Self::Settings(_) => Some("the configuration or the arguments are not valid"),
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => {
-                Some("what is selected is not on this cluster")
+                Some("this cluster has nothing that matches the selection")
             }
             _ => None,
         };
         if let Some(what) = what {
-            return redact(&format!("error: {what}\n{own}\n"));
+            return redact(&format!("error: {what}\n{message}\n"));
         }
         let mut text = match self.source() {
-            None => format!("error: {}", lines(&own)),
-            Some(_) => format!("error: failed to {}", lines(&own)),
+            None => format!("error: {}", lines(&message)),
+            Some(_) => format!("error: failed to {}", lines(&message)),
         };
-        let mut above = own;
+        let mut above = message;
         let mut source = self.source();
         while let Some(error) = source {
             let words = error.to_string();
-            // kube's errors say their source's text as well
+            // kube's errors contain their source's text
             if !above.contains(&words) {
                 text.push_str(&format!("\n  because: {}", lines(&words)));
             }
@@ -136,12 +136,12 @@ impl CliError {
             source = error.source();
         }
         text.push('\n');
-        // What a server or its proxy says may hold the credential
+        // The text of a server or its proxy may hold the credential
         redact(&text)
     }
 }
 
-/// Each line made printable, further lines indented.
+/// Makes each line printable, and indents further lines.
 fn lines(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(printable).collect();
     lines.join("\n    ")

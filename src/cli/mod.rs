@@ -23,9 +23,9 @@ use args::{Cli, Command};
 use error::CliError;
 use screen::Screen;
 
-/// Parses the arguments, runs the command and gives the process exit code.
+/// Parses the arguments, runs the command and returns the process exit code.
 pub fn main() -> ExitCode {
-    // Before anything else: rustls has no default while ring is the only provider built in
+    // Before anything else: rustls chooses no default, though ring is the only provider built in
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
                 screen.say(&text);
                 return ExitCode::from(screen.ends(0));
             }
-            // It quotes arguments as they are
+            // The error quotes arguments unchanged
             text.lines()
                 .for_each(|line| screen.complain(&format!("{}\n", printable(line))));
             return ExitCode::from(2);

@@ -9,11 +9,11 @@ use winconform_core::report::{json, junit};
 
 use super::error::CliError;
 
-/// What is made of a record.
+/// The reports made from a record.
 const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
 const RECORD: &str = "record.jsonl";
 
-/// Makes the folder and tells whether files can be made in it, before anything is begun.
+/// Creates the folder and checks that files can be created in it, before a run begins.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refused = |why: &str| {
         let shown = folder.display();
@@ -24,13 +24,13 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
         return Err(refused("it is no folder"));
     }
     let mut builder = std::fs::DirBuilder::new();
-    // A record holds names, addresses and logs: a folder that is made for it is its owner's
+    // A record holds names, addresses and logs, so a new folder is its owner's alone
     builder
         .recursive(true)
         .mode(0o700)
         .create(folder)
         .map_err(refuse)?;
-    // New, and of no name that anyone else has prepared
+    // A new file, under a name that nothing else can have prepared
     let probe = folder.join(format!(".winconform-{:016x}", rand::random::<u64>()));
     std::fs::File::create_new(&probe).map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
@@ -48,21 +48,20 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     Ok(folder.join(RECORD))
 }
 
-/// The reports of an earlier run: whoever picks them up must never take them for this run's.
+/// The paths of the reports. An earlier run's files there must never pass for this run's.
 pub(crate) fn reports(folder: &Path) -> Vec<PathBuf> {
     REPORTS.map(|name| folder.join(name)).into()
 }
 
-/// What became of the reports of an earlier run.
+/// The result of removing an earlier run's reports.
 pub(crate) struct Withdrawn {
-    /// Whether there were any that are removed.
+    /// Whether any were removed.
     pub(crate) removed: bool,
-    /// Those that could not be, and why.
+    /// The reports that could not be removed, and why.
     pub(crate) left: Vec<(PathBuf, std::io::Error)>,
 }
 
-/// Removes the reports of an earlier run, whose record stays, from the folder of a run that came to
-/// nothing.
+/// Removes an earlier run's reports, but not its record, from the folder of a run that has none.
 pub(crate) fn withdraw(folder: &Path) -> Withdrawn {
     let mut withdrawn = Withdrawn {
         removed: false,
@@ -101,7 +100,7 @@ pub(crate) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
 /// Writes a file whole or not at all: a reader never sees half of it.
 fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
     let part = path.with_extension("part");
-    // A link that is there goes; `create_new` follows none
+    // This removes an existing link; `create_new` follows none
     let _ = std::fs::remove_file(&part);
     let written = std::fs::File::create_new(&part).and_then(|mut file| {
         file.write_all(text.as_bytes())?;

@@ -1,5 +1,5 @@
-//! Progress on standard error, from a thread of its own: a terminal that takes no more (a pager, a
-//! stopped one) must keep neither the run nor its signals waiting.
+//! Writes progress to standard error in a thread of its own: a terminal that takes no more (a pager, a
+//! stopped one) must block neither the run nor its signals.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,7 +11,7 @@ use winconform_core::report;
 use super::screen::Screen;
 use crate::engine::Listener;
 
-/// Lines kept for a slow terminal; more are dropped, as they are all on record.
+/// The number of lines kept for a slow terminal; further lines are dropped, as the record has them all.
 const KEPT: usize = 1000;
 /// How long the end of a run waits for the terminal to take the last of them.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -38,18 +38,18 @@ impl Progress {
         Self { lines, written }
     }
 
-    /// What tells of each line of the record.
+    /// A listener that shows each line of the record.
     pub(crate) fn listener(&self) -> Listener {
         let lines = self.lines.clone();
-        let told = RefCell::new(report::Progress::default());
+        let progress = RefCell::new(report::Progress::default());
         Box::new(move |line: &Line| {
-            for text in told.borrow_mut().tell(line) {
+            for text in progress.borrow_mut().tell(line) {
                 let _ = lines.try_send(format!("{text}\n"));
             }
         })
     }
 
-    /// Lets the terminal take the last lines, unless it takes none.
+    /// Waits until the terminal has taken the last lines, at most for `PATIENCE`.
     pub(crate) fn end(self) {
         // The empty line ends the thread: the record may hold its listener for longer
         let _ = self.lines.try_send(String::new());

@@ -11,11 +11,10 @@ use winconform_core::report::{json, junit};
 use super::args::ReportFormat;
 use super::error::CliError;
 
-/// Why the first result that was lost was: a full disk behind a redirection.
+/// Why the first lost result was lost, such as a full disk behind a redirection.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
-/// is in the exit code.
+/// Writes to the terminal. A closed reader (`| head`) is no failure: the verdict is in the exit code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     /// Whether standard output takes colours.
@@ -44,7 +43,7 @@ impl Screen {
         }
     }
 
-    /// The report of a run; for people as wide and as coloured as standard output takes it.
+    /// Prints the report of a run; as text in the width and the colours of standard output.
     pub(crate) fn report(&self, view: &RunView, format: ReportFormat) -> Result<(), CliError> {
         let text = match format {
             ReportFormat::Text => render(view, self.width, self.colour),
@@ -60,7 +59,7 @@ impl Screen {
         self.width
     }
 
-    /// A result.
+    /// Prints a result.
     #[expect(
         clippy::unused_self,
         reason = "only whoever was given the screen prints"
@@ -75,7 +74,7 @@ impl Screen {
         }
     }
 
-    /// The exit code of a command that ends with this one: what it said may be lost.
+    /// The exit code of a command that ends with `code`: another one if its output was lost.
     pub(crate) fn ends(&self, code: u8) -> u8 {
         match LOST.get() {
             None => code,
@@ -86,7 +85,7 @@ impl Screen {
         }
     }
 
-    /// Progress, warnings, errors.
+    /// Prints progress, warnings and errors.
     #[expect(
         clippy::unused_self,
         reason = "only whoever was given the screen prints"

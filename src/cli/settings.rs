@@ -1,4 +1,4 @@
-//! What a user set: the config file and what is selected, both valid on the suites at hand.
+//! The user's settings: the config file and the selection, both valid for the suites in use.
 
 use std::path::Path;
 
@@ -14,67 +14,67 @@ use super::suites;
 /// The largest file of settings, or of a topology, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
-/// What a user set.
+/// The settings of a user.
 pub(crate) struct Settings {
-    /// The config file, or what holds without one.
+    /// The config file, or the defaults without one.
     pub(crate) config: Config,
     pub(crate) selection: Selection,
 }
 
-/// Reads the suites, and what is set and selected of them.
+/// Reads the suites, the config file and the selection.
 pub(crate) fn read(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = load(args.config.as_deref(), &args.select, &suites)?;
     Ok((suites, settings))
 }
 
-/// Reads the config file and the arguments; all their problems are told together.
+/// Reads the config file and the arguments, and reports all their problems together.
 pub(crate) fn load(
     config: Option<&Path>,
     select: &SelectArgs,
     suites: &Suites,
 ) -> Result<Settings, CliError> {
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     let config = match config {
         None => Config::default(),
         Some(path) => {
             let text = read_bounded(path, "configuration", LARGEST)?;
             let file = path.display().to_string();
-            let config = config::read(&file, &text, &mut found);
-            check_waivers(&config.waivers, suites, &mut found);
+            let config = config::read(&file, &text, &mut problems);
+            check_waivers(&config.waivers, suites, &mut problems);
             config
         }
     };
-    let before = found.len();
-    let mut selection = Selection::read(&config.select, suites, &mut found);
+    let before = problems.len();
+    let mut selection = Selection::read(&config.select, suites, &mut problems);
     if !select.select.is_empty() {
-        selection = selected(select, suites, &mut found);
+        selection = selected(select, suites, &mut problems);
     }
-    // What a selection with mistakes was to pull is not known
+    // What a selection with mistakes would pull is unknown
     if let Some(problem) = &config.public
-        && found.len() == before
+        && problems.len() == before
         && selection.may_pull(suites)
     {
-        found.push(problem.clone());
+        problems.push(problem.clone());
     }
-    Diagnostics::check(found).map_err(CliError::Settings)?;
+    Diagnostics::check(problems).map_err(CliError::Settings)?;
     Ok(Settings { config, selection })
 }
 
 pub(crate) fn selected(
     args: &SelectArgs,
     suites: &Suites,
-    found: &mut Vec<Diagnostic>,
+    problems: &mut Vec<Diagnostic>,
 ) -> Selection {
     let at = Place::argument("--select");
     let given = args.select.iter().map(|value| Placed {
         value: value.clone(),
         at: at.clone(),
     });
-    Selection::read(&given.collect::<Vec<_>>(), suites, found)
+    Selection::read(&given.collect::<Vec<_>>(), suites, problems)
 }
 
-/// The text of a file that has no more bytes than one of its kind may have.
+/// The text of a file of at most `most` bytes.
 pub(crate) fn read_bounded(path: &Path, what: &str, most: u64) -> Result<String, CliError> {
     let (bytes, shown) = (length(path)?, path.display());
     if bytes > most {
@@ -85,7 +85,7 @@ pub(crate) fn read_bounded(path: &Path, what: &str, most: u64) -> Result<String,
     std::fs::read_to_string(path).map_err(unread(path))
 }
 
-/// How many bytes a regular file has; what is none, such as a device or a pipe, may never end.
+/// The length of a regular file in bytes; refuses others, such as a device or pipe, which may never end.
 pub(crate) fn length(path: &Path) -> Result<u64, CliError> {
     let metadata = std::fs::metadata(path).map_err(unread(path))?;
     let shown = path.display();
@@ -95,7 +95,7 @@ pub(crate) fn length(path: &Path) -> Result<u64, CliError> {
     }
 }
 
-/// Why a file cannot be read.
+/// The error for a file that cannot be read.
 pub(crate) fn unread(path: &Path) -> impl Fn(std::io::Error) -> CliError {
     let path = path.to_owned();
     move |source| CliError::Read {

@@ -13,12 +13,12 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// What removes whatever a run may have left in the cluster that it was told to check.
+/// A command that removes what a run may have left in its cluster; holds the options for the cluster.
 #[derive(Debug)]
 pub(crate) struct Cleanup(String);
 
 impl Cleanup {
-    /// In that cluster: without its kubeconfig the command would look for the run in another.
+    /// For this cluster: without its kubeconfig the command would search another cluster for the run.
     pub(crate) fn for_cluster(cluster: &ClusterArgs) -> Self {
         let mut options = String::new();
         let kubeconfig = cluster.kubeconfig.as_ref();

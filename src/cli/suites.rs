@@ -1,4 +1,4 @@
-//! The suites: built in, or of a folder.
+//! Reads the suites: the built-in ones, or those of a folder.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
         if metadata.is_dir() {
             of_folder(root, &path, files)?;
         } else if ending == "yml" {
-            // Left out in silence, its cases would be missed by nobody
+            // A file that was silently skipped would hide its cases
             let shown = path.display();
             return Err(CliError::Usage(format!(
                 "suites end in .yaml: rename `{shown}`"

@@ -17,7 +17,7 @@ use winconform_core::config::{Durations, Limits};
 use super::Watched;
 use crate::transport::{Api, pause};
 
-/// The server's state, and the experimenter's handle on it.
+/// A handle on the server's state, for clients and for tests.
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     state: Arc<Mutex<State>>,
@@ -29,16 +29,16 @@ struct State {
     version: u64,
     /// Requests seen, as `METHOD path`.
     log: Vec<String>,
-    /// Paths (begins of) whose objects only go by force.
+    /// Prefixes of paths whose objects disappear only after a forced deletion.
     stuck: Vec<String>,
-    /// Answers to requests whose `METHOD path ` begins so; with the space it is the whole path.
-    /// The last one counts, until its time is over; with status 0 none is given.
+    /// Answers by a prefix of the request's `METHOD path `; a prefix that ends in the space is a whole path.
+    /// The last match applies until its time ends; status 0 means no answer.
     scripted: Vec<(String, u16, Json, Option<Instant>)>,
-    /// How many continuations of lists are answered with 410.
+    /// How many more continuations of lists get a 410.
     expiring: usize,
-    /// How late the next answers to PUT come; what they ask for is done before.
+    /// The delays of the next answers to PUT; the change itself happens at once.
     late: VecDeque<Duration>,
-    /// A request at whose coming a signal is sent.
+    /// A request, and the signal to send when it arrives.
     signal: Option<(String, watch::Sender<u32>)>,
 }
 
@@ -47,7 +47,7 @@ impl Fake {
         self.api_in(Env::system())
     }
 
-    /// The same for one that runs there.
+    /// An API in this environment.
     pub(crate) fn api_in(&self, env: Env) -> Api {
         Api::new(env, self.client(), Durations::default(), Limits::default())
     }
@@ -68,7 +68,7 @@ impl Fake {
                 let signal = state.lock().expect("not poisoned").signal(&line);
                 if let Some(signal) = signal {
                     signal.send_replace(1);
-                    // It is done after whoever asked has heard of the signal
+                    // The receiver sees the signal before the server acts
                     pause(Duration::from_secs(1)).await;
                 }
                 let (status, body) =
@@ -117,7 +117,7 @@ impl Fake {
         self.lock().scripted.push(scripted);
     }
 
-    /// The same for so long.
+    /// Like `script`, for a limited time.
     pub(crate) fn script_for(&self, time: Duration, request: &str, status: u16) {
         let scripted = (
             request.to_owned(),
@@ -128,22 +128,22 @@ impl Fake {
         self.lock().scripted.push(scripted);
     }
 
-    /// Sends a signal when this request comes, and does what it says a second later.
+    /// Sends a signal when this request arrives, and executes the request a second later.
     pub(crate) fn signal_at(&self, request: &str, signal: watch::Sender<u32>) {
         self.lock().signal = Some((request.to_owned(), signal));
     }
 
-    /// How late the next answers to PUT come.
+    /// Delays the next answers to PUT.
     pub(crate) fn late(&self, late: impl IntoIterator<Item = Duration>) {
         self.lock().late.extend(late);
     }
 
-    /// How many answers to PUT are still to come late.
+    /// How many answers to PUT are still to be delayed.
     pub(crate) fn late_still(&self) -> usize {
         self.lock().late.len()
     }
 
-    /// Lets the next continuations of lists be expired.
+    /// Lets the next continuations of lists expire.
     pub(crate) fn expire(&self, continuations: usize) {
         self.lock().expiring = continuations;
     }
@@ -242,8 +242,8 @@ impl State {
         expires
     }
 
-    /// A list keeps to `limit` and `continue` and ignores selectors: what is ours must be told by
-    /// the client too.
+    /// A list honours `limit` and `continue` and ignores selectors, so that clients must check the labels,
+    /// too.
     fn list(&self, path: &str, query: &str) -> Json {
         let (root, plural) = path.rsplit_once('/').unwrap_or_default();
         let of_kind = |at: &str| {
@@ -279,7 +279,7 @@ fn parameter(query: &str, name: &str) -> Option<usize> {
     pairs.find(|(key, _)| *key == name)?.1.parse().ok()
 }
 
-/// Objects as a watch shows them that nobody refuses.
+/// The objects of a watch that the server does not refuse.
 pub(crate) fn watched(objects: impl IntoIterator<Item = (String, Json)>) -> Watched {
     Watched {
         objects: Arc::new(objects.into_iter().collect()),

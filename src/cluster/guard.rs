@@ -1,5 +1,5 @@
-//! The guard before protected clusters: nothing is made on one that its owner or the user's
-//! configuration sets apart, unless that one is named as allowed.
+//! Guards protected clusters: a run creates nothing on a cluster that its owner or the user's configuration
+//! protects, unless the user allows that cluster by name.
 
 use winconform_core::method::ApiRequest;
 use winconform_core::text::{SHOWN, is_hostile, printable};
@@ -7,13 +7,13 @@ use winconform_core::text::{SHOWN, is_hostile, printable};
 use crate::cluster::connection::connect::Cluster;
 use crate::cluster::objects::labels::PROTECTED;
 
-/// Where the annotation is: no cluster is without it, and only who runs the cluster may change it.
+/// The namespace with the annotation: every cluster has it, and only the cluster's operators may change it.
 const NAMESPACE: &str = "/api/v1/namespaces/kube-system";
 
-/// Why nothing is made on a cluster.
+/// Why a run may create nothing on a cluster.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Guarded {
-    /// The configuration names it.
+    /// The configuration names the context or the cluster.
     #[error(
         "the cluster of context `{}` is protected: the configuration names `{}` under `protected`\n{}",
         printable(context),
@@ -22,10 +22,10 @@ pub enum Guarded {
     )]
     ByName {
         context: String,
-        /// The context or the cluster, as it is named.
+        /// The context or the cluster, as the configuration names it.
         named: String,
     },
-    /// The cluster says so itself.
+    /// An annotation in the cluster protects it.
     #[error(
         "the cluster of context `{}` is protected: its namespace kube-system has the annotation \
          `{PROTECTED}`, which says `{}`\n{}",
@@ -38,7 +38,7 @@ pub enum Guarded {
         /// The annotation's value.
         says: String,
     },
-    /// Nobody can tell.
+    /// Whether the cluster is protected is unknown.
     #[error(
         "whether the cluster of context `{}` is protected cannot be told: the annotation \
          `{PROTECTED}` of its namespace kube-system was not read: {}\n{}",
@@ -49,7 +49,7 @@ pub enum Guarded {
     Unread { context: String, why: String },
 }
 
-/// How to go on: as a command only where a shell takes the name as it is shown.
+/// How to go on: as an option to copy only if a shell reads the name as it is shown.
 fn hint(context: &str) -> String {
     let option = match context.contains('\'')
         || context.contains(is_hostile)
@@ -61,8 +61,7 @@ fn hint(context: &str) -> String {
     format!("(to go on nevertheless, on this one alone: {option})")
 }
 
-/// That nobody can tell whether a cluster says that it is protected, for who makes something there
-/// nevertheless.
+/// The warning that the annotation could not be read, for a user whose run goes on nevertheless.
 fn unread(context: &str, reason: &str) -> String {
     format!(
         "whether the cluster of context `{}` is protected by the annotation `{PROTECTED}` of its \
@@ -72,9 +71,9 @@ fn unread(context: &str, reason: &str) -> String {
     )
 }
 
-/// Refuses a protected cluster, unless its context is the one that is `allowed`, and one of which
-/// nobody can tell. To who may not read the annotation it protects nothing, which is to be said; nor
-/// does that of a namespace that is not there.
+/// Refuses a protected cluster, unless its context is `allowed`, and a cluster whose annotation cannot be
+/// read. If the account may not read it (403), the cluster is not protected and the caller shows the returned
+/// warning; without the namespace it is not protected either.
 pub async fn guard(
     cluster: &Cluster,
     protected: &[String],
@@ -192,7 +191,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_may_not_be_read_protects_nothing_and_is_told() {
         let fake = Fake::default();
-        // Nor does what an error's body claims
+        // An annotation in an error's body protects nothing either
         let body =
             json!({"message": "no\u{1b}[31m", "metadata": {"annotations": {PROTECTED: "x"}}});
         fake.script(&format!("GET {NAMESPACE} "), 403, body.clone());
@@ -204,14 +203,14 @@ mod tests {
         assert_eq!(told.as_deref(), Some(line));
         let allowed = guard(&cluster(&fake), &[], Some("prod-admin")).await;
         assert_eq!(allowed, Ok(None));
-        // Where there is no such namespace, it says nothing
+        // A missing namespace protects nothing
         fake.script(&format!("GET {NAMESPACE} "), 404, body);
         assert_eq!(guard(&cluster(&fake), &[], None).await, Ok(None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_made_where_it_cannot_be_told() {
-        // The API's own error, and an answer that is none
+        // Errors of the API, and an unexpected status
         for status in [500, 503, 429, 401, 418, 201] {
             let fake = Fake::default();
             let body = json!({"kind": "Status", "message": "etcdserver: no leader"});

@@ -1,4 +1,4 @@
-//! kube, wrapped thinly: connecting, facts, applying, watching, waiting, the Lease, cleaning up.
+//! A thin layer over kube: connecting, facts, applying, watching, waiting, the Lease, cleaning up.
 //!
 //! Out of scope: which objects a run needs, and what their state means for a check.
 

@@ -1,4 +1,4 @@
-//! What may have come to be, or be there, though nothing leads to it: a Lease that is no longer waited for, and
+//! Finds objects that may exist though nothing refers to them: a Lease that nothing waits for any more, and
 //! objects without their labels.
 
 use std::collections::BTreeSet;
@@ -13,27 +13,27 @@ use crate::cluster::objects::kinds::LEASES;
 use crate::cluster::objects::labels;
 use crate::transport::{Api, encode};
 
-/// How often a Lease that changed meanwhile, as by a renewal of our own that was not waited for, is read again.
+/// How often a changed Lease is read again, as after a renewal of ours whose answer did not arrive.
 const TRIES: u32 = 3;
 
-/// Deletes the Lease `name` if there is one and `holder` holds it. What else a run has stays.
+/// Deletes the Lease `name` if it exists and `holder` holds it. All other objects of a run stay.
 pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<()> {
     let path = LEASES.object_path(Some(LEASE_NAMESPACE), name);
     let patience = api.durations().lease;
     let mut tries = 0;
     loop {
         let request = ApiRequest::get(path.clone());
-        let found = api.send_within(&request, patience).await?;
-        match found.status {
-            // Whoever has taken it over keeps it
-            200 if found.body["spec"]["holderIdentity"] == holder => {}
+        let current = api.send_within(&request, patience).await?;
+        match current.status {
+            // A run that took the Lease over keeps it
+            200 if current.body["spec"]["holderIdentity"] == holder => {}
             200 | 404 => return Ok(()),
-            _ => return Err(refused(name, &found)),
+            _ => return Err(refused(name, &current)),
         }
-        let metadata = &found.body["metadata"];
+        let metadata = &current.body["metadata"];
         let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
-        let own = json!({"uid": uid, "resourceVersion": version});
-        let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, &own);
+        let preconditions = json!({"uid": uid, "resourceVersion": version});
+        let request = LEASES.deletion(Some(LEASE_NAMESPACE), name, &preconditions);
         let deleted = api.send_within(&request, patience).await?;
         tries += 1;
         match deleted.status {
@@ -44,8 +44,8 @@ pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<()> {
     }
 }
 
-/// Which of these objects are there by their names, or not known to be gone; what bears another run's label is not
-/// meant. They are listed, as a run may do.
+/// The objects that still exist under their names, or may; an object with another run's label does not count.
+/// It lists them, since a run has the permission for that.
 pub async fn missed(api: &Api, run: &str, objects: BTreeSet<ObjectRef>) -> Vec<Left> {
     let each = objects.into_iter().map(|object| async move {
         let why = match has(api, run, &object).await {
@@ -59,9 +59,9 @@ pub async fn missed(api: &Api, run: &str, objects: BTreeSet<ObjectRef>) -> Vec<L
 }
 
 async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool> {
-    let all = object.kind.collection_path(object.namespace.as_deref());
+    let path = object.kind.collection_path(object.namespace.as_deref());
     let name = encode(&format!("metadata.name={}", object.name));
-    let request = ApiRequest::get(format!("{all}?fieldSelector={name}"));
+    let request = ApiRequest::get(format!("{path}?fieldSelector={name}"));
     let list = listed(api.send(&request).await?)?;
     let mut items = list["items"].as_array().into_iter().flatten();
     Ok(items.any(|item| {
@@ -70,7 +70,7 @@ async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool> {
     }))
 }
 
-/// The list that a reply is.
+/// The list in a reply, or why it is none.
 pub(crate) fn listed(reply: ApiReply) -> Result<Json> {
     let kind = reply.body["kind"].as_str().unwrap_or_default();
     let (error, why) = match reply.status {
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(delete_lease(&api, "winconform", "a").await, Ok(()));
         let (who, durations) = (("r1", "a"), Durations::default());
         let held = acquire(&api, "winconform", who, &durations, |_| ()).await;
-        // As of a process that has gone: nobody renews it
+        // As after the end of a process, nothing renews it
         drop(held.expect("held"));
         assert_eq!(delete_lease(&api, "winconform", "b").await, Ok(()));
         assert!(fake.get(PATH).is_some());

@@ -1,4 +1,4 @@
-//! Asking the server what it lets us do, without doing it.
+//! Asks the server which accesses it allows, without using them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use winconform_core::plan::{Access, Answer, Place};
 
 use crate::transport::Api;
 
-/// Where reviews are asked for; nothing of them is kept by the server.
+/// The path of reviews, which the server does not keep.
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// Reviews each access once, as many at a time as requests may be under way.
+/// Reviews each access once, with at most as many requests at a time as the limits allow.
 ///
 /// One review for each, not one `SelfSubjectRulesReview` for all: its answer is incomplete where
 /// an authoriser is a webhook (it cannot list what it would allow), as with AKS, EKS and GKE.
@@ -66,7 +66,7 @@ fn body(access: &Access) -> Json {
             let (resource, below) = resource.split_once('/').unwrap_or((resource, ""));
             let namespace = match place {
                 Place::Namespace(namespace) => namespace.as_str(),
-                // Empty is all of them: the run's own are not there yet to be asked about
+                // Empty means all namespaces: the run's own do not exist yet
                 Place::Cluster | Place::Own => "",
             };
             json!({"resourceAttributes": {

@@ -21,12 +21,12 @@ use super::staleness::Fresh;
 
 /// The API server of one cluster. Clones share their counts.
 ///
-/// Every request may be sent twice: reads, server-side applies, dry runs and deletions by their
-/// nature; a creation that was sent twice answers 409, which is the caller's to read. Nothing is
-/// ever evicted. Dropping a future ends its request; no task outlives it.
+/// Every request can be sent twice: reads, server-side applies, dry runs and deletions are idempotent, and
+/// the server answers 409 to a second creation, which the caller reads. This type never evicts a pod.
+/// Dropping a future ends its request; no task outlives it.
 ///
-/// While the run's Lease may have expired nothing is created or changed; what is removed is named by its
-/// uid, and cannot be another run's.
+/// While the run's Lease may have expired, it creates and changes nothing. It still deletes: a deletion names
+/// its object by uid, which cannot be another run's.
 #[derive(Clone)]
 pub struct Api {
     env: Env,
@@ -38,7 +38,7 @@ pub struct Api {
     pub(crate) clock: Arc<ServerClock>,
     fresh: Arc<Fresh>,
     pub(crate) outage: Arc<Outage>,
-    /// Whether it renews the Lease that all others depend on.
+    /// Whether this clone renews the Lease that the writes of all other clones depend on.
     keeps_lease: bool,
 }
 
@@ -59,7 +59,7 @@ impl Api {
         }
     }
 
-    /// The same for who keeps the run's Lease.
+    /// A clone for the task that renews the run's Lease: it writes without waiting for the Lease.
     pub(crate) fn of_lease(&self) -> Self {
         Self {
             keeps_lease: true,
@@ -67,21 +67,21 @@ impl Api {
         }
     }
 
-    /// Sends a request, again while it fails in transport or brings a list older than one before, within
-    /// `api_in_all`, or as long as two answers may take; while the server is away as a whole, within
-    /// `outage`. Answers of the server below 500, 401 and 429 aside, are replies, whatever they say.
+    /// Sends a request. Sends it again while the transport fails or a list is older than an earlier one: for
+    /// `api_in_all` or twice the answer's limit, whichever is longer; while the whole server is away, for
+    /// `outage`. A status below 500, except 401 and 429, is a reply, whatever it says.
     pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply> {
         let patience = self.durations.api_in_all.max(self.answer(request) * 2);
         self.send_as(request, Form::Json, patience, true).await
     }
 
-    /// Like [`Api::send`], with less or more patience, which is all there is for an outage too.
+    /// Like [`Api::send`], but `patience` limits all tries, also while the whole server is away.
     pub async fn send_within(&self, request: &ApiRequest, patience: Duration) -> Result<ApiReply> {
         self.send_as(request, Form::Json, patience, false).await
     }
 
-    /// Reads a path that answers with text, such as `/metrics`. The body of a 200 is a JSON
-    /// string, of any other answer what the server said.
+    /// Reads a path that answers with text, such as `/metrics`. The reply's body is a JSON string for a 200,
+    /// and the server's JSON for any other status.
     pub async fn text(&self, path: &str) -> Result<ApiReply> {
         let request = ApiRequest::get(path);
         let patience = self.durations.api_in_all;
@@ -102,9 +102,9 @@ impl Api {
         self.counts.sent(&name);
         loop {
             if is_write(request) && !self.keeps_lease {
-                let asked = Instant::now();
+                let since = Instant::now();
                 self.may_write(&name).await?;
-                deadline += asked.elapsed();
+                deadline += since.elapsed();
             }
             let sent = timeout_at(deadline, self.send_once_as(request, form)).await;
             let (error, wait, passes, away) = match sent {
@@ -133,7 +133,7 @@ impl Api {
             if passes && next < deadline {
                 pause(wait).await;
             } else if outlasts && away {
-                // It tells an outage from a path that alone goes without an answer
+                // `outlasted` distinguishes an outage from a single path that goes without an answer
                 let Some(was_away) = self.outlasted(begun).await else {
                     return Err(error);
                 };
@@ -150,8 +150,8 @@ impl Api {
         }
     }
 
-    /// Waits while the server as a whole is away, at most until `outage` after `since`; whether it was at
-    /// all, and nothing where it is not back.
+    /// Waits while the whole server is away, at most until `outage` after `since`. Returns whether it was
+    /// away at all, or `None` if it is still away.
     pub(crate) async fn outlasted(&self, since: Instant) -> Option<bool> {
         let request = ApiRequest::get("/version");
         let mut pace = Pace::new(self.durations.transport_pause);
@@ -170,14 +170,14 @@ impl Api {
         }
     }
 
-    /// Whether requests met an outage since then, which is over by now or is soon.
+    /// Whether requests met an outage after `since` that ends in time; waits for its end.
     pub(crate) async fn is_back(&self, since: Instant) -> bool {
         let met = self.outage.last_met().is_some_and(|met| met >= since);
         met && self.outlasted(since).await.is_some()
     }
 
-    /// Whether a credential that is refused may be accepted again: not for long, by one request nor by all
-    /// together.
+    /// Whether the server may accept a refused credential again: until it has refused it for `refused`,
+    /// counted from `since` and from the first refusal of any request.
     pub(crate) fn may_be_accepted(&self, since: Instant) -> bool {
         self.outage.refused().max(since.elapsed()) < self.durations.refused
     }
@@ -191,23 +191,22 @@ impl Api {
         Err(ErrorKind::ApiUnavailable.error(detail))
     }
 
-    /// How many requests were sent, by verb and kind; `resent …` are those sent again, each
-    /// time, beyond that.
+    /// The number of requests by verb and kind; an entry `resent …` counts their repetitions apart.
     pub fn counts(&self) -> Vec<(String, u64)> {
         self.counts.snapshot()
     }
 
-    /// How many execs were sent, by the name of the pod; `resent …` as with [`Api::counts`].
+    /// The number of execs by pod name; with entries `resent …` as in [`Api::counts`].
     pub fn execs(&self) -> Vec<(String, u64)> {
         self.execs.snapshot()
     }
 
-    /// The time limits this was made with.
+    /// The time limits of all requests.
     pub fn durations(&self) -> &Durations {
         &self.durations
     }
 
-    /// The bounds this was made with.
+    /// The bounds on sizes and tries.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -242,12 +241,12 @@ impl Api {
         }
     }
 
-    /// The pause after a failure: as the server asks, but never more than an answer may take.
-    pub(crate) fn pause_after(&self, asked: Option<Duration>, pace: &mut Pace) -> Duration {
-        let own = pace.step();
-        match asked {
-            Some(asked) => asked.clamp(own, self.durations.api_answer.max(own)),
-            None => own,
+    /// The pause after a failure: as the server asks, but at least the next step and at most `api_answer`.
+    pub(crate) fn pause_after(&self, after: Option<Duration>, pace: &mut Pace) -> Duration {
+        let step = pace.step();
+        match after {
+            Some(after) => after.clamp(step, self.durations.api_answer.max(step)),
+            None => step,
         }
     }
 }
@@ -264,7 +263,7 @@ fn is_dry_run(request: &ApiRequest) -> bool {
     request.path.contains("dryRun=All")
 }
 
-/// Whether it makes or changes something, which a review does not. A deletion takes a moment.
+/// Whether a request creates or changes an object. A review does neither, and a deletion answers soon.
 fn is_write(request: &ApiRequest) -> bool {
     let changes = match request.verb {
         Verb::Create | Verb::Apply | Verb::Patch | Verb::Replace => true,
@@ -274,12 +273,12 @@ fn is_write(request: &ApiRequest) -> bool {
     changes && !is_review && !is_dry_run(request)
 }
 
-/// Whether a 401 is the word of a policy or a webhook: `… denied request`, `… denied the request`.
+/// Whether a 401 comes from an admission policy or webhook: `… denied request`, `… denied the request`.
 fn is_denied(reply: &ApiReply) -> bool {
     reply.message().contains("denied")
 }
 
-/// A credential that was accepted when the run began and is so no longer.
+/// The error for a credential that the server accepted when the run began and now refuses.
 fn unauthenticated(name: &str, reply: &ApiReply) -> ObservationError {
     let message = reply.message();
     ErrorKind::Unauthenticated.error(format!(
@@ -319,14 +318,14 @@ mod tests {
         Broken,
         Silence,
         SilentBody,
-        /// This one until then, and a pod from then on.
+        /// The inner answer before this time, and a pod afterwards.
         Until(Instant, Box<Self>),
-        /// A pod, so late.
+        /// A pod, after this delay.
         Late(Duration),
     }
     use Answer::{After, Broken, Late, Silence, SilentBody, Status, Until};
 
-    /// An API before which the fake server gives these answers, the last one for ever.
+    /// An API whose fake server gives these answers in turn, and repeats the last one.
     fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<String>>>) {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
@@ -442,7 +441,7 @@ mod tests {
             let error = sent.expect_err("an error");
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.detail.contains(words), "{error}");
-            // Whether the whole server is away is found out, and waited for, where nothing answers
+            // Where nothing answers, the transport asks whether the whole server is away, and waits for it
             let most = match words.contains("429") || words.contains("500") {
                 true => all,
                 false => Durations::default().outage + Durations::default().api_body,
@@ -498,7 +497,7 @@ mod tests {
         let (sent, _, took) = get(&[Until(until, Box::new(refused.clone()))]).await;
         assert!(sent.is_ok(), "{sent:?}");
         assert!(took < Duration::from_secs(8), "{took:?}");
-        // For good it is waited for once, by all requests together
+        // All requests together wait only once for a credential that stays refused
         let (api, _) = api(&[refused]);
         let begun = Instant::now();
         for _ in 0..3 {

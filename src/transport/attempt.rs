@@ -1,4 +1,4 @@
-//! One sending of one request, and why it may have to be sent again.
+//! Sends one request once, and decides whether it may be sent again.
 
 use std::time::Duration;
 
@@ -14,55 +14,55 @@ use winconform_core::text::printable;
 use super::api::Api;
 use super::error_text::{causes, error_text};
 
-/// The name under which fields are owned (server-side apply).
+/// The field manager of every server-side apply.
 const FIELD_MANAGER: &str = "winconform";
 
 const NOT_SERVED: &[u8] = b"404 page not found";
 
-/// Why one sending brought no usable answer.
+/// Why one try brought no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The request cannot be put on the wire.
     #[error("the request is not valid")]
     Invalid(#[source] http::Error),
-    /// No connection, or it broke.
+    /// The connection was not opened, or it broke.
     #[error("the connection failed")]
     Connection(#[source] kube::Error),
-    /// Connected, or not even that, and no answer in time.
+    /// No answer came in time, whether or not a connection was opened.
     #[error("no answer within {0:?}")]
     NoAnswer(Duration),
     /// The answer began and did not end in time.
     #[error("the answer did not end within {0:?}")]
     Stalled(Duration),
-    /// The answer began and broke.
+    /// The answer began and broke off.
     #[error("the answer broke off: {0}")]
     Broken(String),
-    /// The answer is larger than what is kept.
+    /// The answer is larger than this limit in bytes.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// A list older than what the same list told before.
+    /// A list is older than an earlier answer of the same list.
     #[error(
-        "a list at resourceVersion {told}, where it was at {floor} before: something on the way keeps answers"
+        "the list has resourceVersion {told}, but an earlier answer had {floor}: a proxy or cache in front of the API server returns old answers"
     )]
     Stale {
-        /// Its resourceVersion.
+        /// The resourceVersion of this list.
         told: u64,
-        /// The one before.
+        /// The resourceVersion that it should have reached.
         floor: u64,
     },
-    /// 429, 500, 502, 503 or 504, or no JSON.
+    /// The status is 429, 500, 502, 503 or 504, or the body is no JSON object.
     #[error("status {status}: {text}")]
     NoReply {
         status: u16,
-        /// When to come back.
+        /// The server's `Retry-After`.
         after: Option<Duration>,
-        /// The answer's words.
+        /// The message of the answer, or its body.
         text: String,
     },
 }
 
 impl Failure {
-    /// How long the server asks to stay away.
+    /// How long the server asks the client to wait.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NoReply { after, .. } => *after,
@@ -70,12 +70,12 @@ impl Failure {
         }
     }
 
-    /// Whether sending the same again may bring an answer.
+    /// Whether the same request may get an answer when it is sent again.
     pub(crate) fn may_pass(&self) -> bool {
         !matches!(self, Self::Invalid(_) | Self::TooLarge(_))
     }
 
-    /// Whether it may be that the whole server is away: nothing has answered, or something in its stead.
+    /// Whether the whole server may be away: nothing answered, or a proxy answered in its place.
     pub(crate) fn is_away(&self) -> bool {
         match self {
             Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// The error it is once patience ended; `what` names the request.
+    /// The observation error when the caller stops trying; `what` names the request.
     pub(crate) fn error(&self, what: &str) -> ObservationError {
         let kind = match self {
             Self::TooLarge(_) => ErrorKind::OutputTruncated,
@@ -95,7 +95,7 @@ impl Failure {
     }
 }
 
-/// What a body must be for an answer of 200 to be one.
+/// The form that the body of a 200 must have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
     Json,
@@ -110,14 +110,14 @@ pub(crate) async fn send_once(
     answer: Duration,
 ) -> Result<ApiReply, Failure> {
     let (body, limit) = (api.durations.api_body, api.limits.api_body);
-    let (sent, asked) = (api.env().now(), Instant::now());
+    let (sent, begun) = (api.env().now(), Instant::now());
     let response = match timeout(answer, api.client.send(on_the_wire(request)?)).await {
         Err(_) => return Err(Failure::NoAnswer(answer)),
         Ok(Err(error)) => return Err(connection(error, answer)),
         Ok(Ok(response)) => response,
     };
-    // Our own clock may be set meanwhile
-    let answered = sent.saturating_add(asked.elapsed()).unwrap_or(sent);
+    // The system clock may be set meanwhile, so a monotonic clock measures the round trip
+    let answered = sent.saturating_add(begun.elapsed()).unwrap_or(sent);
     api.clock.note(response.headers(), sent, answered);
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
@@ -130,14 +130,14 @@ pub(crate) async fn send_once(
     classify(status, after, &bytes)
 }
 
-/// What a head and a body amount to.
+/// Reads a status and a body as a reply or a failure.
 fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiReply, Failure> {
     let parsed = serde_json::from_slice::<Json>(bytes)
         .ok()
         .filter(Json::is_object);
     let text = match parsed {
         Some(body) if !may_pass(status, &body) => return Ok(ApiReply { status, body }),
-        // What the API server says of a path that it does not serve, in text (Go `http.NotFound`)
+        // The API server answers an unserved path with this text (Go `http.NotFound`)
         None if status == 404 && bytes.trim_ascii() == NOT_SERVED => {
             let body = serde_json::json!({"message": "404 page not found"});
             return Ok(ApiReply { status, body });
@@ -153,7 +153,7 @@ fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiRep
     })
 }
 
-/// Whether the same may be answered otherwise the next time.
+/// Whether the server may answer the same request otherwise the next time.
 fn may_pass(status: u16, body: &Json) -> bool {
     match status {
         500 => !is_for_good(body),
@@ -162,9 +162,9 @@ fn may_pass(status: u16, body: &Json) -> bool {
     }
 }
 
-/// Whether a 500 is an answer for all that: the server has no field of that name (apimachinery
-/// `managedfields`, for a server-side apply), or could not ask a webhook and has waited for it
-/// already (apiserver `admission/plugin/webhook/errors`).
+/// Whether a 500 is a reply that does not change: the server knows no field of that name in a server-side
+/// apply (apimachinery `managedfields`), or a webhook denied the request or failed after the server waited
+/// for it (apiserver `admission/plugin/webhook/errors`).
 fn is_for_good(status: &Json) -> bool {
     status["message"].as_str().is_some_and(|message| {
         message.contains("typed patch object")
@@ -181,7 +181,7 @@ pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failu
     }
 }
 
-/// A failed sending; kube's stack has a time-out of its own for the head.
+/// The failure of a send. A time-out of kube's stack is [`Failure::NoAnswer`].
 pub(crate) fn connection(error: kube::Error, answer: Duration) -> Failure {
     if causes(&error).any(<dyn std::error::Error>::is::<tokio::time::error::Elapsed>) {
         return Failure::NoAnswer(answer);
@@ -218,7 +218,7 @@ fn on_the_wire(request: &ApiRequest) -> Result<Request<Body>, Failure> {
     builder.body(body).map_err(Failure::Invalid)
 }
 
-/// The path with what a server-side apply must say.
+/// The path; for a server-side apply with `fieldManager` and `force`, unless it names them.
 fn with_manager(request: &ApiRequest) -> String {
     let mut path = request.path.clone();
     if request.verb != Verb::Apply {

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::locked::locked;
 
-/// What the answers so far tell of the server's clock.
+/// The best estimate of the server's clock from the answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct ServerClock {
     best: Mutex<Option<Estimate>>,
@@ -16,13 +16,13 @@ pub(crate) struct ServerClock {
 
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
-    /// From sending the request to the head of its answer; the less, the better.
+    /// From sending the request to the head of its answer; a shorter one gives a better estimate.
     round_trip: SignedDuration,
     ahead: SignedDuration,
 }
 
 impl ServerClock {
-    /// Takes the head of an answer to what was sent at `sent` and answered at `answered`.
+    /// Reads the `Date` of an answer to a request that was sent at `sent` and answered at `answered`.
     pub(crate) fn note(&self, headers: &HeaderMap, sent: Timestamp, answered: Timestamp) {
         let date = headers.get(DATE).and_then(|value| value.to_str().ok());
         let Some(date) = date.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok())
@@ -30,7 +30,7 @@ impl ServerClock {
             return;
         };
         let round_trip = answered.duration_since(sent);
-        // The header leaves out the fraction of the second
+        // The header omits the fraction of the second
         let written = date.duration_since(sent) + SignedDuration::from_millis(500);
         let estimate = Estimate {
             round_trip,

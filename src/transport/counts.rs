@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::locked::locked;
 
-/// Requests by what they were, and how many of them were sent again.
+/// The number of requests by name, and of their repetitions.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     by_name: Mutex<BTreeMap<String, u64>>,
@@ -17,7 +17,7 @@ impl Counts {
         self.add(name.to_owned());
     }
 
-    /// Counts a request's sending again.
+    /// Counts one repetition of a request.
     pub(crate) fn resent(&self, name: &str) {
         self.add(format!("resent {name}"));
     }

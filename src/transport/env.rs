@@ -1,5 +1,5 @@
-//! Where this runs: the time of day, chance, and connections to addresses. All three are the
-//! machine's, or simulated, so that a run is the same each time.
+//! The environment of a run: time of day, random numbers and connections. All three come from the machine, or
+//! are simulated, so that a run repeats exactly.
 
 use std::fmt;
 use std::io;
@@ -21,18 +21,18 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// How connections are made: to a name or address, and a port.
+/// Opens a connection to a name or address, and a port.
 pub type Dial = dyn Fn(&str, u16) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> + Send + Sync;
 
-/// Where this runs. Clones share their chance.
+/// The environment of a run. Clones share their random numbers.
 #[derive(Clone)]
 pub struct Env {
-    /// Nothing where it is the machine.
+    /// `None` on the real machine.
     simulated: Option<Arc<Simulated>>,
 }
 
 struct Simulated {
-    /// The time of day when it began.
+    /// The time of day at `began`.
     epoch: Timestamp,
     began: Instant,
     chance: Mutex<ChaCha8Rng>,
@@ -44,8 +44,8 @@ impl Env {
         Self { simulated: None }
     }
 
-    /// One where it is now `epoch`, and time passes as the runtime's clock does; chance is that of
-    /// `seed`. Within a runtime only.
+    /// A simulated environment: it is now `epoch`, time passes as the runtime's clock does, and `seed`
+    /// determines the random numbers. Call it within a runtime.
     pub fn simulated(epoch: Timestamp, seed: u64, dial: Arc<Dial>) -> Self {
         let simulated = Simulated {
             epoch,
@@ -58,7 +58,7 @@ impl Env {
         }
     }
 
-    /// Whether there is no network but the simulated one.
+    /// Whether this environment is simulated.
     pub(crate) fn is_simulated(&self) -> bool {
         self.simulated.is_some()
     }
@@ -72,7 +72,7 @@ impl Env {
         epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// What nobody can foresee, unless it is simulated.
+    /// A random number; in a simulated environment the seed determines it.
     pub(crate) fn random(&self) -> u128 {
         match self.simulated.as_deref() {
             None => rand::random(),
@@ -99,7 +99,7 @@ impl fmt::Debug for Env {
     }
 }
 
-/// Connections by what connects to addresses, for where there are no names.
+/// A [`Dial`] from a function that connects to addresses, for a network without names.
 pub fn dial<S, F>(connect: impl Fn(SocketAddr) -> F + Clone + Send + Sync + 'static) -> Arc<Dial>
 where
     S: Stream + 'static,
@@ -115,9 +115,9 @@ where
     })
 }
 
-/// A runtime with all its tasks on one thread, whose clock goes on when none of them has anything to
-/// do. Nothing in it is left to chance: every `select!` is biased, and the waiters of a watch channel
-/// wake in line. A socket panics in it; who needs signals enables I/O, by which they come.
+/// A runtime with all tasks on one thread, whose clock advances only when every task waits. It is
+/// deterministic: every `select!` is biased, and the receivers of a watch channel wake in order. A socket
+/// panics in it; a caller that needs signals enables I/O, through which signals arrive.
 #[cfg(feature = "demo")]
 pub fn simulated_runtime() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_current_thread();

@@ -1,4 +1,4 @@
-//! An error's chain of causes in words, without what could be a secret.
+//! The text of an error's chain of causes, without anything that may be a secret.
 
 use std::error::Error;
 
@@ -21,32 +21,32 @@ pub(crate) fn causes<'e>(
     })
 }
 
-/// A chain in words: each cause once, though kube's errors repeat their source's text.
+/// The text of an error's chain. It names each cause once, though kube's errors repeat their source's text.
 pub(crate) fn error_text(error: &(dyn Error + 'static)) -> String {
-    // What it quotes may be a credential
+    // An `AuthError` may quote a credential
     if causes(error).any(<dyn Error>::is::<AuthError>) {
         return "the credentials of the kubeconfig cannot be used".to_owned();
     }
     let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
     let mut shown = String::new();
     for (at, text) in texts.iter().enumerate() {
-        // What a later cause says too is left to that one
-        let mut own = text.as_str();
+        // Drop the end that repeats the next cause
+        let mut part = text.as_str();
         if let Some(next) = texts.get(at + 1) {
-            own = own.strip_suffix(next.as_str()).unwrap_or(own);
+            part = part.strip_suffix(next.as_str()).unwrap_or(part);
         }
-        let own = own.trim_end_matches([':', ' ']);
+        let part = part.trim_end_matches([':', ' ']);
         let wrapper = matches!(
-            own,
+            part,
             "ServiceError" | "HyperError" | "client error (Connect)" | ""
         );
-        if wrapper || shown.contains(own) {
+        if wrapper || shown.contains(part) {
             continue;
         }
         if !shown.is_empty() {
             shown.push_str(": ");
         }
-        shown.push_str(own);
+        shown.push_str(part);
     }
     if shown.is_empty() {
         shown.push_str("no reason given");

@@ -1,7 +1,7 @@
-//! Plain HTTP from where this runs, outside the cluster: each request by a connection of its own.
+//! Sends plain HTTP requests from this machine, outside the cluster, each over a new connection.
 //!
-//! What the target does is the answer; what this machine or its proxy cannot do is an error, and so is
-//! what a proxy brings no answer of, whatever keeps it from that.
+//! What the target does is a reply. A failure of this machine or its proxy is an observation error, and so is
+//! every request that the proxy leaves unanswered, for whatever reason.
 
 use std::io;
 
@@ -19,22 +19,21 @@ use winconform_core::method::{ErrorKind, FailureClass, HttpGet, HttpReply, Resul
 use super::env::{Env, Stream};
 use super::error_text::error_text;
 
-/// So many requests at once.
+/// The number of requests in flight at once.
 const AT_ONCE: usize = 8;
 
-/// Bytes kept of one answer; what is meant says itself before.
+/// The bytes kept of one body; no expectation needs more.
 const KEPT: usize = 64 << 10;
 
-/// Gets every target once, by the proxy if there is one; the replies are in the order of the
-/// targets.
+/// Gets every target once, through `proxy` if there is one. The replies are in the order of `gets`.
 pub(crate) async fn fetch(
     env: &Env,
     gets: &[HttpGet],
     proxy: Option<&Target>,
     durations: &Durations,
 ) -> Vec<Result<HttpReply>> {
-    let own = |get: &HttpGet| one(env.clone(), get.clone(), proxy.cloned(), durations.clone());
-    let each: Vec<_> = gets.iter().map(own).collect();
+    let send = |get: &HttpGet| one(env.clone(), get.clone(), proxy.cloned(), durations.clone());
+    let each: Vec<_> = gets.iter().map(send).collect();
     stream::iter(each).buffered(AT_ONCE).collect().await
 }
 
@@ -45,15 +44,15 @@ async fn one(
     durations: Durations,
 ) -> Result<HttpReply> {
     let limit = durations.http_total;
-    let asked = timeout(limit, connected(&env, &get, proxy.as_ref(), &durations)).await;
-    let reply = asked.unwrap_or_else(|_| {
+    let exchange = timeout(limit, connected(&env, &get, proxy.as_ref(), &durations)).await;
+    let reply = exchange.unwrap_or_else(|_| {
         let text = format!("no answer within {limit:?}");
         Ok(unreached(FailureClass::NoAnswer, text))
     })?;
     match (reply, proxy) {
         (HttpReply::Unreached { text, .. }, Some(proxy)) => {
-            let own = format!("{}:{}", get.host, get.port);
-            let detail = format!("the proxy {proxy} gives no answer for {own}: {text}");
+            let target = format!("{}:{}", get.host, get.port);
+            let detail = format!("the proxy {proxy} gives no answer for {target}: {text}");
             Err(ErrorKind::NoView.error(detail))
         }
         (reply, _) => Ok(reply),
@@ -66,14 +65,14 @@ async fn connected(
     proxy: Option<&Target>,
     durations: &Durations,
 ) -> Result<HttpReply> {
-    let own = format!("{}:{}", get.host, get.port);
+    let target = format!("{}:{}", get.host, get.port);
     let limit = durations.http_connect;
     let stream = match proxy {
         None => timeout(limit, env.connect(&get.host.to_string(), get.port)).await,
         Some(Target { host, port, .. }) => timeout(limit, env.connect(host, *port)).await,
     };
     let (class, why) = match stream {
-        Ok(Ok(stream)) => return Ok(ask(get, stream, &own, proxy.is_some()).await),
+        Ok(Ok(stream)) => return Ok(ask(get, stream, &target, proxy.is_some()).await),
         Ok(Err(error)) => (class(&error), error.to_string()),
         Err(_) => {
             let why = format!("no connection within {limit:?}");
@@ -82,14 +81,14 @@ async fn connected(
     };
     let detail = match (class, proxy) {
         (Some(class), None) => return Ok(unreached(class, why)),
-        (None, None) => format!("no connection to {own} can be opened here: {why}"),
+        (None, None) => format!("no connection to {target} can be opened here: {why}"),
         (_, Some(proxy)) => format!("the proxy {proxy} is not reached: {why}"),
     };
     Err(ErrorKind::NoView.error(detail))
 }
 
-/// How the other side fails a connection; what else goes wrong is this machine's, as is that it knows no
-/// way: a VPN that is down says the same as a router far away.
+/// How the target failed a connection, or `None` for a failure of this machine. A missing route is one too: a
+/// VPN that is down here gives the same error as a distant router.
 fn class(error: &io::Error) -> Option<FailureClass> {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Some(FailureClass::Refused),
@@ -123,7 +122,7 @@ async fn ask(get: &HttpGet, stream: Box<dyn Stream>, host: &str, by_proxy: bool)
             let body = text(response.into_body()).await?;
             Ok::<_, hyper::Error>(HttpReply::Answered { status, body })
         };
-        // The connection has to be driven, and ends with its one exchange
+        // The connection makes progress only while it is polled, and ends with its one exchange
         let (mut connection, mut exchange) = (std::pin::pin!(connection), std::pin::pin!(exchange));
         tokio::select! {
             biased;
@@ -143,7 +142,7 @@ async fn ask(get: &HttpGet, stream: Box<dyn Stream>, host: &str, by_proxy: bool)
     })
 }
 
-/// What is kept of a body.
+/// The first `KEPT` bytes of a body, as text.
 async fn text(mut body: Incoming) -> Result<String, hyper::Error> {
     let mut kept = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -173,7 +172,7 @@ mod tests {
     use tokio::net::TcpListener;
     use winconform_core::method::Host;
 
-    /// Says this to whoever asks, and gives what was asked.
+    /// Starts a server that sends `says` to one client, and returns the request that it reads.
     async fn server(says: &'static [u8]) -> (SocketAddr, tokio::task::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
         let address = listener.local_addr().expect("bound");

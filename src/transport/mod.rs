@@ -1,9 +1,8 @@
-//! The only I/O of looking: requests to the API server, programs run through it, and HTTP from where
-//! this runs.
+//! All I/O of observation: requests to the API server, programs run through it, and HTTP from this machine.
 //!
-//! Each takes a request of `winconform_core::method` and gives a reply or error. What fails on the
-//! way is sent again here, bounded and counted, and never shows in a verdict. Out of scope: what a
-//! reply means, and whether an assertion that was answered is repeated.
+//! Each takes a request of `winconform_core::method` and returns a reply or an error. This module repeats
+//! what fails in transport, bounded and counted, and no repetition shows in a verdict. Out of scope: what a
+//! reply means, and whether an answered assertion is repeated.
 
 mod api;
 mod attempt;

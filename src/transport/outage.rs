@@ -1,4 +1,4 @@
-//! What all requests of a run share: since when the server refuses the credential, and whether the
+//! The state that all requests of a run share: since when the server refuses the credential, and whether the
 //! run's Lease allows it to write.
 
 use std::sync::Mutex;
@@ -12,10 +12,10 @@ use super::locked::locked;
 /// How a run holds its Lease.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Hold {
-    /// It has none and needs none.
+    /// The run has no Lease and needs none.
     #[default]
     Free,
-    /// No other run can have taken it before this time.
+    /// No other run can take the Lease before this time.
     Until(Instant),
     Lost,
 }
@@ -24,39 +24,39 @@ pub(crate) enum Hold {
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     refused: Mutex<Option<Instant>>,
-    /// When a request last met one.
+    /// When a request last got no answer.
     met: Mutex<Option<Instant>>,
     hold: watch::Sender<Hold>,
 }
 
 impl Outage {
-    /// Takes note that the server refuses the credential; for how long it has by now.
+    /// Notes that the server refuses the credential, and returns for how long it has.
     pub(crate) fn refused(&self) -> Duration {
         let since = *locked(&self.refused).get_or_insert_with(Instant::now);
         since.elapsed()
     }
 
-    /// Takes note that the server accepts the credential.
+    /// Notes that the server accepts the credential.
     pub(crate) fn accepted(&self) {
         *locked(&self.refused) = None;
     }
 
-    /// Takes note that the server does not answer.
+    /// Notes that the server does not answer.
     pub(crate) fn met(&self) {
         *locked(&self.met) = Some(Instant::now());
     }
 
-    /// When that was so last: nobody saw what changed until then.
+    /// When the server last did not answer; until then changes may have gone unseen.
     pub(crate) fn last_met(&self) -> Option<Instant> {
         *locked(&self.met)
     }
 
-    /// Takes note of how the run holds its Lease.
+    /// Notes how the run holds its Lease.
     pub(crate) fn hold(&self, hold: Hold) {
         self.hold.send_replace(hold);
     }
 
-    /// Waits while the run's Lease may have expired, at most so long; whether the run may write.
+    /// Waits while the run's Lease may have expired, up to `patience`. Returns whether the run may write.
     pub(crate) async fn may_write(&self, patience: Duration) -> bool {
         let limit = Instant::now() + patience;
         let mut hold = self.hold.subscribe();

@@ -21,7 +21,7 @@ impl Pace {
         }
     }
 
-    /// Pauses that are all as long.
+    /// Pauses of equal length.
     pub fn steady(length: Duration) -> Self {
         Self {
             next: length,

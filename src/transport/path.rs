@@ -2,9 +2,9 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stands for itself nowhere in a part: all but what RFC 3986 calls unreserved, and dots.
+/// The characters encoded in a part of only dots: all but those that RFC 3986 calls unreserved, and dots.
 const NEVER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
-/// The same without dots, which are encoded in `.` and `..` alone: those would be steps in the path.
+/// The characters encoded in any other part, where a dot is no step in the path and stays.
 const USUALLY: &AsciiSet = &NEVER.remove(b'.');
 
 /// One part of a path, or one value of a query, percent-encoded (RFC 3986, unreserved stays).

@@ -1,8 +1,8 @@
-//! Which lists are older than what the same list told before: something between us and the server kept
-//! them, and what they tell is not so any more.
+//! Detects lists older than an earlier answer of the same list: something between this tool and the server
+//! caches them, and their content is out of date.
 //!
-//! After its store was put back from a backup a server counts from where that was: what stays older and
-//! goes on nevertheless is believed in the end.
+//! A server whose store was restored from a backup counts on from the backup's version. So a list that stays
+//! older, but advances, is accepted in the end.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,54 +14,54 @@ use tokio::time::Instant;
 use super::attempt::Failure;
 use super::locked::locked;
 
-/// How long a list stays older, each time it is asked for, until it is believed; less than one request is
-/// sent again for.
+/// How long a list must stay older before it is accepted; shorter than the time for which one request is
+/// repeated.
 const PUT_BACK: Duration = Duration::from_secs(30);
 
-/// What each list said, by its path. The versions of one kind can be compared (KEP-5504), and a list that
-/// names none is read at the newest.
+/// The resourceVersions of each list, by path. Versions of one kind are comparable (KEP-5504), and a list
+/// request that names no version reads the newest.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     told: Mutex<HashMap<String, Told>>,
 }
 
-/// What one list said.
+/// The resourceVersions of one list.
 #[derive(Debug, Default)]
 struct Told {
     /// Its newest resourceVersion.
     newest: u64,
-    /// Since when it has only said older ones, and the first of these.
+    /// Since when every answer has been older, and the version of the first of them.
     older: Option<(Instant, u64)>,
 }
 
 impl Fresh {
-    /// What a list that is asked for from now on has to have reached.
+    /// The resourceVersion that a list requested from now on must have reached.
     pub(crate) fn floor(&self, path: &str) -> u64 {
-        locked(&self.told).get(path).map_or(0, |told| told.newest)
+        locked(&self.told).get(path).map_or(0, |list| list.newest)
     }
 
-    /// Takes note of a list; that it is older than `floor` is a failure, unless that has lasted and
-    /// it goes on from there.
+    /// Notes the version of a list. A list older than `floor` is a failure, unless it has stayed older for
+    /// `PUT_BACK` and has advanced since.
     pub(crate) fn check(&self, path: &str, floor: u64, body: &Json) -> Result<(), Failure> {
-        // A page that another leads to is of the first one's version
+        // A further page has the version of the first page
         let first = !path.contains("continue=");
         let list = first && body["kind"].as_str().is_some_and(|it| it.ends_with("List"));
         let version = body["metadata"]["resourceVersion"].as_str();
         let Some(told) = version.and_then(|it| it.parse().ok()).filter(|_| list) else {
             return Ok(());
         };
-        let mut all = locked(&self.told);
-        let known = all.entry(path.to_owned()).or_default();
-        // What was put back since it was asked for has no floor any more
+        let mut lists = locked(&self.told);
+        let known = lists.entry(path.to_owned()).or_default();
+        // A list accepted as restored while this request was under way has a lower floor
         let floor = floor.min(known.newest);
         if told < floor {
             let (since, first) = *known.older.get_or_insert((Instant::now(), told));
             if since.elapsed() < PUT_BACK || told <= first {
                 return Err(Failure::Stale { told, floor });
             }
-            all.clear();
+            lists.clear();
         }
-        let known = all.entry(path.to_owned()).or_default();
+        let known = lists.entry(path.to_owned()).or_default();
         *known = Told {
             newest: told.max(known.newest),
             older: None,
@@ -87,10 +87,10 @@ mod tests {
         assert!(check(before, &list("9")));
         assert_eq!(fresh.floor("/pods"), 9);
         assert!(!check(9, &list("8")));
-        // Asked for before the other had answered
+        // This request was sent before the newer list arrived
         assert!(check(before, &list("8")));
         assert_eq!((fresh.floor("/pods"), fresh.floor("/nodes")), (9, 0));
-        // Numbers, not words; and who says nothing, such as an aggregated API, says nothing old
+        // Versions compare as numbers; a list without one, such as an aggregated API's, is never stale
         assert!(check(9, &list("10")));
         assert!(check(10, &list("")));
         assert!(check(
@@ -108,13 +108,13 @@ mod tests {
             fresh.check("/pods", floor, &list).is_ok()
         };
         assert!(check(0, 1_000));
-        // What keeps answers gives the same one for ever; the store goes on from where it was
+        // A cache repeats one version for ever; a restored store counts on from its own
         for (steps, believed) in [([0; 30], false), ([1; 30], true)] {
             let mut version = 500;
             for step in steps {
                 pause(Duration::from_secs(2)).await;
                 version += step;
-                // Asked for before it was believed, too
+                // This floor dates from before the list was accepted
                 check(1_000, version);
             }
             assert_eq!(fresh.floor("/pods"), if believed { version } else { 1_000 });

@@ -1,4 +1,4 @@
-//! The cluster layer before a real control plane without nodes.
+//! The cluster layer against a real control plane without nodes.
 //!
 //! Runs only with `WINCONFORM_TEST_KUBECONFIG`, as `ci/control-plane/up` prints it.
 
@@ -101,7 +101,7 @@ async fn what_a_run_makes_is_seen_and_removed() {
             _ => Condition::NotYet(format!("{} pods", there.len())),
         }
     });
-    // Without nodes none is found for it
+    // The cluster has no node for it
     assert!(pending.await.expect("seen").contains("no nodes available"));
     let never = wait_for_objects(&mut seen, Duration::from_secs(2), "readiness", |there| {
         let pod = there.get(&key);
@@ -133,8 +133,8 @@ async fn what_a_run_makes_is_seen_and_removed() {
         .await
         .expect("removed");
     assert!(removed.is_clean(), "{removed:?}");
-    // Namespace, deployment, service, Lease and three pods; and what the controller may have put in
-    // the place of a pod before it heard that the deployment was gone
+    // Namespace, deployment, service, Lease and three pods; and pods with which the controller may have
+    // replaced others before it noticed that the deployment was gone
     let (pods, rest): (Vec<_>, Vec<_>) = removed
         .removed
         .iter()

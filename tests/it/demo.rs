@@ -1,4 +1,4 @@
-//! `winconform demo`, as the binary: whole runs in memory, and a cluster that is served.
+//! The binary's `winconform demo`: whole runs in memory, and a served cluster.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,11 +17,11 @@ fn demo(arguments: &[&str]) -> Output {
     tool(&[&["demo"], arguments].concat())
 }
 
-/// What was said by one that is to end with this exit code.
+/// The standard output of a process that must end with this exit code.
 #[track_caller]
 fn said(done: &Output, code: i32) -> String {
-    let (said, told) = (text(&done.stdout), text(&done.stderr));
-    assert_eq!(done.status.code(), Some(code), "{said}{told}");
+    let (said, stderr) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(code), "{said}{stderr}");
     said
 }
 
@@ -35,14 +35,14 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
     let out = folder.path().join("out");
     let path = out.to_str().expect("a path in UTF-8");
     let done = demo(&["--topology", "hybrid", "--out", path]);
-    let (said, told) = (said(&done, 0), text(&done.stderr));
+    let (said, stderr) = (said(&done, 0), text(&done.stderr));
     let last = said.lines().last().unwrap_or_default();
     assert!(last.ends_with("conformant (exit 0)"), "{said}");
     assert!(last.contains("(0 flaky)"), "{last}");
     assert!(said.contains("nothing left"), "{said}");
-    let end = told.lines().last().unwrap_or_default();
+    let end = stderr.lines().last().unwrap_or_default();
     let begins = "Simulated: a control plane of Kubernetes 1.";
-    assert!(end.starts_with(begins), "{told}");
+    assert!(end.starts_with(begins), "{stderr}");
     assert!(end.contains(", 2 nodes and "), "{end}");
     for report in ["junit.xml", "report.json", "record.jsonl"] {
         let written = fs::read_to_string(out.join(report)).expect("it is written");
@@ -51,15 +51,15 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
     }
 }
 
-/// Pods without a readiness probe are Ready before they listen; and one node has no other.
+/// Pods without a readiness probe are Ready before they listen; and a single node has no other to ask.
 #[test]
 fn node_ports_are_neither_flaky_nor_asked_of_nobody() {
     for topology in ["windows-only", "single-windows"] {
         let ports = ["net.nodeport-external", "*node-port-from-windows*"];
         let select: Vec<_> = ports.iter().flat_map(|id| ["--select", id]).collect();
         let done = demo(&[&["--topology", topology][..], &select].concat());
-        let told = said(&done, 0);
-        assert!(told.contains("(0 flaky)"), "{told}");
+        let report = said(&done, 0);
+        assert!(report.contains("(0 flaky)"), "{report}");
     }
 }
 
@@ -72,9 +72,9 @@ fn a_fault_that_makes_nothing_fail_is_said_to() {
         (&[], false),
         (&["--fault", "pull-fails=windows"], false),
     ] {
-        let told = text(&demo(&[&select[..], fault].concat()).stderr);
-        let said = told.lines().any(|line| line == unseen);
-        assert_eq!(said, expected, "{fault:?}: {told}");
+        let stderr = text(&demo(&[&select[..], fault].concat()).stderr);
+        let said = stderr.lines().any(|line| line == unseen);
+        assert_eq!(said, expected, "{fault:?}: {stderr}");
     }
 }
 
@@ -83,8 +83,8 @@ fn a_fault_that_begins_after_the_end_is_said_to() {
     let late = "Nothing was broken by clock-wrong@2h: the run had ended by then.";
     let select = ["--topology", "hybrid", "--select", "env.node-labels"];
     for (fault, expected) in [("clock-wrong@2h", true), ("clock-wrong@1ms", false)] {
-        let told = text(&demo(&[&select[..], &["--fault", fault]].concat()).stderr);
-        assert_eq!(told.lines().any(|line| line == late), expected, "{told}");
+        let said = text(&demo(&[&select[..], &["--fault", fault]].concat()).stderr);
+        assert_eq!(said.lines().any(|line| line == late), expected, "{said}");
     }
 }
 
@@ -92,12 +92,12 @@ fn a_fault_that_begins_after_the_end_is_said_to() {
 fn nodes_are_as_many_as_are_wanted() {
     let select = ["--select", "env.node-labels"];
     let done = demo(&[&["--topology", "hybrid", "--nodes", "9"][..], &select].concat());
-    let (said, told) = (said(&done, 0), text(&done.stderr));
+    let (said, stderr) = (said(&done, 0), text(&done.stderr));
     let pools = said.lines().find(|line| line.starts_with("pools"));
     let pools = pools.unwrap_or_default();
     let counts = "linux 5 nodes, windows-2022 4 nodes";
     assert!(pools.ends_with(counts), "{said}");
-    assert!(told.contains(", 9 nodes and 1 second, in"), "{told}");
+    assert!(stderr.contains(", 9 nodes and 1 second, in"), "{stderr}");
     let one = ["--topology", "single-windows", "--nodes", "1"];
     let done = demo(&[&one[..], &select].concat());
     assert!(text(&done.stderr).contains(", 1 node and "), "{done:?}");
@@ -114,12 +114,12 @@ fn how_many_windows_nodes_are_observed_from_themselves_is_said_where_it_is_not_a
         assert!(words.contains("observed from linux "), "{said}");
         words
     };
-    let (all, some) = (words("4"), words("8"));
-    assert!(all.contains("windows-2022 2 of 2 nodes"), "{all}");
-    assert!(!all.contains("themselves"), "{all}");
-    // Those with a pod of the Service
-    let told = "windows-2022 4 of 4 nodes, windows-2022 themselves 2 of 4 nodes (windows-2022-a, windows-2022-b)";
-    assert!(some.contains(told), "{some}");
+    let (few, many) = (words("4"), words("8"));
+    assert!(few.contains("windows-2022 2 of 2 nodes"), "{few}");
+    assert!(!few.contains("themselves"), "{few}");
+    // The nodes with a pod of the Service
+    let expected = "windows-2022 4 of 4 nodes, windows-2022 themselves 2 of 4 nodes (windows-2022-a, windows-2022-b)";
+    assert!(many.contains(expected), "{many}");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_load_balancer_is_observed_where_there_is_one() {
         topology,
         "--select",
         "sample.iis-loadbalancer",
-        // What still answers outside shows that it is not this side of the line
+        // Its answers from outside show that the observer's side works
         "--select",
         "net.nodeport-external",
     ];
@@ -157,10 +157,10 @@ fn at_the_pace_of_real_time_a_run_takes_what_it_says() {
     let begun = Instant::now();
     let done = demo(&[&arguments[..], &["--pace", "real"]].concat());
     let real = begun.elapsed().as_secs_f64();
-    let told = said(&done, 0);
-    // It is told to a tenth of a second.
-    let least = took(&told) - 0.05;
-    assert!(least > 1.0 && least <= real, "{real} s: {told}");
+    let report = said(&done, 0);
+    // The report rounds to a tenth of a second.
+    let least = took(&report) - 0.05;
+    assert!(least > 1.0 && least <= real, "{real} s: {report}");
     said(&demo(&arguments), 0);
 }
 
@@ -171,7 +171,7 @@ fn a_run_at_either_pace_can_be_interrupted() {
     }
 }
 
-/// Ends a run once it has a plan: its reports are written.
+/// Interrupts a run once it has a plan, and checks that it writes its reports.
 fn interrupt(pace: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
@@ -200,7 +200,7 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.expect("kill starts").success());
 }
 
-/// A cluster that is served, until this is dropped.
+/// A served cluster, which ends when this is dropped.
 struct Served {
     child: Child,
     _said: BufReader<ChildStdout>,
@@ -212,7 +212,7 @@ impl Served {
         Self::start_among(&std::env::temp_dir(), arguments)
     }
 
-    /// Where this is the folder of temporary files.
+    /// Like `start`, with this folder for temporary files.
     fn start_among(temporary: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
             .env("TMPDIR", temporary)
@@ -223,18 +223,18 @@ impl Served {
             .spawn()
             .expect("the binary starts");
         let mut said = BufReader::new(child.stdout.take().expect("piped"));
-        let (mut line, mut all) = (String::new(), String::new());
+        let (mut line, mut output) = (String::new(), String::new());
         // Two commands, and a line after them
         while !line.contains("http_proxy=") {
             line.clear();
             let read = said.read_line(&mut line).expect("it is text");
-            assert!(read > 0, "it ended after: {all}");
-            all.push_str(&line);
+            assert!(read > 0, "it ended after: {output}");
+            output.push_str(&line);
         }
         let command = |begins: &str| {
-            let mut lines = all.lines().map(str::trim);
-            let found = lines.find_map(|line| line.strip_prefix(begins));
-            found.unwrap_or_else(|| panic!("no `{begins}` in: {all}"))
+            let mut lines = output.lines().map(str::trim);
+            let rest = lines.find_map(|line| line.strip_prefix(begins));
+            rest.unwrap_or_else(|| panic!("no `{begins}` in: {output}"))
         };
         let kubeconfig = PathBuf::from(command("winconform run --kubeconfig "));
         let shown = format!("{} get nodes -o wide", kubeconfig.display());
@@ -246,7 +246,7 @@ impl Served {
         }
     }
 
-    /// What a run against it says that is to end with this exit code.
+    /// The output of a run against it, which must end with this exit code.
     fn run(&self, select: &str, code: i32) -> String {
         let of = ["--kubeconfig", self.kubeconfig.to_str().expect("UTF-8")];
         let run = ["run", "--select", select];
@@ -259,7 +259,7 @@ impl Served {
         server.lines().next().expect("it ends").to_owned()
     }
 
-    /// The exit code after a signal, when nothing is left.
+    /// Ends it with a signal, checks that it leaves nothing, and returns the exit code.
     fn ends(mut self, name: &str) -> Option<i32> {
         let address = self.address();
         assert!(TcpStream::connect(&address).is_ok(), "it is served");
@@ -306,7 +306,7 @@ fn what_one_that_was_killed_left_is_removed_by_the_next() {
         empty_folder(path, mode);
         fs::write(path.join("kubeconfig"), "mine").expect("it is written");
     };
-    // Somebody else's, whatever they are called
+    // Folders of other users and programs, whatever their names
     let (mine, open) = (within("mine"), within("winconform-demo-0000000000000001"));
     let (other, link) = (
         within("winconform-demo-mine"),
@@ -319,7 +319,7 @@ fn what_one_that_was_killed_left_is_removed_by_the_next() {
     let linked = within("winconform-demo-0000000000000003");
     empty_folder(&linked, 0o700);
     std::os::unix::fs::symlink(mine.join("kubeconfig"), linked.join("kubeconfig")).expect("a link");
-    // Killed before it had made its file
+    // The folder of a demo that was killed before it wrote its file
     let empty = within("winconform-demo-0000000000000004");
     empty_folder(&empty, 0o700);
 
@@ -357,7 +357,7 @@ fn a_served_cluster_is_broken_as_it_is_told() {
     assert_eq!(served.ends("INT"), Some(0));
 }
 
-/// Interrupted before the nodes are there, it ends all the same.
+/// A signal before the nodes have joined ends it, too.
 #[test]
 fn a_signal_that_comes_early_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -369,7 +369,7 @@ fn a_signal_that_comes_early_leaves_nothing() {
         .stdout(Stdio::null())
         .spawn()
         .expect("the binary starts");
-    // It listens for signals before it makes the file
+    // It listens for signals before it creates the file
     let begun = Instant::now();
     while !path.exists() && begun.elapsed() < Duration::from_mins(1) {
         std::thread::yield_now();
@@ -379,7 +379,7 @@ fn a_signal_that_comes_early_leaves_nothing() {
     assert!(!path.exists());
 }
 
-/// The book's steps to a claim of one's own, done as they stand there.
+/// Follows the book's steps to add a claim, exactly as written.
 #[test]
 fn a_claim_is_added_in_the_four_steps_of_the_book() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -435,12 +435,12 @@ fn what_is_not_tested_somewhere_says_where_and_a_report_exits_as_its_run_did() {
     let fault = "memory-pressure=windows-2022";
     let select = "net.service-ip-from-pod";
     let done = demo(&["--fault", fault, "--select", select, "--out", out]);
-    let told = said(&done, 11);
-    let unwrapped = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let output = said(&done, 11);
+    let unwrapped = output.split_whitespace().collect::<Vec<_>>().join(" ");
     let begin = "1 claim not tested on windows-2022 (the cluster has no usable windows-2022 node: ";
-    assert!(unwrapped.contains(begin), "{told}");
+    assert!(unwrapped.contains(begin), "{output}");
     let report = tool(&["report", &format!("{out}/record.jsonl")]);
-    assert_eq!(said(&report, 11), told);
+    assert_eq!(said(&report, 11), output);
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn on_a_full_disk_the_code_that_is_told_is_that_of_the_process() {
         .arg(folder.path())
         .output()
         .expect("the binary runs");
-    let (said, told) = (text(&done.stdout), text(&done.stderr));
-    assert_eq!(done.status.code(), Some(1), "{told}");
+    let (said, stderr) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(1), "{stderr}");
     assert!(said.trim_end().ends_with("(exit 1)"), "{said}");
 }

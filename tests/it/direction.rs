@@ -1,6 +1,6 @@
-//! The one direction of `src/lib.rs`'s page, kept by reading every file: which module may use which, who may
-//! do I/O, and how long a file may be. Cargo keeps the rest: core has no `kube` and no `tokio`, and neither
-//! core nor the simulator depends on what is built on it.
+//! Checks the one direction of `src/lib.rs`'s page in every file: which module may use which, which may do
+//! I/O, and how long a file may be. Cargo checks the rest: core has no `kube` and no `tokio`, and neither
+//! core nor the simulator depends on the crates that use it.
 //!
 //! Comments and test code do not count.
 
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// Lines of a file without its tests.
+/// The most lines of a file, without its tests.
 const LONGEST: usize = 450;
 
 const FOLDERS: [&str; 3] = ["core/src/", "src/", "sim/src/"];
 
-/// What must not be used below a folder but in files whose path begins so, and what to do instead.
+/// A folder, a pattern that its files must not contain, prefixes of exempt paths, and what to do instead.
 const BANS: [(&str, &str, &[&str], &str); 4] = [
     (
         "core/src/",
@@ -45,7 +45,7 @@ const BANS: [(&str, &str, &[&str], &str); 4] = [
             "src/cli/error.rs",
             "src/cli/simulated/demo/",
             "src/cli/simulated/simulate.rs",
-            // What `simulate --topology FILE` reads
+            // It reads the file of `simulate --topology FILE`
             "src/cli/simulated/topology.rs",
         ],
         "only the commands that start a simulation may know it",
@@ -72,18 +72,18 @@ fn order(folder: &str) -> Vec<String> {
 /// Everything that is wrong with one file; `file` is its path from the repository's root.
 fn wrong(folder: &str, file: &str, source: &str, order: &[String]) -> Vec<String> {
     let code = code(source);
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     let length = code.lines().count();
     if length > LONGEST {
         let what = format!("{length} lines without tests; {LONGEST} at most");
-        found.push(format!("{file}: {what}: which two concepts are in it?"));
+        problems.push(format!("{file}: {what}: which two concepts are in it?"));
     }
     for (_, names, _, hint) in BANS.iter().filter(|(of, _, except, _)| {
         *of == folder && !except.iter().any(|place| file.starts_with(place))
     }) {
         for (line, used) in used(&code, names) {
             let used = used.trim_matches(|c: char| !c.is_alphanumeric());
-            found.push(format!("{file}:{line}: uses `{used}`: {hint}"));
+            problems.push(format!("{file}:{line}: uses `{used}`: {hint}"));
         }
     }
     let module = file.strip_prefix(folder).expect("a file of the folder");
@@ -92,7 +92,7 @@ fn wrong(folder: &str, file: &str, source: &str, order: &[String]) -> Vec<String
     let module = module.split('/').next().unwrap_or_default();
     let place = |name: &str| order.iter().position(|known| known == name);
     if order.is_empty() || ["lib", "main"].contains(&module) {
-        return found;
+        return problems;
     }
     // Items of lib.rs itself are no modules
     let outside = format!(
@@ -104,24 +104,23 @@ fn wrong(folder: &str, file: &str, source: &str, order: &[String]) -> Vec<String
         let is_before = place(used).is_some() && place(used) < place(module);
         if used != module && !is_before {
             let order = order.join(" → ");
-            found.push(format!(
+            problems.push(format!(
                 "{file}:{line}: `{module}` uses `{used}`; the order is {order}, a `use` for each"
             ));
         }
     }
-    found
+    problems
 }
 
-/// What of the code is so, by its line.
+/// Every match of a pattern in the code, with its line.
 fn used<'c>(code: &'c str, pattern: &str) -> Vec<(usize, &'c str)> {
     let pattern = Regex::new(&format!("(?m){pattern}")).expect("a pattern");
     let line = |at: usize| code[..at].lines().count().max(1);
-    let all = pattern.find_iter(code);
-    all.map(|found| (line(found.end()), found.as_str()))
-        .collect()
+    let hits = pattern.find_iter(code);
+    hits.map(|hit| (line(hit.end()), hit.as_str())).collect()
 }
 
-/// A source up to its tests, which end a file, its comments blank.
+/// A source without its tests, which end a file, and with its comments blanked.
 fn code(source: &str) -> String {
     let tests = Regex::new(r"#\[cfg\(test\)\]\n.*\bmod \w+ \{\n").expect("a pattern");
     let end = tests
@@ -141,7 +140,7 @@ fn read(path: &Path) -> String {
 
 /// Every `.rs` file below a folder but those of test modules.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().expect("the folder can be listed") {
@@ -149,17 +148,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
+                paths.push(path);
             }
         }
     }
-    let tests: Vec<_> = found.iter().flat_map(|file| test_modules(file)).collect();
+    let tests: Vec<_> = paths.iter().flat_map(|file| test_modules(file)).collect();
     let is_test = |file: &PathBuf| {
         let module = file.with_extension("");
         tests.iter().any(|test| module.starts_with(test))
     };
-    found.retain(|file| !is_test(file));
-    found
+    paths.retain(|file| !is_test(file));
+    paths
 }
 
 /// The modules that a file declares with `#[cfg(test)] mod name;`, as paths without extension.
@@ -176,20 +175,20 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn everything_goes_in_one_direction() {
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     for folder in FOLDERS {
         let files = files(&root().join(folder));
         assert!(files.len() > 10, "too few files in {folder}");
         let order = order(folder);
         for file in files {
             let name = file.strip_prefix(root()).expect("is in the repository");
-            found.extend(wrong(folder, &name.to_string_lossy(), &read(&file), &order));
+            problems.extend(wrong(folder, &name.to_string_lossy(), &read(&file), &order));
         }
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// A seed gives the same run each time, since no arm is polled first by chance.
+/// A seed gives the same run each time only if chance never decides which arm is polled first.
 #[test]
 fn every_select_is_biased() {
     let files = FOLDERS
@@ -220,7 +219,7 @@ fn the_page_has_every_module_once() {
     }
 }
 
-/// Links of the pages for people, to files; those to headings and to other sites are not followed.
+/// Checks the links of the pages to files, not those to headings and to other sites.
 #[test]
 fn every_link_leads_to_a_file() {
     let entries = root().join("docs").read_dir().expect("the book");
@@ -231,7 +230,7 @@ fn every_link_leads_to_a_file() {
     let mut count = 0;
     for page in pages.chain(top) {
         let text = read(&page);
-        let links = link.captures_iter(&text).map(|found| found[1].to_owned());
+        let links = link.captures_iter(&text).map(|hit| hit[1].to_owned());
         for link in links.filter(|link| !link.starts_with("http")) {
             count += 1;
             let file = page.parent().expect("a folder").join(&link);
@@ -244,15 +243,15 @@ fn every_link_leads_to_a_file() {
 #[test]
 fn a_planted_violation_is_found_with_its_line() {
     let order = ["claims", "method", "plan"].map(str::to_owned);
-    let found = |folder: &str, file: &str, source: &str| {
-        let found = wrong(folder, file, source, &order).into_iter();
+    let problems = |folder: &str, file: &str, source: &str| {
+        let problems = wrong(folder, file, source, &order).into_iter();
         let begin = |line: String| line.split(": ").take(2).collect::<Vec<_>>().join(": ");
-        found.map(begin).collect::<Vec<_>>()
+        problems.map(begin).collect::<Vec<_>>()
     };
     let source = "//! crate::plan\nuse crate::claims::Id;\nuse crate::plan::Plan;\n";
     let used = "core/src/method/http.rs:3: `method` uses `plan`; the order is claims → method → plan, a `use` for each";
     assert_eq!(
-        found("core/src/", "core/src/method/http.rs", source),
+        problems("core/src/", "core/src/method/http.rs", source),
         [used]
     );
     for source in [
@@ -260,23 +259,23 @@ fn a_planted_violation_is_found_with_its_line() {
         "use super::super::super::plan;\n",
     ] {
         assert_eq!(
-            found("core/src/", "core/src/method/http.rs", source).len(),
+            problems("core/src/", "core/src/method/http.rs", source).len(),
             1
         );
     }
     let source = "fn f() {\n    super::super::plan::f();\n    std::time::Instant::now();\n    io::stdin().lines();\n}\n";
     assert_eq!(
-        found("core/src/", "core/src/method/http.rs", source).len(),
+        problems("core/src/", "core/src/method/http.rs", source).len(),
         3
     );
     let source = "use kube::Client;\n#[cfg(test)]\nmod tests {\n    use crate::plan::Plan;\n}\n";
     assert_eq!(
-        found("src/", "src/engine/run.rs", source),
+        problems("src/", "src/engine/run.rs", source),
         ["src/engine/run.rs:1: uses `kube`"]
     );
     let long = "fn f() {}\n".repeat(LONGEST + 1);
     assert_eq!(
-        found("sim/src/", "sim/src/nodes/node/mod.rs", &long).len(),
+        problems("sim/src/", "sim/src/nodes/node/mod.rs", &long).len(),
         1
     );
 }

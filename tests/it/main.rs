@@ -1,6 +1,6 @@
-//! What needs no simulated time, a file for each thing that is asked: the binary with bad input and as a demo, rules
-//! of the sources, manifests and roles, recorded answers. `cluster` and one test of `manifests` need a control
-//! plane, and say that they were not run without it.
+//! Tests that need no simulated time, one file for each subject: the binary with bad input and as a demo,
+//! rules of the sources, manifests and roles, recorded answers. `cluster` and one test of `manifests` need a
+//! control plane; without one they print that they did not run.
 
 mod bad_input;
 mod cluster;
@@ -13,7 +13,7 @@ mod recordings;
 #[path = "../shared/suites.rs"]
 mod suites;
 
-/// The kubeconfig of a control plane, or word that a test was not run.
+/// The kubeconfig of a control plane; without one, prints that a test did not run.
 fn control_plane(test: &str) -> Option<std::path::PathBuf> {
     let given = std::env::var_os("WINCONFORM_TEST_KUBECONFIG");
     if given.is_none() {
@@ -23,7 +23,7 @@ fn control_plane(test: &str) -> Option<std::path::PathBuf> {
 }
 
 fn not_run(test: &str, why: &str) {
-    // Past the test harness, which shows nothing of a test that passes
-    let told = format!("not run: {test}: {why}\n");
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
+    // Bypasses the test harness, which hides the output of a passing test
+    let line = format!("not run: {test}: {why}\n");
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }

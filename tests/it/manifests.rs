@@ -1,8 +1,8 @@
-//! What is deployed, as it is written: the server accepts it, PowerShell can read its scripts, and the
-//! simulator runs its commands and all that the tool sends.
+//! Checks the manifests as written: a server accepts them, PowerShell can parse their scripts, and the
+//! simulator runs their commands and all commands that the tool sends.
 //!
-//! Whether a real server accepts the manifests is asked with kubectl of the control plane in
-//! `WINCONFORM_TEST_KUBECONFIG`; without it that test is named as not run.
+//! kubectl asks the control plane in `WINCONFORM_TEST_KUBECONFIG` whether it accepts the manifests; without
+//! it, that test prints that it did not run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,13 @@ use winconform_core::facts::WindowsBuild;
 
 use super::{control_plane, not_run};
 
-/// Every manifest, with where it is.
+/// The path of every manifest.
 fn manifests() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    collect(&folder(), &mut found);
-    found.sort();
-    assert!(found.len() > 5, "{found:?}");
-    found
+    let mut paths = Vec::new();
+    collect(&folder(), &mut paths);
+    paths.sort();
+    assert!(paths.len() > 5, "{paths:?}");
+    paths
 }
 
 fn folder() -> PathBuf {
@@ -44,7 +44,7 @@ fn objects(manifest: &Path) -> Vec<Json> {
     serde_saphyr::from_multiple(&text).expect("YAML")
 }
 
-/// What an object says of its pods.
+/// The pod spec in an object.
 fn pods_of(object: &Json) -> &Json {
     match object["kind"].as_str() {
         Some("Pod") => &object["spec"],
@@ -52,7 +52,7 @@ fn pods_of(object: &Json) -> &Json {
     }
 }
 
-/// The systems that an object's pods may run on, Windows as `true`.
+/// The operating systems that an object's pods may run on, Windows as `true`.
 fn systems(object: &Json) -> Vec<bool> {
     let spec = pods_of(object);
     let said = [
@@ -77,8 +77,8 @@ struct Line<'a> {
     container: &'a Json,
 }
 
-/// The command lines that an object has its containers run, as they get them: the kubelet makes `$` of
-/// `$$`, but in hooks.
+/// The command lines of an object's containers, as the containers get them: the kubelet turns `$$` into `$`,
+/// except in hooks.
 fn command_lines(object: &Json) -> Vec<Line<'_>> {
     let spec = pods_of(object);
     let kinds = ["containers", "initContainers", "ephemeralContainers"];
@@ -106,8 +106,8 @@ fn command_lines(object: &Json) -> Vec<Line<'_>> {
         });
         let hooks = ["postStart", "preStop"].map(|hook| &container["lifecycle"][hook]);
         let hooks = hooks.map(|hook| words(&hook["exec"]["command"]));
-        let all = expanded.chain(hooks).filter(|words| !words.is_empty());
-        lines.extend(all.map(|words| Line { words, container }));
+        let commands = expanded.chain(hooks).filter(|words| !words.is_empty());
+        lines.extend(commands.map(|words| Line { words, container }));
     }
     lines
 }
@@ -133,7 +133,7 @@ fn scripts(object: &Json) -> Vec<String> {
     lines.filter(runs).map(script).collect()
 }
 
-/// The first thing in a script that PowerShell's grammar has no place for.
+/// The first syntax error of a script by PowerShell's grammar.
 fn fault(script: &str) -> Option<String> {
     let mut parser = Parser::new();
     let grammar = tree_sitter_powershell::LANGUAGE.into();
@@ -196,7 +196,7 @@ fn every_command_line_of_a_manifest_is_simulated() {
                 let words: Vec<_> = words.iter().map(String::as_str).collect();
                 let named = container["image"].as_str().expect("an image");
                 let reference = match named.strip_prefix("winconform/servercore") {
-                    // Which it is follows from the nodes
+                    // The nodes decide which tag it has
                     Some(_) => &server_core,
                     None => named,
                 };
@@ -225,7 +225,7 @@ const SENT_INTO: [Image; 4] = [
     Image::ServerCore,
 ];
 
-/// Whether an image in which the tool runs commands has a command.
+/// Whether the simulator runs a command in one of these images.
 fn is_simulated(windows: bool, words: &[&str], input: &str) -> bool {
     let images = Images::default();
     SENT_INTO.into_iter().any(|role| {
@@ -264,7 +264,7 @@ fn what_is_not_in_the_list_is_not_simulated() {
             assert!(!is_simulated(windows, &words, ""), "{words:?}");
         }
     }
-    // What reads a configuration gets one
+    // The tool gives `-K -` a configuration
     assert!(!is_simulated(false, &["curl", "-q", "-K", "-"], ""));
 }
 
@@ -272,8 +272,8 @@ fn what_is_not_in_the_list_is_not_simulated() {
 fn every_agnhost_is_of_the_release_that_the_image_table_names() {
     let agnhost = Images::default().for_role(Image::AgnhostLinux, None);
     let agnhost = agnhost.expect("an image");
-    let all: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
-    let text = json!(all).to_string();
+    let items: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
+    let text = json!(items).to_string();
     let words = text.split('"').filter(|word| word.contains("agnhost:"));
     let others: Vec<_> = words.filter(|word| *word != agnhost).collect();
     assert!(text.contains(&agnhost) && others.is_empty(), "{others:?}");
@@ -301,19 +301,19 @@ fn a_real_server_accepts_every_manifest() {
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         (output.status.success(), said)
     };
-    // What the others refer to has to be there: a dry run makes nothing for the next object
+    // The other objects refer to these: a dry run creates nothing for the next object
     let temporary = tempfile::tempdir().expect("a folder");
-    let all: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
-    let all = all
+    let items: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
+    let items = items
         .into_iter()
         .filter(|object| object["kind"] == "RuntimeClass");
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": all.collect::<Vec<_>>()});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>()});
     let classes = temporary.path().join("classes.json");
     std::fs::write(&classes, list.to_string()).expect("written");
     let classes = classes.to_str().expect("text");
     let namespaces = folder().join("namespaces.yaml");
     let namespaces = namespaces.to_str().expect("text");
-    // By the server, as the tool does; others may have made the namespace
+    // A server-side apply, as in the tool; the namespace may exist already
     let apply = |more: &[&str]| {
         let apply = [
             "apply",
@@ -352,7 +352,7 @@ fn a_real_server_accepts_every_manifest() {
     let gone = [namespaces, classes].map(|file| kubectl(&["delete", "--timeout=60s", "-f", file]));
     for (accepted, said) in said {
         assert!(accepted, "{said}");
-        // A warning is as good as a refusal to come
+        // A warning announces a later refusal
         assert!(!said.contains("Warning"), "{said}");
     }
     assert!(

@@ -1,6 +1,6 @@
-//! The claims that no case checks yet, pinned: the list may only shrink, and it cannot grow unseen.
+//! Pins the claims that no case checks yet: the list may only shrink, and cannot grow unnoticed.
 //!
-//! Asks the command, as a user would. Out of scope: what `list` and `explain` look like.
+//! Runs the command, as a user would. Out of scope: the layout of `list` and `explain`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::demo::tool;
 
 const PINNED: &str = include_str!("not-implemented.txt");
-/// Claims in the catalogue.
+/// The number of claims in the catalogue.
 const CLAIMS: usize = 168;
 
 /// Every claim, and whether it has a case.
@@ -46,7 +46,7 @@ fn every_claim_is_there_once_and_can_be_explained() {
     let listed = listed();
     let ids: BTreeSet<_> = listed.iter().map(|(id, _)| id).collect();
     assert_eq!((listed.len(), ids.len()), (CLAIMS, CLAIMS));
-    // A process each, so several at once
+    // One process for each claim, so several at once
     std::thread::scope(|scope| {
         for claims in listed.chunks(CLAIMS / 4) {
             scope.spawn(move || {

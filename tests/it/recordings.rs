@@ -1,11 +1,10 @@
-//! What real API servers answered to every dry run, read and judged again.
+//! Reads and judges again what real API servers answered to every dry run.
 //!
-//! `tests/recordings/VERSION/` holds the answers of one Kubernetes version, made by
-//! `ci/record-rejections`: `facts.json` with what expectations depend on, `answers.jsonl` with one
-//! request and its answer per line, each request once. Names and times that differ from run to run
-//! are taken out. The replay plans all rejections for that version, finds the answer to each
-//! request and judges it: a request without an answer, or a verdict other than on the real server,
-//! fails.
+//! `tests/recordings/VERSION/` holds the answers of one Kubernetes version, which `ci/record-rejections`
+//! records: `facts.json` with the facts that expectations depend on, `answers.jsonl` with one request and its
+//! answer per line, each request once, without names and times that differ from run to run. The replay plans
+//! all rejections for that version, finds the answer to each request and judges it: it fails at a request
+//! without an answer, or at a verdict other than on the real server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,9 +25,9 @@ use winconform_core::verdict::{Verdict, judge};
 
 use super::{control_plane, suites};
 
-/// What stands for the run's id in recorded names.
+/// The id of the run in recorded names.
 const RUN: &str = "recorded";
-/// Where a recording is written.
+/// The environment variable with the folder for a recording.
 const INTO: &str = "WINCONFORM_RECORD_INTO";
 
 /// One request with its answer.
@@ -123,7 +122,7 @@ async fn record() {
         let Some(attempts) = recorded.map(|seen| &seen.attempts) else {
             panic!("{} is not on record", check.id);
         };
-        // What is recorded is what a server says, not what was lost on the way
+        // A recording holds answers of a server, not observation errors
         for (assertion, recorded) in check
             .assertions
             .iter()
@@ -148,7 +147,7 @@ async fn record() {
             }
         }
     }
-    // What expectations depend on; the rest is unknown to the replay
+    // The facts that expectations depend on; the replay knows no others
     let facts = json!({"server": facts.server, "gates": facts.gates});
     let folder = PathBuf::from(into);
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -159,14 +158,14 @@ async fn record() {
     std::fs::write(folder.join("answers.jsonl"), text).expect("written");
 }
 
-/// A check on recorded answers.
+/// The verdict of a check on recorded answers.
 fn replayed(check: &Check, answers: &Answers) -> Verdict {
     let ready = standing();
     let taken = check.assertions.iter().map(|assertion| {
         let prepared = assertion.test.prepare(&Bound::to_ready(&ready))?;
-        let asked = key(&of_api(&prepared.request));
-        let answer = answers.get(&asked).ok_or_else(|| {
-            let detail = format!("no answer to {asked}: record again");
+        let request = key(&of_api(&prepared.request));
+        let answer = answers.get(&request).ok_or_else(|| {
+            let detail = format!("no answer to {request}: record again");
             ErrorKind::ApiUnavailable.error(detail)
         })?;
         prepared.read(&Reply::Api(answer.clone()))
@@ -219,7 +218,7 @@ fn standing() -> ReadyFixtures {
     }
 }
 
-/// An answer without what differs from run to run.
+/// An answer without the parts that differ from run to run.
 fn plain(mut answer: Json) -> Json {
     // A Job's labels hold its UID, too
     if let Some(uid) = answer["metadata"]["uid"].as_str() {
@@ -240,7 +239,7 @@ fn plain(mut answer: Json) -> Json {
     if let Some(details) = answer.get_mut("details").and_then(Json::as_object_mut) {
         details.remove("uid");
     }
-    // A dry run's status says nothing that validation does
+    // Validation does not set the status of a dry run
     if answer["kind"] != "Status"
         && let Some(object) = answer.as_object_mut()
     {

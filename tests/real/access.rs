@@ -1,9 +1,9 @@
-//! What an account may do, and what the lack of it costs: `manifests/rbac` on a real server, with
-//! real tokens.
+//! What an account may do, and what a missing permission costs: `manifests/rbac` on a real server, with real
+//! tokens.
 //!
-//! With a whole manifest everything that it is for runs. Without any single verb of it, `preflight`
-//! names what is missing and the checks that costs, and a run comes to no verdict that a healthy one
-//! does not.
+//! With a whole manifest, all the checks that it is for run. Without any single verb of it, `preflight` names
+//! the missing permission and the checks that it costs, and a run comes to no verdict that a healthy one does
+//! not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,13 +24,13 @@ use super::account::{self, Account, Lacking};
 use super::world::{Outcome, Trials, World, durations, options};
 use super::{asking, runs, suites};
 
-/// Runs at once.
+/// The number of concurrent runs.
 const AT_ONCE: usize = 5;
-/// Whole ones: more pods find no room on the two nodes.
+/// The number of concurrent whole runs: more pods do not fit on the two nodes.
 const WHOLE_AT_ONCE: usize = 3;
 /// The areas that `rejections.yaml` is for.
 const AREAS: [&str; 2] = ["env", "reject"];
-/// Rejections that ask for all that any of them asks for: every kind of workload, ephemeral
+/// Rejections that together need every permission of their area: every kind of workload, ephemeral
 /// containers, resize.
 const REJECTIONS: [&str; 4] = [
     "reject.all-container-kinds/privileged",
@@ -38,7 +38,7 @@ const REJECTIONS: [&str; 4] = [
     "reject.feature-gate",
     "reject.hostPID",
 ];
-/// Verbs whose lack costs less here than `preflight` says.
+/// Verbs that cost less here, when they are missing, than `preflight` says.
 const CHEAPER: [Cheaper; 5] = [
     Cheaper {
         verb: "watch",
@@ -72,27 +72,27 @@ const CHEAPER: [Cheaper; 5] = [
     },
 ];
 
-/// A verb whose lack leaves checks told that it may cost.
+/// A verb that, when it is missing, need not cost the checks that `preflight` names.
 struct Cheaper {
     verb: &'static str,
     resource: &'static str,
-    /// The checks of these claims; of all without any.
+    /// The claims whose checks it need not cost; all claims if empty.
     of: &'static [&'static str],
     reason: &'static str,
 }
 
-/// An account, and what it is for.
+/// An account, and the runs that it is for.
 struct Scope {
     manifests: [&'static str; 2],
     suites: Suites,
     durations: Durations,
-    /// Of names of accounts and runs.
+    /// The start of the names of accounts and runs.
     begin: &'static str,
     at_once: usize,
 }
 
 impl Scope {
-    /// What needs no pod that runs; of rejections those alone that others are not like.
+    /// The checks that need no running pod; of the rejections only `REJECTIONS`.
     fn rejections_only() -> Self {
         Self {
             manifests: account::REJECTIONS_ONLY,
@@ -103,7 +103,7 @@ impl Scope {
         }
     }
 
-    /// Everything.
+    /// All checks of whole runs.
     fn whole_run() -> Self {
         Self {
             manifests: account::WHOLE_RUN,
@@ -135,7 +135,7 @@ pub(crate) fn add(trials: &mut Trials) {
             let known = account::every_verb(account::REJECTIONS_ONLY);
             let known: BTreeSet<_> = known.iter().map(ToString::to_string).collect();
             let mut more = account::every_verb(account::WHOLE_RUN);
-            // This cluster has no plugin that is known to keep policies, and none is made
+            // This cluster has no plugin known to enforce policies, so runs create none
             more.retain(|verb| {
                 let of_policies = verb.resource().starts_with("networkpolicies.");
                 !of_policies && !known.contains(&verb.to_string())
@@ -145,10 +145,10 @@ pub(crate) fn add(trials: &mut Trials) {
     );
 }
 
-/// Verdicts by check; `None` where there is none.
+/// Verdicts by check; `None` for a check without one.
 type Verdicts = BTreeMap<String, Option<Verdict>>;
 
-/// Time limits of runs that are to end by what they may not do alone, however busy the server is.
+/// Time limits of runs that only a missing permission may end, however busy the server is.
 fn short() -> Durations {
     Durations {
         tear_down: Duration::from_mins(3),
@@ -157,7 +157,7 @@ fn short() -> Durations {
     }
 }
 
-/// The suites of the areas, without rejections that are as others are.
+/// The suites of the areas, of the rejections only `REJECTIONS`.
 fn few() -> Suites {
     let mut suites = suites::of_areas(&AREAS);
     suites.cases.retain(|case| {
@@ -175,13 +175,13 @@ async fn admin(world: &World) -> Result<Cluster, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A run of the areas; what came of it, on record.
+/// Runs these suites, and returns the view of the record.
 async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView, String> {
     let options = runs::apart(id, Outside::default());
     let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
         .map_err(|e| e.to_string())?;
     let (_signals, signalled) = ordered_watch::channel(0);
-    // One that was not let in is on record, too
+    // A refused run has a record, too
     let _ = run(cluster, suites, &options, &journal, signalled).await;
     journal.view().map_err(|error| error.to_string())
 }
@@ -198,7 +198,7 @@ fn report(view: &RunView) -> String {
     render(view, 200, Colour::Never)
 }
 
-/// What `preflight` says, as JSON, and the requests it took.
+/// The report of `preflight`, as JSON.
 async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
     let surveyed = survey(cluster, suites, &Config::default(), &Selection::default())
         .await
@@ -228,7 +228,7 @@ async fn whole_as(world: &World, account: &Account, scope: &Scope) -> Outcome {
     let ready = until(&cluster, suites, |said| said["ready"] == true).await?;
     let denied = lacking(&ready);
     ensure(denied.is_empty(), || format!("denied: {denied:?}"))?;
-    // Another connection, for its counts alone
+    // A new connection, which counts only these requests
     let cluster = account.cluster(world, scope.durations.clone()).await?;
     preflight(&cluster, suites).await?;
     for (request, count) in cluster.api.counts() {
@@ -243,11 +243,11 @@ async fn whole_as(world: &World, account: &Account, scope: &Scope) -> Outcome {
         format!("not each access once: {:?}", cluster.api.counts())
     })?;
     let view = run_as(&cluster, suites, &account.id).await?;
-    let told = verdicts(&view).values().all(|verdict| {
+    let concluded = verdicts(&view).values().all(|verdict| {
         verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Inconclusive | Verdict::Fail))
     });
     let words = report(&view);
-    ensure(told && !words.contains("orbidden"), || words.clone())?;
+    ensure(concluded && !words.contains("orbidden"), || words.clone())?;
     let torn = view.torn_down.ok_or("nothing was torn down")?;
     ensure(torn.left.is_empty() && torn.errors.is_empty(), || words)
 }
@@ -255,11 +255,11 @@ async fn whole_as(world: &World, account: &Account, scope: &Scope) -> Outcome {
 async fn each_verb(world: &World, scope: &Scope, lacks: &[Lacking]) -> Outcome {
     let admin = admin(world).await?;
     let id = format!("{}-healthy", scope.begin);
-    let all = Account::make(&admin.api, &id, scope.manifests, None).await?;
-    let cluster = all.cluster(world, scope.durations.clone()).await?;
+    let account = Account::make(&admin.api, &id, scope.manifests, None).await?;
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
     until(&cluster, &scope.suites, |said| said["ready"] == true).await?;
     let healthy = verdicts(&run_as(&cluster, &scope.suites, &id).await?);
-    all.remove(&admin.api).await?;
+    account.remove(&admin.api).await?;
     println!("{} verbs, {} checks", lacks.len(), healthy.len());
     let trying = lacks.iter().enumerate().map(|(index, lack)| {
         let (admin, healthy) = (&admin, &healthy);
@@ -291,7 +291,7 @@ async fn each_verb(world: &World, scope: &Scope, lacks: &[Lacking]) -> Outcome {
     ensure(wrong.is_empty(), || wrong.join("\n"))
 }
 
-/// One verb less: what `preflight` says of it, what a run comes to, and what is left.
+/// Takes an account without one verb, and checks the report of `preflight`, a run, and what that leaves.
 async fn without(
     world: &World,
     admin: &Cluster,
@@ -334,7 +334,7 @@ async fn without(
         let now = verdicts(&view).get(check).copied().flatten();
         let costed = costs.contains(check);
         if now == *verdict {
-            // Nor is the question put that does not arise
+            // A skipped check does not need the permission
             let idle = *verdict == Some(Verdict::Skip);
             ensure(!costed || idle || may_be_told(check), || {
                 format!("{check} is told nevertheless:\n{words}")
@@ -342,9 +342,9 @@ async fn without(
             continue;
         }
         lost += 1;
-        // Without nodes there are no pools, and a check has no point
+        // Without nodes there are no pools, and checks have no such point
         let costed = costed || (now.is_none() && costed_claims.contains(claim(check)));
-        // A check that would be skipped loses nothing where the run ends before
+        // A check that would be skipped loses nothing if the run ends before it
         let costed = costed || (now.is_none() && *verdict == Some(Verdict::Skip));
         let untold = matches!(now, None | Some(Verdict::Inconclusive | Verdict::Skip));
         ensure(costed && untold, || {
@@ -356,7 +356,7 @@ async fn without(
         format!("the report does not name what is missing:\n{words}")
     })?;
 
-    // Whatever is there now, the run did not remove
+    // The run did not remove the objects that exist now
     let left = remove_run(&admin.api, Some(&account.id), scope.durations.tear_down)
         .await
         .map_err(|error| error.to_string())?;
@@ -364,13 +364,13 @@ async fn without(
     let torn = view
         .torn_down
         .unwrap_or_else(|| panic!("no tear-down:\n{words}"));
-    let told: BTreeSet<_> = torn.left.iter().map(|left| left.name.clone()).collect();
+    let named: BTreeSet<_> = torn.left.iter().map(|left| left.name.clone()).collect();
     for object in &left.removed {
         let blind = torn
             .errors
             .iter()
             .any(|error| error.contains(object.kind.plural));
-        ensure(leaves && (told.contains(&object.name) || blind), || {
+        ensure(leaves && (named.contains(&object.name) || blind), || {
             format!("{object} was left, untold:\n{words}")
         })?;
     }
@@ -383,24 +383,24 @@ async fn without(
     ))
 }
 
-/// Asks `preflight` until it says so.
+/// Repeats `preflight` until `so` accepts its report.
 async fn until(
     cluster: &Cluster,
     suites: &Suites,
     so: impl Fn(&Json) -> bool,
 ) -> Result<Json, String> {
     let limit = Duration::from_secs(20);
-    let found = asking::until("preflight", limit, async || {
+    let polled = asking::until("preflight", limit, async || {
         let said = preflight(cluster, suites).await?;
         Ok(match so(&said) {
             true => Condition::Done(said),
             false => Condition::NotYet(format!("{:?}", lacking(&said))),
         })
     });
-    found.await
+    polled.await
 }
 
-/// What is denied: the checks that costs, and whether it leaves anything.
+/// Each denied access with the checks that it costs, and whether it leaves objects behind.
 fn lacking(said: &Json) -> BTreeMap<String, (Vec<String>, bool)> {
     let permissions = said["permissions"].as_array().into_iter().flatten();
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Service accounts with the project's own manifests, whole or with one verb less.
+//! Service accounts with the project's manifests, whole or without one verb.
 
 use std::fmt;
 use std::path::Path;
@@ -12,9 +12,9 @@ use winconform_core::method::Verb;
 use super::asking::send;
 use super::world::{World, options};
 
-/// For what needs no pod.
+/// The manifests for checks that need no pod.
 pub(crate) const REJECTIONS_ONLY: [&str; 2] = ["rejections.yaml", "metrics.yaml"];
-/// For everything.
+/// The manifests for all checks.
 pub(crate) const WHOLE_RUN: [&str; 2] = ["whole-run.yaml", "metrics.yaml"];
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
@@ -47,7 +47,7 @@ impl Lacking {
         written
     }
 
-    /// Whether an access is what this rule and verb grant.
+    /// Whether this rule and verb grant an access.
     pub(crate) fn is_of(&self, access: &str) -> bool {
         let begin = format!("{} {}", self.verb, self.resource());
         access
@@ -64,12 +64,12 @@ impl fmt::Display for Lacking {
 
 /// Every verb of every rule of these manifests.
 pub(crate) fn every_verb(of: [&str; 2]) -> Vec<Lacking> {
-    let mut found = Vec::new();
+    let mut verbs = Vec::new();
     for object in manifests(of) {
         let rules = object["rules"].as_array().into_iter().flatten();
         for (rule, of) in rules.enumerate() {
             for verb in of["verbs"].as_array().into_iter().flatten() {
-                found.push(Lacking {
+                verbs.push(Lacking {
                     role: name(&object).to_owned(),
                     rule,
                     of: of.clone(),
@@ -78,20 +78,20 @@ pub(crate) fn every_verb(of: [&str; 2]) -> Vec<Lacking> {
             }
         }
     }
-    assert!(!found.is_empty(), "the manifests have rules");
-    found
+    assert!(!verbs.is_empty(), "the manifests have rules");
+    verbs
 }
 
-/// A service account of its own, with roles of its own.
+/// A service account with its own roles.
 pub(crate) struct Account {
-    /// Part of every name.
+    /// The end of every name.
     pub(crate) id: String,
     objects: Vec<String>,
     token: String,
 }
 
 impl Account {
-    /// Makes an account with these manifests' roles, but for one verb.
+    /// Creates an account with the roles of these manifests, without one verb.
     pub(crate) async fn make(
         api: &Api,
         id: &str,
@@ -168,17 +168,17 @@ fn manifests(of: [&str; 2]) -> Vec<Json> {
         let text = std::fs::read_to_string(folder.join(file)).expect("a manifest");
         serde_saphyr::from_multiple::<Json>(&text).expect("YAML")
     };
-    let mut all: Vec<Json> = of.iter().flat_map(read).collect();
-    // The account, whose token is asked for, before what binds it
-    all.sort_by_key(|object| object["kind"] != "Namespace" && object["kind"] != "ServiceAccount");
-    all
+    let mut list: Vec<Json> = of.iter().flat_map(read).collect();
+    // The account first, since it gets a token, before its bindings
+    list.sort_by_key(|object| object["kind"] != "Namespace" && object["kind"] != "ServiceAccount");
+    list
 }
 
 fn name(object: &Json) -> &str {
     object["metadata"]["name"].as_str().expect("a name")
 }
 
-/// Gives everything but the namespaces names of its own.
+/// Appends the id to the names in an object, but not to those of namespaces.
 fn own(object: &mut Json, id: &str) {
     if object["kind"] == "Namespace" {
         return;

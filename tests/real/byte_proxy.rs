@@ -1,5 +1,5 @@
-//! A proxy of bytes before a real API server: some of the exec sessions that pass it are cut, or lose their
-//! exit frame, on the connection itself.
+//! A byte proxy before a real API server: it cuts some of the exec sessions that pass it, or drops their exit
+//! frame, on the connection itself.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,10 @@ use tokio_rustls::client::TlsStream;
 
 use super::world::World;
 
-/// One of so many exec sessions meets trouble.
+/// One of this many exec sessions meets trouble.
 const EVERY: u64 = 5;
 
-/// Troubles that come in turn, and the exec sessions that have come.
+/// The troubles, which come in turn, and the numbers of exec sessions and of hits.
 struct Sessions {
     troubles: Vec<ExecTrouble>,
     number: AtomicU64,
@@ -29,7 +29,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// What the next session meets.
+    /// The trouble of the next session, if any.
     fn draw(&self) -> Option<ExecTrouble> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         if !number.is_multiple_of(EVERY) {
@@ -41,7 +41,7 @@ impl Sessions {
     }
 }
 
-/// A proxy that serves on this machine while it is there.
+/// A proxy that serves on this machine until it is dropped.
 pub(crate) struct ByteProxy {
     address: String,
     sessions: Arc<Sessions>,
@@ -49,7 +49,7 @@ pub(crate) struct ByteProxy {
 }
 
 impl ByteProxy {
-    /// Stands before the world's API server, to which it speaks with the credentials of the kubeconfig.
+    /// Starts a proxy before the world's API server, to which it sends the kubeconfig's credentials.
     pub(crate) async fn start(world: &World, troubles: &[ExecTrouble]) -> Self {
         let kubeconfig = Kubeconfig::read_from(&world.kubeconfig).expect("a kubeconfig");
         let config =
@@ -85,7 +85,7 @@ impl ByteProxy {
         }
     }
 
-    /// A client that reaches the server through it.
+    /// A client that reaches the server through the proxy.
     pub(crate) fn client(&self) -> Client {
         let url = format!("http://{}", self.address);
         let config = Config::new(url.parse().expect("a URL"));
@@ -104,8 +104,8 @@ impl Drop for ByteProxy {
     }
 }
 
-/// Carries the bytes of a connection both ways, until one side is gone or trouble cuts them. A request has the
-/// beginning of what is read, since a client sends none before the answer to the last is whole.
+/// Carries the bytes of a connection both ways, until one side closes or trouble cuts them. A request is at
+/// the start of a read, since a client sends none before it has the whole answer to the last.
 async fn carry(near: TcpStream, far: TlsStream<TcpStream>, sessions: &Sessions) -> io::Result<()> {
     let (mut from_client, mut to_client) = near.into_split();
     let (from_server, mut to_server) = split(far);

@@ -1,6 +1,6 @@
-//! Whole runs of the table of faults on simulated nodes joined to a real control plane: a few rows with every
-//! push, that faults turn the same on both servers; all, and all trouble on the way to the server, where more
-//! than one seed is asked for.
+//! Whole runs of the table of faults on simulated nodes joined to a real control plane. Each push tries a few
+//! rows, to show that faults change the same verdicts on both servers; tests with more than one seed try all
+//! rows, and all interference.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::troubles::{TROUBLES, tally};
 use super::world::{Outcome, Trials, World, durations, options};
 use super::{policy, runs, suites};
 
-/// How many seeds are tried until trouble hits something.
+/// The most seeds that a trial tries until trouble hits something.
 const SEEDS: u64 = 5;
 
 pub(crate) fn add(trials: &mut Trials) {
@@ -33,7 +33,7 @@ pub(crate) fn add(trials: &mut Trials) {
         let name = format!("faults::trouble::{trouble}");
         trials.add(name, async move |world: &World| {
             world.set(&[]).await;
-            // Of few requests chance may hit none
+            // With few requests, chance may hit none
             let (mut view, mut hits) = world.run(trouble, 1).await;
             for seed in 2..=SEEDS {
                 if hits == 0 {
@@ -61,16 +61,16 @@ pub(crate) fn add(trials: &mut Trials) {
     }
 }
 
-/// Whether a run met trouble and came to nothing wrong.
+/// Whether a run met trouble, and has no wrong verdict.
 fn showed(trouble: &str, hits: u64, view: &RunView) -> Outcome {
     let (right, untold) = tally(view, &[table::healthy("hybrid")])?;
     println!("{trouble}: {hits} hit, {right} verdicts right, {untold} untold, none wrong");
-    let told = (hits > 0 && right > 0).then_some(());
-    told.ok_or_else(|| "it hit nothing, or all is untold".to_owned())
+    let shown = (hits > 0 && right > 0).then_some(());
+    shown.ok_or_else(|| "it hit nothing, or all is untold".to_owned())
 }
 
 impl World {
-    /// Has these be wrong and nothing else, whatever the trial before has left.
+    /// Sets these faults and lifts all others, whatever the trial before has left.
     async fn set(&self, wrong: &[&str]) {
         for fault in self.joined.faults().current().iter() {
             self.joined.faults().lift(fault);
@@ -101,7 +101,7 @@ impl World {
         direct.expect("the control plane answers")
     }
 
-    /// A whole run that reaches the server by a client.
+    /// A whole run that reaches the server through a client.
     async fn run_with(&self, client: Client) -> RunView {
         let direct = self.direct().await;
         let (durations, limits) = (durations(), Limits::default());
@@ -118,7 +118,7 @@ impl World {
         let suites = suites::of_whole_runs();
         let _ = run(&cluster, &suites, &settings, &journal, signals).await;
         let view = journal.view().expect("a readable record");
-        // What tear-down said must be true; what it could not remove is removed here
+        // The report of tear-down must be true; this removes what tear-down could not
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
         let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;
         let left = left.expect("the control plane answers").removed;

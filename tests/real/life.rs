@@ -1,5 +1,5 @@
-//! The life of a run of the real binary: success, signals, a kill at several moments. Whatever happens, kubectl
-//! sees afterwards what it saw before.
+//! The life of a run of the real binary: success, signals, a kill at several moments. Whatever happens,
+//! kubectl sees afterwards what it saw before.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,16 +12,16 @@ use winconform_core::record::{exit, read};
 
 use super::world::{Outcome, Trials, World};
 
-/// The last verdict: a signal that comes then cuts nothing short, a kill hits the tear-down.
+/// The check with the last verdict: a signal after it cuts nothing short, a kill after it hits the tear-down.
 const LAST: &str = "sample.win-webserver";
-/// What is not checked: what waits for what probes might do, which takes longer than all the rest,
-/// and what is told together with the last verdict.
+/// Checks to leave out: one that waits for probes, which takes longer than all the rest, and those whose
+/// verdicts come together with the last one.
 const WITHOUT: [&str; 3] = [
     "!sample.dotnet-probes",
     "!sample.pods-listed",
     "!sample.win-webserver-service",
 ];
-/// Moments of a run, by a part of the progress line that tells of them.
+/// Moments of a run, each by a part of its progress line.
 const MOMENTS: [&str; 4] = [
     "planned",
     "ready              namespaces",
@@ -65,7 +65,7 @@ pub(crate) fn add(trials: &mut Trials) {
     trials.add("life::a_second_signal_abandons".to_owned(), abandoned);
 }
 
-/// A run of the binary that tells how far it is.
+/// A run of the binary, with its progress lines.
 struct Run {
     child: Child,
     progress: Lines<BufReader<ChildStderr>>,
@@ -95,9 +95,9 @@ impl Run {
     /// Reads progress until a line holds `part`.
     async fn until(&mut self, part: &str) -> Outcome {
         while let Some(line) = self.progress.next_line().await.map_err(|e| e.to_string())? {
-            let found = line.contains(part);
+            let is_it = line.contains(part);
             self.told.push(line);
-            if found {
+            if is_it {
                 return Ok(());
             }
         }
@@ -113,7 +113,7 @@ impl Run {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Reads the rest and gives the exit code; `None` when a signal killed it.
+    /// Reads the rest and returns the exit code; `None` if a signal killed it.
     async fn end(mut self) -> (Option<i32>, String) {
         while let Ok(Some(line)) = self.progress.next_line().await {
             self.told.push(line);
@@ -141,21 +141,21 @@ async fn output(mut command: Command) -> (Option<i32>, String) {
     )
 }
 
-/// Everything there is, by the names kubectl gives it, but for what changes by itself.
+/// All objects, by the names kubectl gives them, without those that change by themselves.
 async fn everything(world: &World) -> BTreeSet<String> {
     let kinds = ["api-resources", "--verbs=list", "-o", "name"];
     let kinds = kubectl_does(world, &kinds).await.expect("listed");
-    // Events and node Leases come and go; IPAddresses are the server's own bookkeeping, which it
-    // mends some time after a Service has gone (kubernetes `ipallocator` repair)
+    // Events and node Leases come and go; the server manages IPAddresses itself, and repairs them some time
+    // after a Service is deleted (kubernetes `ipallocator` repair)
     let changing = ["events", "leases.coordination", "ipaddresses"];
     let stays = |kind: &&str| !changing.iter().any(|other| kind.starts_with(other));
     let kinds: Vec<_> = kinds.lines().filter(stays).collect();
     let template = "jsonpath={range .items[*]}{.kind}{\" \"}{.metadata.namespace}{\"/\"}{.metadata.name}{\"\\n\"}{end}";
-    let all = ["get", &kinds.join(","), "-A", "-o", template];
-    let all = kubectl_does(world, &all).await.expect("listed");
+    let list = ["get", &kinds.join(","), "-A", "-o", template];
+    let list = kubectl_does(world, &list).await.expect("listed");
     let leases = ["get", "leases", "-n", "default", "-o", template];
     let leases = kubectl_does(world, &leases).await.expect("listed");
-    all.lines()
+    list.lines()
         .chain(leases.lines())
         .map(str::to_owned)
         .collect()
@@ -170,19 +170,19 @@ fn unchanged(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Outcome {
     }
 }
 
-fn equal(seen: Option<i32>, expected: Option<i32>, told: &str) -> Outcome {
+fn equal(seen: Option<i32>, expected: Option<i32>, text: &str) -> Outcome {
     if seen == expected {
         Ok(())
     } else {
-        Err(format!("{seen:?}, not {expected:?}:\n{told}"))
+        Err(format!("{seen:?}, not {expected:?}:\n{text}"))
     }
 }
 
-/// What a command tells that is to end with this exit code.
+/// The output of a command that must end with this exit code.
 async fn ends(command: Command, code: u8) -> Result<String, String> {
-    let (seen, told) = output(command).await;
-    equal(seen, Some(code.into()), &told)?;
-    Ok(told)
+    let (seen, text) = output(command).await;
+    equal(seen, Some(code.into()), &text)?;
+    Ok(text)
 }
 
 fn written(out: &Path) -> Outcome {
@@ -197,8 +197,8 @@ fn written(out: &Path) -> Outcome {
 async fn success(world: &World) -> Outcome {
     let before = everything(world).await;
     let out = tempfile::tempdir().expect("a folder");
-    let (code, told) = Run::start(world, out.path()).end().await;
-    equal(code, Some(0), &told)?;
+    let (code, progress) = Run::start(world, out.path()).end().await;
+    equal(code, Some(0), &progress)?;
     written(out.path())?;
     unchanged(&before, &everything(world).await)
 }
@@ -209,11 +209,11 @@ async fn signalled(world: &World, signal: &str, moment: &str) -> Outcome {
     let mut run = Run::start(world, out.path());
     run.until(moment).await?;
     run.signal(signal).await;
-    let (code, told) = run.end().await;
-    // On a busy machine something may be left to observe even then
+    let (code, progress) = run.end().await;
+    // On a busy machine there may be something to observe even then
     let complete = moment == LAST && code == Some(0);
     if !complete {
-        equal(code, Some(130), &told)?;
+        equal(code, Some(130), &progress)?;
     }
     written(out.path())?;
     unchanged(&before, &everything(world).await)
@@ -225,14 +225,14 @@ async fn killed(world: &World, moment: &str) -> Outcome {
     let mut run = Run::start(world, out.path());
     run.until(moment).await?;
     run.signal("KILL").await;
-    let (code, told) = run.end().await;
-    equal(code, None, &told)?;
-    // What is there now was announced before it was made
+    let (code, progress) = run.end().await;
+    equal(code, None, &progress)?;
+    // The run announced every object before it created it
     let record = std::fs::read_to_string(out.path().join("record.jsonl")).expect("a record");
     let view = read(&record).map_err(|error| error.to_string())?;
     let after = everything(world).await;
-    for made in after.difference(&before) {
-        let own = [
+    for object in after.difference(&before) {
+        let kinds = [
             "Namespace ",
             "Lease default/",
             "Deployment ",
@@ -242,10 +242,10 @@ async fn killed(world: &World, moment: &str) -> Outcome {
         ];
         let known = view.intents.iter().any(|intent| {
             let namespace = intent.namespace.as_deref().unwrap_or_default();
-            *made == format!("{} {namespace}/{}", intent.kind, intent.name)
+            *object == format!("{} {namespace}/{}", intent.kind, intent.name)
         });
-        if own.iter().any(|kind| made.starts_with(kind)) && !known {
-            return Err(format!("{made} was made without being announced"));
+        if kinds.iter().any(|kind| object.starts_with(kind)) && !known {
+            return Err(format!("{object} was made without being announced"));
         }
     }
     let record = out.path().join("record.jsonl");
@@ -255,11 +255,11 @@ async fn killed(world: &World, moment: &str) -> Outcome {
     unchanged(&before, &everything(world).await)
 }
 
-/// Of which run something is left, by the last command that is told to remove it.
-fn left_of(told: &str) -> Result<&str, String> {
-    told.rsplit_once("winconform cleanup --run ")
+/// The run that left something, by the last clean-up command in an output.
+fn left_of(text: &str) -> Result<&str, String> {
+    text.rsplit_once("winconform cleanup --run ")
         .and_then(|(_, rest)| rest.lines().next())
-        .ok_or_else(|| format!("no clean-up command in:\n{told}"))
+        .ok_or_else(|| format!("no clean-up command in:\n{text}"))
 }
 
 async fn abandoned(world: &World) -> Outcome {
@@ -270,41 +270,41 @@ async fn abandoned(world: &World) -> Outcome {
     run.signal("INT").await;
     run.until("interrupted").await?;
     run.signal("INT").await;
-    let (code, told) = run.end().await;
-    equal(code, Some(130), &told)?;
+    let (code, progress) = run.end().await;
+    equal(code, Some(130), &progress)?;
     written(out.path())?;
-    ends(binary(world, &["cleanup", "--run", left_of(&told)?]), 0).await?;
+    ends(binary(world, &["cleanup", "--run", left_of(&progress)?]), 0).await?;
     unchanged(&before, &everything(world).await)
 }
 
 async fn prepulled(world: &World) -> Outcome {
     let before = everything(world).await;
     let prepull = || binary(world, &["prepull", "--select", "sample.*"]);
-    let told = ends(prepull(), 0).await?;
+    let text = ends(prepull(), 0).await?;
     // Server Core, IIS and Nano Server on the one Windows node
-    let there = told.lines().filter(|line| line.contains("there after"));
-    equal(i32::try_from(there.count()).ok(), Some(3), &told)?;
+    let there = text.lines().filter(|line| line.contains("there after"));
+    equal(i32::try_from(there.count()).ok(), Some(3), &text)?;
     unchanged(&before, &everything(world).await)?;
 
     let missing = "image-missing=windows-2022";
     let missing: ProductFault = missing.parse().expect("a fault");
     world.joined.faults().set(missing.clone());
-    let (code, told) = output(prepull()).await;
+    let (code, text) = output(prepull()).await;
     world.joined.faults().lift(&missing);
-    equal(code, Some(11), &told)?;
+    equal(code, Some(11), &text)?;
     for (image, outcome) in [
         ("servercore:", "not pulled: "),
         ("nanoserver:", "there after"),
     ] {
         let is_told = |line: &str| line.contains(image) && line.contains(outcome);
-        if !told.lines().any(is_told) {
-            return Err(format!("no `{outcome}` of {image} in:\n{told}"));
+        if !text.lines().any(is_told) {
+            return Err(format!("no `{outcome}` of {image} in:\n{text}"));
         }
     }
     unchanged(&before, &everything(world).await)
 }
 
-/// A run that was killed is gone on with: what it had told is told again, the rest is observed.
+/// A run resumes a killed run: it repeats the verdicts of that, and observes the rest.
 async fn resumed(world: &World) -> Outcome {
     let before = everything(world).await;
     let [out, other] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
@@ -353,7 +353,7 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
     let before = everything(world).await;
     let slow: ProductFault = "pull-slow=windows-2022".parse().expect("a fault");
     world.joined.faults().set(slow.clone());
-    // Of another name, so that no node has them yet
+    // Images with another name, so that no node has them yet
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.yaml");
     let mirror = "images: {mirror: registry.example.com/mirror}\n";
@@ -369,12 +369,12 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
         .spawn()
         .expect("the binary starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut told = String::new();
+    let mut text = String::new();
     let mut taken = false;
     while let Ok(Some(line)) = lines.next_line().await {
-        told.push_str(&line);
-        told.push('\n');
-        // On Linux, while Windows pulls still
+        text.push_str(&line);
+        text.push('\n');
+        // An image on Linux, while Windows still pulls
         if !taken && line.contains("there after") {
             let delete = ["delete", "lease", "winconform", "-n", "default"];
             kubectl_does(world, &delete).await?;
@@ -383,9 +383,9 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
     }
     let code = child.wait().await.expect("it ends").code();
     world.joined.faults().lift(&slow);
-    equal(code, Some(11), &told)?;
-    if !told.contains("ended early by the loss of its Lease") {
-        return Err(format!("the loss is not told in:\n{told}"));
+    equal(code, Some(11), &text)?;
+    if !text.contains("ended early by the loss of its Lease") {
+        return Err(format!("the loss is not told in:\n{text}"));
     }
     unchanged(&before, &everything(world).await)
 }
@@ -397,8 +397,8 @@ async fn kubectl_does(world: &World, arguments: &[&str]) -> Result<String, Strin
     ends(command, 0).await
 }
 
-/// A run's pods pull with copies of the Secrets that are named, and nothing of what these hold is told
-/// or stays.
+/// A run's pods pull with copies of the named Secrets; the tool prints nothing of their content, and the
+/// copies do not stay.
 async fn pulled_with_secrets(world: &World) -> Outcome {
     const PASSWORD: &str = "correct-horse-battery";
     kubectl_does(world, &["create", "namespace", "registry-of-life"]).await?;
@@ -421,18 +421,18 @@ async fn pulls_with_secrets(world: &World, password: &str) -> Outcome {
     let folder = folder.to_string_lossy();
     let checks = ["--select", "net.service-ip-from-pod*", "--config", &config];
     let arguments = ["run", "--keep", "always", "--out", &folder];
-    let mut told = ends(binary(world, &[&arguments[..], &checks].concat()), 0).await?;
+    let mut text = ends(binary(world, &[&arguments[..], &checks].concat()), 0).await?;
 
-    let own = ["-A", "-l", "app.kubernetes.io/managed-by=winconform"];
+    let ours = ["-A", "-l", "app.kubernetes.io/managed-by=winconform"];
     let template = "jsonpath={range .items[*]}{.spec.imagePullSecrets[*].name}{\" \"}{.spec.containers[*].imagePullPolicy}{\"\\n\"}{end}";
-    let pods = [&["get", "pods", "-o", template], &own[..]].concat();
+    let pods = [&["get", "pods", "-o", template], &ours[..]].concat();
     let pods = kubectl_does(world, &pods).await?;
     let carries = |line: &&str| *line == "winconform-pull-1 Always";
     if pods.lines().count() < 3 || !pods.lines().all(|line| carries(&line)) {
         return Err(format!("not every pod pulls with the copy:\n{pods}"));
     }
     let template = "jsonpath={range .items[*]}{.type}{\" \"}{.data}{\"\\n\"}{end}";
-    let secrets = [&["get", "secrets", "-o", template], &own[..]].concat();
+    let secrets = [&["get", "secrets", "-o", template], &ours[..]].concat();
     let copies = kubectl_does(world, &secrets).await?;
     let source = ["get", "secret", "regcred", "-n", "registry-of-life"];
     let template = "jsonpath={.type}{\" \"}{.data}{\"\\n\"}";
@@ -442,26 +442,26 @@ async fn pulls_with_secrets(world: &World, password: &str) -> Outcome {
         return Err(format!("{} bytes of copies", copies.len()));
     }
 
-    told += &ends(binary(world, &["cleanup"]), 0).await?;
+    text += &ends(binary(world, &["cleanup"]), 0).await?;
     unchanged(&before, &everything(world).await)?;
     let prepull = ["prepull", "--select", "sample.nanoserver*"];
     let prepull = [&prepull[..], &["--config", &config]].concat();
-    told += &ends(binary(world, &prepull), 0).await?;
+    text += &ends(binary(world, &prepull), 0).await?;
     unchanged(&before, &everything(world).await)?;
 
     for file in std::fs::read_dir(out.path().join("out")).expect("reports") {
         let file = file.expect("a file").path();
-        told.push_str(&std::fs::read_to_string(file).expect("text"));
+        text.push_str(&std::fs::read_to_string(file).expect("text"));
     }
     let (_, data) = source.split_once(' ').unwrap_or_default();
     let encoded = data.split('"').nth(3).unwrap_or_default();
-    if encoded.len() < password.len() || told.contains(encoded) || told.contains(password) {
+    if encoded.len() < password.len() || text.contains(encoded) || text.contains(password) {
         return Err("what a pull secret holds is told".to_owned());
     }
     Ok(())
 }
 
-/// Nothing is made on a cluster that says it is protected, unless that one is named.
+/// The tool creates nothing on a protected cluster, unless an argument names the context.
 async fn protected_cluster(world: &World) -> Outcome {
     let before = everything(world).await;
     let annotate = ["annotate", "namespace", "kube-system"];
@@ -476,11 +476,11 @@ async fn protected_cluster(world: &World) -> Outcome {
     let allowed = output(binary(world, &[&allowed[..], &checks].concat())).await;
     let planned = output(binary(world, &["plan"])).await;
     kubectl_does(world, &off).await?;
-    for (code, told) in [refused, pulls] {
-        equal(code, Some(20), &told)?;
+    for (code, text) in [refused, pulls] {
+        equal(code, Some(20), &text)?;
         let how = format!("--allow-protected '{}'", context.trim());
-        if !told.contains("which says `payroll`") || !told.contains(&how) {
-            return Err(format!("why and how is not told:\n{told}"));
+        if !text.contains("which says `payroll`") || !text.contains(&how) {
+            return Err(format!("why and how is not told:\n{text}"));
         }
     }
     equal(allowed.0, Some(0), &allowed.1)?;
@@ -488,8 +488,8 @@ async fn protected_cluster(world: &World) -> Outcome {
     unchanged(&before, &everything(world).await)
 }
 
-/// A Service that a load balancer's controller holds by its finalizer is waited for, and nobody asks for
-/// one unless told to.
+/// A run waits for a Service that a load balancer's controller holds by its finalizer, and asks for a load
+/// balancer only if the configuration says so.
 async fn load_balancer(world: &World) -> Outcome {
     let before = everything(world).await;
     let folder = tempfile::tempdir().expect("a folder");
@@ -497,20 +497,20 @@ async fn load_balancer(world: &World) -> Outcome {
     std::fs::write(&config, "outside: {load-balancers: true}\n").expect("written");
     let config = config.to_string_lossy();
     let checks = ["run", "--select", "sample.iis-loadbalancer*"];
-    let asked = [&checks[..], &["--config", &config]].concat();
-    let told = ends(binary(world, &asked), 0).await?;
-    if !told.contains("pass               sample.iis-loadbalancer/address") {
-        return Err(format!("no address is told:\n{told}"));
+    let balanced = [&checks[..], &["--config", &config]].concat();
+    let text = ends(binary(world, &balanced), 0).await?;
+    if !text.contains("pass               sample.iis-loadbalancer/address") {
+        return Err(format!("no address is told:\n{text}"));
     }
     unchanged(&before, &everything(world).await)?;
-    let told = ends(binary(world, &checks), 11).await?;
-    if !told.contains("not asked for: the configuration does not say that Services of type") {
-        return Err(format!("why there is none is not told:\n{told}"));
+    let text = ends(binary(world, &checks), 11).await?;
+    if !text.contains("not asked for: the configuration does not say that Services of type") {
+        return Err(format!("why there is none is not told:\n{text}"));
     }
     unchanged(&before, &everything(world).await)
 }
 
-/// A run is told to leave what it made: always, and where something fails. It lets others run.
+/// `--keep` makes a run leave what it created: always, or if something fails. Other runs can start then.
 async fn kept(world: &World) -> Outcome {
     let before = everything(world).await;
     let run = |keep: &'static str| {
@@ -518,9 +518,9 @@ async fn kept(world: &World) -> Outcome {
         let arguments = ["run", "--repeat", "2", "--keep", keep];
         binary(world, &[&arguments[..], &checks].concat())
     };
-    let told = ends(run("on-failure"), 0).await?;
-    if !told.contains("everything was observed 2 times") {
-        return Err(format!("it was not repeated:\n{told}"));
+    let text = ends(run("on-failure"), 0).await?;
+    if !text.contains("everything was observed 2 times") {
+        return Err(format!("it was not repeated:\n{text}"));
     }
     unchanged(&before, &everything(world).await)?;
     let dead = "kube-proxy-dead=windows-2022";
@@ -529,18 +529,18 @@ async fn kept(world: &World) -> Outcome {
         if expected == 10 {
             world.joined.faults().set(dead.clone());
         }
-        let (code, told) = output(run(keep)).await;
+        let (code, text) = output(run(keep)).await;
         world.joined.faults().lift(&dead);
-        equal(code, Some(expected), &told)?;
+        equal(code, Some(expected), &text)?;
         let after = everything(world).await;
-        let made = |kind: &str| after.difference(&before).any(|made| made.starts_with(kind));
-        if !made("Pod ") || made("Lease default/") {
+        let has_new = |kind: &str| after.difference(&before).any(|it| it.starts_with(kind));
+        if !has_new("Pod ") || has_new("Lease default/") {
             return Err(format!("not what was to stay: {after:?}"));
         }
-        if !told.contains("What the run created is left") {
-            return Err(format!("it is not told what is left:\n{told}"));
+        if !text.contains("What the run created is left") {
+            return Err(format!("it is not told what is left:\n{text}"));
         }
-        ends(binary(world, &["cleanup", "--run", left_of(&told)?]), 0).await?;
+        ends(binary(world, &["cleanup", "--run", left_of(&text)?]), 0).await?;
         unchanged(&before, &everything(world).await)?;
     }
     Ok(())

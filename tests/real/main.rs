@@ -1,12 +1,12 @@
-//! Whole runs on simulated nodes joined to a real control plane: rows of the table of faults, runs that are
-//! interrupted, accounts that may not do everything.
+//! Whole runs on simulated nodes joined to a real control plane: rows of the table of faults, interrupted
+//! runs, accounts with missing permissions.
 //!
-//! Needs a control plane, found by `WINCONFORM_TEST_KUBECONFIG`; without it every trial is listed as ignored
-//! and named as not run.
+//! Needs a control plane, found by `WINCONFORM_TEST_KUBECONFIG`; without it the harness lists every trial as
+//! ignored, and prints that it did not run.
 
 #![expect(
     clippy::print_stdout,
-    reason = "trials tell what they found and what is not run"
+    reason = "trials print their totals and what is not run"
 )]
 
 mod access;

@@ -14,37 +14,37 @@ use crate::world::options;
 
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// Sets these policies and takes the others away, and waits until the server does so.
+/// Creates these policies and deletes the others, and waits until the server behaves so.
 pub(crate) async fn set(kubeconfig: &Path, wanted: &[&str]) {
     let (options, limits) = (options(kubeconfig), Limits::default());
     let cluster = connect(&options, Durations::default(), limits).await;
     let api = cluster.expect("the control plane answers").api;
     for name in POLICIES {
-        let stands = wanted.contains(&name);
-        if holds(&api, name).await == stands {
+        let is_set = wanted.contains(&name);
+        if holds(&api, name).await == is_set {
             continue;
         }
         for (plural, object) in objects(name) {
             let request = ApiRequest {
-                verb: if stands { Verb::Apply } else { Verb::Delete },
+                verb: if is_set { Verb::Apply } else { Verb::Delete },
                 path: format!("/apis/{API_VERSION}/{plural}/{name}"),
-                body: stands.then_some(object),
+                body: is_set.then_some(object),
             };
             let reply = api.send(&request).await.expect("an answer");
             assert!(reply.status < 300, "{}", reply.body);
         }
         let limit = Duration::from_mins(1);
-        let asked = poll_until(Duration::from_millis(100), limit, name, async || {
-            match holds(&api, name).await == stands {
+        let polled = poll_until(Duration::from_millis(100), limit, name, async || {
+            match holds(&api, name).await == is_set {
                 true => Condition::Done(()),
                 false => Condition::NotYet("not as set".to_owned()),
             }
         });
-        asked.await.expect("the policy takes effect");
+        polled.await.expect("the policy takes effect");
     }
 }
 
-/// Whether the server does as a policy says.
+/// Whether the server applies a policy.
 async fn holds(api: &Api, name: &str) -> bool {
     let metadata = json!({"generateName": "asks-"});
     let (path, body) = match name {

@@ -1,4 +1,4 @@
-//! Simulated nodes joined to the control plane that tests are given, if any is.
+//! Simulated nodes that join the control plane of the tests, if there is one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tokio::runtime::Runtime;
 use winconform::cluster::{ConnectOptions, connect};
 use winconform_core::config::{Durations, Limits};
 
-/// Where tests find a control plane.
+/// The environment variable with the kubeconfig of the control plane.
 pub(crate) const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
-/// Simulated durations go by so much faster.
+/// How much faster simulated durations pass.
 const SPEED: f64 = 40.0;
 
-/// What a trial comes to.
+/// The result of a trial.
 pub(crate) type Outcome = Result<(), String>;
 
 /// Two simulated nodes on the control plane given.
@@ -63,10 +63,10 @@ pub(crate) struct Trials {
 }
 
 impl Trials {
-    /// Joins the nodes when a control plane is given.
+    /// Joins the nodes if there is a control plane.
     pub(crate) fn new() -> Self {
         let mut arguments = Arguments::from_args();
-        // They share the simulated nodes
+        // The trials share the simulated nodes
         arguments.test_threads = Some(1);
         let runtime = Arc::new(Runtime::new().expect("a runtime starts"));
         let given = std::env::var_os(VARIABLE).filter(|_| !arguments.list);
@@ -79,7 +79,7 @@ impl Trials {
         }
     }
 
-    /// Adds a trial. Without a control plane it is ignored, and named as not run.
+    /// Adds a trial. Without a control plane, ignores it, and prints that it did not run.
     pub(crate) fn add<F>(&mut self, name: String, trial: F)
     where
         F: AsyncFnOnce(&World) -> Outcome + Send + 'static,
@@ -110,7 +110,7 @@ impl Trials {
     }
 }
 
-/// How to connect with a kubeconfig.
+/// Options to connect with a kubeconfig.
 pub(crate) fn options(kubeconfig: &Path) -> ConnectOptions {
     ConnectOptions {
         context: None,
@@ -118,7 +118,7 @@ pub(crate) fn options(kubeconfig: &Path) -> ConnectOptions {
     }
 }
 
-/// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
+/// The time limits of a run, shorter than for a real cluster: the simulated one is faster, too.
 pub(crate) fn durations() -> Durations {
     let seconds = Duration::from_secs;
     Durations {

@@ -1,4 +1,4 @@
-//! What trials ask of a cluster themselves.
+//! API requests that trials send themselves.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use winconform::cluster::{Condition, poll_until};
 use winconform::transport::Api;
 use winconform_core::method::{ApiRequest, Verb};
 
-/// The first pause between two questions.
+/// The first pause between two polls.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Sends a request that is to succeed.
+/// Sends a request; a status other than 200 to 202 is an error.
 pub(crate) async fn send(
     api: &Api,
     verb: Verb,
@@ -30,17 +30,17 @@ pub(crate) async fn send(
     }
 }
 
-/// Asks until there is an answer, for so long at most.
+/// Polls `query` until it gives an answer, for `limit` at most.
 pub(crate) async fn until<T>(
     what: &str,
     limit: Duration,
     query: impl AsyncFn() -> Result<Condition<T>, String>,
 ) -> Result<T, String> {
-    let asked = poll_until(PAUSE, limit, what, async || match query().await {
+    let polled = poll_until(PAUSE, limit, what, async || match query().await {
         Ok(Condition::Done(answer)) => Condition::Done(Ok(answer)),
         Ok(Condition::NotYet(how)) => Condition::NotYet(how),
         Ok(Condition::Never(error)) => Condition::Never(error),
         Err(why) => Condition::Done(Err(why)),
     });
-    asked.await.unwrap_or_else(|error| Err(error.to_string()))
+    polled.await.unwrap_or_else(|error| Err(error.to_string()))
 }

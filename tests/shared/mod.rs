@@ -1,6 +1,6 @@
-//! What whole runs in memory and those on real servers share.
+//! Code that the test binaries `virtual` (in memory) and `real` (real servers) share.
 
-#![allow(dead_code, reason = "each of them uses some of it")]
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod asking;
 pub(crate) mod products;

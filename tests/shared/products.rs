@@ -1,4 +1,4 @@
-//! Whether whole runs came to what the table of faults says.
+//! Compares the verdicts of whole runs with the table of faults.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use winconform_core::verdict::Verdict;
 use crate::scheduling::POLICIES;
 use crate::table::{self, Row};
 
-/// Those of these faults that lie between harness and API server.
+/// The faults that interfere between harness and API server; product faults and policies do not.
 pub(crate) fn of_the_way(faults: &[&str]) -> Vec<Fault> {
     let elsewhere = |fault: &str| {
         fault == "none" || POLICIES.contains(&fault) || fault.parse::<ProductFault>().is_ok()
@@ -21,7 +21,7 @@ pub(crate) fn of_the_way(faults: &[&str]) -> Vec<Fault> {
     parsed.collect()
 }
 
-/// Whether a run came to what it should while one thing is broken, in every check and as a whole.
+/// Whether every check of a run, and the run itself, ends as the row of its fault expects.
 pub(crate) fn shows(view: &RunView, row: &Row) -> Result<(), String> {
     let expected = expected(view, &[row]);
     let seen = verdicts(view);
@@ -47,8 +47,8 @@ pub(crate) fn shows(view: &RunView, row: &Row) -> Result<(), String> {
     }
 }
 
-/// Whether every pattern of the row is about some check of a run; one of an area that the run does not have,
-/// about one of a healthy run.
+/// Whether every pattern of the row is the first match of a check of this run. A pattern of an area that the
+/// run lacks must cover a check of the healthy run.
 pub(crate) fn is_about(view: &RunView, row: &Row, healthy: &RunView) -> Result<(), String> {
     let seen = verdicts(view);
     let turns = row.turns.idle(seen.keys().copied());
@@ -68,17 +68,17 @@ pub(crate) fn is_about(view: &RunView, row: &Row, healthy: &RunView) -> Result<(
     }
 }
 
-/// Whether a run has the checks that a pattern may be about: those of the row's areas, and of what else it had.
+/// Whether the area of a pattern is one of the row's, or the area of a check of the run.
 pub(crate) fn is_observed(view: &RunView, row: &Row, pattern: &Pattern) -> bool {
     let pattern = pattern.to_string();
     let area = pattern.split('.').next().unwrap_or_default();
     let mut checks = view.checks.values();
     let is_of_area = |check: &CheckView| check.planned.claim.area() == area;
-    area.starts_with('*') || row.areas.iter().any(|own| own == area) || checks.any(is_of_area)
+    area.starts_with('*') || row.areas.iter().any(|it| it == area) || checks.any(is_of_area)
 }
 
-/// What every check should come to while these things are broken: what the first of their patterns says,
-/// else what it comes to where nothing is.
+/// The expected verdict of every check under these rows: that of the first row with a pattern for the check,
+/// else the one of a healthy cluster.
 pub(crate) fn expected<'v>(view: &'v RunView, broken: &[&Row]) -> BTreeMap<&'v str, Verdict> {
     let topology = broken.first().map_or("hybrid", |row| &row.topology);
     let healthy = table::healthy(topology);
@@ -92,7 +92,7 @@ pub(crate) fn expected<'v>(view: &'v RunView, broken: &[&Row]) -> BTreeMap<&'v s
     view.checks.values().map(of).collect()
 }
 
-/// What a check of this kind comes to where nothing is broken.
+/// The verdict of a check of this claim type in a healthy cluster.
 pub(crate) fn usual(kind: ClaimType) -> Verdict {
     match kind {
         ClaimType::Capability
@@ -104,7 +104,7 @@ pub(crate) fn usual(kind: ClaimType) -> Verdict {
     }
 }
 
-/// What every check came to; `None` where it came to nothing.
+/// The verdict of every check; `None` for a check without one.
 pub(crate) fn verdicts(view: &RunView) -> BTreeMap<&str, Option<Verdict>> {
     let of = |check: &'_ CheckView| check.conclusion.as_ref().map(|it| it.verdict);
     let checks = view.checks.values();

@@ -1,10 +1,10 @@
-//! How trials make whole runs.
+//! Options of the whole runs that trials start.
 
 use winconform::engine::{Keep, Repeat, RunOptions};
 use winconform_core::config::{Config, Outside, Target};
 use winconform_core::plan::Selection;
 
-/// A run that gets in no other's way, of everything, once.
+/// Options of one repetition of all checks, with a Lease that no other run uses.
 pub(crate) fn apart(run: &str, outside: Outside) -> RunOptions {
     RunOptions {
         run: run.to_owned(),
@@ -22,7 +22,7 @@ pub(crate) fn apart(run: &str, outside: Outside) -> RunOptions {
     }
 }
 
-/// Observing from outside, through a proxy that reaches the nodes.
+/// Settings to observe from outside, through a proxy that reaches the nodes.
 pub(crate) fn through(proxy: &str) -> Outside {
     Outside {
         reaches_nodes: true,

@@ -1,8 +1,8 @@
-//! Faults that are policies of admission, which lie neither in nodes nor before the API server.
+//! Faults that are admission policies: neither faults of nodes nor interference before the API server.
 
-/// A policy that makes a selector of `spec.os` in pods that select nothing.
+/// A policy that adds a node selector for `spec.os` to pods without a selector.
 pub(crate) const OS_SELECTS: &str = "os-selects";
-/// A policy by which no class of priority preempts.
+/// A policy that lets no `PriorityClass` preempt.
 pub(crate) const NEVER_PREEMPTS: &str = "never-preempts";
-/// Faults that are policies of admission.
+/// The faults that are admission policies.
 pub(crate) const POLICIES: [&str; 2] = [OS_SELECTS, NEVER_PREEMPTS];

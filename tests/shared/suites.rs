@@ -1,4 +1,4 @@
-//! The project's own suites.
+//! Reads the project's suites.
 
 #![allow(dead_code, reason = "not every binary makes whole runs")]
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use winconform_core::suite::{SuiteFile, Suites};
 
-/// The suites with the cases of these areas alone.
+/// The suites, with only the cases of these areas.
 pub(crate) fn of_areas(areas: &[&str]) -> Suites {
     let mut suites = whole();
     suites
@@ -15,7 +15,7 @@ pub(crate) fn of_areas(areas: &[&str]) -> Suites {
     suites
 }
 
-/// All of the suites.
+/// All suites.
 pub(crate) fn whole() -> Suites {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
     let mut files = Vec::new();
@@ -23,15 +23,14 @@ pub(crate) fn whole() -> Suites {
     Suites::read(files).expect("the suites are valid")
 }
 
-/// Claims about what runs or lies on the nodes at that moment, which runs side by side change.
+/// Claims about the pods and images on the nodes at the moment, which concurrent runs change.
 const OF_THE_MOMENT: [&str; 3] = [
     "env.image-pull",
     "env.requests-set",
     "env.workloads-declare-os",
 ];
 
-/// The suites without what depends on the moment, and with one rejection for all, which have
-/// their own tests.
+/// The suites without the claims above, and with only one of the rejections, which have tests of their own.
 pub(crate) fn of_whole_runs() -> Suites {
     let mut suites = whole();
     suites.cases.retain(|case| {

@@ -1,5 +1,5 @@
-//! The table of faults, as `faults/*.yaml` writes it: what each turns, on which nodes, and what the true
-//! cause is.
+//! The table of faults from `faults/*.yaml`: the verdicts that each fault changes, on which nodes, and its
+//! true cause.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use winconform_core::claims::Pattern;
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
-/// How many seeds are tried, where it is said how many; of more than one, everything is.
+/// The number of seeds, if `WINCONFORM_TEST_SEEDS` sets it; with more than one, runs observe all checks.
 pub(crate) fn asked() -> Option<u64> {
     let set = std::env::var("WINCONFORM_TEST_SEEDS").ok();
     set.and_then(|seeds| seeds.parse().ok())
@@ -23,43 +23,43 @@ pub(crate) fn asked() -> Option<u64> {
 /// Every row of every file.
 pub(crate) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
 
-/// What is wrong where nothing is.
+/// The `fault` of a row whose cluster is healthy.
 pub(crate) const NONE: &str = "none";
 
-/// Something broken on some nodes, and what a run comes to there.
+/// One fault on one topology, and the expected result of a run there.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Row {
-    /// What is broken, as `demo --fault` takes it, or a policy of admission.
+    /// The fault, as `demo --fault` takes it, or an admission policy.
     pub(crate) fault: String,
-    /// The nodes: a named topology, and behind it what is otherwise, such as `-dual-stack`.
+    /// The nodes: a named topology, with a suffix for each difference from it, such as `-dual-stack`.
     pub(crate) topology: String,
-    /// The areas whose checks are observed.
+    /// The areas whose checks the run observes.
     pub(crate) areas: Vec<String>,
-    /// Whose fault it is; nobody's where nothing is wrong.
+    /// The true cause; `None` if nothing is wrong.
     pub(crate) cause: Option<Cause>,
-    /// What it shares with faults that no observation can tell from it.
+    /// The class of faults that no observation can tell apart from this one.
     pub(crate) class: Option<String>,
-    /// What of the cluster's objects is otherwise.
+    /// The objects of the cluster that differ, by path.
     #[serde(default)]
     pub(crate) objects: BTreeMap<String, Value>,
-    /// Of which of the rejections it stands for as many rows as there are fields, `FIELD` in its fault.
+    /// Makes the row a template: one row for each field whose rejection expects this, named by `FIELD`.
     pub(crate) for_each: Option<Expects>,
-    /// What the run comes to.
+    /// The expected exit of the run.
     pub(crate) exit: Exit,
-    /// What checks come to, the first pattern that matches one.
+    /// The expected verdicts; the first pattern that matches a check counts.
     #[serde(default)]
     pub(crate) turns: Ordered<Verdict>,
-    /// What they may come to besides.
+    /// Other verdicts that checks may get by chance.
     #[serde(default)]
     pub(crate) by_chance: Ordered<Vec<Verdict>>,
-    /// Informational checks that observe something else.
+    /// Informational checks that observe something else than in a healthy cluster.
     #[serde(default)]
     pub(crate) tells: Vec<String>,
-    /// Words that each check quotes which fails or cannot be told for it.
+    /// Words in the reason of each check that fails or is inconclusive because of the fault.
     #[serde(default)]
     pub(crate) says: Option<String>,
-    /// Why it is tried on a real control plane with every push; the others are each night.
+    /// Why each push tries the row on a real control plane; the nightly job tries the others.
     #[serde(default)]
     pub(crate) real: Option<String>,
 }
@@ -68,21 +68,21 @@ pub(crate) struct Row {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Expects {
-    /// That it refuses the field.
+    /// The server refuses the field.
     Refused,
-    /// That it accepts the field as it is.
+    /// The server accepts the field unchanged.
     Accepted,
-    /// That it takes the field away without a word.
+    /// The server drops the field without an error.
     Dropped,
 }
 
-/// The true cause of what a fault turns.
+/// The true cause of the verdicts that a fault changes.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cause {
-    /// The part of the cluster.
+    /// The part of the cluster at fault.
     pub(crate) component: Component,
-    /// How much of the cluster has it.
+    /// How much of the cluster is affected.
     pub(crate) scope: Scope,
 }
 
@@ -109,7 +109,7 @@ pub(crate) enum Component {
     ServiceNetwork,
 }
 
-/// How much of a cluster a fault has.
+/// How much of a cluster a fault affects.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scope {
@@ -122,25 +122,25 @@ pub(crate) enum Scope {
 }
 
 impl Row {
-    /// Whether some check comes to something else, or observes it.
+    /// Whether some check gets another verdict, or observes something else.
     pub(crate) fn shows_anything(&self) -> bool {
         self.turns.patterns().next().is_some() || !self.tells.is_empty()
     }
 
-    /// Whether it is tried on a real control plane, where not all are.
+    /// Whether a real control plane tries the row: with `all`, every suitable row, else rows with `real`.
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();
-        // Nodes joined there pull in no time
+        // Nodes that join a real server pull images at once
         let of_memory = ["validation-", "policy-", "pull-slow"];
         let is_of_memory = of_memory.map(|begin| self.fault.starts_with(begin));
-        // Of the rejections, whole runs there have one
+        // Whole runs on a real server have one rejection
         let is_had = self.areas != ["reject"] || self.fault.ends_with("=spec.hostPID");
         let is_of_these = is_of_these && is_had && !is_of_memory.contains(&true);
         is_of_these && (all || self.real.is_some())
     }
 }
 
-/// Patterns of check ids in the order in which they are written.
+/// Patterns of check ids, in the order of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered<T>(Vec<(Pattern, T)>);
 
@@ -151,19 +151,19 @@ impl<T> Default for Ordered<T> {
 }
 
 impl<T> FromIterator<(Pattern, T)> for Ordered<T> {
-    fn from_iter<I: IntoIterator<Item = (Pattern, T)>>(all: I) -> Self {
-        Self(all.into_iter().collect())
+    fn from_iter<I: IntoIterator<Item = (Pattern, T)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
     }
 }
 
 impl<T> Ordered<T> {
-    /// What the first pattern says that covers a check.
+    /// The value of the first pattern that covers a check.
     pub(crate) fn first_match(&self, id: &str) -> Option<&T> {
         let mut covering = self.0.iter().filter(|(pattern, _)| pattern.covers(id));
         covering.next().map(|(_, what)| what)
     }
 
-    /// The patterns that are the first for no check.
+    /// The patterns that are the first match of no check.
     pub(crate) fn idle<'i>(&self, ids: impl Iterator<Item = &'i str>) -> Vec<&Pattern> {
         let mut busy = vec![false; self.0.len()];
         for id in ids {
@@ -180,12 +180,12 @@ impl<T> Ordered<T> {
         self.0.iter().map(|(pattern, _)| pattern)
     }
 
-    /// The patterns and what they say.
+    /// The patterns and their values.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Pattern, &T)> {
         self.0.iter().map(|(pattern, what)| (pattern, what))
     }
 
-    /// Whether a pattern may be about checks whose names begin so.
+    /// Whether a pattern may cover checks whose ids start with `begin`.
     pub(crate) fn has(&self, begin: &str) -> bool {
         let mut names = self.0.iter().map(|(pattern, _)| pattern.to_string());
         names.any(|name| {
@@ -206,31 +206,31 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut all = Vec::new();
+                let mut pairs = Vec::new();
                 while let Some((pattern, what)) = map.next_entry::<String, T>()? {
                     let pattern = Pattern::parse(&pattern).map_err(A::Error::custom)?;
-                    all.push((pattern, what));
+                    pairs.push((pattern, what));
                 }
-                Ok(Ordered(all))
+                Ok(Ordered(pairs))
             }
         }
         deserializer.deserialize_map(Read(PhantomData))
     }
 }
 
-/// The row of a fault.
+/// The row of a fault on a topology.
 pub(crate) fn row(topology: &str, fault: &str) -> &'static Row {
     let mut rows = ROWS.iter();
-    let found = rows.find(|row| row.topology == topology && row.fault == fault);
-    found.unwrap_or_else(|| panic!("`{fault}` has no row on `{topology}`"))
+    let row = rows.find(|row| row.topology == topology && row.fault == fault);
+    row.unwrap_or_else(|| panic!("`{fault}` has no row on `{topology}`"))
 }
 
-/// The row of a cluster in which nothing is wrong.
+/// The row of a healthy cluster.
 pub(crate) fn healthy(topology: &str) -> &'static Row {
     row(topology, NONE)
 }
 
-/// Where the table is.
+/// The folder of the table.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("faults")
 }

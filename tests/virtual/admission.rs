@@ -1,5 +1,5 @@
-//! All rejections at a server that refuses whatever is asked, or that is in trouble: nothing passes or fails
-//! for it. And each dry run is sent once.
+//! All rejections at a server that refuses every dry run, or that is in trouble: no check passes or fails for
+//! this reason. And a run sends each dry run once.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within};
 
 const REJECTIONS: &str = "area=reject";
 
-/// What refuses or breaks all dry runs of a resource.
+/// Faults that refuse or break all dry runs of a resource.
 const UNTOLD: [&str; 5] = [
     "admission-refuses=RESOURCE",
     "admission-refuses=RESOURCE:Forbidden",
@@ -30,7 +30,7 @@ const UNTOLD: [&str; 5] = [
     "webhook-no-dry-run=RESOURCE",
 ];
 
-/// What dry runs are of.
+/// The resources of the dry runs.
 const RESOURCES: [&str; 11] = [
     "pods",
     "pods/ephemeralcontainers",
@@ -45,7 +45,7 @@ const RESOURCES: [&str; 11] = [
     "podtemplates",
 ];
 
-/// Interference in which most can be told.
+/// Interference under which at least a quarter of the checks pass.
 const TROUBLE: [&str; 7] = [
     "too-many-requests=0.2",
     "server-restarts=200",
@@ -69,8 +69,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     untold.into_iter().chain(error).chain([once]).collect()
 }
 
-/// All rejections, with these faults on their way, by verdict; those that the plan skips for the server's
-/// version aside.
+/// The verdicts of all rejections under these faults, without those that the plan skips for the server's
+/// version.
 fn seen(faults: &[String]) -> Result<(RunView, Vec<(String, Verdict)>), String> {
     let faults = faults.iter().map(|fault| fault.parse::<Fault>());
     let faults = faults.collect::<Result<_, _>>();
@@ -116,10 +116,10 @@ fn seen(faults: &[String]) -> Result<(RunView, Vec<(String, Verdict)>), String> 
 fn untold(fault: &str) -> Outcome {
     let faults = RESOURCES.map(|resource| fault.replace("RESOURCE", resource));
     let (_, verdicts) = seen(&faults)?;
-    let mut told = verdicts
+    let mut bad = verdicts
         .iter()
         .filter(|(_, it)| *it != Verdict::Inconclusive);
-    told.next()
+    bad.next()
         .map_or(Ok(()), |(id, verdict)| Err(format!("{id}: {verdict}")))
 }
 
@@ -160,7 +160,7 @@ fn once() -> Outcome {
     }
 }
 
-/// How many dry runs there are that differ from each other.
+/// The number of different dry runs.
 fn distinct(facts: &Facts) -> u64 {
     let names = [FixtureName::NAMESPACES, FixtureName::UNBOUND_PODS];
     let ready = ReadyFixtures {
@@ -173,8 +173,8 @@ fn distinct(facts: &Facts) -> u64 {
     let checks = plan(&ALL, facts, &Config::default()).checks;
     let rejections = checks.iter().filter(|check| check.claim.area() == "reject");
     let assertions = rejections.flat_map(|check| &check.assertions);
-    let asked = assertions.map(|assertion| assertion.test.prepare(&at));
-    let requests = asked.map(|asked| format!("{:?}", asked.map(|prepared| prepared.request)));
+    let prepared = assertions.map(|assertion| assertion.test.prepare(&at));
+    let requests = prepared.map(|it| format!("{:?}", it.map(|prepared| prepared.request)));
     let distinct: BTreeSet<_> = requests.collect();
     u64::try_from(distinct.len()).unwrap_or(u64::MAX)
 }

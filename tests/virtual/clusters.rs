@@ -1,4 +1,4 @@
-//! The clusters that the rows of the table of faults are on: the nodes, and what else is there.
+//! The clusters of the rows in the table of faults: their nodes and their other objects.
 
 use hybrid_sim::server::Server;
 use hybrid_sim::{IpFamilies, NamedTopology, NetworkMode, Topology};
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use crate::table;
 
-/// Nodes of two families of addresses.
+/// Nodes with addresses of both IP families.
 const DUAL_STACK: &str = "-dual-stack";
-/// A network plugin that keeps policies: Calico, by routes.
+/// A network plugin that enforces network policies: Calico, with routes.
 const CALICO: &str = "-calico";
-/// Nodes without the overlay that the configuration of their network plugin tells of.
+/// Nodes without the overlay that their network plugin's configuration names.
 const ROUTED: &str = "-routed";
-/// Nodes with an overlay, of which nothing tells.
+/// Nodes with an overlay that no object shows.
 const OVERLAY: &str = "-overlay";
 
-/// Nodes, and what else is in their cluster from the start.
+/// Nodes, and the other initial objects of their cluster.
 pub(crate) struct Nodes {
     pub(crate) topology: Topology,
     pub(crate) objects: Vec<Value>,
@@ -29,10 +29,10 @@ impl From<Topology> for Nodes {
 }
 
 impl Nodes {
-    /// Those that a row names: a topology of `demo`, and behind it what is otherwise.
+    /// The nodes that a row names: a topology of `demo`, with a suffix for each difference.
     pub(crate) fn of_row(name: &str) -> Self {
-        let all = NamedTopology::all();
-        let starts = all
+        let topologies = NamedTopology::all();
+        let starts = topologies
             .iter()
             .find_map(|known| Some((known, name.strip_prefix(known.name.as_str())?)));
         let (known, suffixes) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
@@ -43,8 +43,8 @@ impl Nodes {
         };
         let mut rest = suffixes;
         while !rest.is_empty() {
-            let all = [DUAL_STACK, CALICO, ROUTED, OVERLAY];
-            let next = all.into_iter().find(|suffix| rest.starts_with(suffix));
+            let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY];
+            let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
             let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
             nodes.change(suffix);
             rest = &rest[suffix.len()..];
@@ -70,7 +70,7 @@ impl Nodes {
     }
 }
 
-/// What tells of Calico.
+/// The objects by which the tool recognises Calico.
 fn calico() -> Vec<Value> {
     let path = table::folder().join("clusters/calico.yaml");
     let text = std::fs::read_to_string(path).expect("text");

@@ -1,4 +1,4 @@
-//! What a whole healthy run costs at several pools of Windows: counts, which do not vary.
+//! The cost of a whole healthy run with several Windows pools, in counts, which do not vary.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use winconform_core::record::{Exit, RunView, critical_path};
 
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
 
-/// How many execs a place may take with a curl that takes many targets: one for each assertion that has to hold,
-/// and one for what comes to stand long after the rest.
+/// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, and
+/// one for fixtures that become ready long after the others.
 const EXECS: u64 = 3;
-/// The place that is asked for the cluster's DNS suffix, too, and once more for the controls of what is
-/// observed from each node.
+/// The prober that takes two more: one for the cluster's DNS suffix, and one for the controls of the checks
+/// that observe from each node.
 const TOLD: &str = "prober-linux";
 const MORE: u64 = 2;
 
@@ -38,7 +38,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Its Windows containers have curl 7.55, which ends at the first operation that fails (before 7.66).
+/// Its Windows containers have curl 7.55; curl before 7.66 ends at the first operation that fails.
 const OLD_CURL: &str = "registry.k8s.io/e2e-test-images/agnhost:2.59";
 
 fn old_curl() -> Outcome {
@@ -66,15 +66,15 @@ fn old_curl() -> Outcome {
 }
 
 fn three_builds(ip_families: IpFamilies) -> Topology {
-    let mut all = NamedTopology::all().iter();
-    let known = all.find(|known| known.name == "three-builds");
+    let mut topologies = NamedTopology::all().iter();
+    let known = topologies.find(|known| known.name == "three-builds");
     Topology {
         ip_families,
         ..known.expect("it is known").topology()
     }
 }
 
-/// How many execs went to each place, and what every check came to.
+/// The execs in each prober, and the verdict of every check.
 type Counted = (BTreeMap<String, u64>, BTreeMap<String, String>);
 
 fn counted(ip_families: IpFamilies, limits: Limits) -> Result<Counted, String> {
@@ -98,7 +98,7 @@ fn came_to(
             selection,
             ..world.settings("r0")
         };
-        // A load balancer is observed as often as it takes to come
+        // The time until a load balancer exists decides how often it is observed
         options.config.outside.load_balancers = false;
         let ran = undisturbed(&cluster, &options).await;
         ran.came_to(exit)?;
@@ -111,11 +111,11 @@ fn came_to(
     })
 }
 
-/// Requests that each node more may cost, and the time of a run by its critical path, in hundredths.
+/// The most requests per additional node, and the most time of a run in hundredths of its critical path.
 const REQUESTS: u64 = 8;
 const HUNDREDTHS: u128 = 110;
 
-/// A run of everything, with one thing broken or nothing.
+/// A run of all checks, with one fault or none.
 fn whole(topology: Topology, fault: Option<&'static str>, exit: Exit) -> Result<RunView, String> {
     within_of(topology, 1, async move |world| {
         if let Some(fault) = fault {
@@ -129,7 +129,7 @@ fn whole(topology: Topology, fault: Option<&'static str>, exit: Exit) -> Result<
     })
 }
 
-/// How many requests a run makes with so many nodes, if it takes no longer than it may.
+/// The requests of a run with so many nodes; an error if the run takes too long.
 fn requests(nodes: usize) -> Result<u64, String> {
     let topology = three_builds(IpFamilies::IPv4).of_nodes(nodes);
     let view = whole(topology, None, Exit::Conformant)?;
@@ -155,9 +155,9 @@ fn bounds() -> Outcome {
     }
 }
 
-/// How long a run takes whose probers on Linux never get an answer of any Service, in hundredths of a
-/// healthy one: each request takes as long as its time-out. It is 1,500 where each is made as often as it
-/// takes to meet every pod.
+/// The most time of a run whose Linux probers get no answer from any Service, in hundredths of a healthy run:
+/// each request takes its whole time-out. It would be 1,500 if a prober repeated each request often enough to
+/// meet every pod.
 const SILENT: u32 = 400;
 
 fn silent() -> Outcome {
@@ -189,7 +189,7 @@ fn execs() -> Outcome {
     }
 }
 
-/// All is as it is when everything fits.
+/// The verdicts are the same whether or not one exec can print everything.
 fn several() -> Outcome {
     let narrow = Limits {
         exec_output: 64 << 10,
@@ -207,10 +207,10 @@ fn several() -> Outcome {
     }
 }
 
-/// Observes Service IPs among others, all of which are made in one exec session.
+/// Checks of Service IPs and others, whose requests all go in one exec session.
 const SERVICE_IPS: [&str; 2] = ["net.service-ip-from-pod", "net.pod-to-pod-cross-node"];
 
-/// Those where something captive answers for every Service IP with a page of 8 kB.
+/// Runs `SERVICE_IPS` while a captive server answers for every Service IP with a page of 8 kB.
 fn of_foreign(exec_output: usize, exit: Exit) -> Result<Counted, String> {
     let limits = Limits {
         exec_output,
@@ -241,10 +241,10 @@ fn foreign() -> Outcome {
 fn endless() -> Outcome {
     let (_, halves) = of_foreign(20 << 10, Exit::NotConformant)?;
     let (_, verdicts) = of_foreign(6 << 10, Exit::CouldNotTell)?;
-    let own = |verdict: &str| verdict.replace("Fail", "Inconclusive");
+    let expected = |verdict: &str| verdict.replace("Fail", "Inconclusive");
     let other = halves
         .iter()
-        .find(|(id, verdict)| verdicts.get(*id) != Some(&own(verdict)));
+        .find(|(id, verdict)| verdicts.get(*id) != Some(&expected(verdict)));
     match other {
         None => Ok(()),
         Some(other) => Err(format!("{other:?}: {verdicts:#?}")),

@@ -1,4 +1,4 @@
-//! Deadlines at every instant at which something happens in a run.
+//! Deadlines at the instant of every event of a run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,11 +85,11 @@ pub(crate) async fn overdue(
         (0, true) => ran.came_to(Exit::Conformant),
         _ => ran.came_to(Exit::CouldNotTell),
     }?;
-    let told = view.deadline.map(Duration::from_millis);
-    match (told, missed) {
+    let limit = view.deadline.map(Duration::from_millis);
+    match (limit, missed) {
         (None, 0) if view.planned => Ok(()),
-        (Some(told), _)
-            if told == Duration::from_millis(u64::try_from(after.as_millis()).unwrap_or(0)) =>
+        (Some(limit), _)
+            if limit == Duration::from_millis(u64::try_from(after.as_millis()).unwrap_or(0)) =>
         {
             Ok(())
         }
@@ -97,8 +97,8 @@ pub(crate) async fn overdue(
     }
 }
 
-/// A deadline passes while the Lease has come to be and nobody has heard of it: not even a run that is
-/// to keep everything leaves that, for it would keep out the next.
+/// The deadline passes after the server created the Lease and before the run gets the answer: even a run that
+/// keeps everything deletes the Lease, which would keep out the next run.
 fn no_lease_is_kept() -> Outcome {
     within(async |world| {
         let before = world.objects();
@@ -121,7 +121,7 @@ fn no_lease_is_kept() -> Outcome {
     })
 }
 
-/// A client that creates Leases and never hears of it.
+/// A client that creates Leases and never gets the answer.
 fn unheard(client: Client, created: watch::Sender<bool>) -> Client {
     let created = Arc::new(created);
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -139,7 +139,7 @@ fn unheard(client: Client, created: watch::Sender<bool>) -> Client {
     Client::new(service, "default")
 }
 
-/// How long after the beginning a line was written.
+/// The time from the beginning of a run to a line.
 pub(crate) fn since(began: Timestamp, line: &Line) -> Duration {
     Duration::try_from(line.at.duration_since(began)).expect("time goes on")
 }

@@ -1,5 +1,5 @@
-//! Faults that know no family of addresses, where there are two: what is observed in the second family comes
-//! to what it does in the first, and every case of it is turned.
+//! Faults that do not depend on the IP family, in a dual-stack cluster: checks of the second family have the
+//! verdicts of the first, and some fault changes the verdict of every case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,10 +29,10 @@ const FAULTS: [&str; 13] = [
     "partial-names-resolve=windows-2022",
 ];
 
-/// Which pod of two a Service leads to is chance, and one is cut off.
+/// Cuts off one of a Service's two pods; chance decides to which one a request goes.
 const CUT: &str = "traffic-cut=node/windows-2022-a:node/windows-2022-a";
 
-/// One run for each fault: nightly.
+/// One run for each fault, in the nightly job.
 pub(crate) fn trials() -> Vec<Trial> {
     match asked() {
         Some(2..) => vec![trial("families::of_both", turn_both)],
@@ -79,9 +79,9 @@ fn turn_both() -> Outcome {
         }
     }
     let second = usual.iter().filter(|(id, _)| in_first(id).is_some());
-    let told = second.filter(|(_, verdict)| !matches!(verdict, Skip | Informational));
-    let all: BTreeSet<_> = told.map(|(id, _)| case(id)).collect();
-    let idle = all
+    let judged = second.filter(|(_, verdict)| !matches!(verdict, Skip | Informational));
+    let cases: BTreeSet<_> = judged.map(|(id, _)| case(id)).collect();
+    let idle = cases
         .difference(&turned)
         .map(|case| format!("no fault turns {case} in the second family"));
     wrong.extend(idle);
@@ -96,7 +96,7 @@ fn case(id: &str) -> String {
     id.split('[').next().unwrap_or(id).to_owned()
 }
 
-/// An id's check in the first family.
+/// The id of the same check in the first family.
 fn in_first(id: &str) -> Option<String> {
     let point = id.strip_suffix("family=ipv6]")?;
     let point = point.strip_suffix(['[', ',']).unwrap_or(point);

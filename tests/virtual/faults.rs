@@ -1,4 +1,4 @@
-//! Everything that can lie between harness and server.
+//! All interference between harness and server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,13 +39,13 @@ pub(crate) fn trials() -> Vec<Trial> {
     harness.chain([boots]).chain(silent).collect()
 }
 
-/// Which fixture on Windows it is that stands when the node boots.
+/// The number of the fixture event on Windows at which the node boots.
 const BOOTS_AT: [usize; 3] = [1, 3, 5];
 
-/// After which line of its record the node falls silent.
+/// The line of the record after which the node falls silent.
 const SILENT_AT: [usize; 4] = [100, 140, 170, 200];
 
-/// What is observed through what lies between harness and server: some by every way.
+/// The checks under interference: some with every kind of request.
 const OF_HARNESS: [&str; 5] = [
     "area=env",
     "reject.hostPID",
@@ -58,33 +58,33 @@ const OF_HARNESS: [&str; 5] = [
 fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
     let rows = broken.iter().map(|fault| table::row("hybrid", fault));
     let rows: Vec<_> = rows.collect();
-    let mut told = Told::under(fault);
+    let mut totals = Told::under(fault);
     for seed in 0..seeds {
         let fault = fault.parse().expect("a fault of the way");
         let view = seen(broken, vec![fault], seed, of_all_or(&OF_HARNESS))?;
-        told.add(seed, &view, tally(&view, &rows))?;
+        totals.add(seed, &view, tally(&view, &rows))?;
         let mut conclusions = view.checks.values().filter_map(|it| it.conclusion.as_ref());
-        let fails = conclusions.any(|told| told.verdict == Verdict::Fail);
-        // Without its Lease a run tells nothing
+        let fails = conclusions.any(|it| it.verdict == Verdict::Fail);
+        // A run that loses its Lease concludes nothing
         if !broken.is_empty() && !fails && view.interrupted.is_none() {
             return Err(format!("seed {seed}: nothing broken is told"));
         }
     }
-    // Of however few runs: nothing else here is busy
-    if told.right == 0 {
+    // However few the runs: nothing else competes with them
+    if totals.right == 0 {
         return Err("all of it is untold".to_owned());
     }
-    told.enough()
+    totals.enough()
 }
 
-/// A node that boots once what runs there has been observed, or before: what is then to be seen is not
-/// what stood, and nothing fails for it.
+/// A node boots after the run has observed its pods, or before: they are no longer the pods that were ready,
+/// and no check fails for this reason.
 fn boots() -> Outcome {
-    let mut told = 0;
+    let mut right = 0;
     for wanted in BOOTS_AT {
         let view = within(async |world: &World| {
             let faults = world.joined.faults().clone();
-            let stand = AtomicUsize::new(0);
+            let fixtures = AtomicUsize::new(0);
             let listener = Box::new(move |line: &Line| {
                 let Event::Fixture { key, .. } = &line.event else {
                     return;
@@ -93,7 +93,7 @@ fn boots() -> Outcome {
                     .pool
                     .as_ref()
                     .is_some_and(|pool| pool.as_str() == "windows-2022");
-                if is_there && stand.fetch_add(1, Ordering::Relaxed) + 1 == wanted {
+                if is_there && fixtures.fetch_add(1, Ordering::Relaxed) + 1 == wanted {
                     faults.set("node-reboots=windows-2022".parse().expect("a fault"));
                 }
             });
@@ -107,9 +107,9 @@ fn boots() -> Outcome {
                 .view()
         })?;
         let tally = tally(&view, &[]);
-        told += tally.map_err(|why| format!("{wanted}: {why}"))?.0;
+        right += tally.map_err(|why| format!("{wanted}: {why}"))?.0;
     }
-    match told {
+    match right {
         0 => Err("nothing told".to_owned()),
         _ => Ok(()),
     }
@@ -119,8 +119,8 @@ fn three_builds() -> Topology {
     Topology::named("three-builds").expect("a named topology")
 }
 
-/// One of two nodes of a pool falls silent, is Ready to the API server for a while, and may come back:
-/// nothing fails for it, though what it fails has next to no time to come right.
+/// One of two nodes of a pool falls silent, is Ready to the API server for a while, and may come back: no
+/// check fails for this reason, though network checks have only 3 s to converge.
 fn silent(fault: &'static str) -> Outcome {
     let mut would_have_failed = 0;
     for wanted in SILENT_AT {
@@ -159,9 +159,9 @@ fn silent(fault: &'static str) -> Outcome {
             of(&[Verdict::Inconclusive]),
         );
         if failed > 0 || untold == 0 || of(&[Verdict::Pass]) == 0 {
-            let told = products::described(&view);
+            let report = products::described(&view);
             return Err(format!(
-                "{wanted}: {failed} failed, {untold} untold\n{told}"
+                "{wanted}: {failed} failed, {untold} untold\n{report}"
             ));
         }
         let attempts = view.checks.values().flat_map(|check| &check.attempts);
@@ -178,7 +178,7 @@ fn silent(fault: &'static str) -> Outcome {
     }
 }
 
-/// A whole run with this broken, and these faults on the way besides.
+/// A whole run with these product faults and this interference.
 fn seen(
     broken: &[&str],
     faults: Vec<Fault>,
@@ -188,7 +188,7 @@ fn seen(
     seen_of(Topology::hybrid(), broken, faults, seed, selection)
 }
 
-/// The same of other nodes.
+/// Like `seen`, on other nodes.
 pub(crate) fn seen_of(
     topology: Topology,
     broken: &[&str],

@@ -1,45 +1,45 @@
-//! Harness faults, and what comes of runs under one: nothing wrong, and not too little.
+//! Runs under a harness fault: no verdict is wrong, and enough are conclusive.
 
-#![expect(clippy::print_stdout, reason = "trials tell what they found")]
+#![expect(clippy::print_stdout, reason = "trials print their totals")]
 
 use winconform_core::record::RunView;
 
 use crate::products::described;
 use crate::table::asked;
 
-/// Faults under which nothing on these checks may pass, whatever the harness meets.
+/// Product faults whose checks may not pass, whatever interference the harness meets.
 pub(crate) const BROKEN_WORLD: [&str; 3] = [
     "node-label-wrong=windows-2022",
     "admission-allows=spec.hostPID",
     "kube-proxy-dead=windows-2022",
 ];
 
-/// How much may be left untold at most, as one part of so many, from so many runs on: of a few, one
-/// may be lost whole.
+/// The largest share of inconclusive checks: from so many runs on, one part of so many. Of a few runs, one
+/// may be lost as a whole.
 const BOUNDS: [(usize, usize); 2] = [(8, 4), (3, 2)];
 
-/// How many are tried in a healthy cluster.
+/// The number of seeds in a healthy cluster.
 pub(crate) fn seeds() -> u64 {
     asked().unwrap_or(20)
 }
 
-/// How many are in one that is broken.
+/// The number of seeds in a broken cluster.
 pub(crate) fn seeds_of_a_broken_world() -> u64 {
     seeds().div_ceil(5)
 }
 
-/// What came of the runs under one fault.
+/// The totals of the runs under one fault.
 pub(crate) struct Told {
     fault: &'static str,
     runs: usize,
     pub(crate) right: usize,
     untold: usize,
-    /// How much was left untold at most, and the report of that run.
+    /// The most inconclusive checks of one run, and the report of that run.
     most: (usize, String),
 }
 
 impl Told {
-    /// Of no run yet.
+    /// The totals before the first run.
     pub(crate) fn under(fault: &'static str) -> Self {
         let most = (0, String::new());
         Self {
@@ -51,7 +51,7 @@ impl Told {
         }
     }
 
-    /// Adds the run of a seed by what came of its checks: nothing is wrong.
+    /// Adds the tally of the run with a seed; a wrong verdict is an error.
     pub(crate) fn add(
         &mut self,
         seed: u64,
@@ -68,7 +68,7 @@ impl Told {
         Ok(())
     }
 
-    /// Whether enough is told: patience that always gives up would be right too, and useless.
+    /// Whether enough checks are conclusive: a tool that always gives up is never wrong, and useless.
     pub(crate) fn enough(&self) -> Result<(), String> {
         let Self {
             fault,
@@ -79,10 +79,10 @@ impl Told {
         } = self;
         println!("{fault}: {runs} runs, {right} verdicts right, {untold} untold, none wrong");
         let bound = BOUNDS.iter().find(|(many, _)| runs >= many);
-        let all = right + untold;
+        let total = right + untold;
         match bound {
-            Some((_, part)) if untold * part > all => Err(format!(
-                "{untold} of {all} untold, at most one in {part} may be; most of them with {}",
+            Some((_, part)) if untold * part > total => Err(format!(
+                "{untold} of {total} untold, at most one in {part} may be; most of them with {}",
                 most.1
             )),
             _ => Ok(()),

@@ -1,5 +1,4 @@
-//! Runs that are killed: nothing of theirs does anything more, `cleanup` removes what they left, and
-//! another run goes on with their record.
+//! Killed runs: they do nothing more, `cleanup` removes what they left, and another run resumes their record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -22,10 +21,10 @@ use crate::world::{
     verdicts, within,
 };
 
-/// Trials that share the events of a run.
+/// The number of trials that share the events of a run.
 const PARTS: u64 = 2;
 
-/// Checks that are concluded one after the other, and that pull nothing for Windows.
+/// Checks that conclude one after the other, and pull no Windows image.
 const SHORT: [&str; 3] = [
     "env.windows-build-label",
     "reject.hostPID[workload=pod]",
@@ -59,7 +58,7 @@ fn at_events(part: u64) -> Outcome {
     })
 }
 
-/// Does something with every event of a run's that is of this part, until there is none.
+/// Calls `each` for every event of this part of a run, until there is none.
 fn at_every(part: u64, each: &impl AsyncFn(&World, u64) -> Result<bool, String>) -> Outcome {
     for at in (part..).step_by(usize::try_from(PARTS).expect("a few")) {
         let more = within(async |world| each(world, at).await);
@@ -73,8 +72,8 @@ fn at_every(part: u64, each: &impl AsyncFn(&World, u64) -> Result<bool, String>)
     Ok(())
 }
 
-/// The record of a run that is killed at an event, as if that had never returned: nothing that follows
-/// it is done. Nothing where the run ended before.
+/// The record of a run that is killed at an event, as if the event had never returned: the run does nothing
+/// after it. `None` if the run ended before.
 pub(crate) async fn at_event(world: &World, options: &RunOptions, at: u64) -> Option<String> {
     let (kill, killed) = watch::channel(false);
     let listener: Listener = Box::new(move |line| {
@@ -88,7 +87,7 @@ pub(crate) async fn at_event(world: &World, options: &RunOptions, at: u64) -> Op
     Some(lines(&text, at + 1).to_owned())
 }
 
-/// Goes on with the record of a run that was killed at every event.
+/// Resumes the record of a run that was killed, at every event in turn.
 fn resumed() -> Outcome {
     let selection = of_all_or(&SHORT);
     let whole = unbroken_of(&selection);
@@ -114,15 +113,15 @@ fn resumed() -> Outcome {
         let Some(done) = done else { break };
         settled.extend(done);
     }
-    // Of nothing, of some and of all
+    // Records with no, some and all checks settled
     match settled.len() {
         0..3 => Err(format!("only ever {settled:?} were settled")),
         _ => Ok(()),
     }
 }
 
-/// A run that goes on with a record comes to what one comes to that nothing has disturbed. How many
-/// checks were settled by it, if it can be gone on with.
+/// Checks that a run that resumes a record has the verdicts of an undisturbed run. Returns how many checks
+/// the record settled, or `None` if it cannot be resumed.
 pub(crate) async fn goes_on(
     world: &World,
     options: RunOptions,
@@ -137,7 +136,7 @@ pub(crate) async fn goes_on(
     };
     let again = undisturbed(&world.cluster(), &resumes).await;
     match &again.finished {
-        // Which cluster it was is not on record
+        // The record does not name the cluster
         Err(RunError::Resume(_)) if !knows => return Ok(None),
         _ => again.came_to(Exit::Conformant)?,
     }
@@ -147,8 +146,8 @@ pub(crate) async fn goes_on(
     Ok(Some(settled))
 }
 
-/// Kills a run with every request under way that changes something, but for renewals of its Lease: it is
-/// done, and nobody hears of it.
+/// Kills a run during every changing request, except renewals of its Lease: the server completes the request,
+/// and the run gets no answer.
 fn at_changes(part: u64) -> Outcome {
     at_every(part, &async |world: &World, at| {
         let before = world.objects();
@@ -163,7 +162,7 @@ fn at_changes(part: u64) -> Outcome {
     })
 }
 
-/// A client that tells of the change of a number as soon as it is done.
+/// A client that triggers `kill` as soon as the change with this number is done.
 fn telling(client: Client, at: u64, kill: watch::Sender<bool>) -> Client {
     let (kill, changes) = (Arc::new(kill), Arc::new(AtomicU64::new(0)));
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -184,7 +183,7 @@ fn telling(client: Client, at: u64, kill: watch::Sender<bool>) -> Client {
     Client::new(service, "default")
 }
 
-/// Runs until it is killed: the record then, or nothing where the run ended before.
+/// Runs until the kill: the record then, or `None` if the run ended before.
 async fn until(
     cluster: &Cluster,
     options: &RunOptions,
@@ -226,8 +225,8 @@ fn same<T: PartialEq + std::fmt::Debug>(seen: &T, expected: &T) -> Outcome {
     }
 }
 
-/// A record that is cut off anywhere within a line is the one up to that line; and one of those is gone
-/// on with.
+/// A record that is cut off within a line reads like the record up to that line; and a run resumes one of
+/// these.
 fn cut_lines() -> Outcome {
     let whole = unbroken();
     let mut begin = 0;
@@ -248,7 +247,7 @@ fn cut_lines() -> Outcome {
     }
     let middle = whole.text.match_indices("\"attempt\"").nth(1);
     let middle = middle.expect("checks are attempted").0;
-    // It is a record of the run `r0`
+    // The record is of run `r0`; `goes_on` expects `r1`
     let expected = verdicts(&whole.view()?);
     let record = whole.text[..middle].replacen("\"r0\"", "\"r1\"", 1);
     within(async |world| {

@@ -1,9 +1,9 @@
-//! Whole runs in memory, in a time that passes by itself: no process, no socket and no control plane.
+//! Whole runs in memory, in simulated time: no process, no socket and no control plane.
 //!
-//! Each trial has its own cluster, or one after another: an API server and two nodes, simulated. What
-//! is to hold whenever something happens is tried at every event of a run: a few checks that have
-//! every kind of stage. `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 20 if it
-//! is not set; when it is set to more than 1, all checks are observed everywhere.
+//! Each trial has its own cluster, or several in turn: a simulated API server and two nodes. Trials that
+//! disturb a run do so at every event of a run of a few checks, which have every kind of stage.
+//! `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 20 if it is not set; if it is more
+//! than 1, all runs observe all checks.
 
 #[path = "../shared/mod.rs"]
 mod shared;

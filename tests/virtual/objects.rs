@@ -1,4 +1,4 @@
-//! Objects that are otherwise than the nodes and controllers of a cluster make them.
+//! Objects that differ from those that the nodes and controllers of a cluster create.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use winconform_core::method::Verb;
 use crate::asking::send;
 use crate::world::Outcome;
 
-/// What divides the path of an object from that of a value in it.
+/// Separates the path of an object from the path of a value in it.
 const IN: char = '#';
 
-/// Makes objects as a row has them: by the path of each, or behind `#` of a value in it. Nothing (`null`)
-/// takes away, and the name of another object of its kind makes another one like it.
+/// Changes objects as a row says: each by its path, or after `#` the path of a value in it. `null` deletes,
+/// and the name of another object of the same kind creates a copy of that.
 pub(crate) async fn change(api: &Api, objects: &BTreeMap<String, Value>) -> Outcome {
     for (path, value) in objects {
         let changed = match (path.split_once(IN), value) {
@@ -63,10 +63,10 @@ async fn make(api: &Api, path: &str, object: Value) -> Outcome {
     let (collection, name) = divided(path)?;
     let mut object = object;
     object["metadata"]["name"] = json!(name);
-    let made = send(api, Verb::Create, collection, Some(object.clone())).await?;
+    let created = send(api, Verb::Create, collection, Some(object.clone())).await?;
     if !object["status"].is_null() {
-        // Whichever version it has by now
-        object["metadata"] = json!({"name": name, "labels": made["metadata"]["labels"]});
+        // Without a version: it may have changed by now
+        object["metadata"] = json!({"name": name, "labels": created["metadata"]["labels"]});
         let path = format!("{path}/status");
         send(api, Verb::Replace, &path, Some(object)).await?;
     }

@@ -1,4 +1,4 @@
-//! An API server that is away for a while, or refuses the credential for a while or for good.
+//! An API server that is unavailable for a while, or refuses the credential for a while or for good.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use crate::world::{
     Outcome, Ran, World, lines, ran, selection, trial, unbroken_of, undisturbed, verdicts, within,
 };
 
-/// What is observed: by every way, and at what changes.
+/// Checks with every kind of request, and one of a workload that changes.
 const LOOKED_AT: [&str; 5] = [
     "env.windows-build-label",
     "reject.hostPID",
@@ -29,7 +29,7 @@ const LOOKED_AT: [&str; 5] = [
     "net.after-churn[*source=linux-pod]",
 ];
 
-/// What the server does to all requests, and for how many seconds, one after the other.
+/// Faults that hit all requests one after the other, each with its seconds.
 type Outage = &'static [(&'static str, u64)];
 
 const OUTAGES: [Outage; 5] = [
@@ -37,7 +37,7 @@ const OUTAGES: [Outage; 5] = [
     &[("hang=1", 90)],
     &[("reset=1", 60)],
     &[("token-expires=0", 4)],
-    // As servers behind a balancer are restarted in turn
+    // As when servers behind a balancer restart in turn
     &[
         ("reset=1", 15),
         ("html-502=1", 10),
@@ -61,12 +61,12 @@ pub(crate) fn trials() -> Vec<Trial> {
     survived.chain([taken, refused]).collect()
 }
 
-/// Whether an event is one of those at which an outage may begin.
+/// Whether an outage may begin at an event.
 fn is_moment(line: &Line) -> bool {
     matches!(line.event, Event::Fixture { .. } | Event::Attempt(_))
 }
 
-/// While fixtures are applied, while they are observed, and when tear-down begins.
+/// Outages while the run applies fixtures, while it observes them, and when tear-down begins.
 fn survived(outage: Outage) -> Outcome {
     let whole = unbroken_of(&selection(&LOOKED_AT));
     let last = lines(&whole)?.iter().filter(|line| is_moment(line)).count();
@@ -78,7 +78,7 @@ fn survived(outage: Outage) -> Outcome {
     Ok(())
 }
 
-/// Another run takes the Lease while the server is away for this one.
+/// Another run takes the Lease while the server is unavailable to this one.
 fn taken() -> Outcome {
     let thief = r#"{"spec":{"holderIdentity":"thief"}}"#;
     let (ran, _) = met(&[("hang=1", 60)], 3, Some(thief))?;
@@ -108,7 +108,7 @@ fn refused() -> Outcome {
     }
 }
 
-/// How many checks that costs; none comes to anything else, and the report says why.
+/// Counts the checks that lose their verdict; no check gets a wrong one, and the report says why.
 fn without_token(fault: &str, whole: &BTreeMap<String, Option<Verdict>>) -> Result<usize, String> {
     within(async |world: &World| {
         let before = world.objects();
@@ -139,7 +139,7 @@ fn without_token(fault: &str, whole: &BTreeMap<String, Option<Verdict>>) -> Resu
     })
 }
 
-/// A run whose server is away from its nth event on, and whether it leaves everything as it was.
+/// A run whose server is unavailable from its nth event on, and whether it leaves all objects as before.
 fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, Outcome), String> {
     within(async |world: &World| {
         let before = world.objects();

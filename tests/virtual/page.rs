@@ -1,4 +1,4 @@
-//! The page of the book that prints the table of faults.
+//! Compares `docs/faults.md` with the table of faults that it prints.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::table::{NONE, ROWS, Row};
 use crate::world::{Outcome, trial};
 
-/// Where the page is.
+/// The path of the page.
 const PAGE: &str = "docs/faults.md";
 
-/// Set to write the page instead of comparing it.
+/// The environment variable that makes the trial write the page instead of comparing it.
 const WRITE: &str = "WINCONFORM_TEST_WRITE";
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -79,7 +79,7 @@ fn line(row: &Row) -> Result<String, String> {
     ))
 }
 
-/// How a value of a closed set is written.
+/// The word that serde writes for an enum value.
 fn word(value: &impl serde::Serialize) -> Result<String, String> {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => Ok(word),

@@ -1,4 +1,4 @@
-//! Pulls, sandboxes and starts that fail for a while and then come right: a run waits for them.
+//! Pulls, sandboxes and starts that fail for a while and then succeed: a run waits for them.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use winconform_core::record::Exit;
 
 use crate::world::{Outcome, World, selection, trial, undisturbed, within};
 
-/// What fails, the words in which the kubelet tells it, and after how many of them it is mended: two
-/// failed pulls, forty seconds without a sandbox, two restarts, the first of which is not told.
+/// A fault, the kubelet's event for it, and the count of that event at which the trial lifts the fault: two
+/// failed pulls, forty seconds without a sandbox, two restarts, of which the first has no event.
 const PASSING: [(&str, &str, u64); 3] = [
     ("pull-fails=windows-2022", "Error: ErrImagePull", 2),
     (
@@ -68,7 +68,7 @@ fn passes(fault: &str, words: &str, times: u64) -> Outcome {
     })
 }
 
-/// How often these words were told of one and the same pod.
+/// The highest count of an event with these words.
 fn count_told(world: &World, words: &str) -> u64 {
     let objects = world.server.objects();
     let events = objects.values().filter(|it| {

@@ -1,5 +1,5 @@
-//! What the policies of `tests/real/policy.rs` do, and some that refuse pods, in front of a server that
-//! evaluates none.
+//! The effects of the policies of `tests/real/policy.rs`, and of some that refuse pods, in front of a server
+//! that evaluates none.
 
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::scheduling::{NEVER_PREEMPTS, OS_SELECTS};
 
-/// Policies that refuse pods, what each says, and whether it is said of a pod.
+/// A policy that refuses pods: its name, its message, and whether it refuses a pod.
 type Refuses = (&'static str, &'static str, fn(&Value) -> bool);
 const REFUSES: [Refuses; 2] = [
     (
@@ -15,7 +15,7 @@ const REFUSES: [Refuses; 2] = [
         "the house runs no HostProcess containers",
         |pod| pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] == true,
     ),
-    // As where pods of Windows get their addresses by that (Amazon EKS, "Deploy Windows nodes")
+    // As where Windows pods need a selector to get an address (Amazon EKS, "Deploy Windows nodes")
     (
         "policy-pods-select",
         "pods have to select their nodes",
@@ -28,7 +28,7 @@ pub(crate) fn refuses(fault: &str) -> bool {
     REFUSES.iter().any(|(name, _, _)| *name == fault)
 }
 
-/// A client whose pods a policy refuses; other faults are no such policies.
+/// A client whose pods a policy refuses; for other faults, the client itself.
 pub(crate) fn refusing(client: kube::Client, fault: &str) -> kube::Client {
     let Some((_, words, concerns)) = REFUSES.iter().find(|(name, _, _)| *name == fault) else {
         return client;
@@ -64,7 +64,7 @@ pub(crate) fn refusing(client: kube::Client, fault: &str) -> kube::Client {
     kube::Client::new(service, "default")
 }
 
-/// A client whose objects these policies change on their way; other faults are no policies.
+/// A client whose objects these policies change on their way; other faults change nothing.
 pub(crate) fn mutating(client: kube::Client, policies: &[&str]) -> kube::Client {
     let [selects, never] = [OS_SELECTS, NEVER_PREEMPTS].map(|name| policies.contains(&name));
     let service = tower::service_fn(move |request: Request<Body>| {

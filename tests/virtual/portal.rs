@@ -1,5 +1,5 @@
-//! Whoever observes from outside is behind a proxy that answers everything by itself, as that of a hotel does; and
-//! whatever anybody says in the cluster or outside is hostile.
+//! Runs that observe from outside through a proxy that answers everything itself, as a hotel's does; and runs
+//! whose every text from the cluster and from outside is hostile.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::table;
 use crate::troubles::tally;
 use crate::world::{Outcome, Ran, World, selection, trial, undisturbed, within, within_of};
 
-/// Where it is.
+/// The address of the proxy.
 const PORTAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9)), 80);
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
@@ -40,7 +40,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Connections of a network that has the portal, too.
+/// Connections of a network that includes the portal.
 fn with_portal(loopback: &Loopback, page: Vec<u8>) -> Arc<Dial> {
     let (loopback, page) = (loopback.clone(), Arc::new(page));
     dial(move |address| {

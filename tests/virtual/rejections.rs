@@ -1,4 +1,4 @@
-//! The rows that stand for each field of the rejections: a server that forgets its rule, or has one more.
+//! Expands a template row into one row for each field: a server that lacks its rule, or has an extra one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,13 +14,13 @@ use winconform_core::verdict::Verdict;
 use crate::table::{Expects, Ordered, ROWS, Row};
 use crate::world::ALL;
 
-/// What a server names where several fields do not go together.
+/// The path that a server names if several fields conflict.
 const WHOLE: &str = "spec";
 
-/// What is about pods without any of the fields.
+/// The claim about pods without any of the fields.
 const CONTROL: &str = "reject.control-accepted";
 
-/// A check, what it expects, the field that this depends on, and how much goes with that.
+/// A check, its expectation, the field that this depends on, and whether the server names the whole pod.
 struct Asked {
     id: String,
     expects: Expects,
@@ -28,7 +28,7 @@ struct Asked {
     is_of_whole_pod: bool,
 }
 
-/// What a recorded server of the version that the embedded one is of is asked.
+/// The checks of a recorded server that has the embedded server's version.
 static ASKED: LazyLock<Vec<Asked>> = LazyLock::new(asked);
 
 fn asked() -> Vec<Asked> {
@@ -38,13 +38,13 @@ fn asked() -> Vec<Asked> {
     let facts = std::fs::read_to_string(path).expect("recorded facts");
     let facts: Facts = serde_json::from_str(&facts).expect("facts");
     let planned = plan(&ALL, &facts, &Config::default()).checks.into_iter();
-    let asked = planned.filter_map(|check| {
+    let checks = planned.filter_map(|check| {
         let Some(Test::Admission(assertion)) =
             check.assertions.first().map(|assertion| &assertion.test)
         else {
             return None;
         };
-        // Their rule is of no field
+        // Their rule is about no field
         if assertion.query.change == Change::Resize || check.claim.as_str() == CONTROL {
             return None;
         }
@@ -64,42 +64,42 @@ fn asked() -> Vec<Asked> {
             is_of_whole_pod,
         })
     });
-    asked.collect()
+    checks.collect()
 }
 
-/// The place that a server names, as of a pod, and as of any container.
+/// The path that a server names, relative to the pod, or relative to any container.
 fn as_in_a_pod(place: &str) -> String {
     let holders = [
         "spec.jobTemplate.spec.template.",
         "spec.template.",
         "template.",
     ];
-    let mut own = holders
+    let mut in_pod = holders
         .iter()
         .filter_map(|holder| place.strip_prefix(holder));
-    let own = own.next().unwrap_or(place);
-    match own.split_once("[0].") {
+    let in_pod = in_pod.next().unwrap_or(place);
+    match in_pod.split_once("[0].") {
         Some((_, of_container)) => format!("container.{of_container}"),
-        None => own.to_owned(),
+        None => in_pod.to_owned(),
     }
 }
 
-/// The rows that one stands for: of each field by itself, but for those that have a row of their own.
+/// The rows of a template: one for each field that has no row of its own.
 pub(crate) fn rows(row: &Row, expects: Expects) -> Vec<Row> {
-    let all = || ASKED.iter().filter(|asked| asked.expects == expects);
+    let checks = || ASKED.iter().filter(|check| check.expects == expects);
     let mut fields = BTreeMap::<_, Vec<_>>::new();
-    for asked in all() {
-        fields.entry(asked.field.as_str()).or_default();
+    for check in checks() {
+        fields.entry(check.field.as_str()).or_default();
     }
     for (field, turned) in &mut fields {
-        turned.extend(all().filter(|asked| match expects {
-            Expects::Refused if !asked.is_of_whole_pod => goes_with(&asked.field, field),
-            _ => asked.field == *field,
+        turned.extend(checks().filter(|check| match expects {
+            Expects::Refused if !check.is_of_whole_pod => goes_with(&check.field, field),
+            _ => check.field == *field,
         }));
     }
     let row = |(field, turned): (&str, Vec<&Asked>)| {
-        let exactly = |asked: &&Asked| Pattern::parse(&asked.id).expect("an id is a pattern");
-        let turns = turned.iter().map(|asked| (exactly(asked), Verdict::Fail));
+        let exactly = |check: &&Asked| Pattern::parse(&check.id).expect("an id is a pattern");
+        let turns = turned.iter().map(|check| (exactly(check), Verdict::Fail));
         Row {
             fault: row.fault.replace("FIELD", field),
             turns: turns.collect::<Ordered<_>>(),
@@ -108,15 +108,15 @@ pub(crate) fn rows(row: &Row, expects: Expects) -> Vec<Row> {
         }
     };
     let by_itself = |of: &Row| {
-        let mut all = ROWS.iter();
-        all.any(|row| row.fault == of.fault && row.topology == of.topology)
+        let mut rows = ROWS.iter();
+        rows.any(|row| row.fault == of.fault && row.topology == of.topology)
     };
     let rows = fields.into_iter().map(row);
     rows.filter(|row| !by_itself(row)).collect()
 }
 
-/// Whether what is said of one field is said of another: who forgets a field forgets what is in it, and that
-/// the object which it is in is forbidden.
+/// Whether a server that lacks the rule of `forgotten` lacks the rule of `of`, too: that of a field within
+/// it, and that of the object around it.
 fn goes_with(of: &str, forgotten: &str) -> bool {
     let within = |inner: &str, outer: &str| {
         let rest = inner.strip_prefix(outer);

@@ -1,4 +1,4 @@
-//! Everything observed more than once in one run.
+//! Runs that observe everything more than once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::world::{
     Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
 };
 
-/// Observed after its backends came and went.
+/// A check of a Service after the run replaced its backends.
 const CHURN: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
 
-/// How long pods live at most here, and so many repetitions that they go on for longer.
+/// The deadline of pods in these runs, and enough repetitions to last longer.
 const POD_DEADLINE: Duration = Duration::from_mins(1);
 const REPETITIONS: u32 = 150;
 
@@ -49,13 +49,13 @@ fn thrice(settings: RunOptions) -> RunOptions {
     }
 }
 
-/// Whether backends have come and gone with a line.
+/// Whether a line says that the run has replaced the backends.
 fn stood(line: &Line) -> bool {
     matches!(&line.event, Event::Fixture { key, outcome: FixtureOutcome::Ready(_), .. }
         if key.name == FixtureName::CHURN)
 }
 
-/// The number of a repetition that begins with a line.
+/// The number of the repetition that begins with a line.
 fn begins(line: &Line) -> Option<u32> {
     match line.event {
         Event::Repetition { number } => Some(number),
@@ -63,15 +63,15 @@ fn begins(line: &Line) -> Option<u32> {
     }
 }
 
-/// What a check came to in the end, and how often to what; nothing where that never changed.
+/// A check's final verdict, whether it is flaky, and how often it had each verdict (empty if never another).
 type Came = (Verdict, bool, BTreeMap<Verdict, u32>);
 
 fn came(view: &RunView, id: &str) -> Result<Came, String> {
     let mut checks = view.checks.values();
     let check = checks.find(|check| check.planned.id.as_str() == id);
     let conclusion = check.and_then(|check| check.conclusion.as_ref());
-    let told = conclusion.ok_or(format!("{id} came to nothing"))?;
-    Ok((told.verdict, told.flaky, told.repeated.clone()))
+    let last = conclusion.ok_or(format!("{id} came to nothing"))?;
+    Ok((last.verdict, last.flaky, last.repeated.clone()))
 }
 
 fn each() -> Outcome {
@@ -87,7 +87,7 @@ fn each() -> Outcome {
     })
 }
 
-/// A node that keeps what it had from the second repetition on.
+/// A node keeps stale endpoints from the second repetition on.
 fn later() -> Outcome {
     within(async |world| {
         let faults = world.joined.faults().clone();
@@ -109,8 +109,8 @@ fn later() -> Outcome {
     })
 }
 
-/// Of each node of a pool and of what comes and goes: a check that fails in the second repetition alone has
-/// failed, once, and the others have not.
+/// A check of the ring, or of the replaced backends, that fails only in the second repetition has failed,
+/// once; other checks have not.
 fn once() -> Outcome {
     const STALE: &str = "endpoint-stale=windows-2022";
     const NO_UDP: &str = "udp-dropped=node/windows-2022-b";
@@ -153,16 +153,16 @@ fn once() -> Outcome {
     })
 }
 
-/// What somebody else deletes in the second repetition, and once more as it was made again, is an error
-/// there: it fails nothing, but neither does what depends on it pass; the rest is told of each time.
+/// An object that someone deletes in the second repetition, and again after its re-creation, is an error
+/// there: no check fails, its dependents are inconclusive, and the others get a verdict each time.
 fn deleted() -> Outcome {
     within_of(two(), 1, async |world: &World| {
         let before = world.objects();
-        let (tell, mut told) = watch::channel((0, false));
+        let (tell, mut state) = watch::channel((0, false));
         let (_alive, signals) = watch::channel(0);
         let listener = Box::new(move |line: &Line| {
-            let stands = stood(line);
-            tell.send_modify(|told| *told = (begins(line).unwrap_or(told.0), stands));
+            let ready = stood(line);
+            tell.send_modify(|state| *state = (begins(line).unwrap_or(state.0), ready));
         });
         let options = RunOptions {
             selection: selection(&["net.after-churn", "net.pod-to-pod-udp/ring"]),
@@ -173,12 +173,12 @@ fn deleted() -> Outcome {
             let client = world.server.client();
             let deployments: Api<Deployment> = Api::namespaced(client, "winconform-r0");
             let mut deleted = 0;
-            while told.wait_for(|told| *told == (2, true)).await.is_ok() {
+            while state.wait_for(|state| *state == (2, true)).await.is_ok() {
                 let how = DeleteParams::default();
                 let gone = deployments.delete("churn-windows-2022", &how).await;
                 gone.map_err(|error| error.to_string())?;
                 deleted += 1;
-                let _ = told.changed().await.is_ok();
+                let _ = state.changed().await.is_ok();
             }
             Ok::<_, String>(deleted)
         };
@@ -189,30 +189,30 @@ fn deleted() -> Outcome {
         }
         ran.came_to(Exit::CouldNotTell)?;
         let view = ran.view()?;
-        let told = (Verdict::Pass, BTreeMap::from([(Verdict::Pass, 3)]));
+        let passed = (Verdict::Pass, BTreeMap::from([(Verdict::Pass, 3)]));
         let untold = [(Verdict::Pass, 2), (Verdict::Inconclusive, 1)];
         let untold = (Verdict::Inconclusive, BTreeMap::from(untold));
         for check in view.checks.values() {
             let id = check.planned.id.as_str();
             let expected = match id.starts_with("net.after-churn") {
                 true => &untold,
-                false => &told,
+                false => &passed,
             };
             let (verdict, flaky, times) = came(&view, id)?;
             if (verdict, flaky, &times) != (expected.0, false, &expected.1) {
                 return Err(format!("{id}: {verdict:?}, {times:?}\n{}", ran.report()));
             }
         }
-        let (said, told) = ("could not be told in every repetition of 3", ran.report());
-        if !told.contains(said) {
-            return Err(format!("that is not told:\n{told}"));
+        let (words, report) = (" of the 3 repetitions", ran.report());
+        if !report.contains(words) {
+            return Err(format!("that is not told:\n{report}"));
         }
         world.unchanged(&before)
     })
 }
 
-/// Pods have a deadline, lest a run that was killed leave them for ever: a soak sets it beyond its own end, and
-/// otherwise they are made anew when it has come. Either way every repetition tells everything.
+/// Pods have a deadline, so that a killed run does not leave them for ever. A soak sets it beyond its own
+/// end; other runs create the pods again after it. Either way every repetition observes every check.
 fn deadlines(repeat: Repeat) -> Outcome {
     within(async |world: &World| {
         let before = world.objects();

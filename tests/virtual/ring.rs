@@ -1,4 +1,4 @@
-//! Runs in which each node is observed from: two of Windows and two of Linux.
+//! Runs that observe from each node: two Windows nodes and two Linux nodes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ use crate::world::{
     Outcome, Ran, World, lines, selection, took, trial, unbroken_in, verdicts, within_of,
 };
 
-/// What is observed: all of the ring, and what has a pod of its own beside it.
+/// The checks: all that observe from each node, and some with other pods.
 const OF_RING: [&str; 4] = [
     "env.windows-build-label",
     "net.*/ring",
@@ -32,20 +32,20 @@ const OF_RING: [&str; 4] = [
     "net.service-ip-from-pod",
 ];
 
-/// The same in short: what ends the ring's assertions, and what begins them.
+/// A few of these checks, among them the first and the last of the ring's assertions.
 const SHORT: [&str; 3] = [
     "env.windows-build-label",
     "net.pod-to-pod-cross-node/ring",
     "net.dns-service/each-node",
 ];
 
-/// Harness faults, and how long a run may take under each, in hundredths of what the same takes without.
+/// Harness faults, and the most time of a run under each, in hundredths of the time of the same run without.
 ///
-/// What is sent or observed again costs moments, and what was deleted ends a wait at once. Of a watch
-/// that is silent nothing is known until it is given up, after `watch` and a little more: as long as the
-/// rest of a run; of four in a row that are silent there is one in 600. What hangs is given up after
-/// `api_answer`, an exec after `exec_connect` or `exec_idle`: of 200 runs the longest took 772, and under `cut-exec` 127. None
-/// of it waits for `fixture`, which is as long as 15 runs.
+/// A repeated request or observation costs moments, and a deleted object ends a wait at once. The tool gives
+/// up a silent watch after `watch` and a little more, as long as the rest of a run; four in a row are silent
+/// in one case of 600. It gives up a hanging request after `api_answer`, and an exec after `exec_connect` or
+/// `exec_idle`: of 200 runs the longest took 772, and under `cut-exec` 127. No run waits for `fixture`, which
+/// is as long as 15 runs.
 const HARNESS: [(&str, u32); 5] = [
     ("delete-created=0.2", 125),
     ("silent-watch=0.2", 425),
@@ -54,10 +54,10 @@ const HARNESS: [(&str, u32); 5] = [
     ("hang=0.2", 800),
 ];
 
-/// So many of them, the first, make runs that differ much: with all seeds, and in a broken world, too.
+/// Runs under the first so many faults differ much: they get all seeds, and a broken cluster, too.
 const MANIFOLD: usize = 2;
 
-/// What is broken of one of the two nodes, and what that turns: that node as a source, both ways, or by itself.
+/// Faults of one of the two nodes, and the verdicts they change: from that node, both ways, or of itself.
 const BROKEN: [&str; 3] = [
     "udp-dropped=node/windows-2022-b",
     "mtu-black-hole=node/windows-2022-b",
@@ -72,10 +72,10 @@ const TURNED: [(&str, Verdict); 3] = [
     ),
 ];
 
-/// What is not observed: nothing of the cluster is on an overlay.
+/// The claim that is skipped: no network of the cluster is an overlay.
 const NOT_LOOKED_AT: &str = "net.overlay-node-pod";
 
-/// How many runs of each kind are broken off at least.
+/// The least number of runs of each kind that a trial interrupts.
 const LEAST: usize = 6;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -96,7 +96,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             move || harness(fault, hundredths, seeds_of_a_broken_world(), &BROKEN),
         )
     });
-    let told = trial(
+    let diagnosed = trial(
         "ring::what_fails_on_a_node_is_told_with_its_network",
         tells_beside,
     );
@@ -107,7 +107,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ];
     healthy
         .chain(broken)
-        .chain([told])
+        .chain([diagnosed])
         .chain(broken_off)
         .collect()
 }
@@ -122,8 +122,8 @@ pub(crate) fn two() -> Topology {
     topology
 }
 
-/// How long a run takes by its seed that no harness fault disturbs, in a healthy cluster and in the
-/// broken one: all of it is told there.
+/// The time of an undisturbed run by its seed, in a healthy cluster and in the broken one; there, every check
+/// gets its expected verdict.
 static CALM: [LazyLock<BTreeMap<u64, Duration>>; 2] = [
     LazyLock::new(|| calm(seeds(), &[])),
     LazyLock::new(|| calm(seeds_of_a_broken_world(), &BROKEN)),
@@ -133,42 +133,42 @@ fn calm(seeds: u64, broken: &[&str]) -> BTreeMap<u64, Duration> {
     let took = (0..seeds).map(|seed| {
         let view = seen_of(two(), broken, Vec::new(), seed, selection(&OF_RING));
         let view = view.expect("it leaves nothing");
-        let told = tally_of(&view, &expected(&view, !broken.is_empty()));
-        assert_eq!(told, Ok((view.checks.len(), 0)), "{}", described(&view));
+        let tally = tally_of(&view, &expected(&view, !broken.is_empty()));
+        assert_eq!(tally, Ok((view.checks.len(), 0)), "{}", described(&view));
         (seed, took(&view))
     });
     took.collect()
 }
 
-/// Under a harness fault nothing of a ring is wrong, enough of it is told, and in time.
+/// Under a harness fault no verdict of the ring is wrong, enough are conclusive, and the run is in time.
 fn harness(fault: &'static str, hundredths: u32, seeds: u64, broken: &[&str]) -> Outcome {
-    let mut told = Told::under(fault);
+    let mut totals = Told::under(fault);
     let mut failed = BTreeSet::new();
     for seed in 0..seeds {
         let faults = vec![fault.parse().expect("a fault of the way")];
         let view = seen_of(two(), broken, faults, seed, selection(&OF_RING))?;
-        told.add(
+        totals.add(
             seed,
             &view,
             tally_of(&view, &expected(&view, !broken.is_empty())),
         )?;
         let (took, calm) = (took(&view), CALM[usize::from(!broken.is_empty())][&seed]);
         if took > calm * hundredths / 100 {
-            let told = described(&view);
+            let report = described(&view);
             return Err(format!(
-                "seed {seed}: {took:?}, and {calm:?} without:\n{told}"
+                "seed {seed}: {took:?}, and {calm:?} without:\n{report}"
             ));
         }
-        let all = verdicts(&view).into_iter();
-        failed.extend(all.filter_map(|(id, it)| (it == Some(Verdict::Fail)).then_some(id)));
+        let verdicts = verdicts(&view).into_iter();
+        failed.extend(verdicts.filter_map(|(id, it)| (it == Some(Verdict::Fail)).then_some(id)));
     }
     if !broken.is_empty() && failed.is_empty() {
         return Err("nothing broken is told".to_owned());
     }
-    told.enough()
+    totals.enough()
 }
 
-/// Whether a check asks the pod of a prober that was put on the second node, where packets are lost.
+/// Whether a check queries a prober's pod on the second node, where packets are lost.
 fn asks_the_second(check: &CheckView) -> bool {
     let assertions = check
         .attempts
@@ -181,7 +181,7 @@ fn asks_the_second(check: &CheckView) -> bool {
     })
 }
 
-/// What every check should come to, in a healthy cluster or a broken one.
+/// The expected verdict of every check, in a healthy or a broken cluster.
 fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
     let turned = TURNED.map(|(name, verdict)| {
         let pattern = Pattern::parse(name).expect("a pattern of ids");
@@ -203,7 +203,7 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
     checks.collect()
 }
 
-/// Beside the pod that failed on the second node stands what HNS says there, asked of that node itself.
+/// The diagnosis of the pod that failed on the second node has the output of HNS on that node.
 fn tells_beside() -> Outcome {
     let select = selection(&["net.pod-to-pod-udp/ring", "net.node-to-service-ip*"]);
     let view = seen_of(two(), &BROKEN[..1], Vec::new(), 0, select)?;
@@ -225,7 +225,7 @@ fn settings(world: &World, run: &str) -> RunOptions {
     }
 }
 
-/// A run with a ring that nothing disturbs, and where it may be broken off: at the first event of each kind.
+/// An undisturbed run with a ring, and the events at which trials interrupt it: the first of each kind.
 fn whole() -> Result<(Ran, BTreeSet<u64>), String> {
     let whole = unbroken_in(two(), &selection(&SHORT));
     let mut kinds = HashSet::new();
@@ -238,12 +238,12 @@ fn whole() -> Result<(Ran, BTreeSet<u64>), String> {
     }
 }
 
-/// Nothing is left of a run that was killed, and another goes on with its record.
+/// Cleanup removes what a killed run left, and another run resumes its record.
 fn killed() -> Outcome {
-    let (whole, all) = whole()?;
+    let (whole, events) = whole()?;
     let expected = verdicts(&whole.view()?);
     let mut settled = BTreeSet::new();
-    for at in all {
+    for at in events {
         let done = within_of(two(), 1, async |world: &World| {
             let before = world.objects();
             let record = at_event(world, &settings(world, "r1"), at).await;
@@ -257,7 +257,7 @@ fn killed() -> Outcome {
         });
         settled.extend(done.map_err(|error: String| format!("killed at {at}: {error}"))?);
     }
-    // Of nothing, of some and of all
+    // Records with no, some and all checks settled
     match settled.len() {
         0..3 => Err(format!("only ever {settled:?} were settled")),
         _ => Ok(()),
@@ -266,9 +266,9 @@ fn killed() -> Outcome {
 
 /// The first signal ends a run in order, the second at once.
 fn signals() -> Outcome {
-    let (whole, all) = whole()?;
+    let (whole, events) = whole()?;
     let mut abandoned = 0;
-    for at in all {
+    for at in events {
         let first = within_of(two(), 1, async |world: &World| {
             once(world, &settings(world, "r1"), &whole, at).await
         });
@@ -285,11 +285,11 @@ fn signals() -> Outcome {
     }
 }
 
-/// Nothing is begun after a deadline.
+/// A run starts nothing after its deadline.
 fn deadlines() -> Outcome {
-    let (whole, all) = whole()?;
+    let (whole, events) = whole()?;
     let lines = lines(&whole)?;
-    let at = lines.iter().filter(|line| all.contains(&line.seq));
+    let at = lines.iter().filter(|line| events.contains(&line.seq));
     let instants: BTreeSet<_> = at.map(|line| since(lines[0].at, line)).collect();
     for after in instants {
         let ended = within_of(two(), 1, async |world: &World| {

@@ -1,5 +1,5 @@
-//! The rows of the table of faults, each on its own nodes and with the checks of its own areas; where more
-//! than one seed is asked for, with all checks.
+//! Tries each row of the table of faults on its topology with the checks of its areas; with all checks if the
+//! tests use more than one seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -22,26 +22,26 @@ use crate::validation::Validation;
 use crate::world::{ALL, Outcome, World, ran_of, same, selection_of, trial, within_of};
 use crate::{objects, products, rejections};
 
-/// What takes long, and the term that leaves it out where it is not turned.
+/// Starts of ids of long checks, each with the term that leaves them out if the row does not change them.
 const LONG: [(&str, &str); 3] = [
     ("net.after-churn", "!net.after-churn"),
     ("sample.dotnet-probes", "!sample.dotnet-probes"),
     ("sched.", "!area=sched"),
 ];
 
-/// The rejections that are observed beside those of the cases that a row turns.
+/// The rejections that a run observes beside those of the cases whose verdicts a row changes.
 const OF_PODS: &str = "reject.*[workload=pod*";
 
-/// What the checks begin with that ask for no more than what the cluster says of itself.
+/// The start of the ids of the checks that use only facts.
 const OF_FACTS: &str = "env.";
 
-/// Runs of clusters in which nothing is wrong, of each topology one.
+/// One run of a healthy cluster for each topology.
 static HEALTHY: LazyLock<Mutex<BTreeMap<String, &'static OnceLock<Healthy>>>> =
     LazyLock::new(Mutex::default);
 
 type Healthy = Result<RunView, String>;
 
-/// Every row, each of a family by itself.
+/// Every row, with each template expanded.
 pub(crate) static EACH: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let each = |row: &Row| match row.for_each {
         Some(expects) => rejections::rows(row, expects),
@@ -74,26 +74,26 @@ fn shows(row: &Row) -> Outcome {
     tells(view, row, healthy)
 }
 
-/// Whether each check that fails or cannot be told for it quotes the words that a row has for it.
+/// Whether each check that fails or is inconclusive by a row has the row's words in its reason.
 fn says(view: &RunView, row: &Row) -> Outcome {
     let Some(words) = &row.says else {
         return Ok(());
     };
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
-        let told = format!("{:?}", check.conclusion.as_ref().map(|it| &it.reason));
+        let why = format!("{:?}", check.conclusion.as_ref().map(|it| &it.reason));
         let turned = row.turns.first_match(id).copied();
-        if matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive)) && !told.contains(words) {
-            return Err(format!("{id} does not say `{words}`: {told}"));
+        if matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive)) && !why.contains(words) {
+            return Err(format!("{id} does not say `{words}`: {why}"));
         }
     }
     Ok(())
 }
 
-/// What a run sees of a row.
+/// The view of a run under the fault of a row.
 pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     let mut nodes = Nodes::of_row(&row.topology);
-    // As every world in memory has one
+    // Every world in memory has a load balancer
     nodes.topology.load_balancer = true;
     let fault = row.fault.parse::<ProductFault>().ok();
     let plan: FaultPlan = fault.iter().cloned().collect();
@@ -125,11 +125,11 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         let cluster = world.behind(client);
         let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;
         let view = ran.view()?;
-        // A row that turns nothing has no other sign of its fault
+        // If a row changes no verdict, only hits show that its fault was active
         if !row.shows_anything() && is_of_the_way && interference.hits() == 0 {
             return Err(format!("{} meets no request", row.fault));
         }
-        // Objects that are otherwise are not left alone by those whose they are
+        // Controllers change the objects that a row has changed
         if row.objects.is_empty() {
             world.cleared(&view).await?;
             same(&before, &kept(world.objects(), row))?;
@@ -138,8 +138,8 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     })
 }
 
-/// What a run of a row has to leave as it is. Where something is broken, all but what controllers make of the
-/// cluster's own workloads, and what they say of those.
+/// The objects that a run of a row has to leave as they are. Under a fault these exclude the objects that
+/// controllers create for the cluster's own workloads, and the status of those.
 fn kept(mut objects: BTreeMap<String, Value>, row: &Row) -> BTreeMap<String, Value> {
     let is_own = |name: &str| row.fault != NONE && name.contains(" kube-");
     objects.retain(|name, object| !is_own(name) || object["metadata"]["ownerReferences"].is_null());
@@ -151,8 +151,8 @@ fn kept(mut objects: BTreeMap<String, Value>, row: &Row) -> BTreeMap<String, Val
     objects
 }
 
-/// Whether the informational checks that a row names observe something else, and all others the same: what they
-/// tell is of no run by itself.
+/// Whether the informational checks that a row names observe something else, and all others the same as in
+/// the healthy run: their observations do not depend on the run.
 fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
     let parsed = row.tells.iter().map(|pattern| Pattern::parse(pattern));
     let patterns: Result<Vec<_>, _> = parsed.collect();
@@ -169,7 +169,7 @@ fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
             continue;
         };
         let came_to = [before, check].map(|it| it.conclusion.as_ref().map(|it| it.verdict));
-        // What is skipped or untold observes nothing
+        // A skipped or inconclusive check observes nothing
         let observes = came_to[0] == came_to[1] && came_to[0].is_some_and(Verdict::is_conclusive);
         let is_by_chance = row.by_chance.first_match(id).is_some();
         if !observes || named.is_none() && (is_by_chance || !is_recorded(check)) {
@@ -200,9 +200,9 @@ fn is_recorded(check: &CheckView) -> bool {
     conclusion.is_some_and(|it| it.verdict == Verdict::Informational)
 }
 
-/// What a check observed: facts as they are; of the network without the digits, which are of addresses and times,
-/// without the letter of a node, since on which one of its pool a prober stands depends on what else does, and with
-/// the targets in the order of what is left of them.
+/// The observation of a check: of facts as it is; of the network without digits, which belong to addresses
+/// and times, without the letter of a node, since other pods decide on which node of its pool a prober runs,
+/// and with the targets in the order of their remaining text.
 fn observed(check: &CheckView) -> String {
     let assertions = check.attempts.last().map(|attempt| &attempt.assertions);
     let assertion = assertions.and_then(|assertions| assertions.first());
@@ -228,7 +228,7 @@ fn observed(check: &CheckView) -> String {
     format!("{observation:#}\n{}", targets.join("\n"))
 }
 
-/// The one run of a topology in which nothing is wrong, with the checks of all areas that it has.
+/// The one run of a healthy topology, with the checks of all areas of its row.
 pub(crate) fn healthy(name: &str) -> Result<&'static RunView, String> {
     let cell = {
         let mut known = HEALTHY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -242,12 +242,12 @@ pub(crate) fn healthy(name: &str) -> Result<&'static RunView, String> {
     cell.get_or_init(run).as_ref().map_err(Clone::clone)
 }
 
-/// The checks of a row's areas, less the long ones that it does not turn.
+/// The checks of a row's areas, without the long ones whose verdicts it does not change.
 fn selection_for(row: &Row) -> Selection {
     let left_out = LONG.iter().filter(|(name, _)| !row.turns.has(name));
     let left_out: Vec<_> = left_out.map(|(_, term)| *term).collect();
     match asked() {
-        // A node that is an object alone runs nothing
+        // A node that is only an object runs no pods
         Some(2..) if !makes_a_node(row) => of_areas(table::healthy(&row.topology), &[]),
         _ if row.areas == ["reject"] => {
             let turned = row.turns.patterns().map(case);
@@ -260,13 +260,13 @@ fn selection_for(row: &Row) -> Selection {
 }
 
 fn makes_a_node(row: &Row) -> bool {
-    let made = |(path, object): (&String, &Value)| {
+    let is_node = |(path, object): (&String, &Value)| {
         path.starts_with("/api/v1/nodes/") && !path.contains('#') && !object.is_null()
     };
-    row.objects.iter().any(made)
+    row.objects.iter().any(is_node)
 }
 
-/// The cases that a pattern of checks is about.
+/// The pattern of the cases whose checks a pattern covers.
 fn case(pattern: &Pattern) -> String {
     let pattern = pattern.to_string();
     pattern.split('[').next().unwrap_or(&pattern).to_owned()

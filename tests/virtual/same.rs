@@ -1,4 +1,4 @@
-//! Runs of one seed: they write the same, byte for byte, moments included.
+//! Two runs of one seed write the same record, byte for byte, timestamps included.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use winconform_core::record::Exit;
 
 use crate::world::{Outcome, World, trial, undisturbed, within_seeded};
 
-/// How many seeds are tried.
+/// The number of seeds.
 const SEEDS: u64 = 10;
-/// The seed that always has all checks, which are many.
+/// The seed whose runs always have all checks.
 const WHOLE: u64 = 1;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -18,7 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn same() -> Outcome {
-    let mut all = BTreeSet::new();
+    let mut records = BTreeSet::new();
     for seed in 1..=SEEDS {
         let (first, second) = (record(seed)?, record(seed)?);
         let mut pairs = first.lines().zip(second.lines());
@@ -28,10 +28,10 @@ fn same() -> Outcome {
         if first.len() != second.len() {
             return Err(format!("seed {seed}: one record goes on"));
         }
-        all.insert(first);
+        records.insert(first);
     }
-    // Were all the same, nothing would follow from a seed
-    match all.len() {
+    // If all records were the same, the seed would have no effect
+    match records.len() {
         0 | 1 => Err("no seed makes a difference".to_owned()),
         _ => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! That every fault there is has a row in the table, every row a fault, and every case a row that shows how
-//! it fails.
+//! Checks that every fault has a row in the table, every row a fault, and every case a row that shows how it
+//! fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// What waits for a claim without a case, with that claim.
+/// The features that wait for a claim without a case, each with that claim.
 fn awaited() -> Result<BTreeMap<String, String>, String> {
     let name = "awaited.txt";
     let path = table::folder().join(name);
@@ -35,20 +35,20 @@ fn awaited() -> Result<BTreeMap<String, String>, String> {
     let lines = text
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut all = BTreeMap::new();
+    let mut claims = BTreeMap::new();
     for line in lines {
         let (key, value) = line
             .split_once(' ')
             .ok_or_else(|| format!("{name}: `{line}`"))?;
-        if all.insert(key.to_owned(), value.to_owned()).is_some() {
+        if claims.insert(key.to_owned(), value.to_owned()).is_some() {
             return Err(format!("{name}: {key} is listed twice"));
         }
     }
-    Ok(all)
+    Ok(claims)
 }
 
-/// Faults between the tool and the API server that tests of their own try, beside others: they come to refusals
-/// of all kinds, and not to one verdict.
+/// Interference that has its own tests, beside others: it leads to refusals of all kinds, and not to one
+/// verdict.
 const ELSEWHERE: [&str; 6] = [
     "aggregated-down",
     "hostile-texts",
@@ -58,7 +58,7 @@ const ELSEWHERE: [&str; 6] = [
     "webhook-times-out",
 ];
 
-/// Each fault of the catalogue has a row that shows it, or waits for a claim; and each other one a row.
+/// Each product fault has a row that shows it, or waits for a claim; other faults have rows or other tests.
 fn every_fault() -> Outcome {
     let known: BTreeSet<_> = ProductFault::catalogue().map(|info| info.name).collect();
     let kind = |row: &'static Row| row.fault.split('=').next().unwrap_or_default();
@@ -151,12 +151,12 @@ fn sent() -> String {
     text
 }
 
-/// Each case comes, under some fault, to what shows that its checks can fail: turning untold or skipped does
+/// Each case has, under some fault, a verdict that shows that its checks can fail: inconclusive and skip do
 /// not count.
 fn every_case() -> Outcome {
     let mut shown = BTreeSet::new();
-    let mut all = BTreeMap::new();
-    // Where nothing is wrong a verdict shows something if another cluster comes to another
+    let mut cases = BTreeMap::new();
+    // In healthy clusters a verdict shows something if it differs between two of them
     let mut usual = BTreeMap::<String, BTreeSet<bool>>::new();
     for row in EACH.iter() {
         for check in healthy(&row.topology)?.checks.values() {
@@ -177,34 +177,34 @@ fn every_case() -> Outcome {
             } else if turned && may_be.all(|it| fails(kind, *it)) || tells(row, id, kind) {
                 shown.insert(case.clone());
             }
-            all.insert(case, kind);
+            cases.insert(case, kind);
         }
     }
     for case in &ALL.cases {
         let id = CheckId::new(&case.claim, case.name.as_deref(), &Point::default());
-        all.entry(id.to_string()).or_insert(case.claim_type);
+        cases.entry(id.to_string()).or_insert(case.claim_type);
     }
-    // What a row alone has checks of, such as of a pool that is nowhere else
+    // Cases with checks in one row only, such as of a pool that no other topology has
     let rows = EACH.iter().filter(|row| row.fault != NONE);
     for row in rows {
         for (pattern, verdict) in row.turns.iter() {
             let pattern = pattern.to_string();
             let mut may_be = row.by_chance.iter().filter(|(of, _)| of.covers(&pattern));
             let case = pattern.split('[').next().unwrap_or_default();
-            let fails = |verdict| all.get(case).is_some_and(|kind| fails(*kind, verdict));
-            if fails(*verdict) && may_be.all(|(_, all)| all.iter().all(|it| fails(*it))) {
+            let fails = |verdict| cases.get(case).is_some_and(|kind| fails(*kind, verdict));
+            if fails(*verdict) && may_be.all(|(_, others)| others.iter().all(|it| fails(*it))) {
                 shown.insert(case.to_owned());
             }
         }
     }
     let differ = usual.into_iter().filter(|(_, turned)| turned.len() == 2);
     shown.extend(differ.map(|(case, _)| case));
-    let wrong = all.keys().filter(|case| !shown.contains(*case));
+    let wrong = cases.keys().filter(|case| !shown.contains(*case));
     let wrong = wrong.map(|case| format!("{case} is shown to fail by no row"));
     none(&wrong.collect::<Vec<_>>())
 }
 
-/// Whether a verdict shows that a check of this kind can fail.
+/// Whether a verdict shows that a check of this claim type can fail.
 fn fails(kind: ClaimType, verdict: Verdict) -> bool {
     match kind {
         ClaimType::Capability | ClaimType::Requirement | ClaimType::Rejection => {
@@ -225,8 +225,8 @@ fn tells(row: &Row, id: &str, kind: ClaimType) -> bool {
     kind == ClaimType::Informational && observes && row.tells.iter().any(covers)
 }
 
-/// Faults of a class are those that nothing tells apart: on the same nodes, at the same place, they turn the
-/// same checks.
+/// No observation tells faults of one class apart: on the same topology, at the same place, they change the
+/// same verdicts.
 fn every_class() -> Outcome {
     let mut wrong = Vec::new();
     let classed = EACH.iter().filter(|row| row.class.is_some());

@@ -1,4 +1,4 @@
-//! Signals at every event: the first ends a run in order, the second at once.
+//! Signals at every event: the first ends a run in order, the second ends it at once.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use winconform_core::verdict::{Reason, SkipReason, Verdict};
 
 use crate::world::{Outcome, Ran, World, lines, mortal, ran, trial, unbroken, verdicts, within};
 
-/// So many runs are signalled at least, and so many of them abandoned.
+/// The least number of runs that get a signal, and of runs that abandon their work.
 const LEAST: u64 = 20;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -43,7 +43,7 @@ fn at_every_event(
     Ok(())
 }
 
-/// A second signal at every event, which abandons most of these runs.
+/// Sends a second signal at every event; most of these runs abandon their work.
 fn second() -> Outcome {
     let abandoned = Cell::new(0);
     at_every_event(&async |world: &World, options: &RunOptions, _: &Ran, at| {
@@ -57,7 +57,7 @@ fn second() -> Outcome {
     }
 }
 
-/// One signal: nothing is left, reports are written, and what was not observed is skipped for it.
+/// One signal: the run leaves nothing, can be reported, and skips what it did not observe as interrupted.
 pub(crate) async fn once(
     world: &World,
     options: &RunOptions,
@@ -89,19 +89,19 @@ pub(crate) async fn once(
     let expected = verdicts(&whole);
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
-        let told = check.conclusion.as_ref();
-        let missed = told.is_some_and(|told| {
+        let conclusion = check.conclusion.as_ref();
+        let missed = conclusion.is_some_and(|it| {
             let why = Reason::Skipped(SkipReason::Interrupted);
-            told.verdict == Verdict::Skip && told.reason == why && view.interrupted.is_some()
+            it.verdict == Verdict::Skip && it.reason == why && view.interrupted.is_some()
         });
-        if !missed && told.map(|told| told.verdict) != expected[id] {
-            return Err(format!("{id}: {told:?}, not {:?}", expected[id]));
+        if !missed && conclusion.map(|it| it.verdict) != expected[id] {
+            return Err(format!("{id}: {conclusion:?}, not {:?}", expected[id]));
         }
     }
     Ok(true)
 }
 
-/// A panic, of the run's own task or of one of its assertions: nothing is left, and it can be reported.
+/// A panic in the run's task or in one of its assertions: the run leaves nothing, and can be reported.
 async fn panicked(world: &World, options: &RunOptions, _: &Ran, at: u64) -> Result<bool, String> {
     let before = world.objects();
     let (_alive, signals) = watch::channel(0);
@@ -130,7 +130,7 @@ fn at_the_end(ran: &Ran, at: u64) -> Result<bool, String> {
     Ok(lines <= at + 1)
 }
 
-/// Whether all checks were concluded when the event of a number came, or in that very moment.
+/// Whether every check got its verdict before the event `at`, or at the same instant.
 fn concluded_at(ran: &Ran, at: u64) -> Outcome {
     let lines = lines(ran)?;
     let (before, after): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.seq <= at);
@@ -142,24 +142,24 @@ fn concluded_at(ran: &Ran, at: u64) -> Outcome {
     }
 }
 
-/// Reports can be made of it.
+/// Renders both reports of a run.
 fn reported(view: &RunView) -> Outcome {
     junit::render(view).map_err(|error| error.to_string())?;
     json::render(view);
     Ok(())
 }
 
-/// How a run ended that was signalled twice.
+/// How a run ended after two signals.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Ended {
-    /// What it had to do was done with the second signal.
+    /// Its work was done by the second signal.
     Done,
-    /// It left what it had to do.
+    /// It abandoned the rest of its work.
     Abandoned,
 }
 
-/// A second signal with the next event: it ends at once, and what may be left is named. Nothing where
-/// the run ended before.
+/// A second signal at the next event: the run ends at once, and names what it may leave. `None` if the run
+/// ended before.
 pub(crate) async fn twice(
     world: &World,
     options: &RunOptions,
@@ -167,7 +167,7 @@ pub(crate) async fn twice(
 ) -> Result<Option<Ended>, String> {
     let before = world.objects();
     let (signal, signals) = watch::channel(0);
-    let (tell, told) = watch::channel(None);
+    let (tell, second_at) = watch::channel(None);
     let listener = Box::new(move |line: &Line| {
         if line.seq == at {
             signal.send_replace(1);
@@ -179,11 +179,11 @@ pub(crate) async fn twice(
     let (kill, killed) = watch::channel(false);
     let cluster = world.behind(mortal(world.server.client(), killed));
     let ran = ran(&cluster, options, signals, listener).await;
-    let Some(told) = *told.borrow() else {
+    let Some(second_at) = *second_at.borrow() else {
         return Ok(None);
     };
-    let at_once = told == Instant::now();
-    // Its process ends with it
+    let at_once = second_at == Instant::now();
+    // The process ends with the run
     kill.send_replace(true);
     let view = ran.view()?;
     match &ran.finished {
@@ -192,7 +192,7 @@ pub(crate) async fn twice(
             world.unchanged(&before)?;
             return Ok(Some(Ended::Done));
         }
-        other => return Err(format!("{other:?} after {:?}", told.elapsed())),
+        other => return Err(format!("{other:?} after {:?}", second_at.elapsed())),
     }
     reported(&view)?;
     let named: BTreeSet<_> = view

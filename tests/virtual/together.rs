@@ -24,11 +24,11 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// While a run holds the Lease, whatever it does, no other begins and nothing is cleaned up.
+/// While a run holds the Lease, whatever the run does, no other run starts and no cleanup works.
 fn refused() -> Outcome {
     within(async |world| {
         let before = world.objects();
-        let (tell, mut told) = watch::channel(());
+        let (tell, mut events) = watch::channel(());
         let listener = Box::new(move |_: &Line| tell.send_replace(()));
         let (_alive, signals) = watch::channel(0);
         let (cluster, options) = (world.cluster(), world.settings("r1"));
@@ -40,7 +40,7 @@ fn refused() -> Outcome {
                 tokio::select! {
                     biased;
                     first = &mut first => break first,
-                    Ok(()) = told.changed() => continue,
+                    Ok(()) = events.changed() => continue,
                 }
             }
             let other = world.settings(&format!("r{}", 2 + others));
@@ -55,7 +55,7 @@ fn refused() -> Outcome {
             tokio::select! {
                 biased;
                 first = &mut first => {
-                    // Either may have been let in now, and does what it does
+                    // Each may have got the Lease now, and completes
                     let (second, cleanup) = both.await;
                     let let_in = second.finished.is_ok();
                     if let_in {
@@ -101,17 +101,17 @@ fn held_by(error: Option<Result<LeaseError, String>>) -> Outcome {
     }
 }
 
-/// Both come to what one alone comes to, and neither takes away what is the other's.
+/// Both runs have the verdicts of a single run, and neither removes objects of the other.
 fn apart() -> Outcome {
     let expected = verdicts(&unbroken().view()?);
     within(async |world| {
         let before = world.objects();
-        let own = |run: &str| RunOptions {
+        let options = |run: &str| RunOptions {
             lease: format!("winconform-{run}"),
             ..world.settings(run)
         };
         let (one, other) = (world.cluster(), world.cluster());
-        let (first, second) = (own("r1"), own("r2"));
+        let (first, second) = (options("r1"), options("r2"));
         let (first, second) = tokio::join!(undisturbed(&one, &first), undisturbed(&other, &second));
         world.unchanged(&before)?;
         for ran in [first, second] {
@@ -125,7 +125,7 @@ fn apart() -> Outcome {
     })
 }
 
-/// A clean-up that is kept busy by what does not go takes nothing from a run that begins meanwhile.
+/// A cleanup that waits for an object which does not go removes nothing of a run that starts meanwhile.
 fn cleaned() -> Outcome {
     let left = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "left",
         "labels": {labels::MANAGED_BY: labels::WINCONFORM, labels::RUN: "r0"},
@@ -139,7 +139,7 @@ fn cleaned() -> Outcome {
         let (one, other) = (world.cluster(), world.cluster());
         one.api.send(&left).await.expect("it is made");
         let begins = async {
-            // After it has seen that no run lives
+            // After the cleanup has seen that no run is alive
             let _ = timeout(Duration::from_secs(14), std::future::pending::<()>()).await;
             let options = RunOptions {
                 lease: "winconform-r1".to_owned(),

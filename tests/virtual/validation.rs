@@ -1,11 +1,11 @@
-//! A server whose validation is otherwise than Kubernetes documents, as its answers to dry runs show it.
+//! A server whose validation differs from what Kubernetes documents, in its answers to dry runs.
 
 use http::header::{CONTENT_LENGTH, HeaderValue};
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-/// How a server refuses a field of a pod that declares Windows.
+/// The message that refuses a field of a pod that declares Windows.
 const OF_WINDOWS: &str = "Forbidden: cannot be set for a windows pod";
 
 /// What a server does with a field of pods.
@@ -17,16 +17,16 @@ pub(crate) struct Validation {
 
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// It refuses the field of pods that declare Windows, whatever it says.
+    /// It refuses the field in pods that declare Windows, whatever its value.
     Forbids,
-    /// It refuses the field of all pods.
+    /// It refuses the field in all pods.
     ForbidsEverywhere,
-    /// The field stays, although the server does not know it or its feature gate is off.
+    /// It keeps the field, although it does not know the field or the feature gate is off.
     Keeps,
 }
 
 impl Validation {
-    /// The one that a fault names; other faults name none.
+    /// The validation that a fault names; `None` for other faults.
     pub(crate) fn by_name(fault: &str) -> Option<Self> {
         let (rule, field) = fault.split_once('=')?;
         let rule = match rule {
@@ -39,10 +39,10 @@ impl Validation {
         Some(Self { rule, field })
     }
 
-    /// A client of a server that validates so.
+    /// A client of a server with this validation.
     pub(crate) fn before(self, client: kube::Client) -> kube::Client {
         let service = tower::service_fn(move |request: Request<Body>| {
-            let (client, own) = (client.clone(), self.clone());
+            let (client, validation) = (client.clone(), self.clone());
             async move {
                 let (parts, body) = request.into_parts();
                 let query = parts.uri.query();
@@ -54,7 +54,7 @@ impl Validation {
                 let body = Body::from(sent.to_vec());
                 let answer = client.send(Request::from_parts(parts, body)).await?;
                 match answer.status().is_success() {
-                    true => own.altered(&object, answer).await,
+                    true => validation.altered(&object, answer).await,
                     false => Ok(answer),
                 }
             }
@@ -62,7 +62,7 @@ impl Validation {
         kube::Client::new(service, "default")
     }
 
-    /// What comes of an answer that accepts what was sent.
+    /// Changes an answer that accepts the object sent.
     async fn altered(
         &self,
         sent: &Value,
@@ -113,14 +113,14 @@ fn refusal(object: &Value, place: &str, words: &str) -> Value {
     })
 }
 
-/// As a server writes the place of a pod's field, in the object that holds the pod.
+/// The path of a pod's field as a server writes it, in the object that holds the pod.
 fn in_object(holder: &str, place: &str) -> String {
     let prefix = holder.trim_start_matches('/').replace('/', ".");
     let place = format!("{prefix}.{}", dotted(place));
     place.trim_start_matches('.').to_owned()
 }
 
-/// Where an object holds its pod, and that.
+/// The pointer to the pod in an object, and the pod.
 fn pod(object: &Value) -> (&'static str, &Value) {
     let holders = [
         "/spec/jobTemplate/spec/template",
@@ -128,11 +128,11 @@ fn pod(object: &Value) -> (&'static str, &Value) {
         "/template",
     ];
     let holders = holders.into_iter();
-    let mut found = holders.filter_map(|at| Some((at, object.pointer(at)?)));
-    found.next().unwrap_or(("", object))
+    let mut pods = holders.filter_map(|at| Some((at, object.pointer(at)?)));
+    pods.next().unwrap_or(("", object))
 }
 
-/// Where a pod has a field, as JSON pointers: one of containers is in each that has it.
+/// The JSON pointers to a field in a pod: a field of containers has one for each container with it.
 fn places(pod: &Value, field: &str) -> Vec<String> {
     let pointer = |field: &str| format!("/{}", field.replace('.', "/"));
     let Some(of_container) = field.strip_prefix("container.") else {
@@ -140,14 +140,14 @@ fn places(pod: &Value, field: &str) -> Vec<String> {
         return pod.pointer(&here).map(|_| here).into_iter().collect();
     };
     let lists = ["initContainers", "containers", "ephemeralContainers"];
-    let all = lists.iter().flat_map(|list| {
+    let paths = lists.iter().flat_map(|list| {
         let count = pod["spec"][list].as_array().map_or(0, Vec::len);
         (0..count).map(move |index| format!("/spec/{list}/{index}{}", pointer(of_container)))
     });
-    all.filter(|place| pod.pointer(place).is_some()).collect()
+    paths.filter(|place| pod.pointer(place).is_some()).collect()
 }
 
-/// As a server writes the place of a field.
+/// The path of a field as a server writes it.
 fn dotted(pointer: &str) -> String {
     let steps = pointer.split('/').skip(1);
     let each = steps.map(|step| match step.parse::<usize>() {
@@ -157,7 +157,7 @@ fn dotted(pointer: &str) -> String {
     each.collect::<String>().trim_start_matches('.').to_owned()
 }
 
-/// Puts a value where a pointer leads, with the objects on the way.
+/// Sets the value at a pointer, and creates the objects on the way.
 fn put(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for step in pointer.split('/').skip(1) {

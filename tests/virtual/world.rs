@@ -25,35 +25,35 @@ use crate::clusters::Nodes;
 use crate::table::asked;
 use crate::{products, runs, suites};
 
-/// What a trial comes to.
+/// The result of a trial.
 pub(crate) type Outcome = Result<(), String>;
 
-/// When it always is.
+/// The time at which every world starts.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// How long what is there from the start has to run, as in `demo`.
+/// How long the initial objects may take until they run, as in `demo`.
 const SETTLING: Duration = Duration::from_mins(1);
 
-/// No run takes so long.
+/// A time that no run reaches.
 const LONGEST: Duration = Duration::from_hours(2);
 
-/// Checks with every kind of stage: told by facts, and observed from a pod, at workloads that stand and
-/// at one that changes.
+/// Checks with every kind of stage: judged by facts, and observed from a pod, of workloads that stay the same
+/// and of one that changes.
 const FEW: [&str; 2] = [
     "env.windows-build-label",
     "net.after-churn[*source=linux-pod]",
 ];
 
-/// The suites without what depends on the moment.
+/// The suites of whole runs, without claims about the moment.
 pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
 
-/// All of the suites.
+/// All suites.
 pub(crate) static ALL: LazyLock<Suites> = LazyLock::new(suites::whole);
 
-/// What is tried at every event.
+/// The checks of the runs that trials disturb at every event.
 static SELECTED: LazyLock<Selection> = LazyLock::new(|| of_all_or(&FEW));
 
-/// All checks where more than one seed is asked for, else those of these names.
+/// All checks if the tests use more than one seed, else the checks with these names.
 pub(crate) fn of_all_or(names: &[&str]) -> Selection {
     match asked() {
         None | Some(..=1) => selection(names),
@@ -61,48 +61,48 @@ pub(crate) fn of_all_or(names: &[&str]) -> Selection {
     }
 }
 
-/// The checks of these names.
+/// Selects the checks with these names.
 pub(crate) fn selection(names: &[&str]) -> Selection {
     selection_of(&SUITES, names)
 }
 
-/// Those of other suites.
+/// Selects checks of other suites.
 pub(crate) fn selection_of(suites: &Suites, names: &[&str]) -> Selection {
     let at = Place::argument("--select");
     let written = names.iter().map(|name| Placed {
         value: (*name).to_owned(),
         at: at.clone(),
     });
-    let mut found = Vec::new();
-    let selection = Selection::read(&written.collect::<Vec<_>>(), suites, &mut found);
-    assert_eq!(found, [], "there are checks of these names");
+    let mut problems = Vec::new();
+    let selection = Selection::read(&written.collect::<Vec<_>>(), suites, &mut problems);
+    assert_eq!(problems, [], "there are checks of these names");
     selection
 }
 
-/// A cluster without anything of ours.
+/// A simulated cluster without objects of winconform.
 pub(crate) struct World {
     /// Its API server.
     pub(crate) server: Server,
     /// Its nodes.
     pub(crate) joined: Joined,
-    /// Where its runs are.
+    /// The environment of its runs.
     env: Env,
     began: Instant,
-    /// The network in which they are.
+    /// The network that server, nodes and runs share.
     pub(crate) loopback: Loopback,
 }
 
-/// Does something in a world of its own.
+/// Runs `act` in a new world.
 pub(crate) fn within<T>(act: impl AsyncFnOnce(&World) -> T) -> T {
     within_seeded(1, act)
 }
 
-/// The same, in which nothing is left to chance but what follows from a seed.
+/// Like `within`, with a seed that determines all chance.
 pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
     within_of(Topology::hybrid(), seed, act)
 }
 
-/// The same, of other nodes.
+/// Like `within_seeded`, with other nodes.
 pub(crate) fn within_of<T>(
     nodes: impl Into<Nodes>,
     seed: u64,
@@ -121,7 +121,7 @@ pub(crate) fn within_of<T>(
     })
 }
 
-/// A trial, which has worlds within.
+/// A trial that creates its worlds itself.
 pub(crate) fn trial(
     name: impl Into<String>,
     act: impl FnOnce() -> Outcome + Send + 'static,
@@ -133,8 +133,8 @@ impl World {
     async fn begin(seed: u64, nodes: Nodes) -> Self {
         let Nodes { topology, objects } = nodes;
         let (loopback, began) = (Loopback::in_memory(EPOCH), Instant::now());
-        let own = loopback.clone();
-        let env = Env::simulated(EPOCH, seed, dial(move |address| own.connect(address)));
+        let network = loopback.clone();
+        let env = Env::simulated(EPOCH, seed, dial(move |address| network.connect(address)));
         let options = ServerOptions {
             seed,
             ip_families: topology.ip_families,
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// The cluster as a process finds it that begins now.
+    /// The cluster, as a process that starts now connects to it.
     pub(crate) fn cluster(&self) -> Cluster {
         self.behind(self.server.client())
     }
@@ -175,14 +175,14 @@ impl World {
         self.with(client, Durations::default(), Limits::default())
     }
 
-    /// The cluster where connections begin as an environment has it.
+    /// The cluster behind a client, with `dial` for all other connections.
     pub(crate) fn dialled(&self, dial: Arc<Dial>, client: kube::Client) -> Cluster {
         let env = Env::simulated(EPOCH + self.began.elapsed(), 1, dial);
         let (durations, limits) = (Durations::default(), Limits::default());
         Cluster::behind(env, client, SIMULATED, durations, limits)
     }
 
-    /// The same with limits of its own.
+    /// Like `behind`, with these durations and limits.
     pub(crate) fn with(
         &self,
         client: kube::Client,
@@ -192,7 +192,7 @@ impl World {
         Cluster::behind(self.env.clone(), client, SIMULATED, durations, limits)
     }
 
-    /// The same for one who gives what crosses the network next to no time to come right.
+    /// Like `cluster`, with 3 s for network checks to converge.
     pub(crate) fn impatient(&self) -> Cluster {
         let durations = Durations {
             converge: Duration::from_secs(3),
@@ -201,7 +201,7 @@ impl World {
         self.with(self.server.client(), durations, Limits::default())
     }
 
-    /// A run of everything, that asks for load balancers.
+    /// Options of a run of all checks, which asks for load balancers.
     pub(crate) fn whole(&self, run: &str) -> RunOptions {
         let outside = Outside {
             load_balancers: true,
@@ -210,7 +210,7 @@ impl World {
         runs::apart(run, outside)
     }
 
-    /// A run of what is tried at every event, which holds the usual Lease.
+    /// Options of a run of `SELECTED`, which holds the usual Lease.
     pub(crate) fn settings(&self, run: &str) -> RunOptions {
         RunOptions {
             lease: "winconform".to_owned(),
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// Everything there is, but for what changes by itself.
+    /// All objects, without the objects and fields that change by themselves.
     pub(crate) fn objects(&self) -> BTreeMap<String, Value> {
         let mut objects = self.server.objects();
         objects.retain(|(kind, namespace, _), _| {
@@ -230,7 +230,7 @@ impl World {
             .map(|((kind, namespace, name), mut object)| {
                 let _ = object["metadata"]["resourceVersion"].take();
                 if kind == "nodes" {
-                    // Pulled images stay; the kubelet tells that it lives, and since which boot
+                    // Pulled images stay; the kubelet updates its heartbeat and boot id
                     let _ = object["status"]["images"].take();
                     let _ = object["status"]["nodeInfo"]["bootID"].take();
                     let conditions = object["status"]["conditions"].as_array_mut();
@@ -243,18 +243,18 @@ impl World {
         objects.collect()
     }
 
-    /// Whether everything is as it was.
+    /// Whether all objects are as before.
     pub(crate) fn unchanged(&self, before: &BTreeMap<String, Value>) -> Outcome {
         same(before, &self.objects())
     }
 
-    /// Whether what a run says of what it left is true, and what it left can be removed.
+    /// Whether a run's report of what it left is true, and cleanup can remove that.
     pub(crate) async fn left(&self, view: &RunView, before: &BTreeMap<String, Value>) -> Outcome {
         self.cleared(view).await?;
         self.unchanged(before)
     }
 
-    /// Removes what a run says that it left.
+    /// Cleans up if a run says that it left something, or did not tear down.
     pub(crate) async fn cleared(&self, view: &RunView) -> Outcome {
         let torn_down = view.torn_down.as_ref();
         match torn_down.is_none_or(|done| !done.left.is_empty() || !done.errors.is_empty()) {
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Removes what runs have left, as `winconform cleanup` does.
+    /// Removes what runs left, as `winconform cleanup` does.
     pub(crate) async fn cleaned_up(&self) -> Outcome {
         let removed = cleanup(&self.cluster().api, None, "this test", |_| {}).await;
         let removed = removed.map_err(|error| error.to_string())?;
@@ -292,12 +292,12 @@ pub(crate) fn same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Va
     }
 }
 
-/// How long a run took, in its time.
+/// How long a run took, in simulated time.
 pub(crate) fn took(view: &RunView) -> Duration {
     view.last.duration_since(view.began).unsigned_abs()
 }
 
-/// A client of a process that is killed one day: it asks for nothing more then, and hears no answer.
+/// A client of a process that `killed` kills: from then on it sends no request and gets no answer.
 pub(crate) fn mortal(client: kube::Client, killed: watch::Receiver<bool>) -> kube::Client {
     let service = tower::service_fn(move |request| {
         let (client, mut killed) = (client.clone(), killed.clone());
@@ -315,21 +315,21 @@ pub(crate) fn mortal(client: kube::Client, killed: watch::Receiver<bool>) -> kub
     kube::Client::new(service, "default")
 }
 
-/// What came of a run, and its record.
+/// The result of a run, and its record.
 pub(crate) struct Ran {
-    /// What it came to.
+    /// Its result.
     pub(crate) finished: Result<Finished, RunError>,
     /// Its record.
     pub(crate) text: String,
 }
 
 impl Ran {
-    /// The run as its record tells it.
+    /// The run as its record shows it.
     pub(crate) fn view(&self) -> Result<RunView, String> {
         read(&self.text).map_err(|error| error.to_string())
     }
 
-    /// Whether it came to this.
+    /// Whether the run ended with this exit.
     pub(crate) fn came_to(&self, exit: Exit) -> Outcome {
         match &self.finished {
             Ok(finished) if finished.exit == exit => Ok(()),
@@ -337,14 +337,14 @@ impl Ran {
         }
     }
 
-    /// Its report.
+    /// Its terminal report.
     pub(crate) fn report(&self) -> String {
         self.view()
             .map_or_else(|error| error, |view| products::described(&view))
     }
 }
 
-/// Runs what is asked for to its end. `signals` are the user's; `listener` hears of each event.
+/// Runs to the end. `signals` carries the user's signals; `listener` gets each event.
 pub(crate) async fn ran(
     cluster: &Cluster,
     options: &RunOptions,
@@ -354,7 +354,7 @@ pub(crate) async fn ran(
     ran_of(&SUITES, cluster, options, signals, listener).await
 }
 
-/// The same with other suites.
+/// Like `ran`, with other suites.
 pub(crate) async fn ran_of(
     suites: &Suites,
     cluster: &Cluster,
@@ -385,23 +385,23 @@ pub(crate) async fn ran_of(
     }
 }
 
-/// The same, without signals, to its end.
+/// Like `ran`, without signals.
 pub(crate) async fn undisturbed(cluster: &Cluster, options: &RunOptions) -> Ran {
     let (_alive, signals) = watch::channel(0);
     ran(cluster, options, signals, Box::new(|_| {})).await
 }
 
-/// A run that nothing disturbs, which is conformant.
+/// An undisturbed run of `SELECTED`, which is conformant and leaves nothing.
 pub(crate) fn unbroken() -> Ran {
     unbroken_of(&SELECTED)
 }
 
-/// The same, of other checks.
+/// Like `unbroken`, with other checks.
 pub(crate) fn unbroken_of(selection: &Selection) -> Ran {
     unbroken_in(Topology::hybrid(), selection)
 }
 
-/// The same, of other nodes.
+/// Like `unbroken_of`, on other nodes.
 pub(crate) fn unbroken_in(topology: Topology, selection: &Selection) -> Ran {
     let done = within_of(topology, 1, async |world: &World| {
         let before = world.objects();
@@ -425,7 +425,7 @@ pub(crate) fn lines(ran: &Ran) -> Result<Vec<Line>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// What every check came to, if to anything.
+/// The verdict of every check, if it has one.
 pub(crate) fn verdicts(view: &RunView) -> BTreeMap<String, Option<Verdict>> {
     let verdicts = products::verdicts(view).into_iter();
     verdicts

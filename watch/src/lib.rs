@@ -1,9 +1,7 @@
-//! A channel of one value, of which receivers see the newest, as `tokio::sync::watch` is and with
-//! its names.
+//! A channel of one value whose receivers see the newest, like `tokio::sync::watch`, and with its names.
 //!
-//! Receivers wake in the order in which they began to wait. Those of tokio wake in an order left to
-//! chance, whose seed can be given only to an unstable part of tokio; so no run of one seed
-//! would be like another.
+//! Receivers wake in the order in which they began to wait. Receivers of tokio wake in a random order, whose
+//! seed only an unstable part of tokio accepts; two runs of one seed would then differ.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,11 +12,11 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 struct Shared<T> {
     state: RwLock<State<T>>,
-    /// Not behind the lock: whoever drops the last sender may be reading the value.
+    /// Not behind the lock: the thread that drops the last sender may be reading the value.
     closed: AtomicBool,
     changed: Notify,
     receivers: AtomicUsize,
-    /// Told when the last receiver is dropped.
+    /// Notified when the last receiver is dropped.
     dropped: Notify,
 }
 
@@ -33,7 +31,7 @@ impl<T> Shared<T> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the value, and wakes the receivers if `change` says that it did; returns what it returns.
+    /// Changes the value, and wakes the receivers if `change` returns true; returns the other result.
     fn write<R>(&self, change: impl FnOnce(&mut T) -> (R, bool)) -> R {
         let (result, changed) = {
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +107,7 @@ impl<T> Sender<T> {
         self.0.0.write(|value| (modify(value), true));
     }
 
-    /// Receivers wake if `modify` says that it changed the value; returns what it says.
+    /// Modifies the value, and wakes the receivers if `modify` returns true; returns the same.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         self.0.0.write(|value| {
             let modified = modify(value);
@@ -141,14 +139,14 @@ impl<T> Clone for Sender<T> {
     }
 }
 
-/// Sees the newest value. Clones have seen what it has seen.
+/// Sees the newest value. A clone has seen what the original has seen.
 #[derive(Debug)]
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     seen: u64,
 }
 
-/// All senders are gone.
+/// The error when all senders are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
 
@@ -164,12 +162,12 @@ impl<T> Receiver<T> {
         Ref(state)
     }
 
-    /// The value as it is now counts as seen.
+    /// Marks the current value as seen.
     pub fn mark_unchanged(&mut self) {
         self.seen = self.shared.read().version;
     }
 
-    /// Waits until there is a value that was not seen, which then counts as seen.
+    /// Waits for a value that this receiver has not seen, and marks it as seen.
     pub async fn changed(&mut self) -> Result<(), Closed> {
         loop {
             let changed = self.shared.changed.notified();
@@ -186,7 +184,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits until the value is as wanted; it may be already.
+    /// Waits until `wanted` accepts the value, which it may do at once.
     pub async fn wait_for(
         &mut self,
         mut wanted: impl FnMut(&T) -> bool,
@@ -227,7 +225,7 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-/// The value; nobody can change it meanwhile.
+/// A read lock on the value, which no sender can change meanwhile.
 #[derive(Debug)]
 pub struct Ref<'a, T>(RwLockReadGuard<'a, State<T>>);
 

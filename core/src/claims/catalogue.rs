@@ -24,7 +24,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Reads a claims file; what is valid is kept, the rest is reported to `found`.
+    /// Reads a claims file: keeps what is valid and reports the rest to `found`.
     pub fn read(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Self {
         let mut claims = BTreeMap::new();
         let words = ["the claims file", "claims", "id"];
@@ -35,7 +35,7 @@ impl Catalogue {
                     place.insert(claim);
                 }
                 Occupied(_) => {
-                    let message = format!("claim `{}` stands here twice", claim.id);
+                    let message = format!("claim `{}` appears twice", claim.id);
                     let hint = "give each an id of its own, or remove one".to_owned();
                     decoder.report(item, message, Some(hint));
                 }
@@ -53,7 +53,7 @@ impl Catalogue {
         }
     }
 
-    /// Whether a claim of this id may stand where the file could not be read.
+    /// Whether a claim of this id may be where the file could not be read.
     pub fn may_hold(&self, id: &str) -> bool {
         self.unread.may_hold(id)
     }

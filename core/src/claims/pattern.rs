@@ -10,22 +10,22 @@ pub struct Pattern(String);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PatternError {
-    /// Nothing, or more than is read.
+    /// It is empty or too long.
     #[error("a pattern has 1 to {} characters", Pattern::LONGEST)]
     Length,
-    /// What no name holds.
+    /// It has a character that no name has.
     #[error(
         "a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`"
     )]
     Character,
-    /// A bracket that belongs to no id.
+    /// It has a bracket that belongs to no id.
     #[error(
         "the bracket of a pattern has a claim's id or a wildcard before it, and nothing after it"
     )]
     Bracket,
 }
 
-/// What may follow a claim's id in that of a check.
+/// What may follow a claim's id in the id of a check.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     /// `/` and the name of a case.
@@ -61,7 +61,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it names nothing: it has only wildcards and what divides the parts of ids.
+    /// Whether it names nothing: it has only wildcards and separators of the parts of ids.
     pub fn is_everything(&self) -> bool {
         let mut parts = self.0.split(['[', ',']);
         parts.all(|part| {
@@ -70,7 +70,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it says anything of a point or of a case, so that a claim's id alone cannot match.
+    /// Whether it names a point or a case, so that a claim's id alone cannot match.
     pub fn is_of_a_check(&self) -> bool {
         self.0.contains(['[', ']', '/', '='])
     }
@@ -97,13 +97,13 @@ impl Pattern {
                 .any(|rest| self.ends(claim, rest))
     }
 
-    /// Whether a check of the case with this id, or of the one without a name of that claim, may be
-    /// covered, whatever its point.
+    /// Whether a check of the case with this id, or of a claim's case without a name, may be covered,
+    /// whatever its point.
     pub fn may_cover_case(&self, case: &str) -> bool {
         self.covers(case) || self.ends(case, &[Part::Point])
     }
 
-    /// Whether a name that begins so and has these parts besides can match.
+    /// Whether a name with this beginning and then these parts can match.
     fn ends(&self, begins: &str, parts: &[Part]) -> bool {
         let mut places = self.places(begins);
         for part in parts {
@@ -112,7 +112,7 @@ impl Pattern {
                 Part::Point => ('[', Some(']')),
             };
             places = self.read(&places, before);
-            // Any characters or none: whatever one of them reaches stays reached
+            // A part has any characters or none: it may pass each literal that it can hold
             for place in 0..self.0.len() {
                 let literal = char::from(self.0.as_bytes()[place]);
                 let passes = match part {
@@ -128,9 +128,9 @@ impl Pattern {
         places.last() == Some(&true)
     }
 
-    /// Which places of the pattern are reached when the name has been read: place `n` is before
-    /// its `n`th character, the last is its end. All of them at once, so that no pattern takes
-    /// longer than its length times the name's.
+    /// Which places of the pattern are reached when the name has been read: place `n` is before its `n`th
+    /// character, the last is its end. It follows all places at once, so that no pattern takes longer than
+    /// its length times the name's.
     fn places(&self, name: &str) -> Vec<bool> {
         let mut places = vec![false; self.0.len() + 1];
         places[0] = true;
@@ -278,7 +278,7 @@ mod tests {
         assert!(!stars.matches(&"ab".repeat(40)));
     }
 
-    /// What matching means, said the slow way.
+    /// What matching means, in the slow way.
     fn slow(pattern: &[char], name: &[char]) -> bool {
         match (pattern, name) {
             ([], name) => name.is_empty(),

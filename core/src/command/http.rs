@@ -1,7 +1,7 @@
-//! One curl for many targets, as it is sent.
+//! One session of curl for many targets, as the tool sends it.
 //!
-//! Everything goes by a configuration on standard input (`-K -`): nothing in it passes through a
-//! shell, `cmd /c` of a `HostProcess` exec included, and no URL limit applies.
+//! A configuration on standard input (`-K -`) holds everything: none of it passes through a shell, not even
+//! `cmd /c` of a `HostProcess` exec, and no URL limit applies.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ use crate::facts::Os;
 /// A curl that images or systems have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Curl {
-    /// Of a Linux image, by its search path.
+    /// The curl of a Linux image, by its search path.
     Linux,
-    /// Of Windows itself.
+    /// The curl of Windows itself.
     System,
-    /// Of agnhost for Windows (kubernetes, `test/images/busybox/Dockerfile_windows`).
+    /// The curl of agnhost for Windows (kubernetes, `test/images/busybox/Dockerfile_windows`).
     Agnhost,
-    /// Of a Windows image, by its search path.
+    /// The curl of a Windows image, by its search path.
     Windows,
 }
 
@@ -29,7 +29,7 @@ pub struct HttpSession {
     pub curl: Curl,
     /// Its targets, one after the other.
     pub gets: Vec<HttpGet>,
-    /// Divides the answers; must be unpredictable to whoever answers.
+    /// Separates the answers; the servers must not be able to predict it.
     pub token: Token,
     /// How long a connection may take.
     pub connect: Duration,
@@ -56,7 +56,7 @@ pub struct HttpGet {
 }
 
 impl Curl {
-    /// How it is called; `None` on the other system.
+    /// The path or name of the program; `None` on the other system.
     pub(super) fn on(self, os: Os) -> Option<&'static str> {
         (self.os() == os).then_some(match self {
             Self::Linux => "curl",
@@ -81,17 +81,17 @@ impl fmt::Display for Curl {
 }
 
 impl HttpSession {
-    /// -q first: no configuration of the image's own. `None` where the system has no such curl.
+    /// `-q` comes first: curl reads no configuration of the image. `None` where the system has no such curl.
     pub(super) fn argv(&self, os: Os) -> Option<Vec<String>> {
         Some(line([self.curl.on(os)?, "-q", "-K", "-"]))
     }
 
-    /// Transfers run one after the other, each with a marker behind it; bodies and `--parallel` exclude
-    /// each other. All are one operation of curl: before 7.66 the first operation that fails ends the
-    /// session (`next`), and Windows Server 2019 came with 7.55.
+    /// Transfers run one after the other, each with a marker after it; bodies and `--parallel` exclude each
+    /// other. All are one operation of curl: before 7.66 the first operation that fails ends the session
+    /// (`next`), and Windows Server 2019 shipped with 7.55.
     pub(super) fn config(&self) -> String {
-        // One write-out is for each URL. A connection that is used again leads to the same pod again:
-        // each is asked to be closed
+        // The write-out applies to each URL. A reused connection leads to the same pod again, so each request
+        // asks the server to close it
         let mut config = format!(
             "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
              connect-timeout = {}\nmax-time = {}\n\
@@ -107,7 +107,7 @@ impl HttpSession {
     }
 }
 
-/// A text as it stands between double quotes in a configuration of curl.
+/// Escapes a text for double quotes in a configuration of curl.
 fn quoted(text: &str) -> String {
     let escaped = |c: char| match c {
         '\\' | '"' => vec!['\\', c],
@@ -119,8 +119,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl Host {
-    /// An address or a name; `None` for what can be neither and must not be written into what
-    /// curl reads.
+    /// Reads an address or a name; `None` for any other text, which must not get into what curl reads.
     pub fn parse(text: &str) -> Option<Self> {
         let of_names = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
         match text.parse() {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::{Command, FilePath, VariableName, line, pings};
 use crate::facts::Os;
 
-/// A command's program and arguments; `None` for what is of Windows.
+/// A command's program and arguments; `None` for a command of Windows only.
 pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Linux).map(str::to_owned);
     Some(match command {
@@ -43,7 +43,7 @@ fn ping(target: &IpAddr) -> String {
     format!("ping -c 1 -W 3 {target} 2>&1")
 }
 
-/// `printenv` does not say whose value is whose.
+/// `printenv` prints values without the names of their variables.
 fn environment(names: &[VariableName]) -> Vec<String> {
     let names: Vec<_> = names.iter().map(ToString::to_string).collect();
     sh(&format!("env | grep -E '^({})='", names.join("|")))

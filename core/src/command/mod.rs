@@ -1,8 +1,8 @@
-//! What the tool runs in containers: a closed set, rendered for each system in one place.
+//! The commands that the tool runs in containers: a closed set, rendered for each system in one place.
 //!
-//! A command has typed fields and no free text, so nothing that a cluster says reaches a shell raw
-//! (`values.rs` has what may). `linux.rs` and `windows.rs` render it, and `forms.txt` lists every form;
-//! the simulator has a function for each.
+//! A command has typed fields and no free text: what a cluster says reaches a shell only through the checked
+//! types of `values.rs`. `linux.rs` and `windows.rs` render it, and `forms.txt` lists every form; the
+//! simulator has a function for each.
 
 mod http;
 mod linux;
@@ -16,7 +16,7 @@ use std::net::IpAddr;
 
 use crate::facts::Os;
 
-/// What is run in a container.
+/// A command for a container.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Command {
     /// HTTP GETs, one after the other.
@@ -24,14 +24,14 @@ pub enum Command {
     /// One ping of each target, after a session of curl where there is one.
     Pings {
         targets: Vec<IpAddr>,
-        /// Divides what each ping prints; must be unpredictable to whoever answers.
+        /// Separates the output of the pings; the hosts that answer must not be able to predict it.
         token: Token,
-        /// What goes before, and reads the input.
+        /// The session that runs first and reads the input.
         after: Option<HttpSession>,
     },
     /// The search list of a Linux pod of agnhost (kubernetes, `test/images/agnhost/dns`).
     DnsSuffix,
-    /// The load balancers of a Windows node's Host Networking Service; `hnsdiag` is of Windows itself, from
+    /// The load balancers of a Windows node's Host Networking Service; `hnsdiag` is a part of Windows from
     /// Windows Server 2019 on.
     LoadBalancers,
     /// Prints to both streams and ends with 7, as kubernetes' `test/e2e/windows/volumes.go` reads both.
@@ -44,62 +44,62 @@ pub enum Command {
     WriteFile { path: FilePath, line: Token },
     /// Deletes a file, if it is there.
     DeleteFile(FilePath),
-    /// Ends with 1 where there is no such file: the exec probes of Windows pods are written so.
+    /// Ends with 1 where the file does not exist, as the exec probes of Windows pods do.
     Exists(FilePath),
     /// Prints a file's SHA-256, which no code page distorts.
     HashFile(FilePath),
-    /// Tells who may use a file: `icacls`, since the kubelet's modes do nothing on Windows.
+    /// Prints who may use a file: `icacls`, since the kubelet's modes do nothing on Windows.
     Access(FilePath),
-    /// Ends with 0 where a folder has links, as `AtomicWriter` of the kubelet makes them; Windows alone.
+    /// Ends with 0 where a folder has links, as the kubelet's `AtomicWriter` creates them; Windows only.
     Links(FilePath),
-    /// Makes a file of a size: a `Memory` medium is a plain folder on Windows (mount-utils); Windows alone.
+    /// Creates a file of a size: a `Memory` medium is a plain folder on Windows (mount-utils); Windows only.
     FillFile { path: FilePath, size: u64 },
-    /// Tells the size of the volume that a folder is on; Windows alone.
+    /// Prints the size of the volume that a folder is on; Windows only.
     FreeSpace(FilePath),
-    /// Makes a folder lead to another (containerd passes no mount propagation on); Windows alone.
+    /// Links a folder to another (containerd passes no mount propagation on); Windows only.
     Junction { link: FilePath, target: FilePath },
-    /// Prints these variables, each as `NAME=VALUE`; `set` never reads what a value says.
+    /// Prints these variables, each as `NAME=VALUE`; `set` never interprets a value.
     Environment(Vec<VariableName>),
-    /// Tells whom the container runs as. Nano Server tells it by its variable `USERNAME`.
+    /// Prints the user that the container runs as; Nano Server has it in its variable `USERNAME`.
     WhoAmI,
-    /// Tells the host's name, which a `HostProcess` container shares with its node.
+    /// Prints the host's name, which a `HostProcess` container shares with its node.
     HostName,
-    /// Tells the addresses that are seen from inside (Microsoft, `ipconfig`); Windows alone.
+    /// Prints the addresses that the container sees (Microsoft, `ipconfig`); Windows only.
     Addresses,
-    /// Tells the names of the processes that are seen from inside (Microsoft, `tasklist`); Windows alone.
+    /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,
-    /// Tells how each process that is seen from inside was begun: `Win32_Process`; Windows alone.
+    /// Prints the command line of each process that the container sees: `Win32_Process`; Windows only.
     CommandLines,
-    /// Makes an account, which the Security Account Manager of this container alone has; Windows alone.
+    /// Creates an account, which only this container's Security Account Manager has; Windows only.
     AddUser(Token),
-    /// Ends with 2 where there is no such account; Windows alone.
+    /// Ends with 2 where the account does not exist; Windows only.
     FindUser(Token),
-    /// Writes to the event log, which `LogMonitor` passes on; Windows alone.
+    /// Writes to the event log, which `LogMonitor` passes on; Windows only.
     LogEvent(Token),
-    /// Tells what a gMSA made of the domain (kubernetes, `test/e2e/windows/gmsa_kubelet.go`); Windows alone.
+    /// Prints the state of a gMSA's domain (kubernetes, `test/e2e/windows/gmsa_kubelet.go`); Windows only.
     Domain(DomainQuestion),
-    /// Tells what the node's service manager knows of a service; Windows alone.
+    /// Prints what the node's service manager knows of a service; Windows only.
     Service {
         name: ServiceName,
         question: ServiceQuestion,
     },
 }
 
-/// What `nltest` is asked.
+/// A question to `nltest`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DomainQuestion {
     /// The domain of the credential spec.
     Parent,
-    /// Whether the last contact with it went well.
+    /// Whether the last contact with it succeeded.
     Query,
     /// Whether the secure channel to it holds.
     Channel(DomainName),
 }
 
-/// What `sc` is asked.
+/// A question to `sc`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServiceQuestion {
-    /// How it is begun.
+    /// How it starts.
     Config,
     /// Whether it runs.
     State,
@@ -107,14 +107,14 @@ pub enum ServiceQuestion {
     Failure,
 }
 
-/// A command as it goes to a container's runtime. Only [`Command::on`] makes one.
+/// A command for a container's runtime. Only [`Command::on`] creates one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ExecRequest {
     argv: Vec<String>,
     stdin: Option<String>,
 }
 
-/// A command that a system does not have.
+/// The error for a command that a system does not have.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{command} cannot be run on {os:?}")]
 pub struct NotOn {
@@ -148,7 +148,7 @@ impl Command {
 }
 
 impl ExecRequest {
-    /// The program and its arguments; no shell reads them but the one that it may name.
+    /// The program and its arguments; only a shell that they name reads them.
     pub fn argv(&self) -> &[String] {
         &self.argv
     }
@@ -158,13 +158,13 @@ impl ExecRequest {
     }
 }
 
-/// A command with a line behind it that tells whether it ended well; `space` stands before `||`.
+/// A command with a line after it that says whether it succeeded; `space` goes before `||`.
 fn marked(command: &str, space: &str, token: &Token, what: &str) -> String {
     format!("{command} && echo @@{token} {what} 0{space}|| echo @@{token} {what} 1")
 }
 
-/// Curl's command, where it comes first, and a ping of each target, each with its line behind it;
-/// `None` where the system has no such curl.
+/// The command of curl, if it comes first, and a ping of each target, each with its line after it; `None`
+/// where the system has no such curl.
 fn pings(
     os: Os,
     targets: &[IpAddr],

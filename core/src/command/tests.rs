@@ -48,7 +48,7 @@ fn pings(after: Option<HttpSession>) -> Command {
     }
 }
 
-/// Each command as it is sent with what is usual in it.
+/// Each command with typical values.
 fn examples() -> Vec<Command> {
     let curls = [Curl::Linux, Curl::System, Curl::Agnhost, Curl::Windows];
     let variable = |name: &str| VariableName::parse(name).expect(name);
@@ -114,7 +114,7 @@ fn examples() -> Vec<Command> {
     all
 }
 
-/// Every example on every system that has it, with its line in the list.
+/// Each example on every system that has it, with its line in the list.
 fn forms() -> Vec<(String, Os, ExecRequest)> {
     let on = |command: Command| {
         [(Os::Linux, "linux"), (Os::Windows, "windows")].map(|(os, word)| {
@@ -176,7 +176,7 @@ fn neither_of_the_shells_on_a_windows_node_reads_more_than_the_command() {
     let windows = forms().into_iter().filter(|(_, os, _)| *os == Os::Windows);
     for (line, _, request) in windows {
         for argument in request.argv() {
-            // What has a space is put into quotes on the way
+            // The runtime puts an argument with a space into double quotes
             let bare = !argument.contains(' ') && argument.contains(['&', '|', '<', '>', '^', '%']);
             assert!(!bare && !argument.contains('"'), "{line}");
         }
@@ -224,7 +224,7 @@ fn what_a_shell_would_read_is_no_value() {
     ] {
         assert_eq!(FilePath::parse(Os::Windows, text), None, "{text}");
     }
-    // The kubelet's own names
+    // Names that the kubelet itself uses
     for text in ["/etc/cm/..data/key", "/a/kubernetes.io~secret/b"] {
         assert!(FilePath::parse(Os::Linux, text).is_some(), "{text}");
     }

@@ -1,8 +1,8 @@
-//! What may stand in a command: checked when it is made, so that no shell reads more in it than a word.
+//! The values that a command may hold: parsing checks each, so that a shell reads it as one word.
 
 use crate::facts::Os;
 
-/// A word of ASCII letters, digits and the others that are named, none of which comes first.
+/// A word of ASCII letters, digits and the other characters that are given; none of those comes first.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident: $most:literal, $others:literal;)*) => {$(
         $(#[$doc])*
@@ -23,24 +23,24 @@ macro_rules! words {
 }
 
 words! {
-    /// What nobody else can foresee, or what is to be found again.
+    /// A word that no other party can predict, or that a later command searches for.
     Token: 64, "";
     /// The name of an environment variable.
     VariableName: 128, "_";
-    /// The name of a service of Windows.
+    /// The name of a Windows service.
     ServiceName: 128, "-_";
     /// The DNS name of a domain.
     DomainName: 253, "-.";
 }
 
 impl Token {
-    /// Of random bits.
+    /// A token of random bits.
     pub fn random(bits: u128) -> Self {
         Self(format!("{bits:032x}"))
     }
 
-    /// No more than eight characters of it: names of accounts have up to 20, and `net` asks before it
-    /// takes a password of more than 14.
+    /// Its first eight characters at most: an account name has up to 20, and `net` prompts before it takes a
+    /// password of more than 14.
     pub(super) fn short(&self) -> &str {
         self.0.get(..8).unwrap_or(&self.0)
     }
@@ -53,9 +53,9 @@ pub struct FilePath {
     text: String,
 }
 
-/// Where a `HostProcess` container finds its own files (containerd with hcsshim); `cmd` reads it.
+/// Where a `HostProcess` container finds its own files (containerd with hcsshim); `cmd` expands it.
 const SANDBOX: &str = "%CONTAINER_SANDBOX_MOUNT_POINT%";
-/// The longest path: `cmd` takes 8,191 characters, and a command has two at most.
+/// The longest path: `cmd` takes 8,191 characters, and a command has two paths at most.
 const LONGEST: usize = 1024;
 
 impl FilePath {

@@ -1,8 +1,8 @@
-//! Commands as Windows runs them: programs by their full paths, `cmd` where one program alone cannot do
-//! it, and PowerShell encoded, since a `HostProcess` exec passes through another `cmd`.
+//! Commands as Windows runs them: programs by their full paths, `cmd` where one program alone cannot do it,
+//! and PowerShell encoded, since a `HostProcess` exec passes through another `cmd`.
 //!
-//! The runtime puts an argument that has a space into double quotes and escapes those inside it, which
-//! `cmd` does not understand: none has any.
+//! The runtime puts an argument with a space into double quotes and escapes double quotes inside it, which
+//! `cmd` does not understand: so no argument has double quotes.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::{Command, DomainQuestion, FilePath, ServiceQuestion, Token, VariableName, line, pings};
 use crate::facts::Os;
 
-/// A command's program and arguments; `None` for what is of Linux.
+/// A command's program and arguments; `None` for a command of Linux only.
 pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Windows).map(str::to_owned);
     Some(match command {
@@ -71,7 +71,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     })
 }
 
-/// Told of its progress, PowerShell writes XML to the other stream.
+/// Without the preference, PowerShell writes its progress as XML to the other stream.
 const COMMAND_LINES: &str = "$ProgressPreference = 'SilentlyContinue'; Get-CimInstance Win32_Process \
     | ForEach-Object { [Console]::Out.WriteLine($_.CommandLine) }";
 
@@ -85,7 +85,7 @@ fn cmd(script: &str) -> Vec<String> {
     system("cmd", ["/c", script])
 }
 
-/// A script that no shell on the way reads.
+/// Runs a script in PowerShell, encoded so that no shell on the way reads it.
 fn powershell(script: &str) -> Vec<String> {
     let encoded: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let encoded = STANDARD.encode(encoded);
@@ -105,7 +105,7 @@ fn ping(target: &IpAddr) -> String {
     format!("C:\\Windows\\System32\\ping.exe -n 1 -w 3000 {target}")
 }
 
-/// `echo %NAME%` would have `cmd` read the value.
+/// `set` prints a value as it is; `echo %NAME%` would have `cmd` interpret it.
 fn environment(names: &[VariableName]) -> Vec<String> {
     let sets: Vec<_> = names.iter().map(|name| format!("set {name}")).collect();
     cmd(&sets.join("& "))

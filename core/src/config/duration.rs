@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// Text is not a duration.
+/// Why a text is not a duration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DurationError {
-    /// It is none.
-    #[error("a number with its unit: `30s`, `20m` or `1h 30m`")]
+    /// It cannot be read as one.
+    #[error("must be a number with its unit, such as `30s`, `20m` or `1h 30m`")]
     Unreadable,
-    /// It is nothing, or less.
-    #[error("more than nothing, such as `30s`")]
+    /// It is zero or negative.
+    #[error("must be more than zero, such as `30s`")]
     Nothing,
-    /// It is longer than any run, and what is counted from it could overflow.
-    #[error("a year at most")]
+    /// It is longer than any run, and arithmetic with it could overflow.
+    #[error("must be a year at most")]
     TooLong,
 }
 
@@ -30,7 +30,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     }
 }
 
-/// A duration as it would be written.
+/// A duration as a user would write it.
 pub fn shown(duration: Duration) -> String {
     match SignedDuration::try_from(duration) {
         Ok(signed) => format!("{signed:#}"),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Every time limit of what is asked of a cluster once the way to it stands. How that is reached, and
-/// how long registries may take, which no run waits for, is written where it is done.
+/// Every time limit on requests to a connected cluster. The limits of connecting, and of registries, for
+/// which no run waits, are beside their code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Durations {
     /// From sending an API request to the head of its answer.
@@ -11,82 +11,81 @@ pub struct Durations {
     /// The same for a dry run, which waits for webhooks: 30 s is the longest one may take
     /// (`timeoutSeconds`, admissionregistration.k8s.io/v1).
     pub dry_run_answer: Duration,
-    /// The same for what is created or changed: a server gives up after 60 s (`--request-timeout`), and
-    /// one that is slow has done nothing for a client that leaves before.
+    /// The same for a request that creates or changes something: a server gives up after 60 s
+    /// (`--request-timeout`), and a slow server has done nothing for a client that gives up before.
     pub write_answer: Duration,
     /// From the head of an API answer to its end.
     pub api_body: Duration,
     /// All attempts of one API request together: six times `api_answer`.
     pub api_in_all: Duration,
-    /// How long a server may answer nothing at all, or only that it is not there: two minutes, and the
+    /// How long a server may not answer at all, or only answer that it is unavailable: two minutes, and the
     /// time it takes to notice that it is back.
     pub outage: Duration,
-    /// How long it may refuse a credential that it has accepted: authenticators that are asked over the
-    /// network fail for a moment.
+    /// How long a server may refuse a credential that it has accepted before: authenticators that it calls
+    /// over the network fail for a moment.
     pub refused: Duration,
     /// First pause before a request is sent again; it doubles.
     pub transport_pause: Duration,
-    /// From asking for an exec to its WebSocket standing.
+    /// From requesting an exec to its open WebSocket.
     pub exec_connect: Duration,
-    /// An exec's silence after which it is given up: more than one target's `http_total`.
+    /// How long an exec may be silent before it is given up: more than one target's `http_total`.
     pub exec_idle: Duration,
-    /// curl's connect time-out. A refusal takes 2 s on Windows, its system gives up after 21 s:
-    /// it must lie between 3 and 20 s (curl#14144).
+    /// curl's connect time-out. A refusal takes 2 s on Windows, which itself gives up after 21 s: the value
+    /// must lie between 3 and 20 s (curl#14144).
     pub http_connect: Duration,
     /// curl's limit for one transfer.
     pub http_total: Duration,
-    /// The longest a watch goes on before it is begun anew, in whole seconds; a silent one is given
-    /// up soon after.
+    /// How long a watch lasts before it is begun anew, in whole seconds; a silent watch is given up soon
+    /// after.
     pub watch: Duration,
-    /// From applying a fixture to its standing; a Windows image takes minutes to pull.
+    /// From applying a fixture until it is ready; a Windows image takes minutes to pull.
     pub fixture: Duration,
-    /// How long a workload without a readiness probe must stay Ready before it stands.
+    /// How long a workload without a readiness probe must stay Ready before its fixture is ready.
     pub settle: Duration,
-    /// How long the slow starter must stay Ready before it stands. It is Ready 30 s after its start
-    /// at the earliest; its liveness probe is asked from 60 s on, every 15 s, and the third failure
-    /// has it restarted (`manifests/slow-starter.yaml`).
+    /// How long the slow starter must stay Ready before its fixture is ready. It is Ready 30 s after its
+    /// start at the earliest; the kubelet calls its liveness probe from 60 s on, every 15 s, and restarts it
+    /// at the third failure (`manifests/slow-starter.yaml`).
     pub outlasts_liveness: Duration,
     /// How long pods without a readiness probe must be seen Ready, and others Pending, for their check to
     /// pass.
     pub stays_ready: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
     pub unscheduled: Duration,
-    /// How long a pull or a start may go on failing with words that may pass, such as of a registry
-    /// that limits its rate.
+    /// How long a pull or a start may keep failing for a reason that may be temporary, such as the rate limit
+    /// of a registry.
     pub failing: Duration,
     /// How long a pod may go without a sandbox: hcs took 3 min 46 s to start one that then ran
     /// (kubernetes#107561).
     pub sandbox: Duration,
-    /// How long a vantage point waits, once it could observe something, for all that it will observe
-    /// to be ready: each session costs more than its assertions.
+    /// How long a vantage point that could observe something waits until everything that it will observe is
+    /// ready: a session costs more than its assertions.
     pub gather: Duration,
-    /// The same of a place of which each node of a pool has one: their sessions are many.
+    /// The same for a vantage point that each node of a pool has: they have many sessions.
     pub gather_per_node: Duration,
-    /// How long an assertion over the network may take to come right, from its fixtures' standing.
+    /// How long an assertion over the network may take to hold, from when its fixtures are ready.
     pub converge: Duration,
-    /// How long a load balancer may take to give a Service an address, and then to answer there:
-    /// AWS' take minutes.
+    /// How long a load balancer may take to give a Service an address, and then to answer there: those of AWS
+    /// take minutes.
     pub balancer: Duration,
     /// The pause between two requests for a node's sign of life.
     pub sign_of_life: Duration,
-    /// How long a pod of ours that is being deleted may still be there.
+    /// How long a pod of ours that is being deleted may still exist.
     pub leaving: Duration,
-    /// The pause between two assertions of one check; one about where pods are placed is made again after
-    /// `stays_ready`.
+    /// The pause between two assertions of one check; one about placement is repeated after `stays_ready`.
     pub observe_again: Duration,
-    /// All of observing what failed, before tear-down.
+    /// The whole diagnosis of what failed, before tear-down.
     pub diagnose: Duration,
-    /// All of tear-down.
+    /// The whole tear-down.
     pub tear_down: Duration,
-    /// A run's Lease, after which another may call it dead.
+    /// The duration of a run's Lease, after which another run may call it dead.
     pub lease: Duration,
     /// How often the Lease is renewed.
     pub lease_renewal: Duration,
-    /// How long a pod of ours lives at most, should nobody ever remove it; beyond a soak's own time.
+    /// How long a pod of ours lives at most if nothing removes it, beyond the time of a soak.
     pub pod_deadline: Duration,
 }
 
-/// How many answers that never come a request is sent again for.
+/// How many unanswered attempts of a request `api_in_all` allows.
 const ATTEMPTS: u32 = 6;
 
 impl Durations {

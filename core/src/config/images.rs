@@ -18,7 +18,7 @@ use crate::text::{hide_user, is_dns_label};
 pub enum Image {
     /// agnhost on Linux: probers.
     AgnhostLinux,
-    /// agnhost on Windows: pods that are only placed, whether or not it comes for their build.
+    /// agnhost on Windows: pods that are only placed, whether or not it has an image of their build.
     AgnhostWindows,
     /// What probers in Windows pods run: agnhost, or Windows Server Core on builds without it.
     WindowsProber,
@@ -85,9 +85,9 @@ impl fmt::Display for PullSecret {
 /// The image table of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Images {
-    /// When they are pulled.
+    /// When nodes pull them.
     pub policy: PullPolicy,
-    /// What they are pulled with beside what nodes and service accounts have.
+    /// The secrets that nodes pull them with, beside those of nodes and service accounts.
     pub secrets: Vec<PullSecret>,
     pub(super) agnhost: String,
     pub(super) agnhost_builds: BTreeSet<WindowsBuild>,
@@ -104,7 +104,7 @@ pub(super) struct PerBuild {
     pub(super) tags: BTreeMap<WindowsBuild, String>,
 }
 
-/// The builds that images are published for without further ado.
+/// The builds that images are published for by default.
 const BUILDS: [WindowsBuild; 3] = [
     WindowsBuild::SERVER_2019,
     WindowsBuild::SERVER_2022,
@@ -125,12 +125,12 @@ impl PerBuild {
     }
 }
 
-/// Registries that anyone can pull from, and that a cluster without a way out cannot.
+/// Registries that anyone can pull from, except a cluster without a way out.
 const PUBLIC: [&str; 3] = ["registry.k8s.io", "mcr.microsoft.com", "docker.io"];
 
 impl Images {
-    /// The image of a role on a build; `None` when the table has none for it.
-    /// On Linux the build is not asked for.
+    /// The image of a role on a build; `None` when the table has none for it. On Linux the build does not
+    /// matter.
     pub fn for_role(&self, image: Image, build: Option<WindowsBuild>) -> Option<String> {
         match image {
             Image::AgnhostLinux | Image::AgnhostWindows => Some(self.agnhost.clone()),
@@ -148,7 +148,7 @@ impl Images {
         build.is_none_or(|build| self.agnhost_builds.contains(&build))
     }
 
-    /// Has every image of a public registry come from a mirror, whose name takes its place.
+    /// Replaces the public registry in the name of every image by a mirror.
     pub(super) fn mirror(&mut self, mirror: &str) {
         for name in [
             &mut self.agnhost,
@@ -167,14 +167,14 @@ impl Images {
 
     /// The images that come from a public registry, each once.
     pub fn public(&self) -> BTreeSet<&str> {
-        let all = [
+        let used = [
             &self.agnhost,
             &self.host_process,
             &self.iis.name,
             &self.nano_server.name,
             &self.server_core.name,
         ];
-        all.into_iter()
+        used.into_iter()
             .filter(|name| registry(name).is_none_or(|host| PUBLIC.contains(&host)))
             .map(String::as_str)
             .collect()
@@ -196,8 +196,8 @@ impl Default for Images {
             // kubernetes, test/images/agnhost/BASEIMAGE: with Windows Server 2025 since 2.62; Annual
             // Channel builds are not among them
             agnhost_builds: BUILDS.into(),
-            // A manifest list with Linux and Windows builds (kubernetes, test/images/agnhost), those of
-            // Windows made of a base of 2026: before 2.66.1 it was of 2021, and so was its curl
+            // A manifest list with Linux and Windows builds (kubernetes, test/images/agnhost), the Windows
+            // builds have a base image of 2026: before 2.66.1 it was of 2021, and so was its curl
             agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.66.1".to_owned(),
             // Empty of files, runs on every build (microsoft/windows-host-process-containers-base-image)
             host_process:
@@ -224,7 +224,7 @@ impl Default for Images {
     }
 }
 
-/// What was written over what holds otherwise.
+/// The defaults with what the file sets.
 pub(super) fn valid(set: WrittenImages) -> Images {
     let mut images = Images::default();
     for (place, value) in [
@@ -295,14 +295,14 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImag
     Some(written)
 }
 
-/// What an image's name is to end with.
+/// How the name of an image must end.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Tagged {
     /// A tag or a digest.
     Yes,
-    /// None: the build decides.
+    /// No tag: the build decides it.
     No,
-    /// It is only the beginning of names.
+    /// It is only a prefix of names.
     Mirror,
 }
 
@@ -319,7 +319,7 @@ fn read_image(
     let known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
     let is_digest = |behind: &str| behind.starts_with("sha256:") || behind.starts_with("sha512:");
     let mut behind = text.split('@').skip(1);
-    let without = format!("without its tag, which stands in `{what}-tags`");
+    let without = format!("remove the tag: `{what}-tags` has the tag for each build");
     let has_user = behind.any(|behind| !is_digest(behind) || behind.contains('/'));
     let hint = if has_user {
         "without user and password, which belong into a Secret that `pull-secrets` names"
@@ -349,7 +349,7 @@ fn read_image(
         true => hide_user(text),
         false => text,
     };
-    let message = format!("`{what}` is `{shown}`, which is not {name} here");
+    let message = format!("`{what}` is `{shown}`, which this setting does not accept as {name}");
     decoder.report(node, message, Some(hint.to_owned()));
     None
 }

@@ -1,9 +1,9 @@
 //! What a user or a profile may set: profile, images, the outside, durations, limits, selection and waivers.
 //!
-//! A file is read `as written` first, from which its schema is made, and becomes valid as a whole.
-//! Which claims and axes there are is asked of the suites, later.
+//! A file is read `as written` first, from which its schema is generated, and is then validated as a whole.
+//! The suites, which are read later, know which claims and axes exist.
 
-// What others read and write
+// Users read and write these settings
 #![warn(missing_docs)]
 
 mod duration;
@@ -40,20 +40,19 @@ pub struct Config {
     pub durations: Durations,
     /// Other limits.
     pub limits: Limits,
-    /// Contexts and clusters, by their names in the kubeconfig, on which nothing is to be made.
+    /// Contexts and clusters, by their names in the kubeconfig, on which nothing may be created.
     pub protected: Vec<String>,
     /// What to check.
     pub select: Vec<Placed<String>>,
     /// Accepted failures.
     pub waivers: Vec<Placed<Waiver>>,
-    /// What speaks against a run that pulls: the profile allows no public registry, and images
-    /// are of one.
+    /// Why a run must not pull: the profile allows no public registry, and some images come from one.
     pub public: Option<Diagnostic>,
     /// SHA-256 of the file; `None` without one.
     pub digest: Option<String>,
 }
 
-/// A config file with every setting at what holds without it, each explained.
+/// A config file that sets everything to its default and explains it.
 pub const EXAMPLE: &str = include_str!("example.yaml");
 
 /// The JSON Schema of a config file, ending in a newline.

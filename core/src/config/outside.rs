@@ -1,4 +1,4 @@
-//! What lies outside the cluster: who observes from there, and what pods are to reach there.
+//! What lies outside the cluster: how a run observes from there, and what pods are to reach there.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,21 +9,21 @@ use crate::document::{Decoder, Fields, Node};
 /// What lies outside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outside {
-    /// Whether the machine that observes is to reach the nodes' addresses.
+    /// Whether the machine that runs this is to reach the nodes' addresses.
     pub reaches_nodes: bool,
-    /// The HTTP proxy by which it does; directly without one.
+    /// The HTTP proxy by which it reaches them; directly without one.
     pub proxy: Option<Target>,
-    /// Whether Services of type LoadBalancer are made, whose addresses may be public.
+    /// Whether a run creates Services of type LoadBalancer, whose addresses may be public.
     pub load_balancers: bool,
-    /// What pods are to reach by a name.
+    /// What pods are to reach by name.
     pub names: Vec<Target>,
-    /// What they are to reach by an address.
+    /// What pods are to reach by address.
     pub addresses: Vec<Target>,
 }
 
 impl Default for Outside {
-    /// The first is what Windows itself asks for to learn whether it is on the internet (Microsoft,
-    /// Network Connectivity Status Indicator); the second answers everybody by its address alone.
+    /// Windows itself requests the first to learn whether it is on the internet (Microsoft, Network
+    /// Connectivity Status Indicator); the second answers at its address alone.
     fn default() -> Self {
         let target = |url: &str, says: &str| Target {
             says: says.to_owned(),
@@ -49,14 +49,14 @@ pub struct Target {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// What is asked for.
+    /// The path that is requested.
     pub path: String,
-    /// A text that its answer holds, by which it is known.
+    /// A text in its answer, by which it is recognised.
     pub says: String,
 }
 
 impl Target {
-    /// A URL; what it says is left open.
+    /// Parses a URL; `says` stays empty.
     pub fn parse(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("http://")?;
         let at = rest.find('/').unwrap_or(rest.len());
@@ -74,9 +74,9 @@ impl Target {
             None => host,
         };
         let of_hosts = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
-        // It is written in quotes for curl, whose escape is the backslash
+        // curl gets the path in quotes, and its escape is the backslash
         let of_paths = |c: char| c.is_ascii_graphic() && !"\"\\<>#".contains(c);
-        // curl leaves fragments out, and such segments
+        // curl leaves out fragments and dot segments
         let plain = path.split('?').next().unwrap_or_default();
         let plain = plain.replace("%2e", ".").replace("%2E", ".");
         let mut segments = plain.split('/');
@@ -96,7 +96,7 @@ impl Target {
         })
     }
 
-    /// Its address, unless that is a name's.
+    /// Its address; `None` for a name.
     pub fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
@@ -115,7 +115,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// What was written over what holds otherwise.
+/// The defaults with what the file sets.
 pub(super) fn valid(written: WrittenOutside) -> Outside {
     let without = Outside::default();
     let targets = |written: Vec<WrittenTarget>| {
@@ -185,14 +185,14 @@ fn read_url(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Target
     if target.is_none() {
         let hint = "plain HTTP without user and password, such as `http://www.example.com/page` or \
                     `http://192.0.2.1:3128`";
-        // It may have a password, and the place says which it is
-        let message = format!("{what} is no URL that can be asked here");
+        // The URL may have a password, and the place shows which one it is
+        let message = format!("{what} is not a URL of the kind that winconform supports");
         decoder.report(node, message, Some(hint.to_owned()));
     }
     target
 }
 
-/// Of a URL's path: many of them are asked for in one session.
+/// The most bytes of a URL's path: one session requests many of them.
 const LONGEST_PATH: usize = 1024;
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct Rules {
     pub way_out: bool,
 }
 
-/// What a profile may have count against a cluster.
+/// What a profile may count against a cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Counts {
     /// Advice that is not followed.
@@ -49,7 +49,7 @@ impl Profile {
     /// Every profile.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// What it changes: all of it, in this one place.
+    /// Everything that the profile changes, in this one place.
     pub const fn rules(self) -> Rules {
         match self {
             Self::Default => Rules {

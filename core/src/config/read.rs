@@ -1,4 +1,4 @@
-//! From a config file to what is valid of it, with all of its problems.
+//! Reads a config file: what is valid of it, and all of its problems.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use super::{Config, Durations, Limits, images, outside};
 use crate::claims::Pattern;
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
 
-/// Reads a config file; what is valid is kept, the rest is reported to `found`. An empty file is
-/// reported: a mistyped name of a template's value leaves nothing else.
+/// Reads a config file: keeps what is valid and reports the rest to `found`. It reports an empty file, since
+/// a template with a mistyped name of a value gives one.
 pub fn read(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Config {
     let digest = Some(hexadecimal(Sha256::digest(text)));
     let root = match parse(file, text) {
@@ -79,7 +79,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     valid
 }
 
-/// What is written of a section; nothing is as good as an empty one.
+/// What is written in a section; a missing section is the same as an empty one.
 fn section<T: Default>(
     decoder: &mut Decoder<'_>,
     fields: &mut Fields<'_>,
@@ -89,7 +89,7 @@ fn section<T: Default>(
     fields.set(decoder, key, read).unwrap_or_default()
 }
 
-/// What was written over what holds otherwise.
+/// The defaults with what the file sets.
 fn valid(written: Written) -> Config {
     let mut durations = Durations::default();
     let set = written.durations;
@@ -234,7 +234,7 @@ fn read_waivers(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Placed<Wai
         };
         if waivers.iter().any(|other| other.value.check == value.check) {
             let message = format!("a second waiver of `{}`", value.check);
-            decoder.report(item, message, Some("make one of both".to_owned()));
+            decoder.report(item, message, Some("merge the two waivers".to_owned()));
         }
         waivers.push(Placed { value, at });
     }
@@ -276,7 +276,7 @@ fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
 
 fn read_date(decoder: &mut Decoder<'_>, node: &Node) -> Option<Date> {
     let text = decoder.text(node, "`expires`")?;
-    // Other forms of ISO 8601 would be taken, too, some of them with a time of day
+    // `parse` takes other forms of ISO 8601, too, some of them with a time of day
     let date = (text.len() == 10).then(|| text.parse().ok()).flatten();
     if date.is_none() {
         let hint = "as YYYY-MM-DD: the last day it applies, such as 2027-03-31".to_owned();

@@ -99,7 +99,7 @@ impl<'f> Decoder<'f> {
         read.into_iter().collect()
     }
 
-    /// The same of those items that are right.
+    /// The same for the valid items alone.
     pub fn kept<T>(
         &mut self,
         node: &Node,
@@ -168,7 +168,7 @@ impl<'f> Decoder<'f> {
         None
     }
 
-    /// The one of `known` whose word the text is.
+    /// The member of `known` whose word the text is.
     pub fn member<T: Copy + Into<&'static str>>(
         &mut self,
         node: &Node,
@@ -182,7 +182,7 @@ impl<'f> Decoder<'f> {
         })
     }
 
-    /// The single `key: value` of a mapping that stands for one of several things.
+    /// The single `key: value` of a mapping that names one of several alternatives.
     pub fn tagged<'n>(
         &mut self,
         node: &'n Node,
@@ -207,8 +207,8 @@ impl<'f> Decoder<'f> {
     }
 }
 
-/// Reads the list of a file, item by item, and tells of what it could not: `what` names the file in messages,
-/// `key` is that of the list, and `name` that of an item's name.
+/// Reads the list of a file, item by item, and returns the names of items that it could not read: `what`
+/// names the file in messages, `key` is the key of the list, `name` the key of an item's name.
 pub fn read_list(
     (file, text): (&str, &str),
     [what, key, name]: [&'static str; 3],
@@ -241,7 +241,7 @@ pub fn read_list(
     unread
 }
 
-/// The fields of one mapping; [`Fields::finish`] reports those nobody asked for.
+/// The fields of one mapping; [`Fields::finish`] reports the keys that were not read.
 pub struct Fields<'n> {
     what: &'static str,
     node: &'n Node,
@@ -259,12 +259,12 @@ impl<'n> Fields<'n> {
             .map(|entry| &entry.node)
     }
 
-    /// The value of a key that may be missing, or may stand there with nothing after it.
+    /// The value of a key that may be missing, or may have no value.
     pub fn filled(&mut self, key: &'static str) -> Option<&'n Node> {
         self.optional(key).filter(|node| node.value != Value::Null)
     }
 
-    /// What `read` makes of the value of a key that may be missing, or may stand there with nothing after it.
+    /// What `read` makes of the value of a key that may be missing, or may have no value.
     pub fn set<T>(
         &mut self,
         decoder: &mut Decoder<'_>,
@@ -275,16 +275,16 @@ impl<'n> Fields<'n> {
         read(decoder, node)
     }
 
-    /// The value of a key that must be there; its absence is reported.
+    /// The value of a key that must be present; its absence is reported.
     pub fn required(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<&'n Node> {
-        let found = self.optional(key);
-        if found.is_none() {
+        let value = self.optional(key);
+        if value.is_none() {
             decoder.report(self.node, format!("{} has no `{key}`", self.what), None);
         }
-        found
+        value
     }
 
-    /// What `read` makes of the value of a key that must be there.
+    /// What `read` makes of the value of a key that must be present.
     pub fn read<T>(
         &mut self,
         decoder: &mut Decoder<'_>,
@@ -309,7 +309,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// The same where nothing is as good as none.
+    /// The same, with `None` for a missing key.
     pub fn maybe<T>(
         &mut self,
         decoder: &mut Decoder<'_>,
@@ -321,25 +321,25 @@ impl<'n> Fields<'n> {
         })
     }
 
-    /// The text of a key that must be there.
+    /// The text of a key that must be present.
     pub fn text(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<String> {
         let node = self.required(decoder, key)?;
         decoder.text(node, &format!("`{key}`")).map(str::to_owned)
     }
 
-    /// The range of versions of a key that must be there.
+    /// The range of versions of a key that must be present.
     pub fn range(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<VersionReq> {
         let node = self.required(decoder, key)?;
         decoder.range(node, &format!("`{key}`"))
     }
 
-    /// The whole number from 1 to 65535 of a key that must be there.
+    /// The whole number from 1 to 65535 of a key that must be present.
     pub fn count(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<u16> {
         let node = self.required(decoder, key)?;
         decoder.count(node, &format!("`{key}`"))
     }
 
-    /// Reports every key that was not asked for, with the nearest that was; gives their number.
+    /// Reports every key that was not read, with the nearest known key; returns their number.
     pub fn finish(self, decoder: &mut Decoder<'_>) -> usize {
         let known = |entry: &&Entry| self.known.contains(&entry.key.as_str());
         let mut unknown = 0;
@@ -353,7 +353,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// The nearest known word, when one is near, and all that are known.
+/// A hint with the nearest known word, if one is near, and all known words.
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? known are: {}", known.join(", ")),

@@ -37,13 +37,13 @@ pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
     /// The problems as an error, or `Ok` when there are none.
-    pub fn check(mut found: Vec<Diagnostic>) -> Result<(), Self> {
-        if found.is_empty() {
+    pub fn check(mut problems: Vec<Diagnostic>) -> Result<(), Self> {
+        if problems.is_empty() {
             return Ok(());
         }
-        found.sort();
-        found.dedup();
-        Err(Self(found))
+        problems.sort();
+        problems.dedup();
+        Err(Self(problems))
     }
 
     /// The problems, sorted by file, line and column.
@@ -70,13 +70,13 @@ impl fmt::Display for Diagnostics {
     }
 }
 
-/// The known word most like `word`, if any is near enough to be what was meant.
+/// The known word nearest to `word`, if it is near enough to be what was meant.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // A name of a megabyte is nobody's typing mistake, and the comparison is quadratic
+    // A name of a megabyte is no typing mistake, and the comparison is quadratic
     if word.len() > 200 {
         return None;
     }
-    // More than a third of it are other letters: something else was meant, unless it is cut short
+    // If more than a third of the letters differ, another word was meant, unless `word` is cut short
     let near = |candidate: &str| {
         let longer = word.chars().count().max(candidate.chars().count());
         candidate.starts_with(word) || strsim::damerau_levenshtein(word, candidate) * 3 <= longer

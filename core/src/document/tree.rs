@@ -8,7 +8,7 @@ use serde_saphyr::{Error, Options, Spanned};
 
 use super::diagnostic::Diagnostic;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub value: Value,
@@ -47,7 +47,7 @@ pub enum Value {
 }
 
 impl Entry {
-    /// The key as a text of its own.
+    /// The key as a text node.
     pub fn key_node(&self) -> Node {
         Node {
             value: Value::Text(self.key.clone()),
@@ -110,7 +110,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Diagnostic> {
         })
 }
 
-/// What is wrong with the YAML, and what to do, without the place, which is told apart.
+/// What is wrong with the YAML, and what to do, without the place, which the diagnostic has apart.
 fn words(error: &Error, line: u64, column: u64) -> (String, Option<String>) {
     match error {
         Error::DuplicateMappingKey { key, .. } => {
@@ -118,7 +118,7 @@ fn words(error: &Error, line: u64, column: u64) -> (String, Option<String>) {
                 .as_ref()
                 .map(|key| format!(" `{key}`"))
                 .unwrap_or_default();
-            (format!("the key{key} stands here twice"), None)
+            (format!("the key{key} appears twice"), None)
         }
         Error::MultipleDocuments { .. } => {
             let hint = "a file holds one document: remove the `---`, or make two files".to_owned();
@@ -248,7 +248,7 @@ mod tests {
     fn duplicate_keys_are_refused() {
         let error = parse("a.yaml", "one: 1\none: 2").expect_err("duplicate");
         assert!(
-            error.message.ends_with("the key `one` stands here twice"),
+            error.message.ends_with("the key `one` appears twice"),
             "{error}"
         );
     }

@@ -1,11 +1,11 @@
-//! What of a file could not be read.
+//! The entries of a file that could not be read.
 
 use std::collections::BTreeSet;
 
 use super::tree::{Node, Value};
 
-/// The names of a file whose entries could not be read. That such a name is not known is no
-/// finding of its own: the one problem would be told twice, the second time in the wrong place.
+/// The names of a file whose entries could not be read. That such a name is unknown is not reported: that
+/// would report one problem twice, the second time in the wrong place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unread {
     whole: bool,
@@ -31,7 +31,7 @@ impl Unread {
         }
     }
 
-    /// Whether an entry of this name may stand where nothing could be read.
+    /// Whether an entry of this name may be where nothing could be read.
     pub fn may_hold(&self, name: &str) -> bool {
         self.whole || self.names.contains(name)
     }

@@ -30,13 +30,13 @@ impl WindowsBuild {
         }
     }
 
-    /// Of which build an image runs on such a host under process isolation, too; where there is no other, its own
+    /// Another build whose images run on this build under process isolation; without another, this build
     /// (Microsoft's `version-compatibility.md`, January 2025: Server 2025 runs that of 2022).
     #[must_use]
     pub fn fitting(self) -> Self {
         match self {
             Self::SERVER_2025 => Self::SERVER_2022,
-            own => own,
+            build => build,
         }
     }
 

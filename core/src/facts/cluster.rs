@@ -65,7 +65,7 @@ pub struct Pool {
     pub unusable: Vec<String>,
     /// The taints of its usable nodes, which pods placed there tolerate.
     pub taints: Vec<serde_json::Value>,
-    /// What its usable nodes say of their container runtimes, such as `containerd://1.7.20`.
+    /// The container runtimes that its usable nodes report, such as `containerd://1.7.20`.
     pub runtimes: BTreeSet<String>,
 }
 
@@ -74,21 +74,21 @@ pub struct Pool {
 pub type NodeOrdinal = u16;
 
 impl Pool {
-    /// How many of its usable nodes, the first, its pods are put on where they can be: then each place to
-    /// observe from has pods beside it and elsewhere.
+    /// On how many of its first usable nodes a sample's pods are placed where they can be: so each vantage
+    /// point has pods on its node and elsewhere.
     pub const TOGETHER: usize = 2;
 
-    /// The nodes that its pods are put on where they can be; none where there is one alone.
+    /// The nodes on which a sample's pods are placed where they can be; none if there is only one.
     pub fn together(&self) -> Vec<NodeOrdinal> {
         ordinals(self.usable().into_iter().take(Self::TOGETHER).collect())
     }
 
-    /// Its usable nodes that are each observed from: all, or in a pool of more than `most` nodes those of
-    /// so many places, evenly spread, which are the same every night. One alone has no other to observe.
+    /// The usable nodes that a run observes from: all, or in a pool of more than `most` nodes those at `most`
+    /// evenly spread places, which are the same every night. One node alone has no other to observe.
     pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {
-        let all = self.in_order().len();
-        let places = all.min(most);
-        let spread: BTreeSet<_> = (0..places).map(|nth| nth * all / places).collect();
+        let count = self.in_order().len();
+        let places = count.min(most);
+        let spread: BTreeSet<_> = (0..places).map(|nth| nth * count / places).collect();
         let usable = self.usable().into_iter();
         let (mut ring, others): (Vec<_>, Vec<_>) = usable.partition(|place| spread.contains(place));
         ring.extend(others.into_iter().take(2_usize.saturating_sub(ring.len())));
@@ -98,9 +98,9 @@ impl Pool {
 
     /// The places of its usable nodes, from 0.
     fn usable(&self) -> Vec<usize> {
-        let all = self.in_order();
-        let usable = |place: &usize| self.nodes.binary_search(all[*place]).is_ok();
-        (0..all.len()).filter(usable).collect()
+        let names = self.in_order();
+        let usable = |place: &usize| self.nodes.binary_search(names[*place]).is_ok();
+        (0..names.len()).filter(usable).collect()
     }
 
     pub fn node(&self, ordinal: NodeOrdinal) -> Option<&String> {
@@ -109,22 +109,22 @@ impl Pool {
     }
 
     fn in_order(&self) -> Vec<&String> {
-        let mut all: Vec<_> = self.nodes.iter().chain(&self.unusable).collect();
-        all.sort_unstable();
-        all
+        let mut names: Vec<_> = self.nodes.iter().chain(&self.unusable).collect();
+        names.sort_unstable();
+        names
     }
 
-    /// The handler of a RuntimeClass by which its nodes run containers as they do without one;
-    /// `None` where no such handler is known. containerd's on Windows is this one
-    /// (containerd `pkg/cri/config/config_windows.go`); other runtimes have none in common.
+    /// The RuntimeClass handler with which its nodes run containers as they do without a RuntimeClass; `None`
+    /// if none is known. containerd on Windows has this one (containerd `pkg/cri/config/config_windows.go`);
+    /// other runtimes have none in common.
     pub fn handler(&self) -> Option<&'static str> {
         let is_known = |runtime: &String| runtime.starts_with("containerd://");
-        let all = self.os == Os::Windows && self.runtimes.iter().all(is_known);
-        (all && !self.runtimes.is_empty()).then_some("runhcs-wcow-process")
+        let is_containerd = self.os == Os::Windows && self.runtimes.iter().all(is_known);
+        (is_containerd && !self.runtimes.is_empty()).then_some("runhcs-wcow-process")
     }
 }
 
-/// The nodes at places, from 0; none where there is one alone.
+/// The ordinals of nodes at places from 0; none if there is only one node.
 fn ordinals(places: Vec<usize>) -> Vec<NodeOrdinal> {
     match places.len() {
         0 | 1 => Vec::new(),
@@ -147,8 +147,7 @@ pub struct Facts {
     /// UID of the namespace kube-system: the cluster's identity.
     pub cluster: Known<String>,
     pub nodes: Known<Vec<NodeFact>>,
-    /// Names of the nodes that do not say whether they run Linux or Windows; `nodes` is without
-    /// them.
+    /// Names of the nodes that do not say whether they run Linux or Windows; `nodes` does not contain them.
     pub silent_nodes: Known<Vec<String>>,
     /// Who provisioned the cluster, such as `aks`, `eks`, `gke` or `kubeadm`; `None` when no rule
     /// recognises it.
@@ -171,9 +170,9 @@ pub struct Facts {
     pub metrics_api: Known<bool>,
     /// Signs of gMSA support.
     pub gmsa: Known<GmsaFact>,
-    /// What runs, as far as claims ask about it.
+    /// The running workloads, as far as claims are about them.
     pub workloads: Known<WorkloadsFact>,
-    /// Pulls to Windows nodes that events still tell of, by image and node.
+    /// Pulls to Windows nodes that events still report, by image and node.
     pub pulls: Known<Vec<PullFact>>,
 }
 
@@ -185,8 +184,8 @@ impl Facts {
         semver::Version::parse(numbers).ok()
     }
 
-    /// The pools. Windows nodes whose build cannot be read form one of their own, `windows-unknown`:
-    /// they are not to vanish.
+    /// The pools. Windows nodes whose build cannot be read form the pool `windows-unknown`, so that they do
+    /// not vanish.
     pub fn pools(&self) -> BTreeMap<PoolName, Pool> {
         let mut pools = BTreeMap::<PoolName, Pool>::new();
         for node in self.nodes.value().into_iter().flatten() {
@@ -252,7 +251,7 @@ mod tests {
         let mut three = pool(3);
         assert_eq!(three.node(3).map(String::as_str), Some("win-03"));
         assert_eq!((three.node(0), three.node(4)), (None, None));
-        // One that cannot be used keeps its place, and the others theirs
+        // An unusable node keeps its place, and so do the others
         three.unusable.push(three.nodes.remove(0));
         assert_eq!(three.ring(16), [2, 3]);
         assert_eq!(three.node(1).map(String::as_str), Some("win-01"));

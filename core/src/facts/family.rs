@@ -58,12 +58,12 @@ impl fmt::Display for IpFamily {
 /// Whether the pods of a cluster have addresses of a second family.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SecondFamily {
-    /// No sign of any.
+    /// There is no sign of one.
     None,
     Is(IpFamily),
-    /// Nobody can tell.
+    /// The facts do not say.
     Unknown {
-        /// The one it would be: IPv6 unless something says that this is the first.
+        /// The second family if there is one: IPv6, unless a fact says that IPv6 is the first.
         would_be: IpFamily,
         /// What could not be read, and why.
         reason: String,
@@ -71,8 +71,8 @@ pub enum SecondFamily {
 }
 
 impl SecondFamily {
-    /// The one that checks are planned in: what nobody can tell of has its checks, too, and they come
-    /// to that.
+    /// The family that checks are planned in: an unknown second family has checks, too, and they are
+    /// inconclusive.
     pub fn perhaps(&self) -> Option<IpFamily> {
         match self {
             Self::None => None,
@@ -85,11 +85,11 @@ impl SecondFamily {
 }
 
 impl Facts {
-    /// The second family of a cluster whose pods have two, by its own signs: `spec.podCIDRs` of a
-    /// node, the addresses of the cluster's DNS, or those of pods on Windows nodes. That nodes
-    /// themselves have addresses of both says nothing of pods. Without any of these signs it has none
-    /// if pods could be read, and the cluster's DNS or podCIDRs of one family beside them. Where pods
-    /// could not be read it has none only where podCIDRs decide.
+    /// The second family of a cluster whose pods have two, by the cluster's own signs: `spec.podCIDRs` of a
+    /// node, the addresses of its DNS, or those of pods on Windows nodes. Addresses of both families on the
+    /// nodes themselves say nothing of pods. Without these signs there is no second family if pods could be
+    /// read, and the cluster's DNS or podCIDRs of one family, too. Where pods could not be read, there is
+    /// none only where podCIDRs decide.
     pub fn second_family(&self) -> SecondFamily {
         let unread = |what: &str, reason: &str| format!("{what}: {reason}");
         let unknown = |first: Option<IpFamily>, reason: String| SecondFamily::Unknown {
@@ -116,8 +116,8 @@ impl Facts {
         };
         let of_lists = lists.iter().find_map(|list| list.first().copied());
         let first = of_lists.or_else(of_node);
-        let found = self.workloads.value();
-        let both = found.is_some_and(|found| found.windows_families.contains_key(BOTH));
+        let workloads = self.workloads.value();
+        let both = workloads.is_some_and(|known| known.windows_families.contains_key(BOTH));
         if let (true, Some(first)) = (both, first) {
             return SecondFamily::Is(first.other());
         }
@@ -140,19 +140,19 @@ impl Facts {
     }
 
     /// Whether pods have addresses of their nodes' podCIDRs and no others: Flannel takes them from there
-    /// (flannel, `pkg/subnet/kube/kube.go`), while plugins that divide networks of their own pass
-    /// podCIDRs by (Calico, "Get started with IP address management"; Azure CNI, Amazon VPC CNI). That the
-    /// cluster's own Services have one family decides nothing: where pods have two, a Service still has
-    /// one unless its `ipFamilyPolicy` asks for more (Kubernetes, IPv4/IPv6 dual-stack).
+    /// (flannel, `pkg/subnet/kube/kube.go`), while plugins that divide their own networks ignore podCIDRs
+    /// (Calico, "Get started with IP address management"; Azure CNI, Amazon VPC CNI). A single family of the
+    /// cluster's own Services decides nothing: where pods have two, a Service still has one unless its
+    /// `ipFamilyPolicy` asks for more (Kubernetes, IPv4/IPv6 dual-stack).
     fn pod_cidrs_decide(&self) -> bool {
         let cni = self.cni.value().and_then(Option::as_ref);
         cni.is_some_and(|cni| cni.product == FLANNEL)
     }
 
-    /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
-    /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack), and
-    /// Calico has no IPv6 there in any mode (Calico, limitations of Calico for Windows). Elsewhere pods
-    /// without one are an error, as far as they should have it.
+    /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN) networks on
+    /// Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack), and Calico has no
+    /// IPv6 there in any mode (Calico, limitations of Calico for Windows). Elsewhere a missing address of a
+    /// family that pods should have is an error.
     pub fn without_family(&self, family: IpFamily) -> Option<String> {
         let cni = self.cni.value().and_then(Option::as_ref)?;
         let product = &cni.product;
@@ -172,7 +172,7 @@ impl Facts {
 const CALICO: &str = "calico";
 const FLANNEL: &str = "flannel";
 
-/// How `windows_families` names pods with addresses of both.
+/// How `windows_families` names pods with addresses of both families.
 const BOTH: &str = "ipv4,ipv6";
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A fact with its source, or why it is unknown; nothing is ever assumed from the latter.
+/// A fact with its source, or why it is unknown; an unknown fact justifies no assumption.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Known<T> {

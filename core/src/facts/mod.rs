@@ -1,4 +1,4 @@
-//! What the cluster says of itself, each with where it came from.
+//! What the cluster says of itself, each fact with its source.
 
 mod build;
 mod cluster;

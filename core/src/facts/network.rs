@@ -1,4 +1,4 @@
-//! The network as far as the API tells: plugin, kube-proxy, DNS.
+//! The network as far as the API shows it: plugin, kube-proxy, DNS.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -6,16 +6,16 @@ use strum::{IntoStaticStr, VariantArray};
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Cni {
-    /// Which, such as `flannel`, `calico`, `antrea`, `azure-cni`.
+    /// Its name, such as `flannel`, `calico`, `antrea`, `azure-cni`.
     pub product: String,
-    /// How it connects Windows pods, where the API tells.
+    /// How it connects Windows pods, if the API says.
     pub mode: Option<CniMode>,
     /// VXLAN network identifier and UDP port, where configured.
     pub vxlan: Option<Vxlan>,
-    /// The signs it was recognised by: objects with what they held.
+    /// The signs by which it was recognised: objects with what they held.
     pub signs: Vec<String>,
-    /// What of its configuration could not be read, and why: with this, a mode or VXLAN that is
-    /// `None` is not known rather than not set.
+    /// Which parts of its configuration could not be read, and why: if there are any, a mode or VXLAN that is
+    /// `None` is unknown rather than not set.
     #[serde(default)]
     pub unread: Vec<String>,
 }
@@ -56,7 +56,7 @@ pub struct Vxlan {
     pub port: Option<u16>,
 }
 
-/// kube-proxy, as its ConfigMap, pods or arguments tell.
+/// kube-proxy, as its ConfigMap, pods or arguments describe it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct KubeProxy {
@@ -64,11 +64,11 @@ pub struct KubeProxy {
     pub linux_mode: Option<String>,
     /// The mode written for Windows nodes, such as `kernelspace`.
     pub windows_mode: Option<String>,
-    /// Whether direct server return is asked for on Windows.
+    /// Whether its configuration asks for direct server return on Windows.
     pub dsr: Option<bool>,
     pub signs: Vec<String>,
-    /// What could not be read, and why: with this, what is `None` is not known rather than not
-    /// set.
+    /// What could not be read, and why: if there is anything, a field that is `None` is unknown rather than
+    /// not set.
     #[serde(default)]
     pub unread: Vec<String>,
 }

@@ -21,16 +21,16 @@ pub struct NodeFact {
     pub usable: bool,
     /// Its `NoSchedule` and `NoExecute` taints, as in the API.
     pub taints: Vec<serde_json::Value>,
-    /// The rest, which no placing depends on.
+    /// Details that placement does not depend on.
     #[serde(default)]
     pub details: NodeDetails,
 }
 
-/// What a node says of itself beyond what placing needs.
+/// What a node says of itself beyond what placement needs.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct NodeDetails {
-    /// Its labels of the domains `kubernetes.io` and `k8s.io`, and those that tell its provider.
+    /// Its labels of the domains `kubernetes.io` and `k8s.io`, and the labels that identify its provider.
     pub labels: BTreeMap<String, String>,
     /// `status.nodeInfo.architecture`.
     pub arch: String,
@@ -42,9 +42,9 @@ pub struct NodeDetails {
     pub runtime: String,
     /// `status.nodeInfo.kubeletVersion`.
     pub kubelet: String,
-    /// `status.nodeInfo.bootID`, another after each boot; empty where it is not told.
+    /// `status.nodeInfo.bootID`, which each boot changes; empty if the node does not say.
     pub boot_id: String,
-    /// The taints, `PreferNoSchedule` too: key, value and effect as in the API, of the first 64.
+    /// The first 64 taints, `PreferNoSchedule` too: key, value and effect as in the API.
     pub all_taints: Vec<serde_json::Value>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
@@ -61,8 +61,8 @@ pub struct NodeDetails {
     pub addresses: Vec<(String, String)>,
     /// `status.daemonEndpoints.kubeletEndpoint.Port`.
     pub kubelet_port: Option<u16>,
-    /// Names of the images it says it holds, one of each, on Windows nodes alone; the kubelet caps
-    /// the list at 50 by default.
+    /// The images it reports, one name of each, on Windows nodes alone; the kubelet caps the list at 50 by
+    /// default.
     pub images: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct ConditionFact {
 }
 
 impl NodeFact {
-    /// What keeps pods from it, if anything does: `win-a is cordoned`.
+    /// Why it takes no pods: `win-a is cordoned`.
     pub fn unusable_for(&self) -> String {
         let ready = self.details.condition("Ready");
         let why = match ready.map(|ready| ready.status.as_str()) {

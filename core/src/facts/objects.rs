@@ -30,7 +30,7 @@ pub struct CsiNodeFact {
     pub drivers: Vec<String>,
 }
 
-/// Something that sees, and may change or refuse, pods on their way in.
+/// Something that sees pods at admission, and may change or refuse them.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WebhookFact {
@@ -42,7 +42,7 @@ pub struct WebhookFact {
     /// The webhook's name in it; empty for policies.
     pub name: String,
     pub mutates: bool,
-    /// Which of the resources that make pods it matches, such as `pods` or `deployments`.
+    /// Which of the resources that create pods it matches, such as `pods` or `deployments`.
     pub resources: Vec<String>,
     pub failure_policy: String,
     /// Whether a dry run reaches it: `sideEffects` is `None` or `NoneOnDryRun`.
@@ -58,7 +58,7 @@ pub struct LoadBalancerFact {
     pub pending: u64,
     /// Load balancers recognised by their own objects, such as `metallb`.
     pub products: Vec<String>,
-    /// What could not be read, and why: with this, there may be more of them.
+    /// What could not be read, and why: if there is anything, there may be more products.
     #[serde(default)]
     pub unread: Vec<String>,
 }
@@ -73,11 +73,11 @@ pub struct GmsaFact {
     pub webhooks: Vec<String>,
 }
 
-/// What runs, as far as claims ask about it.
+/// The running workloads, as far as claims are about them.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkloadsFact {
-    /// Pods on all nodes that are not finished, those of runs of this tool left out.
+    /// Unfinished pods on all nodes, without the pods of this tool's runs.
     pub pods: u64,
     /// Of those, pods on Windows nodes.
     pub windows_pods: u64,
@@ -89,14 +89,14 @@ pub struct WorkloadsFact {
     /// its limits, as `namespace/name`; at most [`SHOWN`](Self::SHOWN).
     pub without_requests: Vec<String>,
     pub without_requests_count: u64,
-    /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or
-    /// `ipv4,ipv6`, with how many pods have them; without those of the host's network.
+    /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or `ipv4,ipv6`, with how
+    /// many pods have them; pods on the host's network do not count.
     pub windows_families: BTreeMap<String, u64>,
-    /// Pods that are a node-problem-detector, with the Windows node each is on; one of each node.
+    /// One pod of a node-problem-detector for each Windows node that has one, with the node's name.
     pub problem_detectors: Vec<(String, String)>,
 }
 
 impl WorkloadsFact {
-    /// How many names are kept of each list.
+    /// How many names each list keeps.
     pub const SHOWN: usize = 20;
 }

@@ -19,11 +19,11 @@ pub struct PullFact {
 }
 
 impl PullFact {
-    /// How many are kept: of each image and node the longest, of those the longest.
+    /// How many pulls are kept: of each image and node the longest, and of these the longest.
     pub const SHOWN: usize = 500;
 
-    /// Reads the message of an event of a node; `None` when it tells of no pull, such as that the
-    /// image was present already.
+    /// Reads the message of an event of a node; `None` when it reports no pull, such as that the image was
+    /// present already.
     ///
     /// The words are those of kubernetes `pkg/kubelet/images/image_manager.go`: `Successfully
     /// pulled image "x" in 1.2s (1.3s including waiting). Image size: 5 bytes.`, before 1.27

@@ -1,10 +1,10 @@
-//! Facts as tests write them: their values, and of these what is not as usual.
+//! Facts as tests write them: by the values that differ from the usual ones.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{Facts, LoadBalancerFact, WorkloadsFact};
 
-/// Facts of these values by their names; one that is `{unknown: {reason}}` is not known.
+/// Facts with these values by name; a value `{unknown: {reason}}` is an unknown fact.
 pub(crate) fn facts(values: &Map<String, Json>) -> Facts {
     let usual = json!({
         "cni": {"product": "", "mode": null, "vxlan": null, "signs": []},
@@ -30,7 +30,7 @@ pub(crate) fn facts(values: &Map<String, Json>) -> Facts {
     serde_json::from_value(facts.into()).expect("facts")
 }
 
-/// What is usual with these fields instead.
+/// The usual value with these fields replaced.
 fn over(usual: &Json, value: &Json) -> Json {
     match (usual, value) {
         (Json::Object(usual), Json::Object(value)) => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What should be seen beside what was.
+/// The expectation beside the observation, in words.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Difference {
@@ -23,11 +23,11 @@ impl Difference {
 pub enum Comparison {
     /// As expected.
     Met(Difference),
-    /// The opposite of what was expected.
+    /// The opposite of the expectation.
     NotMet(Difference),
-    /// Neither: it went another way.
+    /// Neither: another result.
     Unexpected(Difference),
-    /// The question does not arise here, because.
+    /// The question does not arise here, for this reason.
     NotApplicable(String),
 }
 
@@ -46,20 +46,20 @@ pub(crate) enum Each {
 }
 
 impl Each {
-    /// All targets together, of which there is at least one: of none nothing was seen. It holds when all do. A capability is refuted by any that fails; a
-    /// limitation is only by all that answer: some that do and some that do not are another way to
-    /// fail.
+    /// Combines the targets' comparisons; without a target nothing was observed, which is unexpected. The
+    /// expectation is met where every target meets it. One failing target refutes a capability; a limitation
+    /// is refuted only where all targets answer, and a mix is unexpected.
     pub(crate) fn together(
-        all: &[Self],
+        targets: &[Self],
         is_limitation: bool,
         difference: Difference,
     ) -> Comparison {
-        let every = |wanted| all.iter().all(|one| *one == wanted);
+        let every = |wanted| targets.iter().all(|one| *one == wanted);
         let refuted = match is_limitation {
             true => every(Self::NotMet),
-            false => all.contains(&Self::NotMet),
+            false => targets.contains(&Self::NotMet),
         };
-        if all.is_empty() {
+        if targets.is_empty() {
             Comparison::Unexpected(difference)
         } else if every(Self::Met) {
             Comparison::Met(difference)

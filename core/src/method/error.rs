@@ -1,4 +1,4 @@
-//! Why nothing could be seen.
+//! Observation errors: why nothing could be observed.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::command::NotOn;
 use crate::text::bound;
 
-/// The most text kept of one error, in bytes.
+/// How many bytes of its detail an error keeps.
 const KEPT: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -20,37 +20,37 @@ pub enum ErrorKind {
     ExecTransport,
     /// The exec session ended without its exit status.
     ExitStatusLost,
-    /// More output than is kept.
+    /// The output is longer than the limit.
     OutputTruncated,
-    /// Output of a form no reader knows.
+    /// The output has a form that no reader knows.
     UnrecognisedOutput,
-    /// The program is not there.
+    /// The program does not exist there.
     ToolMissing,
-    /// Nothing can be observed there: the machine outside has no network, its proxy does not answer, or the
-    /// cluster's DNS does not tell a pod of names outside.
+    /// The vantage point sees nothing: the machine outside has no network, its proxy does not answer, or the
+    /// cluster's DNS resolves no names outside for a pod.
     NoView,
     ImagePull,
-    /// The image is of a build the node cannot run.
+    /// The node cannot run the build of the image.
     BuildMismatch,
     /// The scheduler found no node.
     Unscheduled,
-    /// The node makes no sandbox for the pod.
+    /// The node creates no sandbox for the pod.
     SandboxFailed,
-    /// The API server does not allow it.
+    /// The API server forbids the request.
     Forbidden,
-    /// Something refused or changed what was sent before the part of the API server in question saw it.
+    /// Something refused or changed the request before the tested part of the API server saw it.
     Interfered,
     /// The API server does not accept the credential, such as a token that has expired.
     Unauthenticated,
-    /// The API server asked to come back later, until patience ended.
+    /// The API server kept asking for a later retry until the time limit.
     Throttled,
-    /// The API server did not answer properly, until patience ended.
+    /// The API server gave no proper answer until the time limit.
     ApiUnavailable,
-    /// What the assertion needs did not come to stand.
+    /// A fixture that the assertion depends on did not become ready.
     FixtureFailed,
-    /// What the assertion needs was deleted or replaced by somebody else, or is no longer ready.
+    /// Somebody else deleted or replaced a fixture that the assertion depends on, or it is no longer ready.
     FixtureChanged,
-    /// The harness could not bring it up, or not watch it come up.
+    /// The harness could not apply the fixture, or could not watch its progress.
     NotApplied,
     /// A fact that the check needs could not be read.
     FactUnknown,
@@ -59,7 +59,7 @@ pub enum ErrorKind {
 crate::text::words!(ErrorKind);
 
 impl ErrorKind {
-    /// Whether looking again soon cannot help.
+    /// Whether a retry soon after cannot help.
     pub fn is_lasting(self) -> bool {
         match self {
             Self::ToolMissing
@@ -84,7 +84,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the server refused whoever asked.
+    /// Whether the API server refused the caller, as forbidden or unauthenticated.
     pub fn is_denied(self) -> bool {
         matches!(self, Self::Forbidden | Self::Unauthenticated)
     }
@@ -97,16 +97,16 @@ impl ErrorKind {
     }
 }
 
-/// Why nothing could be seen: the harness's, the transport's or the surroundings' error.
+/// Why nothing could be observed: an error of the harness, of the transport or of the surroundings.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub struct ObservationError {
     pub kind: ErrorKind,
-    /// What was seen of it; foreign text, bounded.
+    /// The details, which include foreign text; bounded.
     pub detail: String,
 }
 
-/// What was observed, or why nothing could be.
+/// An observation, or why there is none.
 pub type Result<T, E = ObservationError> = std::result::Result<T, E>;
 
 impl fmt::Display for ObservationError {

@@ -1,4 +1,4 @@
-//! What a way asks a transport to do, and what comes back: raw and bounded.
+//! Requests of test methods to a transport, and the replies: raw and bounded.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,36 +12,35 @@ pub use crate::command::{ExecRequest, Host, HttpGet};
 use crate::facts::Facts;
 use crate::text::{bound, printable};
 
-/// What a way asks for.
+/// A request of a test method.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Api(ApiRequest),
-    /// HTTP GETs from the assertion's vantage, one after the other; those of many assertions are served by
-    /// one exec.
+    /// HTTP GETs from the assertion's vantage point, one after the other; one exec session serves those of
+    /// many assertions.
     Get(Vec<HttpGet>),
-    /// Pings from the assertion's vantage, one after the other, served by one exec likewise.
+    /// Pings from the assertion's vantage point, one after the other; one exec session serves them likewise.
     Ping(Vec<IpAddr>),
-    /// What the cluster says of itself: of the start of the run, and of now for what is observed
-    /// again.
+    /// The facts: those of the start of the run, or fresh ones where an assertion is observed again.
     Facts,
 }
 
-/// What came back.
+/// A reply.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
     Api(ApiReply),
-    /// Of HTTP GETs, in their order.
+    /// The replies to HTTP GETs, in their order.
     Get(Vec<HttpReply>),
     Ping(Vec<PingReply>),
-    /// The facts; never written with an assertion, since they are in the record once.
+    /// The facts; no assertion records them, since the record holds them once.
     #[serde(skip)]
     Facts(Arc<Facts>),
 }
 
 impl Reply {
-    /// The items of a list of the API server; anything but a list is an error, `otherwise` where it is
-    /// no answer of the API server at all.
+    /// The items of a list of the API server; any other reply is an error: `otherwise` where it is not of the
+    /// API server.
     pub(crate) fn items(&self, otherwise: &str) -> Result<&[Json]> {
         let Self::Api(reply) = self else {
             return Err(ErrorKind::UnrecognisedOutput.error(otherwise));
@@ -57,7 +56,7 @@ impl Reply {
         }
     }
 
-    /// The reply as it is recorded with an assertion, if it is: at most about `limit` bytes of it.
+    /// The reply as the record keeps it with an assertion, about `limit` bytes at most; `None` for facts.
     pub fn recorded(self, limit: usize) -> Option<Self> {
         Some(match self {
             Self::Facts(_) => return None,
@@ -94,7 +93,7 @@ impl Reply {
     }
 }
 
-/// What is done with an object.
+/// What a request does with an object.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
@@ -129,22 +128,22 @@ impl ApiRequest {
     }
 }
 
-/// An answer of the API server; its own errors included.
+/// An answer of the API server, which may report an error.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApiReply {
     pub status: u16,
-    /// The body, whole: what exceeds the limit is an error.
+    /// The whole body; a body over the limit is an error.
     pub body: Json,
 }
 
 impl ApiReply {
-    /// What the server says, fit for a terminal.
+    /// The server's message, printable on a terminal.
     pub fn message(&self) -> String {
         printable(self.body["message"].as_str().unwrap_or("no message"))
     }
 
-    /// What kind of error a refusal is: of who asks, or else `otherwise`.
+    /// The kind of error of a refusal: `Forbidden` for a 403, or else `otherwise`.
     pub fn refusal(&self, otherwise: ErrorKind) -> ErrorKind {
         match self.status {
             403 => ErrorKind::Forbidden,
@@ -153,7 +152,7 @@ impl ApiReply {
     }
 }
 
-/// What one HTTP GET brought.
+/// The result of one HTTP GET.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpReply {
@@ -161,17 +160,17 @@ pub enum HttpReply {
         status: u16,
         body: String,
     },
-    /// None; the tool's code and words.
+    /// No answer; curl's code and message.
     Failed {
         /// curl's exit code for this transfer, as in its message.
         code: u16,
         /// curl's message after the code.
         text: String,
     },
-    /// None: the machine that observed could not reach the server.
+    /// No answer: the machine that observes could not reach the server.
     Unreached {
         class: FailureClass,
-        /// In its system's words.
+        /// The words of that machine's system.
         text: String,
     },
 }
@@ -179,9 +178,9 @@ pub enum HttpReply {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PingReply {
-    /// Whether it ended with 0, which says that anybody answered.
+    /// Whether ping ended with 0, which means that some host answered.
     pub answered: bool,
-    /// What it printed, in the system's language.
+    /// What ping printed, in the system's language.
     pub text: String,
 }
 
@@ -206,7 +205,7 @@ pub struct ExecReply {
 }
 
 impl ExecReply {
-    /// That its output is not what was asked for; both streams are said.
+    /// The error for output of another form than expected; it quotes both streams.
     pub(crate) fn unrecognised(&self, why: &str) -> ObservationError {
         let detail = format!(
             "{why}; output `{}`, errors `{}`",

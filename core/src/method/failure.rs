@@ -18,12 +18,12 @@ pub enum FailureClass {
     /// Nothing answered in time.
     Timeout,
     NoRoute,
-    /// Not connected, without a word whether it was refused or had no route.
+    /// No connection, and the tool does not say whether it was refused or had no route.
     NotConnected,
-    /// Connected, and then nothing was said in time.
+    /// Connected, but no answer came in time.
     NoAnswer,
     Reset,
-    /// TLS did not come about.
+    /// TLS could not be established.
     Tls,
     /// An HTTP status other than 200.
     HttpStatus,
@@ -33,7 +33,7 @@ pub enum FailureClass {
 
 crate::text::words!(FailureClass);
 
-/// How a start fails that a known limitation foretells.
+/// How a container fails to start, as a known limitation predicts.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray)]
@@ -41,14 +41,14 @@ crate::text::words!(FailureClass);
 pub enum StartFailure {
     /// The image has no variant for the node's operating system and build.
     WrongPlatform,
-    /// The image was pulled, and its build is not one that the host runs.
+    /// The image was pulled, but the host does not run its build.
     WrongBuild,
 }
 
 crate::text::words!(StartFailure);
 
 impl StartFailure {
-    /// What it says of the image.
+    /// The cause in words.
     pub(crate) fn cause(self) -> &'static str {
         match self {
             Self::WrongPlatform => "its image has no variant for this node",
@@ -56,9 +56,9 @@ impl StartFailure {
         }
     }
 
-    /// The failure that words of a runtime or kubelet tell of: those of containerd
-    /// (`core/images/image.go`; older ones say `no matching manifest`), of CRI-O (cri-o#6457) and of
-    /// hcsshim (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
+    /// Reads the failure from the words of a runtime or kubelet: of containerd (`core/images/image.go`; older
+    /// versions say `no matching manifest`), of CRI-O (cri-o#6457) and of hcsshim
+    /// (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
     pub fn from_words(words: &str) -> Option<Self> {
         const PLATFORM: [&str; 4] = [
             "no match for platform in manifest",

@@ -1,8 +1,8 @@
-//! Test methods: what to ask, how to read what came back, how it compares.
+//! Test methods: each asks a query, reads the reply and compares the observation with the expectation.
 //!
-//! One file per method, sans I/O: [`Method::prepare`] says what a transport should do, and how its reply
-//! is read, [`Method::compare`] holds what was seen against the expectation or says what of it nobody
-//! could tell. Nothing here decides pass or fail.
+//! Each method is one file without I/O: [`Method::prepare`] returns the request for a transport and the
+//! reader of its reply; [`Method::compare`] compares the observation with the expectation, or returns an
+//! error where the observation does not decide. Nothing here decides pass or fail.
 
 mod api;
 mod compare;
@@ -63,40 +63,40 @@ pub trait Method: Sized {
     type Expectation: Sync;
     type Observation: Serialize + DeserializeOwned;
 
-    /// Its variant.
+    /// The variant of [`Test`] for this method.
     const TEST: fn(Assertion<Self>) -> Test;
 
-    /// What a transport should do, and what is made of its reply, with targets bound to what stands.
+    /// Returns the request and the reader of its reply, with targets bound to ready fixtures.
     fn prepare<'a>(
         query: &'a Self::Query,
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, Self::Observation>>;
-    /// The observation held against the expectation; an error where it depends on something that
-    /// was not told.
+    /// Compares the observation with the expectation; returns an error where the result depends on something
+    /// that the observation lacks.
     fn compare(expectation: &Self::Expectation, seen: &Self::Observation) -> Result<Comparison>;
-    /// What is put on record of an observation, once it was compared: bounded, whatever others said.
+    /// Returns what the record keeps of a compared observation: bounded, however long the answers.
     fn kept(seen: Self::Observation) -> Self::Observation {
         seen
     }
-    /// What must have happened to which fixtures before.
+    /// The fixtures that the query depends on, each with the state that it must be in.
     fn needs(query: &Self::Query) -> Vec<(FixtureName, Need)>;
-    /// What else others need to know of an assertion.
+    /// What other modules need to know of an assertion.
     fn traits(query: &Self::Query, expectation: &Self::Expectation) -> Traits;
-    /// The failure that a known limitation shows, instead of this expectation; `None` where this
-    /// method has no such signature.
+    /// The expectation of the failure that a known limitation shows; `None` where this method has no such
+    /// signature.
     fn failing(_: &Self::Expectation, _: &Signature) -> Option<Self::Expectation> {
         None
     }
 }
 
-/// A question with its expectation.
+/// A query with its expectation.
 #[derive(Clone, Debug)]
 pub struct Assertion<M: Method> {
     pub query: M::Query,
     pub expectation: M::Expectation,
 }
 
-/// An assertion, whatever its method.
+/// An assertion of any method.
 trait AnyAssertion {
     fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>>;
     fn needs(&self) -> Vec<(FixtureName, Need)>;
@@ -107,7 +107,7 @@ trait AnyAssertion {
 impl<M: Method> AnyAssertion for Assertion<M> {
     fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>> {
         Ok(M::prepare(&self.query, at)?.and_then(|seen| {
-            // Of all that was said: what is cut off may be the very marker
+            // Compares the whole observation: `kept` may cut off the expected marker
             let comparison = M::compare(&self.expectation, &seen)?;
             let observation = serde_json::to_value(M::kept(seen)).map_err(|error| {
                 ErrorKind::UnrecognisedOutput.error(format!("cannot be recorded: {error}"))
@@ -135,50 +135,50 @@ impl<M: Method> AnyAssertion for Assertion<M> {
     }
 }
 
-/// An observation and how it compares.
+/// An observation and its comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
-    /// What was seen, as recorded.
+    /// The observation as the record keeps it.
     pub observation: serde_json::Value,
     pub comparison: Comparison,
 }
 
-/// What holds of an assertion by its method; of most methods nothing of it does.
+/// The properties of an assertion that its method determines; most methods set few of them.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a question of its own"
 )]
 pub struct Traits {
-    /// Whether it observes from a vantage point, so that a [`SourceKind`] is needed. What is expected of it may then
-    /// be seen without what was made for it: a time-out of what is gone, or the page of whoever has its
-    /// address now.
+    /// Whether it observes from a vantage point and so needs a [`SourceKind`]. The expected result can then
+    /// occur without its fixtures: a time-out since a target is gone, or a page from the new owner of its
+    /// address.
     pub needs_source: bool,
-    /// Whether it may take time to come right: what crosses the network converges, an answer of the API
+    /// Whether it may take time until it holds: what crosses the network converges, an answer of the API
     /// server about itself does not.
     pub converges: bool,
-    /// Whether it must hold for a while.
+    /// Whether it must keep holding for a while.
     pub must_last: bool,
-    /// Whether what is expected can be seen of the very pods alone that it was bound to; not where whoever has
-    /// the address answers.
+    /// Whether only the pods that it was bound to can give the expected answer, rather than any owner of the
+    /// address.
     pub tells_who_answers: bool,
-    /// Whether it holds where nobody answers.
+    /// Whether it holds where nothing answers.
     pub expects_no_answer: bool,
-    /// What outside the cluster it observes.
+    /// The target outside the cluster that it observes.
     pub(crate) outside: Option<Target>,
-    /// Whether what it observes has addresses of each of the cluster's families.
+    /// Whether its target has addresses of each of the cluster's families.
     pub(crate) has_families: bool,
-    /// Whether it sends many requests to one target, once somebody has answered there.
+    /// Whether it sends many requests to one target after that target has answered one.
     pub asks_many: bool,
-    /// Whether what holds of it stays so: there is no coming and going between two rounds.
+    /// Whether its result stays: it does not come and go between two rounds.
     pub stays: bool,
-    /// The facts it cannot be told without, as their fields are spelled in the record.
+    /// The facts that it depends on, as the record spells their fields.
     pub(crate) facts: &'static [&'static str],
-    /// The role of the image that the pods it asks for should run.
+    /// The role of the image that its observed pods should run.
     pub(crate) image: Option<Image>,
-    /// Whether agnhost sends for it where it observes from.
+    /// Whether it needs agnhost at its vantage point.
     pub(crate) agnhost_sends: bool,
-    /// Whether agnhost serves what it observes.
+    /// Whether agnhost serves its target.
     pub(crate) agnhost_serves: bool,
 }
 
@@ -194,9 +194,9 @@ pub enum Test {
     Http(Assertion<Http>),
     /// A ping from a vantage point.
     Ping(Assertion<Ping>),
-    /// Where a pod is put, and whether it starts there.
+    /// Where the scheduler binds a pod, and whether the pod starts there.
     Placement(Assertion<Placement>),
-    /// Whether one pod is removed for another.
+    /// Whether the scheduler removes one pod for another.
     Preemption(Assertion<Preemption>),
     /// The state of objects.
     State(Assertion<State>),
@@ -218,22 +218,22 @@ impl Test {
         }
     }
 
-    /// What a transport should do, and the observation in its reply with how it compares.
+    /// Returns the request for a transport and a reader that compares the observation in the reply.
     pub fn prepare<'a>(&'a self, at: &Bound<'a>) -> Result<Prepared<'a, Evaluated>> {
         self.assertion().prepare(at)
     }
 
-    /// What must have happened to which fixtures before the assertion.
+    /// The fixtures that the assertion depends on, each with the state that it must be in.
     pub fn needs(&self) -> Vec<(FixtureName, Need)> {
         self.assertion().needs()
     }
 
-    /// What holds of it by its method.
+    /// The properties that its method determines.
     pub fn traits(&self) -> Traits {
         self.assertion().traits()
     }
 
-    /// The same where so many nodes of a pool are observed from.
+    /// The same test where a pool has this many nodes with vantage points.
     #[must_use]
     pub fn on_nodes(mut self, nodes: u16) -> Self {
         if let Self::State(assertion) = &mut self
@@ -244,7 +244,7 @@ impl Test {
         self
     }
 
-    /// The fixture whose Service is observed from this kind of source.
+    /// The fixture whose Service it observes from this kind of source.
     pub(crate) fn service_of(&self, source: SourceKind) -> Option<FixtureName> {
         let Self::Http(assertion) = self else {
             return None;
@@ -256,8 +256,8 @@ impl Test {
         }
     }
 
-    /// The same assertion, expecting the failure a known limitation shows; `None` where this method has
-    /// no such signature.
+    /// The same assertion, expecting the failure of a known limitation; `None` where this method has no such
+    /// signature.
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
         self.assertion().expecting(signature)
     }

@@ -1,4 +1,4 @@
-//! What stands to be observed, and where an assertion is bound to.
+//! The ready fixtures of a run, and what an assertion is bound to.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,21 +29,20 @@ pub struct ReadyFixture {
     pub udp: Option<u16>,
     /// Its pods, by name.
     pub pods: Vec<ReadyPod>,
-    /// The cluster's DNS suffix, as a prober was given it.
+    /// The cluster's DNS suffix, as a prober reports it.
     pub domain: Option<String>,
     /// Where a load balancer answers for its Service.
     pub balancer: Option<Balancer>,
     /// How it is served in the cluster's second family, where the cluster has two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second: Option<Served>,
-    /// Why its Services could not be made in the second family; what stands in the first stands
-    /// nevertheless.
+    /// Why its Services could not be created in the second family; in the first it is ready all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_broken: Option<ObservationError>,
 }
 
 impl ReadyFixture {
-    /// How it is served in a family; the cluster's first where none is named.
+    /// How Services serve it in a family, or in the cluster's first family for `None`.
     pub(crate) fn served(&self, family: Option<IpFamily>) -> Result<Served> {
         let Some(family) = family else {
             return Ok(Served {
@@ -64,8 +63,8 @@ impl ReadyFixture {
     }
 }
 
-/// How Services serve a fixture in one family; nothing of it where the API server gives Services no
-/// addresses of that family.
+/// How Services serve a fixture in one family; empty where the API server gives Services no addresses of that
+/// family.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Served {
@@ -83,13 +82,13 @@ pub struct Served {
 pub struct Balancer {
     /// Its address or name.
     pub at: String,
-    /// Whether nodes and pods get to the Service's backends without it: it has an address, and no
-    /// `ipMode` that is `Proxy` (KEP-1860).
+    /// Whether nodes and pods reach the Service's backends without it: it has an address, and its `ipMode` is
+    /// not `Proxy` (KEP-1860).
     pub short_cut: bool,
 }
 
 impl Balancer {
-    /// What a Service's status tells of it; `None` while there is nothing.
+    /// Reads the load balancer from a Service's status; `None` while the status has none.
     pub fn from_service(service: &serde_json::Value) -> Option<Self> {
         let ingress = &service["status"]["loadBalancer"]["ingress"][0];
         let text = |key: &str| ingress[key].as_str().filter(|text| !text.is_empty());
@@ -109,7 +108,7 @@ pub struct ReadyPod {
     pub node: String,
     /// Its addresses, `status.podIPs`: the primary family first.
     pub addresses: Vec<IpAddr>,
-    /// How often its containers had been started again when it stood.
+    /// How often its containers had restarted when the fixture became ready.
     #[serde(default)]
     pub restarts: u64,
 }
@@ -124,7 +123,7 @@ pub struct PoolNode {
     pub addresses: Vec<IpAddr>,
 }
 
-/// What stands of a run, for binding targets.
+/// The ready fixtures of a run and its surroundings, to which targets are bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadyFixtures {
     /// The run's id.
@@ -135,7 +134,7 @@ pub struct ReadyFixtures {
     pub host_namespace: String,
     /// The cluster's usable nodes.
     pub nodes: Vec<PoolNode>,
-    /// All of its nodes, as the facts have them.
+    /// All nodes of the cluster, as the facts have them.
     pub node_facts: Arc<Vec<NodeFact>>,
     /// What lies outside the cluster.
     pub outside: Arc<Outside>,
@@ -143,24 +142,24 @@ pub struct ReadyFixtures {
 }
 
 impl ReadyFixtures {
-    /// A run of which nothing stands yet.
+    /// A run without a ready fixture.
     pub fn new(
         run: &str,
         [namespace, host_namespace]: [String; 2],
         facts: &Facts,
         outside: &Outside,
     ) -> Self {
-        let all = facts.nodes.value().map(Vec::as_slice).unwrap_or_default();
+        let node_facts = facts.nodes.value().map(Vec::as_slice).unwrap_or_default();
         let mut nodes = Vec::new();
         for (pool, Pool { nodes: usable, .. }) in facts.pools() {
             nodes.extend(usable.into_iter().map(|name| {
-                let mut own = all.iter().filter(|node| node.name == name);
-                let own = own.next().map(|node| &node.details);
-                let addresses = own.into_iter().flat_map(|details| &details.addresses);
+                let mut matching = node_facts.iter().filter(|node| node.name == name);
+                let details = matching.next().map(|node| &node.details);
+                let addresses = details.into_iter().flat_map(|details| &details.addresses);
                 let internal = addresses.filter(|(kind, _)| kind == "InternalIP");
                 PoolNode {
                     addresses: internal.filter_map(|(_, at)| at.parse().ok()).collect(),
-                    kubelet: own.and_then(|details| details.kubelet_port),
+                    kubelet: details.and_then(|details| details.kubelet_port),
                     pool: pool.clone(),
                     name,
                 }
@@ -171,7 +170,7 @@ impl ReadyFixtures {
             namespace,
             host_namespace,
             nodes,
-            node_facts: Arc::new(all.to_vec()),
+            node_facts: Arc::new(node_facts.to_vec()),
             outside: Arc::new(outside.clone()),
             fixtures: BTreeMap::new(),
         }
@@ -185,9 +184,9 @@ impl ReadyFixtures {
         }
     }
 
-    /// Why a pod with a network of its own should have an address of this family: pods get one of each
-    /// family that their node has a range of (Kubernetes, IPv4/IPv6 dual-stack), or others of its pool
-    /// have one. Before Windows Server 2022 HNS gives none (hcsshim, `hcn/hcnglobals.go`).
+    /// Why a pod outside its node's network should have an address of this family: its node has a range of
+    /// the family (Kubernetes, IPv4/IPv6 dual-stack), or another such pod of its pool has one. Before Windows
+    /// Server 2022 HNS gives no IPv6 address (hcsshim, `hcn/hcnglobals.go`).
     fn due(&self, pod: &ReadyPod, family: IpFamily) -> Option<String> {
         let node = self.node_facts.iter().find(|node| node.name == pod.node);
         let build = node.and_then(|node| node.build);
@@ -212,11 +211,11 @@ impl ReadyFixtures {
         let beside = |node: &str| {
             self.nodes
                 .iter()
-                .any(|own| own.name == node && own.pool == *pool)
+                .any(|known| known.name == node && known.pool == *pool)
         };
         let fixtures = self.fixtures.iter();
-        let own = fixtures.filter(|(key, _)| !key.name.is_on_node());
-        let mut others = own.flat_map(|(_, fixture)| &fixture.pods);
+        let networked = fixtures.filter(|(key, _)| !key.name.is_on_node());
+        let mut others = networked.flat_map(|(_, fixture)| &fixture.pods);
         let has = |other: &&ReadyPod| {
             let mut addresses = other.addresses.iter();
             beside(&other.node)
@@ -227,7 +226,7 @@ impl ReadyFixtures {
     }
 }
 
-/// Why nobody is asked of a fixture whose only pod is the one that observes.
+/// Why an assertion asks no pod of a fixture whose only pod is the one that observes.
 pub(crate) fn assertions_alone(of: FixtureName) -> String {
     let of = of.as_str();
     format!("it observes from the only pod of {of}, which does not observe itself")
@@ -237,31 +236,31 @@ pub(crate) fn prober_lacks(what: &str) -> ObservationError {
     ErrorKind::FixtureFailed.error(format!("the prober has no {what}"))
 }
 
-/// Where an assertion is bound to: what stands, and the check's pool.
+/// What an assertion is bound to: the ready fixtures, its vantage point and the check's point.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
     pub ready: &'a ReadyFixtures,
-    /// Where it observes from, when from somewhere.
+    /// Its vantage point, if it has one.
     pub from: Option<&'a VantageKey>,
     /// The pool of the check's point.
     pub pool: Option<&'a PoolName>,
-    /// The pool whose fixture is observed, where that is another axis of the point.
+    /// The pool of the observed fixture, where the point has it as another axis.
     pub to: Option<&'a PoolName>,
-    /// The node whose prober is observed, where each is.
+    /// The node of the observed prober, where the check observes each node's.
     pub node: Option<NodeOrdinal>,
-    /// That pool's build.
+    /// The build of the check's pool.
     pub build: Option<WindowsBuild>,
-    /// The image the pool's sample should run.
+    /// The image that the pool's sample should run.
     pub image: Option<&'a str>,
-    /// The family that is observed; the cluster's first where none is named.
+    /// The observed address family; `None` for the cluster's first.
     pub family: Option<IpFamily>,
-    /// Whether what is asked as often as it takes to meet every pod is asked once: whether anybody
-    /// answers is all that it tells then.
+    /// Whether a target that needs many requests to meet every pod gets only one: it then shows only whether
+    /// any pod answers.
     pub once: bool,
 }
 
 impl<'a> Bound<'a> {
-    /// Bound to what stands, and to nothing else.
+    /// Bound to ready fixtures and to nothing else.
     pub fn to_ready(ready: &'a ReadyFixtures) -> Self {
         Self {
             ready,
@@ -276,12 +275,12 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// The word of the check's pool; none where it has no pool.
+    /// The word of the check's pool; empty where it has no pool.
     pub(crate) fn pool_word(&self) -> &'a str {
         self.pool.map_or("", PoolName::as_str)
     }
 
-    /// The path of a fixture's objects at the check's pool.
+    /// The path of a fixture's objects in the check's pool.
     pub(crate) fn path_of(&self, plural: &str, fixture: &str) -> String {
         let (namespace, run, pool) = (&self.ready.namespace, &self.ready.run, self.pool_word());
         format!(
@@ -290,7 +289,7 @@ impl<'a> Bound<'a> {
         )
     }
 
-    /// Of somebody's addresses that of the family that is observed.
+    /// The first of these addresses that is of the observed family.
     pub(crate) fn of_family(&self, addresses: &[IpAddr]) -> Option<IpAddr> {
         let mut addresses = addresses.iter().copied();
         match self.family {
@@ -299,16 +298,16 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// Why there is nothing to ask over the family that is observed: the pod that observes has no
-    /// address of it, or none of those that are observed has one. An error where they should have:
-    /// what is asked was not observed, and no claim is refuted by that.
+    /// Why there is nothing to ask over the observed family: the pod that observes has no address of it, or
+    /// none of the observed pods has one. It is an error where they should have one: nothing was observed
+    /// then, so no claim is refuted.
     pub(crate) fn without_family(&self, of: Option<FixtureName>) -> Result<Option<String>> {
         let Some(family) = self.family else {
             return Ok(None);
         };
         let lacks = |pod: &ReadyPod| self.of_family(&pod.addresses).is_none();
-        // Pods on their nodes' networks have what the nodes have
-        let told = |lack: String, with_networks: &[ReadyPod]| {
+        // Pods on their nodes' networks have the addresses of the nodes, so none is due
+        let explain = |lack: String, with_networks: &[ReadyPod]| {
             let due = |pod| self.ready.due(pod, family);
             match with_networks.iter().find_map(due) {
                 None => Ok(Some(lack)),
@@ -324,8 +323,8 @@ impl<'a> Bound<'a> {
             let ReadyPod { name, node, .. } = here;
             let lack = format!("pod {name} on {node}, which observes, has no {family} address");
             return match self.from {
-                Some(from) if !from.kind.is_pod() => told(lack, &[]),
-                _ => told(lack, std::slice::from_ref(here)),
+                Some(from) if !from.kind.is_pod() => explain(lack, &[]),
+                _ => explain(lack, std::slice::from_ref(here)),
             };
         }
         let Some(of) = of else {
@@ -335,8 +334,8 @@ impl<'a> Bound<'a> {
             Some(pods @ [_, ..]) if pods.iter().all(lacks) => {
                 let lack = format!("the pods of {} have no {family} address", of.as_str());
                 match of.is_on_node() {
-                    true => told(lack, &[]),
-                    false => told(lack, pods),
+                    true => explain(lack, &[]),
+                    false => explain(lack, pods),
                 }
             }
             _ => Ok(None),
@@ -347,7 +346,7 @@ impl<'a> Bound<'a> {
         self.standing(&name.in_pool(self.to.or(self.pool)).on(self.node))
     }
 
-    /// The prober that is observed from.
+    /// The prober at the vantage point.
     pub fn prober(&self) -> Result<&'a ReadyFixture> {
         let nowhere = |detail: &str| ErrorKind::FixtureFailed.error(detail);
         let from = self
@@ -359,13 +358,13 @@ impl<'a> Bound<'a> {
         self.standing(&prober)
     }
 
-    /// The pod that is observed from.
+    /// The prober's pod at the vantage point.
     pub fn vantage(&self) -> Result<&'a ReadyPod> {
         let pods = &self.prober()?.pods;
         pods.first().ok_or_else(|| prober_lacks("pod"))
     }
 
-    /// The cluster's DNS suffix; what nobody has told is not assumed.
+    /// The cluster's DNS suffix; an error where no prober has reported it.
     pub fn domain(&self) -> Result<&'a str> {
         let prober = self.standing(&FixtureName::LINUX_POD_PROBER.in_pool(None))?;
         prober.domain.as_deref().ok_or_else(|| {

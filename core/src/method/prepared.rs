@@ -1,4 +1,4 @@
-//! A query bound to what stands: the request, and the reader of its reply.
+//! A query bound to ready fixtures: the request and the reader of its reply.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use super::exchange::{ApiRequest, HttpGet, HttpReply, Reply, Request};
 /// The reader of one reply; unrecognised output is an error, never a default.
 type Reader<'a, T> = Box<dyn FnOnce(&Reply) -> Result<T> + Send + 'a>;
 
-/// What a transport should do, and what is made of its reply: bound once, they cannot disagree.
+/// A request and the reader of its reply; one query creates both, so that they cannot disagree.
 pub struct Prepared<'a, T> {
     pub request: Request,
     reader: Reader<'a, T>,
@@ -25,7 +25,7 @@ impl<'a, T: 'a> Prepared<'a, T> {
         }
     }
 
-    /// A list of the API server; `otherwise` is the error where no API server answers.
+    /// Requests a list; `otherwise` is the error where the reply is not of the API server.
     pub(crate) fn list(
         path: String,
         otherwise: &'static str,
@@ -35,10 +35,10 @@ impl<'a, T: 'a> Prepared<'a, T> {
         Self::new(request, move |reply| reader(reply.items(otherwise)?))
     }
 
-    /// As many replies as GETs; `to` is the assertion and `asked` are its requests, in words.
+    /// Requests GETs, each with a reply; `to` names the assertion and `requests` its requests, in words.
     pub(crate) fn gets(
         gets: Vec<HttpGet>,
-        [to, asked]: [&'static str; 2],
+        [to, requests]: [&'static str; 2],
         reader: impl FnOnce(&[HttpReply]) -> Result<T> + Send + 'a,
     ) -> Self {
         let count = gets.len();
@@ -46,16 +46,16 @@ impl<'a, T: 'a> Prepared<'a, T> {
             let Reply::Get(replies) = reply else {
                 return Err(another_kind(to));
             };
-            reader(of_each(replies, count, asked)?)
+            reader(of_each(replies, count, requests)?)
         })
     }
 
-    /// The observation in the reply.
+    /// Reads the observation from the reply.
     pub fn read(self, reply: &Reply) -> Result<T> {
         (self.reader)(reply)
     }
 
-    /// The same, with the observation made into something else.
+    /// The same request, where `then` converts the observation.
     pub(crate) fn and_then<U: 'a>(
         self,
         then: impl FnOnce(T) -> Result<U> + Send + 'a,
@@ -65,16 +65,16 @@ impl<'a, T: 'a> Prepared<'a, T> {
     }
 }
 
-/// That something else answered than what was asked.
+/// The error for a reply of another kind than the request.
 pub(super) fn another_kind(to: &str) -> super::ObservationError {
     ErrorKind::UnrecognisedOutput.error(format!("an answer of another kind to {to}"))
 }
 
-/// The replies, if there are as many as requests.
-pub(super) fn of_each<'r, R>(replies: &'r [R], count: usize, asked: &str) -> Result<&'r [R]> {
+/// The replies, if their number is that of the requests.
+pub(super) fn of_each<'r, R>(replies: &'r [R], count: usize, requests: &str) -> Result<&'r [R]> {
     if replies.len() == count {
         return Ok(replies);
     }
-    let detail = format!("{} replies to {count} {asked}", replies.len());
+    let detail = format!("{} replies to {count} {requests}", replies.len());
     Err(ErrorKind::UnrecognisedOutput.error(detail))
 }

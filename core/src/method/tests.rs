@@ -1,4 +1,4 @@
-//! The ways bound to one run that stands: whom each asks, and what it reads of the answers.
+//! Test methods bound to the ready fixtures of one run: what each requests, and how it reads the replies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn target(word: &str) -> Target {
         .expect(word)
 }
 
-/// Two Windows nodes with a pod each, one with nothing of ours but its own prober, and a Linux node.
+/// Two Windows nodes with a pod each, one with only its prober, and a Linux node.
 fn standing() -> ReadyFixtures {
     let node = |name: &str, pool: PoolName, last: u8| PoolNode {
         name: name.to_owned(),
@@ -113,7 +113,7 @@ fn standing() -> ReadyFixtures {
     }
 }
 
-/// What `of` makes of a run, observed from the Windows pod in a family.
+/// The result of `of` with a run, observed from the Windows pod in a family.
 fn bound_in<T>(
     ready: &ReadyFixtures,
     family: Option<IpFamily>,
@@ -133,17 +133,17 @@ fn bound_in<T>(
     })
 }
 
-/// The same of that run, in the first.
+/// The same for that run, in the first family.
 fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
     bound_in(&standing(), None, of)
 }
 
-/// What a method asks.
+/// The request of a method for a query.
 fn request<'a, M: Method>(query: &'a M::Query, at: &Bound<'a>) -> Result<Request> {
     M::prepare(query, at).map(|prepared| prepared.request)
 }
 
-/// What a method reads of a reply to that.
+/// The observation of a method for a query and a reply.
 fn read<'a, M: Method>(
     query: &'a M::Query,
     at: &Bound<'a>,
@@ -159,7 +159,7 @@ fn http(of: FixtureName, target: Target) -> HttpQuery {
     }
 }
 
-/// Whom an assertion at a target asks, requests to the same in a row as one, and how often.
+/// The URLs that an assertion requests at a target, without repetition in a row, and their number.
 fn asked(target: Target, family: Option<IpFamily>) -> (Vec<String>, usize) {
     let query = http(FixtureName::WIN_WEBSERVER, target);
     let of = |at: &Bound<'_>| request::<Http>(&query, at);
@@ -190,7 +190,7 @@ fn every_target_is_asked_for_as_it_stands() {
     let long = format!("/echo?msg={}", "r1-".repeat(4_000));
     let long = [1, 2].map(|n| format!("http://10.0.{n}.1:8080{long}"));
     assert_eq!(asked(Target::PodsWithLongPayload, None).0, long);
-    // agnhost's pods are asked for their name
+    // Pods of agnhost are asked for their names
     let query = http(FixtureName::CHURN, Target::ServiceIp);
     let Ok(Request::Get(gets)) = bound(|at| request::<Http>(&query, at)) else {
         panic!("a Service IP is asked for over HTTP")
@@ -211,7 +211,7 @@ fn the_pod_that_looks_asks_itself_nothing() {
                 "it observes from the only pod of windows-pod-prober, which does not observe itself"
             )
         );
-        // One that has another pod beside it
+        // A prober with another pod beside it
         let mut ready = standing();
         let key = FixtureName::WINDOWS_POD_PROBER.in_pool(Some(&pool()));
         let prober = ready.fixtures.get_mut(&key).expect("it stands");
@@ -480,7 +480,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
     );
 }
 
-/// One test of each way, those over networks by what they expect.
+/// One test of each method; network tests have one for each kind of expectation.
 fn tests() -> [(&'static str, Test); 13] {
     let answers = HttpExpectation::Answers {
         status: 200,
@@ -730,7 +730,7 @@ fn what_was_seen_of_trouble_is_kept_within_bounds() {
     assert!(kept(&"x".repeat(1 << 20)).len() < 5_000);
 }
 
-/// What `of` makes of that run in a second family, once `with` has been done to it.
+/// The result of `of` with that run in a second family, after `with` changed the run.
 fn bound_in_second<T>(
     with: impl FnOnce(&mut ReadyFixtures),
     of: impl FnOnce(&Bound<'_>) -> T,
@@ -768,7 +768,7 @@ fn in_a_second_family_datagrams_go_to_its_addresses() {
     assert_eq!((gets[0].path.as_str(), gets.len()), (path, 2));
 }
 
-/// Takes their second addresses from the pods of a fixture that are on a node.
+/// Removes the second addresses of a fixture's pods on a node.
 fn without_second(ready: &mut ReadyFixtures, name: FixtureName, node: &str) {
     let fixture = ready.fixtures.get_mut(&name.in_pool(Some(&pool())));
     let pods = &mut fixture.expect("it stands").pods;

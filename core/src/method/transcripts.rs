@@ -1,4 +1,4 @@
-//! Texts of real programs, in tests/transcripts, as the ways read them.
+//! Output of real programs, in tests/transcripts, as the test methods read it.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use super::exchange::PingReply;
 use crate::method::network::reach::ReachAnswer;
 use crate::method::network::{curl, http, ping};
 
-/// What of a text is read here.
+/// The fields of a transcript that are read here.
 #[derive(Debug, Deserialize)]
 struct Transcript {
     program: String,
     command: Vec<String>,
     text: String,
     code: Option<i64>,
-    /// The word of what it is read as.
+    /// The word of the expected result.
     reads: Option<String>,
 }
 
 impl Transcript {
-    /// The word of what it comes to.
+    /// The word of the result that the test methods read.
     fn read(&self) -> Option<String> {
         let word = match self.program.as_str() {
             "curl" => {
@@ -30,7 +30,7 @@ impl Transcript {
             }
             "ping" | "ping, Japanese" => {
                 let target = self.command.last()?;
-                // What is left out names the target: ping's first line, and its last ones
+                // The text omits ping's first line and its last lines, which name the target
                 let text = self.text.replace('…', &format!("\n{target}\n"));
                 let answered = self.code == Some(0);
                 match ping::read(target.parse().ok()?, &PingReply { answered, text }).ok()? {
@@ -61,5 +61,5 @@ fn every_text_is_read_as_what_it_is() {
     assert_eq!(read, READ);
 }
 
-/// Fewer would be a text that nobody reads any more.
+/// How many transcripts have an expected result; with fewer, some text would no longer be read.
 const READ: usize = 16;

@@ -1,4 +1,4 @@
-//! Where one observes from.
+//! Vantage points: the places to observe from.
 
 use std::fmt;
 
@@ -29,13 +29,13 @@ pub enum SourceKind {
 crate::text::words!(SourceKind);
 
 impl SourceKind {
-    /// Whether it is a pod with an address of its own.
+    /// Whether it is a pod with its own address.
     pub fn is_pod(self) -> bool {
         matches!(self, Self::LinuxPod | Self::WindowsPod)
     }
 
-    /// The system whose interpreter runs what one program alone cannot do there: pods have one, and
-    /// what a `HostProcess` exec is given goes through another one before.
+    /// The system whose shell runs what one program alone cannot do there: pods have one; the command of a
+    /// `HostProcess` exec already passes through another shell.
     pub fn shell(self) -> Option<Os> {
         match self {
             Self::LinuxPod | Self::LinuxNode => Some(Os::Linux),
@@ -44,7 +44,7 @@ impl SourceKind {
         }
     }
 
-    /// Of what a check names, the pool that such a place is in; outside there is none.
+    /// The pool of such a place, where `windows` is the check's Windows pool; `None` outside.
     pub fn pool(self, windows: Option<&PoolName>) -> Option<PoolName> {
         match (self, windows) {
             (Self::Outside, _) => None,
@@ -55,7 +55,7 @@ impl SourceKind {
         }
     }
 
-    /// The prober that is such a place; outside there is none.
+    /// The prober at such a place; `None` outside.
     pub fn prober(self) -> Option<FixtureName> {
         match self {
             Self::LinuxPod => Some(FixtureName::LINUX_POD_PROBER),
@@ -66,12 +66,12 @@ impl SourceKind {
         }
     }
 
-    /// Whether each node that is observed from has a prober that is such a place.
+    /// Whether such a place has a prober on each node that is a vantage point.
     pub fn has_prober_per_node(self) -> bool {
         self.prober_on_node().is_some()
     }
 
-    /// The prober that is such a place on one node, where each is observed from.
+    /// The prober at such a place on one node, where each node is a vantage point.
     fn prober_on_node(self) -> Option<FixtureName> {
         match self {
             Self::LinuxPod => Some(FixtureName::EACH_LINUX_POD),
@@ -83,20 +83,20 @@ impl SourceKind {
     }
 }
 
-/// A place to observe from.
+/// A vantage point.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct VantageKey {
     pub kind: SourceKind,
-    /// The pool it is in; none outside.
+    /// Its pool; `None` outside.
     pub pool: Option<PoolName>,
-    /// The node of that pool, where each is observed from.
+    /// Its node in that pool, where each node is a vantage point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeOrdinal>,
 }
 
 impl VantageKey {
-    /// The fixture that is this vantage; outside there is none.
+    /// The prober at this vantage point; `None` outside.
     pub fn prober(&self) -> Option<FixtureKey> {
         let name = match self.node {
             Some(_) => self.kind.prober_on_node(),

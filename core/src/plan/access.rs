@@ -1,5 +1,5 @@
-//! What a check has to be allowed to do: derived from its assertions' requests, its fixtures' manifests
-//! and the facts it reads, all of which exist anyway.
+//! The permissions that a check needs: derived from its assertions' requests, its fixtures' manifests and the
+//! facts it reads, all of which exist anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -47,27 +47,27 @@ pub enum Place {
     Namespace(String),
 }
 
-/// One thing to be allowed.
+/// One permission.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Access {
-    /// Something done with objects.
+    /// A verb on objects.
     Objects {
         /// API group; empty for the core.
         group: String,
         /// The resource, with its subresource: `pods/exec`.
         resource: String,
         place: Place,
-        /// With this one alone.
+        /// The only object it is for.
         name: Option<String>,
         verb: AccessVerb,
     },
-    /// Something done with a path that is no object's.
+    /// A verb on a path that is not of an object.
     Url { path: String, verb: AccessVerb },
 }
 
 impl Access {
-    /// What a request has to be allowed, for a run with these namespaces.
-    pub fn for_request(request: &ApiRequest, own: &ReadyFixtures) -> Self {
+    /// The permission that a request needs in a run with these namespaces.
+    pub fn for_request(request: &ApiRequest, run: &ReadyFixtures) -> Self {
         let path = ApiPath::parse(&request.path);
         let one = matches!(
             &path,
@@ -95,10 +95,10 @@ impl Access {
                 namespace,
                 name,
             } => {
-                let is_own = |name: &String| *name == own.namespace || *name == own.host_namespace;
+                let is_own = |name: &String| *name == run.namespace || *name == run.host_namespace;
                 let (place, name) = match namespace {
                     None => (Place::Cluster, name),
-                    // Its names carry the run's id, which nobody can be granted beforehand
+                    // Names there carry the run's id, so no permission can name one beforehand
                     Some(namespace) if is_own(&namespace) => (Place::Own, None),
                     Some(namespace) => (Place::Namespace(namespace), name),
                 };
@@ -142,7 +142,7 @@ impl fmt::Display for Access {
                     write!(f, " {name}")?;
                 }
                 match place {
-                    // A namespace is reviewed in itself
+                    // The server reviews access to a namespace in that namespace
                     Place::Namespace(namespace) if name.as_ref() == Some(namespace) => Ok(()),
                     Place::Cluster => Ok(()),
                     Place::Own => f.write_str(" in the run's namespaces"),
@@ -159,68 +159,68 @@ impl Serialize for Access {
     }
 }
 
-/// What the server says of an access.
+/// The server's answer on whether an access is allowed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Answer {
     Allowed,
-    /// It is not; the authoriser's words, if any.
+    /// It is not allowed; the authoriser's words, if any.
     Denied(String),
-    /// It could not be told, because.
+    /// The server did not say, for this reason.
     Unknown(String),
 }
 
-/// What something has to be allowed for, and so what its lack comes to.
+/// What a permission is for, and so what its lack means.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Purpose {
-    /// To know a fact, as it is spelled in the JSON of [`Facts`](crate::facts::Facts): the checks
-    /// that read it cannot be told.
+    /// To read a fact, by its name in the JSON of [`Facts`](crate::facts::Facts): without it the checks that
+    /// read it are inconclusive.
     Fact(&'static str),
-    /// To observe: the check cannot be told.
+    /// To observe: without it the check is inconclusive.
     Observe,
-    /// To bring up a fixture: the checks that need it cannot be told.
+    /// To bring up a fixture: without it the checks that need it are inconclusive.
     Fixture(FixtureName),
-    /// To keep two runs apart: a run that creates anything is not begun, or ends early.
+    /// To keep two runs apart: without it a run that creates anything does not begin, or ends early.
     Lease,
-    /// To remove again what was made: something is left.
+    /// To remove what the run created: without it something is left.
     Removal,
-    /// To tell more of what failed: its record says less.
+    /// To diagnose what failed: without it the record says less.
     Diagnosis,
-    /// To hear of nodes on which something failed: what fell silent in mid-run may be held against the
-    /// cluster.
+    /// To read the liveness of nodes on which something failed: without it a node that falls silent during
+    /// the run may count against the cluster.
     Silence,
 }
 
-/// One thing to be allowed, and what for.
+/// One permission, and what it is for.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Need {
     pub access: Access,
     pub purpose: Purpose,
 }
 
-/// What takes permission beside the assertions themselves.
+/// The permissions for everything beside the assertions themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
-    /// By fact, as it is spelled in JSON.
+    /// By fact, under its name in JSON.
     pub facts: BTreeMap<&'static str, BTreeSet<Access>>,
-    /// By fixture: to make it, to wait for it and to remove it.
+    /// By fixture: to create it, to wait for it and to remove it.
     pub fixtures: BTreeMap<FixtureName, BTreeSet<Need>>,
     pub exec: BTreeSet<Access>,
-    /// Of a run that makes anything.
+    /// Of a run that creates anything.
     pub run: BTreeSet<Need>,
 }
 
 impl Uses {
-    /// What one check needs, with what a run that makes anything for it does.
+    /// What one check needs, with what a run needs that creates anything for it.
     pub fn of_check(&self, check: &Check) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
         for fact in &check.reads {
             needs.extend(self.of_fact(fact));
         }
-        let own = own();
+        let run = own();
         for assertion in &check.assertions {
-            let stands = everything(&own, check);
+            let ready = everything(&run, check);
             let at = Bound {
-                ready: &stands,
+                ready: &ready,
                 from: assertion.from.as_ref(),
                 pool: check.point.pool.as_ref(),
                 to: check.point.to.as_ref(),
@@ -239,7 +239,7 @@ impl Uses {
                     }),
             );
             for (fixture, _) in assertion.depends_on() {
-                // Every other stands in those
+                // The namespaces hold every other fixture
                 for name in [fixture.name, FixtureName::NAMESPACES] {
                     needs.extend(self.fixtures.get(&name).into_iter().flatten().cloned());
                 }
@@ -271,8 +271,8 @@ impl Uses {
         match test.prepare(at).map(|prepared| prepared.request) {
             Ok(Request::Api(request)) => [Access::for_request(&request, at.ready)].into(),
             Ok(Request::Facts) => BTreeSet::new(),
-            // Made-up surroundings may have nothing to aim at: who observes from a prober does so by exec, who observes
-            // from outside asks nobody for leave
+            // Placeholder fixtures may have nothing to aim at. A prober observes by exec; from outside no
+            // permission is needed
             Ok(Request::Get(_) | Request::Ping(_)) | Err(_) => {
                 match at.from.is_some_and(|from| from.prober().is_some()) {
                     true => self.exec.clone(),
@@ -283,7 +283,7 @@ impl Uses {
     }
 }
 
-/// The namespaces of a run that is not: no real one's name may hold a `*`.
+/// The namespaces of a placeholder run: no real name can hold a `*`.
 fn own() -> ReadyFixtures {
     ReadyFixtures {
         run: "*".to_owned(),
@@ -293,11 +293,11 @@ fn own() -> ReadyFixtures {
     }
 }
 
-/// A run in which everything a check needs stands.
-fn everything(own: &ReadyFixtures, check: &Check) -> ReadyFixtures {
-    let mut ready = own.clone();
+/// A placeholder run in which everything that a check needs is ready.
+fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
+    let mut ready = run.clone();
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let stands = ReadyFixture {
+    let fixture = ReadyFixture {
         service: Some((address, 80)),
         name: Some("*".to_owned()),
         node_port: Some(80),
@@ -326,7 +326,7 @@ fn everything(own: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         addresses: vec![address],
     }];
     for (key, _) in check.depends_on() {
-        ready.fixtures.insert(key, stands.clone());
+        ready.fixtures.insert(key, fixture.clone());
     }
     ready
 }

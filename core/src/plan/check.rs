@@ -39,9 +39,9 @@ crate::text::name!(CheckId);
 pub struct Point {
     pub pool: Option<PoolName>,
     pub source: Option<SourceKind>,
-    /// The Windows pool that is observed, where that is another axis.
+    /// The Windows pool that is observed, where the case has an axis for it.
     pub to: Option<PoolName>,
-    /// The node of the source's pool that is observed from, where each is.
+    /// The node of the source's pool that the check observes from, where a case observes from each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeOrdinal>,
     /// The kind of object that is sent.
@@ -93,14 +93,14 @@ impl Point {
         word.map(Cow::Borrowed)
     }
 
-    /// The pool that its source is in; that of Windows where it has none.
+    /// The pool of its source; without a source the point's pool.
     pub fn source_pool(&self) -> Option<PoolName> {
         let pool = self.pool.as_ref();
         self.source
             .map_or_else(|| pool.cloned(), |kind| kind.pool(pool))
     }
 
-    /// The name of the node that is observed from, where each of its pool is. Foreign text.
+    /// The name of the node that the check observes from, if the point has one. Foreign text.
     pub fn node_name(&self, pools: &BTreeMap<PoolName, Pool>) -> Option<String> {
         let pool = pools.get(&self.source_pool()?)?;
         pool.node(self.node?).cloned()
@@ -122,30 +122,30 @@ impl fmt::Display for Point {
     }
 }
 
-/// One assertion of a check: its own or a control's.
+/// One assertion of a check: the case's or a control's.
 #[derive(Clone, Debug)]
 pub struct PlannedAssertion {
     /// `test`, or the control's name.
     pub name: String,
-    /// What the control says where it does not hold.
+    /// What it means for the check if the control does not hold.
     pub role: Role,
     pub from: Option<VantageKey>,
-    /// What must have happened to which fixtures before.
+    /// The fixtures it needs, each with the state it needs them in.
     pub needs: Vec<(FixtureKey, Need)>,
     pub test: Test,
-    /// What the expectation depends on and the server did not say; where it is not met, nothing
-    /// is told.
+    /// What the expectation presumes since the server did not say; if it is not met, the check is
+    /// inconclusive.
     pub presumed: Option<String>,
 }
 
 impl PlannedAssertion {
-    /// The node whose prober it observes, where each is.
+    /// The node whose prober it observes, where a case observes each.
     pub fn at_node(&self) -> Option<NodeOrdinal> {
         self.needs.iter().find_map(|(key, _)| key.node)
     }
 
-    /// The fixtures it depends on: what it needs, and the prober it observes from, which has to stand, beside the
-    /// one in a pod where that is a Windows node itself.
+    /// The fixtures it depends on: what it needs, and its prober, which must be ready. The prober on a
+    /// Windows node itself comes with the prober in a Windows pod.
     pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let beside = prober.as_ref().and_then(|prober| match prober.name {
@@ -178,26 +178,26 @@ pub struct Check {
     pub point: Point,
     /// The build of the point's pool.
     pub build: Option<WindowsBuild>,
-    /// The image that pool's sample should run.
+    /// The image that the sample in this pool should run.
     pub image: Option<String>,
     /// Whether the ledger's entry covers it.
     pub scope: Scope,
-    /// The facts it is planned by or observes, as they are spelled in the JSON of `Facts`.
+    /// The facts that its plan or its test reads, by their names in the JSON of `Facts`.
     pub reads: BTreeSet<&'static str>,
-    /// What is known beforehand.
+    /// Whether it is observed, or why not.
     pub disposition: Disposition,
-    /// Its own assertion, then those of its controls; empty unless it is to be observed.
+    /// Its own assertion, then its controls'; empty unless it is to be observed.
     pub assertions: Vec<PlannedAssertion>,
 }
 
 impl Check {
-    /// The fixtures that its assertions depend on; what several of them do comes as often.
+    /// The fixtures that its assertions depend on; a fixture of several assertions comes several times.
     pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let assertions = self.assertions.iter();
         assertions.flat_map(PlannedAssertion::depends_on)
     }
 
-    /// Its controls, of what each assertion gave, its own first.
+    /// Its controls with their evaluations; `observed` has one for each assertion, its own first.
     pub fn controls<'l>(&'l self, observed: &[Evaluation<'l>]) -> Vec<ControlOutcome<'l>> {
         let controls = self.assertions.iter().zip(observed).skip(1);
         let control =
@@ -217,7 +217,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The second family of addresses that anything is observed in.
+    /// The second family of addresses, if a check observes in it.
     pub fn second_family(&self) -> Option<IpFamily> {
         let mut observed = self
             .checks
@@ -228,7 +228,7 @@ impl Plan {
 
     /// The fixtures its assertions need, the vantage points' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
-        let all = self.checks.iter().flat_map(Check::depends_on);
-        all.map(|(key, _)| key).collect()
+        let keys = self.checks.iter().flat_map(Check::depends_on);
+        keys.map(|(key, _)| key).collect()
     }
 }

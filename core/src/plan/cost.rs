@@ -8,11 +8,11 @@ use super::pulls::Pulls;
 /// What a run's pods ask of the nodes of a pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolCost {
-    /// Pods, all of which may be there at once.
+    /// Pods, all of which may exist at once.
     pub pods: u64,
-    /// Pods beside them that are there to be placed, whatever they request: most of them are never run.
+    /// Further pods that exist only to be placed, whatever they request: most of them never run.
     pub placed: u64,
-    /// What the others request, together.
+    /// What `pods` request together.
     pub cpu: Quantity,
     pub memory: Quantity,
     /// Images that a node pulls, unless it has them.
@@ -22,9 +22,9 @@ pub struct PoolCost {
 }
 
 impl PoolCost {
-    /// Adds what a node pulls: just over 1 GB for all that is of Server Core and under 0.1 for all that is of Nano
-    /// Server, by Directions on Microsoft (*Windows Server Container Images*, February 2024), and as little for
-    /// the rest.
+    /// Adds what a node pulls: just over 1 GB for all images of Server Core and under 0.1 GB for all of Nano
+    /// Server (Directions on Microsoft, *Windows Server Container Images*, February 2024), and as little for
+    /// each of the rest.
     pub fn add_pulls(&mut self, pulls: &Pulls) {
         let fixtures = pulls.images.values().flatten();
         let mut roles = fixtures.filter_map(|fixture| fixture.image());

@@ -1,4 +1,4 @@
-//! Why an assertion cannot be: what it needs is nowhere to be had, or nobody has asked for it.
+//! Why an assertion is not observed: what it needs does not exist, or the configuration does not ask for it.
 
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
@@ -8,15 +8,15 @@ use crate::fixture::FixtureName;
 use crate::method::{SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
 
-/// So many nodes of a pool that cannot be used are named.
+/// How many unusable nodes of a pool a skip names.
 const NAMED: usize = 3;
 
-/// Clusters of these providers have a load balancer without any sign of it.
+/// Providers whose clusters have a load balancer without any sign of it.
 const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
 
 impl Surroundings<'_> {
-    /// Why an assertion cannot be: nobody has asked for it, or what it needs has no place to stand, or no
-    /// image.
+    /// Why an assertion is not observed: the configuration does not ask for it, no node can run what it
+    /// needs, or the pool's build has no image of it.
     pub(super) fn hindrance(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
         if let Some(reason) = self.not_asked(assertion) {
             let reason = reason.to_owned();
@@ -42,15 +42,15 @@ impl Surroundings<'_> {
             .or_else(|| self.lacks_agnhost(assertion))
     }
 
-    /// That no node of a pool can be used, and why those are not that it has.
+    /// The skip of a pool without usable nodes, with the reasons of its first nodes.
     fn no_usable(&self, pool: &PoolName) -> SkipReason {
-        let own = self.pools.get(pool).map(|pool| &pool.unusable[..]);
-        let own = own.unwrap_or_default();
+        let unusable = self.pools.get(pool).map(|pool| &pool.unusable[..]);
+        let unusable = unusable.unwrap_or_default();
         let nodes = self.facts.nodes.value().into_iter().flatten();
-        let nodes = nodes.filter(|node| own.contains(&node.name));
+        let nodes = nodes.filter(|node| unusable.contains(&node.name));
         let mut why: Vec<_> = nodes.take(NAMED).map(NodeFact::unusable_for).collect();
-        if own.len() > NAMED {
-            why.push(format!("and {} more", own.len() - NAMED));
+        if unusable.len() > NAMED {
+            why.push(format!("and {} more", unusable.len() - NAMED));
         }
         SkipReason::NoUsableNode {
             of: pool.to_string(),
@@ -58,14 +58,14 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The pool in which agnhost would have to send or serve and is not to be had.
+    /// The skip of an assertion that needs agnhost to send or serve in a pool without an image of it.
     fn lacks_agnhost(&self, assertion: &PlannedAssertion) -> Option<SkipReason> {
         let traits = assertion.test.traits();
         let sends =
             |from: &&VantageKey| traits.agnhost_sends && from.kind == SourceKind::WindowsPod;
         let from = assertion.from.as_ref().filter(sends);
         let mut needs = assertion.needs.iter().map(|(key, _)| key);
-        // Servers of agnhost's alone, whatever is asked of them
+        // Fixtures of agnhost alone serve in every test, unless their pods are only placed
         let serves = |name: FixtureName| match name.image() {
             Some(Image::AgnhostWindows) => !name.is_aimed(),
             _ => name.is_pod_prober() && traits.agnhost_serves,
@@ -81,17 +81,17 @@ impl Surroundings<'_> {
         Some(SkipReason::NoAgnhost { pool })
     }
 
-    /// What becomes of an assertion that needs a load balancer where there is none, or nobody can tell.
+    /// The disposition of an assertion that needs a load balancer where there is none or this is not known.
     pub(super) fn lacks_balancer(&self, assertion: &PlannedAssertion) -> Option<Disposition> {
         let mut needs = assertion.needs.iter().map(|(key, _)| key.name);
         needs.find(|name| *name == FixtureName::LOAD_BALANCER)?;
-        let untold = |reason| {
+        let unknown_for = |reason| {
             let error = unknown("the cluster's load balancer", reason);
             Some(Disposition::Inconclusive(error))
         };
         let known = match self.facts.load_balancer.known() {
             Ok(known) => known,
-            Err(reason) => return untold(reason),
+            Err(reason) => return unknown_for(reason),
         };
         let cloud = self.facts.provider.value().and_then(Option::as_deref);
         let there = known.with_address > 0
@@ -99,7 +99,7 @@ impl Surroundings<'_> {
             || cloud.is_some_and(|cloud| CLOUDS.contains(&cloud));
         match known.unread.first() {
             _ if there => None,
-            Some(unread) => untold(unread),
+            Some(unread) => unknown_for(unread),
             None => {
                 let reason =
                     "there is no sign of a load balancer: none that is known, no cloud's, \
@@ -110,7 +110,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// What the configuration says of an assertion that has to do with the outside and is not wanted.
+    /// Why the configuration does not ask for an assertion that involves the outside.
     fn not_asked(&self, assertion: &PlannedAssertion) -> Option<&'static str> {
         let outside = &self.config.outside;
         let from_outside =

@@ -13,17 +13,17 @@ use crate::text::bound;
 /// A system that an image is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Platform {
-    /// `linux`, `windows` or whatever else stands there; `None` where nothing does.
+    /// `linux`, `windows` or any other text of the registry; `None` where it names none.
     pub os: Option<String>,
     pub build: Option<WindowsBuild>,
 }
 
-/// What a tag leads to.
+/// What the registry has for a tag.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Manifest {
-    /// One image for each of these.
+    /// One image for each of these platforms.
     Index(Vec<Platform>),
-    /// A single image; what it is for stands in the blob of this digest.
+    /// A single image; the blob of this digest says what it is for.
     Single {
         /// As in `sha256:…`.
         config: String,
@@ -35,9 +35,9 @@ pub enum Manifest {
 #[strum(serialize_all = "kebab-case")]
 pub enum Offer {
     Fits,
-    /// It has not; what it has instead.
+    /// It has none; the platforms it has instead.
     Lacks(Vec<Platform>),
-    /// Nobody has told, because.
+    /// The registry did not say, for this reason.
     Unknown(String),
 }
 
@@ -65,14 +65,14 @@ struct WrittenPlatform {
 }
 
 impl Manifest {
-    /// Reads a manifest, or says what is amiss with it.
+    /// Reads a manifest, or says what is wrong with it.
     pub fn read(json: &[u8]) -> Result<Self, String> {
         let written: Written = serde_json::from_slice(json)
             .map_err(|error| format!("its manifest is not understood: {error}"))?;
         match (written.manifests, written.config) {
             (Some(entries), _) => {
-                // One without a platform may be of any: containerd tries it (`images.Manifest` in
-                // its `core/images/image.go`)
+                // An entry without a platform may be of any: containerd tries it (`images.Manifest` in its
+                // `core/images/image.go`)
                 let platforms = entries
                     .into_iter()
                     .map(|entry| Platform::from(entry.platform));
@@ -86,7 +86,7 @@ impl Manifest {
     }
 }
 
-/// Nothing else may become part of a path.
+/// Whether a text is a SHA-256 digest: nothing else may become part of a path.
 fn is_digest(text: &str) -> bool {
     let hexadecimal = |c: char| c.is_ascii_hexdigit();
     let digest = text.strip_prefix("sha256:");
@@ -94,7 +94,7 @@ fn is_digest(text: &str) -> bool {
 }
 
 impl Platform {
-    /// Reads the config of a single image, or says what is amiss with it.
+    /// Reads the config of a single image, or says what is wrong with it.
     pub fn read(json: &[u8]) -> Result<Self, String> {
         let written: WrittenPlatform = serde_json::from_slice(json)
             .map_err(|error| format!("its config is not understood: {error}"))?;
@@ -104,7 +104,7 @@ impl Platform {
         }
     }
 
-    /// Whether a host runs it under process isolation, or may for all that is told.
+    /// Whether a host runs it under process isolation, or may as far as is known.
     fn runs_on(&self, pool: &Pool, any_build: bool) -> bool {
         let Some(os) = &self.os else {
             return true;
@@ -135,22 +135,22 @@ impl From<Option<WrittenPlatform>> for Platform {
     }
 }
 
-/// What images are for, each once: `linux`, `windows 10.0.20348`. Foreign text.
+/// The systems that images are for, each once: `linux`, `windows 10.0.20348`. Foreign text.
 fn systems(platforms: &[Platform]) -> BTreeSet<String> {
-    let told = platforms.iter().filter_map(|one| {
-        // What attestations have in that place is no system
+    let named = platforms.iter().filter_map(|one| {
+        // Attestations have `unknown` here, which is no system
         let os = one.os.as_ref().filter(|os| *os != "unknown")?;
         Some(match one.build {
             Some(build) => format!("{os} {build}"),
             None => os.clone(),
         })
     });
-    // Several for one system differ in what does not matter here
-    told.collect()
+    // Several images for one system differ in what does not matter here
+    named.collect()
 }
 
 impl Offer {
-    /// Whether what a tag has is for a pool; for `any_build` of it where the build does not matter.
+    /// Whether a tag has a platform that fits a pool; with `any_build` the build does not matter.
     pub fn for_pool(platforms: &[Platform], pool: &Pool, any_build: bool) -> Self {
         match platforms.iter().any(|one| one.runs_on(pool, any_build)) {
             true => Self::Fits,
@@ -186,8 +186,8 @@ fn has(systems: &[String]) -> String {
     }
 }
 
-/// An image that a registry does not have for the nodes that are to run it. They may have another
-/// way to it: it decides nothing.
+/// An image that a registry does not have for the nodes that are to run it. They may get it another way, so
+/// this decides nothing.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Unoffered {
@@ -196,7 +196,7 @@ pub struct Unoffered {
     pub build: Option<WindowsBuild>,
     /// The fixtures whose pods run it there.
     pub fixtures: BTreeSet<FixtureName>,
-    /// What the registry has it for, such as `windows 10.0.17763`; foreign, and of many the first.
+    /// The first systems that the registry has it for, such as `windows 10.0.17763`; foreign text.
     pub has: Vec<String>,
 }
 
@@ -206,7 +206,7 @@ impl Unoffered {
     /// The most bytes of each.
     const SYSTEM: usize = 60;
 
-    /// What a registry's answer comes to, where it is sure.
+    /// What follows from a registry's answer; `None` unless it is sure that nothing fits.
     pub fn from_offer(
         image: &str,
         (name, pool): (&PoolName, &Pool),

@@ -1,4 +1,4 @@
-//! What patterns of ids can name at all, and what is most like one that names nothing.
+//! What patterns of ids can name, and the id nearest to a pattern that names nothing.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::document::{Diagnostic, Place, Placed, did_you_mean, nearest};
 use crate::facts::NodeOrdinal;
 use crate::suite::{Case, Suites};
 
-/// The id of a case: how those of its checks begin.
+/// The id of a case, with which the ids of its checks begin.
 pub(super) fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
     match case {
         None => claim.to_string(),
@@ -17,7 +17,7 @@ pub(super) fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
     }
 }
 
-/// Whether a pattern may be about a check of some case, or about a claim that has none yet.
+/// Refuses a pattern that can be about no check of any case and about no claim without cases.
 pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result<(), Diagnostic> {
     for value in node_values(pattern.as_str()) {
         known_place(value, at)?;
@@ -49,7 +49,7 @@ pub(super) fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result
     Err(at.problem(message, Some(hint)))
 }
 
-/// There are claims of that name, and none of their cases is meant.
+/// The problem of a pattern that names claims but none of their cases.
 fn no_case(pattern: &Pattern, at: &Place, head: &str, cases: &[&Case]) -> Diagnostic {
     let rest = pattern.as_str()[head.len()..].strip_prefix('/');
     let name = rest.map(|rest| rest.split('[').next().unwrap_or_default());
@@ -80,12 +80,12 @@ fn no_case(pattern: &Pattern, at: &Place, head: &str, cases: &[&Case]) -> Diagno
     }
 }
 
-/// The part of a pattern before that of a case or a point.
+/// The part of a pattern before its case and its point.
 fn head(pattern: &str) -> &str {
     pattern.split(['[', '/']).next().unwrap_or_default()
 }
 
-/// What a pattern of ids says of the axis of nodes, up to a `*`.
+/// The values of the node axis in a pattern of ids, each up to a `*`.
 fn node_values(pattern: &str) -> impl Iterator<Item = &str> {
     let parts = pattern.split(['[', ',']).skip(1);
     parts.filter_map(|part| {
@@ -96,7 +96,7 @@ fn node_values(pattern: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a value can be the place of a node in its pool.
+/// Refuses a value that cannot be the place of a node in its pool.
 pub(super) fn known_place(value: &str, at: &Place) -> Result<(), Diagnostic> {
     let is_pattern = value.contains(['*', '?']);
     let letters = value.trim_matches(['*', '?']);
@@ -112,8 +112,8 @@ pub(super) fn known_place(value: &str, at: &Place) -> Result<(), Diagnostic> {
     Err(at.problem(message, Some(hint.to_owned())))
 }
 
-/// The check most like what a pattern says: of the same claim if there is that, and then at as many of the
-/// values as there are.
+/// The check nearest to a pattern: of the same claim if the plan has it, then at as many of the pattern's
+/// values as possible.
 pub(super) fn nearest_check<'p>(pattern: &Pattern, plan: &'p Plan) -> Option<&'p str> {
     let written = pattern.as_str();
     let ids = plan.checks.iter().map(|check| check.id.as_str());

@@ -5,9 +5,9 @@ use crate::facts::{IpFamily, NodeOrdinal, PoolName};
 use crate::method::{AdmissionExpectation, Assertion, ContainerKind, SourceKind, Test, Workload};
 use crate::suite::{Across, Over};
 
-/// Every point of a case; `pools` are those of its cluster, `to` those that are observed from
-/// each, `second` the family that its cluster has besides its first; `ring` tells the nodes of a pool
-/// that such places are each observed from.
+/// Every point of a case; `pools` are its cluster's pools, `to` the pools that each of them observes,
+/// `second` the cluster's second family of addresses; `ring` gives the nodes of a pool that a kind of source
+/// observes from.
 pub(super) fn points(
     over: &Over,
     pools: &[Option<PoolName>],
@@ -34,7 +34,7 @@ pub(super) fn points(
         for (source, node) in places {
             for workload in &workloads {
                 for container in &containers {
-                    // Only pods that are there take ephemeral containers, no template has any
+                    // Only existing pods take ephemeral containers; no template has any
                     if *container == Some(ContainerKind::Ephemeral)
                         && workload.is_some_and(|workload| workload != Workload::Pod)
                     {
@@ -70,7 +70,7 @@ fn axis<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
     }
 }
 
-/// An assertion of a case at a point; `instead` of what it expects.
+/// An assertion of a case at a point; `instead` replaces its expectation.
 pub(super) fn at_point(
     test: &Test,
     over: &Over,

@@ -19,27 +19,27 @@ pub struct Pulls {
 /// What a run of a plan pulls, by pool; pools in which it pulls nothing are left out.
 pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, Pulls> {
     let pools = facts.pools();
-    let mut all = BTreeMap::<PoolName, Pulls>::new();
+    let mut by_pool = BTreeMap::<PoolName, Pulls>::new();
     for key in plan.fixtures() {
         let Some((name, pool)) = key.pool.and_then(|name| pools.get_key_value(&name)) else {
             continue;
         };
-        // Pods that are only placed do not need what is not to be had
+        // Pods that are only placed do not need an image that their build does not have
         let role = key
             .name
             .image()
             .filter(|role| *role != Image::AgnhostWindows || images.has_agnhost(pool.build));
         let build = match key.name {
-            // The wrong one is refused before it is pulled
+            // A node refuses an image of the wrong build before it pulls it
             FixtureName::SCHED_BUILDS => pool.build.map(WindowsBuild::fitting),
             _ => pool.build,
         };
         let Some(image) = role.and_then(|role| images.for_role(role, build)) else {
             continue;
         };
-        let of_pool = all.entry(name.clone()).or_default();
+        let of_pool = by_pool.entry(name.clone()).or_default();
         of_pool.nodes.clone_from(&pool.nodes);
         of_pool.images.entry(image).or_default().insert(key.name);
     }
-    all
+    by_pool
 }

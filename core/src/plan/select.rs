@@ -1,4 +1,4 @@
-//! Which checks are wanted: everything that is named, or all, less what is taken out.
+//! Which checks a user wants: those that terms name, or all, without those that `!` terms name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ pub struct Selection {
     unchecked: Vec<ClaimId>,
 }
 
-/// What a selection leaves of a plan.
+/// A plan divided by a selection.
 #[derive(Clone, Debug)]
 pub struct Selected {
     /// The checks that are wanted.
     pub plan: Plan,
-    /// How many are not, by area.
+    /// How many checks are not wanted, by area.
     pub left_out: BTreeMap<String, usize>,
-    /// Their ids.
+    /// The ids of the checks that are not wanted.
     pub unwanted: BTreeSet<CheckId>,
 }
 
@@ -47,7 +47,7 @@ enum What {
     Axis(Axis, Pattern),
 }
 
-/// Whether a term is about something: not always known before there are points.
+/// Whether a term names something; before a case has points this is not always known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Hit {
     Yes,
@@ -65,12 +65,12 @@ impl Hit {
     }
 }
 
-/// The words a term may begin with, beside those of axes.
+/// The keys of terms that are not axes.
 const OF_CLAIMS: [&str; 2] = ["area", "type"];
 
 impl Selection {
-    /// Reads what was written; problems are reported to `found`. Names of pools are known only
-    /// with a plan, to [`Selection::apply`].
+    /// Reads terms and reports problems to `found`. [`Selection::apply`] checks the names of pools, which are
+    /// known only with a plan.
     pub fn read(written: &[Placed<String>], suites: &Suites, found: &mut Vec<Diagnostic>) -> Self {
         let mut terms = Vec::with_capacity(written.len());
         for Placed { value, at } in written {
@@ -92,22 +92,22 @@ impl Selection {
         selection
     }
 
-    /// What was written, in its order.
+    /// The terms as written, in their order.
     pub fn written(&self) -> Vec<String> {
         self.terms.iter().map(|term| term.written.clone()).collect()
     }
 
-    /// The claims that are wanted, by what was said, and have no case.
+    /// The claims that terms name and that have no case.
     pub fn unchecked(&self) -> &[ClaimId] {
         &self.unchecked
     }
 
-    /// Whether everything is wanted because nothing was said.
+    /// Whether everything is wanted because there are no terms.
     pub fn is_everything(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether a claim is wanted, going by its cases: `true` as long as one of its checks may be.
+    /// Whether a claim is wanted; with cases, `true` as long as one of its checks may be wanted.
     pub fn may_want(&self, claim: &Claim, suites: &Suites) -> bool {
         let mut cases = suites.cases_of(&claim.id).peekable();
         match cases.peek() {
@@ -116,12 +116,12 @@ impl Selection {
         }
     }
 
-    /// Whether a case is wanted: `true` as long as one of its checks may be.
+    /// Whether a case is wanted: `true` as long as one of its checks may be wanted.
     pub fn may_want_case(&self, case: &Case) -> bool {
         self.wants(|what| what.hit_case(case))
     }
 
-    /// Whether what it leaves of a case depends on the cluster's pools and nodes.
+    /// Whether the wanted checks of a case depend on the cluster's pools and nodes.
     pub fn is_of_pools(&self) -> bool {
         let mut terms = self.terms.iter();
         terms.any(|term| match &term.what {
@@ -131,13 +131,13 @@ impl Selection {
         })
     }
 
-    /// Whether an image may have to be pulled for what is wanted, whatever the cluster.
+    /// Whether a wanted case may need an image, whatever the cluster.
     pub fn may_pull(&self, suites: &Suites) -> bool {
         let mut cases = suites.cases.iter();
         cases.any(|case| pulls(case) && self.may_want_case(case))
     }
 
-    /// What it leaves of a plan. Refuses what names no pool of the cluster and no check.
+    /// Divides a plan. Refuses a term that names no pool, node or check of the cluster.
     pub fn apply(&self, plan: Plan, facts: &Facts) -> Result<Selected, Diagnostics> {
         let terms = self.terms.iter();
         let problems = terms.filter_map(|term| term.amiss(&plan, facts));
@@ -202,7 +202,7 @@ impl Term {
                 .into_iter()
                 .chain(Axis::ALL.iter().map(|axis| axis.as_str()))
                 .collect();
-            let message = format!("nothing is selected by `{key}=`");
+            let message = format!("a selection has no key `{key}=`");
             return Err(at.problem(message, Some(did_you_mean(key, &known))));
         }
         let pattern = read_pattern(value, at)?;
@@ -226,13 +226,13 @@ impl Term {
 
     /// What is wrong with the term on this cluster.
     fn amiss(&self, plan: &Plan, facts: &Facts) -> Option<Diagnostic> {
-        // Of a cluster whose nodes may not be read, no name of a pool is known to be wrong
+        // While the nodes are unknown, no name of a pool is known to be wrong
         if matches!(facts.nodes, Known::Unknown { .. }) {
             return None;
         }
         match &self.what {
             What::Axis(axis @ (Axis::Pool | Axis::To | Axis::Node), pattern) => {
-                // Not the pools that only a case names
+                // Pools that only a case names do not count
                 let pools = facts.pools();
                 let there = |value: &str| *axis == Axis::Node || pools.contains_key(value);
                 let values = plan.checks.iter().filter_map(|check| check.point.on(*axis));
@@ -296,7 +296,7 @@ impl What {
     }
 
     fn hit_check(&self, check: &Check) -> Hit {
-        // It stands for all points of its case, which could not be told or are not there
+        // Such a check represents all points of its case, which are unknown or do not exist
         let stands_for_all =
             check.point == Point::default() && check.disposition != Disposition::Observe;
         match self {
@@ -311,15 +311,15 @@ impl What {
     }
 }
 
-/// Whether a case needs pods that run: fixtures', or probers'.
+/// Whether a case needs running pods, of fixtures or probers.
 fn pulls(case: &Case) -> bool {
     let controls = case.controls.iter();
-    let own = controls.filter_map(|control| control.test.as_ref());
+    let of_controls = controls.filter_map(|control| control.test.as_ref());
     let pulls = |test: &Test| {
         let needs = test.needs();
         test.traits().needs_source || needs.iter().any(|(name, _)| name.image().is_some())
     };
-    own.chain([&case.test]).any(pulls)
+    of_controls.chain([&case.test]).any(pulls)
 }
 
 /// Whether a pattern is about the checks of a claim or case with this id.
@@ -331,7 +331,7 @@ fn hit_id(pattern: &Pattern, id: &str) -> Hit {
     }
 }
 
-/// The values of an axis that are known before any cluster is.
+/// The values of an axis that are known without a cluster.
 fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
     match axis {
         Axis::Pool | Axis::To | Axis::Node => None,
@@ -344,7 +344,7 @@ fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
     }
 }
 
-/// The values on an axis of a case, as far as they are known without a cluster.
+/// The values of a case on an axis, as far as they are known without a cluster.
 fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
     let over = &case.over;
     match axis {

@@ -14,7 +14,7 @@ use crate::suite::Suites;
 use crate::text::{counted, printable};
 use crate::verdict::{Scope, Verdict};
 
-/// The claims that are wanted by area, with how many cases each has.
+/// The wanted claims by area, each with its number of cases.
 pub fn list_text(suites: &Suites, selection: &Selection) -> String {
     let claims = wanted(suites, selection);
     let mut text = String::new();
@@ -38,14 +38,14 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         let kind = pad(claim.claim_type.as_str(), kinds.unwrap_or_default());
         let _ = writeln!(text, "  {id}  {kind}  {cases}");
     }
-    let all = claims.len();
+    let total = claims.len();
     let implemented = claims.iter().filter(|it| is_implemented(suites, it));
     let implemented = implemented.count();
-    let missing = all - implemented;
+    let missing = total - implemented;
     let _ = writeln!(
         text,
         "\n{implemented} of {} implemented, {missing} not implemented",
-        counted(all, "claim")
+        counted(total, "claim")
     );
     if selection.is_of_pools() {
         text.push_str("`winconform plan` lists which checks of these a cluster has\n");
@@ -72,8 +72,8 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
     super::json::pretty(&listed.collect::<Vec<_>>())
 }
 
-/// The checks of a plan in their order: where each observes from, what must stand, and every skip
-/// with its reason.
+/// The checks of a plan in their order: where each observes from, what must be ready, and every skip with its
+/// reason.
 pub fn plan_text(plan: &Plan) -> String {
     let mut text = String::new();
     let mut counts = [0; 3];
@@ -115,10 +115,10 @@ pub fn plan_text(plan: &Plan) -> String {
         let _ = writeln!(text, "  {}", printable(&key.to_string()));
     }
     let [observe, skip, inconclusive] = counts;
-    let all = counted(plan.checks.len(), "check");
+    let total = counted(plan.checks.len(), "check");
     let _ = writeln!(
         text,
-        "\n{all}: {observe} to observe, {skip} skipped, {inconclusive} inconclusive"
+        "\n{total}: {observe} to observe, {skip} skipped, {inconclusive} inconclusive"
     );
     text
 }

@@ -1,4 +1,4 @@
-//! All that is known of one claim, for `winconform explain`.
+//! Everything known about one claim, for `winconform explain`.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub struct Unknown {
     pub nearest: Option<String>,
 }
 
-/// All that is known of one claim; of the id of a case or a check, as reports print it, that case.
+/// Everything known about one claim; for the id of a case or a check, as reports print it, about that case.
 pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
     let (of_case, of_check) = match id.split_once('[') {
         Some((of_case, _)) => (of_case, true),
@@ -142,10 +142,18 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
             &format!("{}{}", control.name, source.unwrap_or_default()),
         );
         if control.role == Role::OtherOs {
-            field(text, "role", "other-os: what fails there too is skipped");
+            field(
+                text,
+                "role",
+                "other-os: winconform skips the check when this control fails, too, since the cause is then not Windows",
+            );
         }
         if control.without.is_some() {
-            field(text, "expects", "the rest of it accepted");
+            field(
+                text,
+                "expects",
+                "the API server accepts the object without what this control leaves out",
+            );
         }
         if let Some(test) = &control.test {
             explain_assertion(text, test, None);
@@ -154,8 +162,7 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
     field(text, "hint", &case.hint);
 }
 
-/// What a test asks and what should be seen; where a limitation is known, how that fails, and what would
-/// lift it.
+/// What a test asks and expects; for a known limitation, how it fails, and what would lift it.
 fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
     let (asks, expects) = match test {
         Test::Admission(assertion) => {
@@ -271,7 +278,7 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
     field(text, "kubernetes", &entry.kubernetes.to_string());
     field(
         text,
-        "outside",
+        "elsewhere",
         match entry.outside {
             Outside::Capability => "judged as a capability",
             Outside::Skip => "skipped",

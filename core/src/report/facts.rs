@@ -36,11 +36,11 @@ pub fn render(facts: &Facts, width: usize) -> String {
         vec![yes(*available, "available", "not available")]
     });
     out.group("network");
-    out.fact("network plugin", &facts.cni, |found| cni(found.as_ref()));
-    out.fact("kube-proxy", &facts.kube_proxy, |found| {
-        kube_proxy(found.as_ref())
+    out.fact("network plugin", &facts.cni, |known| cni(known.as_ref()));
+    out.fact("kube-proxy", &facts.kube_proxy, |known| {
+        kube_proxy(known.as_ref())
     });
-    out.fact("cluster DNS", &facts.dns, |found| dns(found.as_ref()));
+    out.fact("cluster DNS", &facts.dns, |known| dns(known.as_ref()));
     out.fact("load balancer", &facts.load_balancer, load_balancer);
     out.group("objects");
     out.fact("runtime classes", &facts.runtime_classes, |classes| {
@@ -90,14 +90,14 @@ impl Out {
         self.text.push('\n');
     }
 
-    /// A name with its lines; the name stands before the first.
+    /// A name with its lines; the name is before the first.
     fn lines(&mut self, name: &str, lines: &[String]) {
         let mut name = pad(name, NAMES);
         for line in lines {
             let room = self.width.saturating_sub(NAMES + 4);
             for part in wrap(&printable(line), room) {
-                let all = format!("  {name}  {part}");
-                self.text.push_str(all.trim_end());
+                let row = format!("  {name}  {part}");
+                self.text.push_str(row.trim_end());
                 self.text.push('\n');
                 name = pad("", NAMES);
             }
@@ -149,7 +149,7 @@ fn pools(out: &mut Out, facts: &Facts) {
     }
 }
 
-/// The nodes that are of no pool, if there are any.
+/// The nodes that belong to no pool, if there are any.
 fn silent(out: &mut Out, silent: &Known<Vec<String>>) {
     match silent {
         Known::Fact { value, .. } if value.is_empty() => {}
@@ -234,7 +234,7 @@ fn taint(taint: &serde_json::Value) -> String {
 fn gates(gates: &BTreeMap<String, bool>) -> Vec<String> {
     let on = gates.values().filter(|on| **on).count();
     let mut lines = vec![format!("{on} on, {} off", gates.len() - on)];
-    // Those that change what Windows nodes do
+    // Gates that change what Windows nodes do
     let windows = gates.iter().filter(|(name, _)| name.contains("Win"));
     let windows: Vec<_> = windows
         .map(|(name, on)| format!("{name} {}", yes(*on, "on", "off")))
@@ -347,20 +347,20 @@ fn gmsa(gmsa: &GmsaFact) -> Vec<String> {
     vec![format!("{served}, {webhooks}")]
 }
 
-fn workloads(found: &WorkloadsFact) -> Vec<String> {
+fn workloads(fact: &WorkloadsFact) -> Vec<String> {
     let mut lines = vec![format!(
         "{} run, {} of them on Windows nodes",
-        found.pods, found.windows_pods
+        fact.pods, fact.windows_pods
     )];
     for (count, names, what) in [
         (
-            found.without_os_count,
-            &found.without_os,
+            fact.without_os_count,
+            &fact.without_os,
             "without spec.os.name and an OS selector",
         ),
         (
-            found.without_requests_count,
-            &found.without_requests,
+            fact.without_requests_count,
+            &fact.without_requests,
             "without requests, or with others than their limits",
         ),
     ] {
@@ -371,14 +371,14 @@ fn workloads(found: &WorkloadsFact) -> Vec<String> {
             ));
         }
     }
-    let families = found.windows_families.iter();
+    let families = fact.windows_families.iter();
     let families: Vec<_> = families
         .map(|(families, count)| format!("{count} {families}"))
         .collect();
     if !families.is_empty() {
         lines.push(format!("addresses on Windows nodes: {}", joined(&families)));
     }
-    let detectors = found.problem_detectors.iter();
+    let detectors = fact.problem_detectors.iter();
     let detectors: Vec<_> = detectors
         .map(|(pod, node)| format!("{pod} on {node}"))
         .collect();
@@ -397,17 +397,17 @@ fn longest(pulls: &[PullFact]) -> impl Iterator<Item = String> {
     })
 }
 
-/// One line each, the first ones; `none` when there are none.
+/// The first lines, and how many more there are; `none` when there are none.
 fn some(lines: impl Iterator<Item = String>) -> Vec<String> {
-    let mut all: Vec<_> = lines.collect();
-    let more = all.len().saturating_sub(SHOWN);
-    all.truncate(SHOWN);
-    match (all.is_empty(), more) {
+    let mut shown: Vec<_> = lines.collect();
+    let more = shown.len().saturating_sub(SHOWN);
+    shown.truncate(SHOWN);
+    match (shown.is_empty(), more) {
         (true, _) => vec!["none".to_owned()],
-        (_, 0) => all,
+        (_, 0) => shown,
         (_, more) => {
-            all.push(format!("and {more} more: see --format json"));
-            all
+            shown.push(format!("and {more} more: see --format json"));
+            shown
         }
     }
 }

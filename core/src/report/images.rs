@@ -13,7 +13,7 @@ use crate::text::{counted, printable};
 /// The version of the document's schema; a field may be added within a version, not changed.
 pub const SCHEMA: u32 = 1;
 
-/// What registries say of images in pools, as far as they were asked.
+/// What registries say of images in pools, for the images that were looked up.
 pub type Offers = BTreeMap<(PoolName, String), Offer>;
 
 /// The images by pool, with what runs them and whether there is one for the pool's nodes.

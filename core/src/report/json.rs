@@ -24,7 +24,7 @@ pub const SCHEMA: u32 = 1;
 /// The most bytes of one piece of foreign text.
 const KEPT: usize = 16 << 10;
 
-/// What the process ends with, and what that means.
+/// The exit code of the process, and what it means.
 pub(crate) fn ending(view: &RunView) -> (u8, &'static str) {
     match (view.process, exit(view)) {
         (Some(1), _) => (1, "internal error"),
@@ -82,7 +82,7 @@ pub fn pretty<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_string_pretty(value).expect("structs with text keys serialise");
     let mut text = String::with_capacity(json.len() + 1);
     for character in json.chars() {
-        // Outside of strings the only one is the newline, which inside is escaped already
+        // Outside strings the only hostile character is the newline; within strings it is escaped already
         if character != '\n' && is_hostile(character) {
             let _ = write!(text, "\\u{:04x}", u32::from(character));
         } else {
@@ -106,7 +106,7 @@ fn run(view: &RunView) -> Value {
         "critical-path-ms": critical_path(view).map(|path| path.took_ms),
         "ended": view.ended.is_some(),
         "repetitions": view.repetitions,
-        // The run that this one went on with, and how many checks that one had settled
+        // The run that this one resumed, and how many checks that run had settled
         "resumed": view.resumed.as_ref().map(|(run, checks)| json!({"run": run, "checks": checks})),
         "interrupted": view.interrupted,
         "deadline-ms": view.deadline,
@@ -175,7 +175,7 @@ fn tear_down(view: &RunView) -> Value {
     let torn = view.torn_down.as_ref();
     json!({
         "done": torn.is_some_and(|torn| !torn.unlisted),
-        // Whether what is left was to stay
+        // Whether the user asked to keep what is left
         "kept": view.kept,
         "removed": torn.map_or(0, |torn| torn.removed.len()),
         "left": view.left(),
@@ -183,17 +183,17 @@ fn tear_down(view: &RunView) -> Value {
     })
 }
 
-/// Bounds each text, whoever said it.
+/// Bounds each text, wherever it comes from.
 fn bound_texts(value: &mut Value) {
     match value {
         Value::String(text) => *text = kept(text),
-        Value::Array(all) => all.iter_mut().for_each(bound_texts),
+        Value::Array(items) => items.iter_mut().for_each(bound_texts),
         Value::Object(members) => members.values_mut().for_each(bound_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Text as recorded as far as it is kept; how long it was is said when it is cut.
+/// Text as recorded, cut to what is kept; a cut text ends with its length.
 fn kept(text: &str) -> String {
     let mut kept = text.to_owned();
     if bound(&mut kept, KEPT) {

@@ -1,7 +1,7 @@
 //! The report for CI servers: `JUnit` XML as Jenkins, GitLab and their kind read it.
 //!
-//! One test suite per area, one test case per check. The verdict stands in the `type` of what is
-//! not a success and in properties; attempts beside the deciding one are flaky or rerun elements.
+//! One test suite per area, one test case per check. The verdict is in the `type` of what is not a success
+//! and in properties; attempts beside the deciding one are flaky or rerun elements.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub enum ReportError {
     Xml(#[source] SerializeError),
 }
 
-/// Renders a run as one `JUnit` document. What leaves the run itself in doubt, such as a kill or
-/// objects left behind, is a test case of its own in error, so that no report of it is all green.
+/// Renders a run as one `JUnit` document. What leaves the run itself in doubt, such as a kill or objects left
+/// behind, becomes a separate test case in error, so that no report of such a run is all green.
 pub fn render(view: &RunView) -> Result<String, ReportError> {
     let mut report = Report::new("winconform");
     // The type is chrono's, which is not named here: both sides speak RFC 3339
@@ -96,7 +96,7 @@ fn property(name: &str, value: &str) -> Property {
     Property::new(clean_line(name), clean_line(value))
 }
 
-/// What is to be said of the run itself, when anything is.
+/// The test case of the run itself, if anything leaves it in doubt.
 fn run(view: &RunView) -> Option<TestCase> {
     let reservations = reservations(view);
     let first = reservations.first()?;
@@ -113,7 +113,7 @@ fn run(view: &RunView) -> Option<TestCase> {
     Some(case)
 }
 
-/// A waiver that did nothing: no success and no failure of anything.
+/// The test case of a waiver that did nothing: neither a success nor a failure.
 fn waiver(idle: &Idle<'_>) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     status.set_type(format!("waiver-{}", idle.word));
@@ -167,7 +167,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         Some(_) if raised => FlakyOrRerun::Rerun,
         Some(_) => FlakyOrRerun::Flaky,
     };
-    // What is skipped has no attempts in this format; the property tells of them
+    // A skipped test case has no attempts in this format; a property has them
     status.set_rerun_kind(kind);
     for attempt in others(check) {
         status.add_reruns(rerun(view, check, attempt, kind));
@@ -213,8 +213,8 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     case
 }
 
-/// The part of a check's id after its claim, which tells it from the claim's other checks; the
-/// title where that is nothing.
+/// The part of a check's id after its claim, which distinguishes it from the claim's other checks; the title
+/// if that part is empty.
 fn name(check: &CheckView) -> String {
     let planned = &check.planned;
     let id = planned.id.as_str();
@@ -230,7 +230,7 @@ fn name(check: &CheckView) -> String {
     }
 }
 
-/// What was to be seen of what it depends on: of the fixture that broke it, or of those it observed.
+/// The excerpt from the diagnosis of the fixture that broke the check, or of the fixtures that it observed.
 fn excerpt(view: &RunView, check: &CheckView) -> Excerpt {
     match check.reason() {
         Some(Reason::Fixture { fixture, .. }) => excerpt::of_fixture(view, fixture),
@@ -277,8 +277,8 @@ fn others(check: &CheckView) -> impl Iterator<Item = &Attempted> {
         .map(|(_, attempt)| attempt)
 }
 
-/// An attempt as a flaky or rerun element, where there is one for its verdict. An attempt that
-/// was inconclusive is an error of our own: it makes no success flaky. The property tells of all.
+/// An attempt as a flaky or rerun element, where there is one for its verdict. An inconclusive attempt is an
+/// error of our own: it makes no success flaky. The property has all attempts.
 fn rerun(
     view: &RunView,
     check: &CheckView,

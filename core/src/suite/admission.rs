@@ -12,42 +12,42 @@ use crate::method::{
 };
 use crate::verdict::{Disposition, SkipReason};
 
-/// Where something else is to be seen than a case expects.
+/// Where another outcome is expected than the case says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exception {
     pub kubernetes: VersionReq,
     /// It applies to objects of this kind; to all without one.
     pub workload: Option<Workload>,
-    /// It applies where a webhook of gMSA sees pods; everywhere unless it is true.
+    /// It applies where a webhook of gMSA sees pods; everywhere if false.
     pub with_gmsa_webhook: bool,
     /// It applies where this feature gate is off; everywhere without one.
     pub without_gate: Option<Gate>,
-    /// What becomes of the case.
+    /// How it changes the case.
     pub then: Then,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     pub name: String,
-    /// The first version in which it is on unless switched off; `None` while there is none.
+    /// The first version in which it is on unless switched off; `None` if there is none yet.
     pub on_since: Option<Version>,
 }
 
-/// What becomes of a case under an exception.
+/// How an exception changes a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Then {
-    /// It is skipped, because.
+    /// It is skipped, for this reason.
     Skip(String),
-    /// This is to be seen.
+    /// This is expected.
     Expect(AdmissionExpectation),
 }
 
-/// What is to be seen on a cluster.
+/// What a case expects on a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
-    /// In place of what the case says.
+    /// The expectation that replaces the case's.
     pub instead: Option<AdmissionExpectation>,
-    /// What this depends on and the server did not say.
+    /// What the expectation presumes since the server did not say.
     pub presumed: Option<String>,
 }
 
@@ -62,8 +62,8 @@ fn unknown_gates(facts: &Facts) -> (ErrorKind, String) {
 }
 
 impl Expected {
-    /// The first exception that applies; where gates are not known, what versions do by default
-    /// is presumed, and said.
+    /// The first exception that applies; where gates are not known, it presumes and states the version's
+    /// defaults.
     pub fn on(
         facts: &Facts,
         exceptions: &[Exception],
@@ -98,8 +98,8 @@ impl Expected {
                 Some(gate) => {
                     let by_default = gate.on_since.as_ref().is_some_and(|on| version >= *on);
                     let gates = facts.gates.value();
-                    let told = gates.and_then(|gates| gates.get(&gate.name)).copied();
-                    if told.is_none() {
+                    let known = gates.and_then(|gates| gates.get(&gate.name)).copied();
+                    if known.is_none() {
                         let state = if by_default { "on" } else { "off" };
                         presumed = Some(format!(
                             "feature gate {} is {state}, as by default in {}.{}; the server did \
@@ -107,19 +107,19 @@ impl Expected {
                             gate.name, version.major, version.minor
                         ));
                     }
-                    !told.unwrap_or(by_default)
+                    !known.unwrap_or(by_default)
                 }
             };
             if applies {
-                // A skip by version alone depends on nothing that was presumed before
-                let rests = presumed
+                // A skip by version alone depends on nothing that an earlier exception presumed
+                let premise = presumed
                     .clone()
                     .filter(|_| exception.without_gate.is_some());
-                return match (&exception.then, rests) {
+                return match (&exception.then, premise) {
                     (Then::Skip(reason), None) => Err(Disposition::Skip(SkipReason::Version {
                         reason: reason.clone(),
                     })),
-                    // What is only presumed is no reason not to observe
+                    // A presumption is no reason for a skip
                     (Then::Skip(reason), Some(presumed)) => {
                         let (kind, why) = unknown_gates(facts);
                         let detail = format!("{reason}, if {presumed}{why}");
@@ -196,7 +196,7 @@ fn read_version(decoder: &mut Decoder<'_>, node: &Node) -> Option<Version> {
     read
 }
 
-/// Reads what is asked; the axes of the case fill in the rest.
+/// Reads the query; the axes of the case fill in the rest.
 pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionQuery> {
     let mut fields = decoder.fields(node, "an admission `ask`")?;
     let os = fields.optional("os");
@@ -213,7 +213,7 @@ pub(super) fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
         (Some(node), None) => decoder
             .member(node, "os", Os::ALL)
             .map(|os| Some(os.as_str().to_owned())),
-        // Any text, empty too: its refusal is asked for
+        // Any text, even empty: the case is about its refusal
         (None, Some(node)) => match &node.value {
             Value::Text(text) => Some(Some(text.clone())),
             _ => {

@@ -38,7 +38,7 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
     }
 }
 
-/// Reads what is asked and what is expected, each by itself.
+/// Reads query and expectation, each by itself.
 fn assertion<W: Method>(
     decoder: &mut Decoder<'_>,
     (query, expectation): (Option<&Node>, Option<&Node>),
@@ -133,7 +133,7 @@ fn read_http_expectation(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpE
     let status = fields.or(decoder, "status", 200, |decoder, node| {
         decoder.count(node, "`status`")
     });
-    // Whatever answers names its pod
+    // Without `body` the answer only has to name its pod
     let body = fields.or(decoder, "body", "", |decoder, node| {
         decoder.text(node, "`body`")
     });
@@ -149,8 +149,8 @@ fn read_state(
     query: &Node,
     expectation: &Node,
 ) -> Option<Assertion<crate::method::State>> {
-    let asked = decoder.tagged(query, "state `ask`", &["pods", "endpoints", "balancer"])?;
-    let (what, observed, known): (_, _, &[_]) = match asked.key.as_str() {
+    let entry = decoder.tagged(query, "state `ask`", &["pods", "endpoints", "balancer"])?;
+    let (what, observed, known): (_, _, &[_]) = match entry.key.as_str() {
         "pods" => (
             "`pods`",
             those(FixtureName::has_own_pods),
@@ -168,7 +168,7 @@ fn read_state(
         ),
     };
     let expected = decoder.tagged(expectation, "expectation", known);
-    let of = decoder.fields(&asked.node, what).and_then(|mut fields| {
+    let of = decoder.fields(&entry.node, what).and_then(|mut fields| {
         let of = fields.read(decoder, "of", |decoder, node| {
             read_fixture(decoder, node, &observed)
         });
@@ -205,7 +205,7 @@ fn read_state(
         decoder.report(query, message, Some(hint));
     }
     Some(Assertion {
-        query: match asked.key.as_str() {
+        query: match entry.key.as_str() {
             "pods" => StateQuery::Pods(of),
             "balancer" => StateQuery::Balancer(of),
             _ => StateQuery::Endpoints(of),
@@ -214,7 +214,7 @@ fn read_state(
     })
 }
 
-/// How a connection fails that is not let in: packets are dropped, or somebody on the way says no.
+/// How a connection fails that a policy denies: packets are dropped, or something on the way refuses it.
 const UNREACHED: [FailureClass; 5] = [
     FailureClass::Timeout,
     FailureClass::Refused,
@@ -223,6 +223,6 @@ const UNREACHED: [FailureClass; 5] = [
     FailureClass::Reset,
 ];
 
-fn those(which: impl Fn(FixtureName) -> bool) -> Vec<FixtureName> {
-    FixtureName::all().filter(|name| which(*name)).collect()
+fn those(is_wanted: impl Fn(FixtureName) -> bool) -> Vec<FixtureName> {
+    FixtureName::all().filter(|name| is_wanted(*name)).collect()
 }

@@ -16,17 +16,17 @@ use crate::method::{Signature, SourceKind, Test};
 #[derive(Clone, Debug)]
 pub struct Case {
     pub claim: ClaimId,
-    /// What it is judged as: a limitation where the ledger names it, else of its claim's type.
+    /// The type it is judged by: limitation if the ledger has an entry for it, else its claim's type.
     pub claim_type: ClaimType,
-    /// Tells the cases of one claim apart; only such claims' cases have it.
+    /// Distinguishes the cases of one claim; a claim's only case needs none.
     pub name: Option<String>,
     /// What is observed, in words.
     pub title: String,
     pub over: Over,
     pub test: Test,
-    /// Where something else is to be seen; the first that applies.
+    /// Where another outcome is expected; the first that applies counts.
     pub exceptions: Vec<Exception>,
-    /// Assertions that must hold beside it.
+    /// Assertions that must hold beside the test.
     pub controls: Vec<Control>,
     /// What to look at when it fails.
     pub hint: String,
@@ -60,7 +60,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
         .map(|node| (node, read_control(decoder, node)))
         .collect();
 
-    // Each check has all it needs or is left out, so that one problem hides no other
+    // Each of these runs if its inputs could be read, so that one problem hides no other
     if let (Some(over), Some(test)) = (&over, &test) {
         check_axes(decoder, over_node.unwrap_or(node), over, test, &controls);
         check_controls(decoder, over, test, &controls);
@@ -95,7 +95,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
     })
 }
 
-/// A name: a part of check ids, which are to be typed and told apart.
+/// Reads a name: a part of check ids, which people type and distinguish.
 pub(super) fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     let text = decoder.text(node, "`name`")?;
     let valid = text.len() <= LONGEST_NAME
@@ -110,7 +110,7 @@ pub(super) fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String
     Some(text.to_owned())
 }
 
-/// What stands in a list of controls, each with what was read of it.
+/// The items of a list of controls, each with what was read of it.
 type Controls<'n> = [(&'n Node, Option<Control>)];
 
 fn check_axes(
@@ -129,7 +129,7 @@ fn check_axes(
     };
     match (test.traits().needs_source, over.sources.is_empty()) {
         (true, true) => refuse(
-            "this test observes from somewhere, but the case has no source",
+            "this test needs a vantage point, but the case has no source",
             "add `source: [linux-pod, windows-pod]` to `over`",
         ),
         (false, false) => refuse(
@@ -193,10 +193,10 @@ fn check_axes(
     let needs: Vec<_> = needs.map(|(name, _)| name).collect();
     check_nodes(over, needs.contains(&FixtureName::RING), &mut refuse);
     let probers = over.sources.iter().filter_map(|source| source.prober());
-    let mut all = needs.into_iter().chain(probers);
-    if all.any(FixtureName::per_pool) && !over.windows_pools {
+    let mut fixtures = needs.into_iter().chain(probers);
+    if fixtures.any(FixtureName::per_pool) && !over.windows_pools {
         refuse(
-            "its fixture stands once per pool, but the case has no pool",
+            "the case needs a fixture that exists once per pool, but the case has no pool",
             "add `pool: windows` to `over`",
         );
     }
@@ -219,7 +219,7 @@ fn check_nodes(over: &Over, needs_ring: bool, refuse: &mut impl FnMut(&str, &str
     }
 }
 
-/// Each assertion of a case is made in each family, those of its controls too.
+/// Reports assertions of a case, its controls' too, that cannot be made in each family.
 fn check_families<'c>(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -227,7 +227,7 @@ fn check_families<'c>(
     test: &Test,
     controls: impl Iterator<Item = &'c Control>,
 ) {
-    let own = over.sources.iter().map(|source| (*source, test));
+    let of_case = over.sources.iter().map(|source| (*source, test));
     let of_controls = controls.flat_map(|control| {
         let sources = match control.source {
             Some(source) => vec![source],
@@ -236,12 +236,12 @@ fn check_families<'c>(
         let test = control.test.as_ref().unwrap_or(test);
         sources.into_iter().map(move |source| (source, test))
     });
-    let assertions: Vec<_> = own.chain(of_controls).collect();
+    let assertions: Vec<_> = of_case.chain(of_controls).collect();
     let of_one = |(source, test): &(SourceKind, &Test)| {
         *source == SourceKind::Outside || !test.traits().has_families
     };
     if assertions.iter().any(of_one) || !test.traits().has_families {
-        let message = "what is observed here is not there in each family of addresses";
+        let message = "`over` has `family`, but this case or one of its controls cannot observe each IP family";
         let hint = "remove `family` from `over`".to_owned();
         return decoder.report(node, message, Some(hint));
     }
@@ -275,7 +275,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
                     None,
                 ),
                 name => (
-                    format!("control `{name}` stands here twice"),
+                    format!("control `{name}` appears twice"),
                     Some("rename one"),
                 ),
             };
@@ -298,7 +298,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
             }
             (true, None) if over.sources.is_empty() => {
                 let hint = "give it a `source`".to_owned();
-                let message = "this control observes from somewhere, but has no source";
+                let message = "this control needs a vantage point, but has no source";
                 decoder.report(node, message, Some(hint));
             }
             (true, Some(source)) if control.test.is_none() && over.sources.contains(&source) => {
@@ -309,7 +309,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
     }
 }
 
-/// Failures as expected and refusals prove something only beside what works.
+/// Reports missing controls: an expected failure or a refusal proves something only beside what works.
 fn check_controlled(decoder: &mut Decoder<'_>, node: &Node, kind: ClaimType) {
     let hint = match kind {
         ClaimType::Limitation => "the same assertion from where it should work",
@@ -341,11 +341,11 @@ fn check_ledger(
             ),
             match entry.signature {
                 Signature::Failure(_) => {
-                    "how a connection fails is seen by tests of the ways `http`, `ping` and `udp`"
+                    "only the test methods `http`, `ping` and `udp` observe how a connection fails"
                 }
                 Signature::NotStarted(_) => {
-                    "that a pod does not start is seen by tests of the method `placement` that expect \
-                     `starts`"
+                    "only a test of the method `placement` that expects `starts` observes that a pod does \
+                     not start"
                 }
             },
         ),
@@ -361,5 +361,5 @@ fn check_ledger(
 /// The name of a case's own assertion in the record.
 const OWN_ASSERTION: &str = "test";
 
-/// A name is part of ids that people type.
+/// The most bytes of a name, which is part of ids that people type.
 const LONGEST_NAME: usize = 60;

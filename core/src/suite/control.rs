@@ -20,15 +20,15 @@ pub struct Control {
     pub test: Option<Test>,
     /// What it leaves out of what the case sends.
     pub without: Option<Without>,
-    /// What it says where it does not hold.
+    /// What it means for the check if it does not hold.
     pub role: Role,
 }
 
-/// Whether a control asks as its case does, for what may be closed to every operating system alike: what
-/// is outside, pings, datagrams, and port 80 of pods.
+/// Whether a control observes as its case does, and something that may be closed to every operating system
+/// alike: the outside, pings, datagrams, or port 80 of pods.
 fn is_of_any_system(control: &Test, case: &Test) -> bool {
     match (control, case) {
-        (Test::Http(own), Test::Http(case)) => match own.query.target {
+        (Test::Http(test), Test::Http(case)) => match test.query.target {
             Target::Port80OnOtherNodes => {
                 let pods = [Target::Pods, Target::PodsOnOtherNodes];
                 case.query.of == Some(FixtureName::WIN_WEBSERVER)
@@ -36,22 +36,22 @@ fn is_of_any_system(control: &Test, case: &Test) -> bool {
             }
             target => target.is_outside() && target == case.query.target,
         },
-        (Test::Ping(own), Test::Ping(case)) => {
-            own.query.target != Target::Nodes && own.query.of.is_some() == case.query.of.is_some()
+        (Test::Ping(test), Test::Ping(case)) => {
+            test.query.target != Target::Nodes && test.query.of.is_some() == case.query.of.is_some()
         }
         (Test::Udp(_), Test::Udp(_)) => true,
         (_, _) => false,
     }
 }
 
-/// Reports a control of the other operating system that is none, or of what every cluster has to have.
+/// Reports a control of the role `other-os` that involves Windows, or observes what every cluster must have.
 pub(super) fn check_role(
     decoder: &mut Decoder<'_>,
     node: &Node,
-    (test, sources): (&Test, &[SourceKind]),
+    (case, sources): (&Test, &[SourceKind]),
     control: &Control,
 ) {
-    let own = control.test.as_ref().unwrap_or(test);
+    let test = control.test.as_ref().unwrap_or(case);
     let sources = control
         .source
         .as_ref()
@@ -59,23 +59,23 @@ pub(super) fn check_role(
     let on_windows = [SourceKind::WindowsPod, SourceKind::WindowsNode];
     let on_linux = [FixtureName::LINUX_SERVER, FixtureName::LINUX_POD_PROBER];
     let is_elsewhere = sources.iter().all(|source| !on_windows.contains(source))
-        && own.needs().iter().all(|(name, _)| on_linux.contains(name));
+        && test.needs().iter().all(|(name, _)| on_linux.contains(name));
     let (message, hint) = match (control.role, is_elsewhere) {
         (Role::SamePath, _) => return,
-        (Role::OtherOs, true) if is_of_any_system(own, test) => return,
+        (Role::OtherOs, true) if is_of_any_system(test, case) => return,
         (Role::OtherOs, false) => (
-            "a control of the role `other-os` observes from Linux or outside, Linux or outside",
-            "give it `source: linux-pod`, and a `test` of `linux-server` or of what is outside",
+            "a control with the role `other-os` must observe from Linux or from outside, and its target must be on Linux or outside",
+            "give it `source: linux-pod`, and a `test` whose target is `linux-server` or outside the cluster",
         ),
         (Role::OtherOs, true) => (
-            "the role `other-os` is for what its case asks of the outside, by ping, by UDP or at port 80",
-            "remove `role`: what every cluster has to have is never skipped",
+            "the role `other-os` is only for a case that observes a target outside, pings, sends UDP, or observes port 80 of pods",
+            "remove `role`: winconform never skips a check of something that every cluster must support",
         ),
     };
     decoder.report(node, message, Some(hint.to_owned()));
 }
 
-/// What a control leaves out of what its case sends, to be accepted then.
+/// What a control leaves out of what its case sends, so that the server should accept it.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Without {
@@ -84,8 +84,8 @@ pub enum Without {
 }
 
 impl Without {
-    /// The assertion of the control: accepted, where the case expects a refusal, and as the case does
-    /// otherwise.
+    /// The assertion of the control: it expects acceptance, and without `os` a field that the case expects to
+    /// be dropped is dropped, too.
     pub fn assertion(self, test: &Test) -> Test {
         let Test::Admission(assertion) = test else {
             return test.clone();
@@ -135,12 +135,12 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     let parts = [Without::Field, Without::Os];
     let left_out = without.and_then(|node| decoder.member(node, "part that is left out", &parts));
     let from = source.and_then(|node| decoder.member(node, "source", SourceKind::ALL));
-    let own = test.and_then(|node| read_test(decoder, node));
-    // Of each what is written has to be right
+    let assertion = test.and_then(|node| read_test(decoder, node));
+    // Each part that is written must be valid
     let right = [
         without.is_some() == left_out.is_some(),
         source.is_some() == from.is_some(),
-        test.is_some() == own.is_some(),
+        test.is_some() == assertion.is_some(),
     ];
     if right.contains(&false) {
         return None;
@@ -153,7 +153,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     Some(Control {
         name: name?,
         source: from,
-        test: own,
+        test: assertion,
         without: left_out,
         role: role?,
     })

@@ -12,7 +12,7 @@ use crate::method::fact::{
     TaintRule, Topic,
 };
 
-/// Reads topic and expectation; both are read, also when one is missing.
+/// Reads topic and expectation, each even if the other is missing.
 pub(super) fn read_fact(
     decoder: &mut Decoder<'_>,
     query: Option<&Node>,
@@ -23,9 +23,12 @@ pub(super) fn read_fact(
     let (query, (word, wanted)) = (query?, read?);
     let known = query.expectations();
     if word != "told" && !known.contains(&word.as_str()) {
-        let message = format!("`{word}` is not to be seen of `{}`", query.as_str());
+        let message = format!(
+            "the expectation `{word}` does not apply to the topic `{}`",
+            query.as_str()
+        );
         let hint = format!(
-            "of `{}`: {}",
+            "expectations of `{}`: {}",
             query.as_str(),
             [known, &["told"]].concat().join(", ")
         );
@@ -62,7 +65,7 @@ fn read_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
     }
 }
 
-/// An expectation with its word, which stands also for one whose parameters are wrong.
+/// An expectation with its word, which is known even if the parameters are wrong.
 fn read_expectation(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -98,7 +101,7 @@ fn read_expectation(
     Some((entry.key.clone(), expectation))
 }
 
-/// `{}`, of an expectation without parameters.
+/// Reads `{}`, for an expectation without parameters.
 fn nothing(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<()> {
     if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
         return Some(());
@@ -114,7 +117,7 @@ fn texts(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Vec<Strin
     })
 }
 
-/// A list that is not empty: an empty one would hold of anything, or of nothing.
+/// Reads a list that must not be empty: an empty one would hold of anything, or of nothing.
 fn rules<'f, T>(
     decoder: &mut Decoder<'f>,
     node: &Node,
@@ -149,8 +152,12 @@ fn read_support(decoder: &mut Decoder<'_>, node: &Node) -> Option<SupportRule> {
     fields.finish(decoder);
     let (open, reason) = (open?, reason?);
     if open.is_empty() != reason.is_empty() {
-        let hint = "builds that are `open` are so `reason` of something".to_owned();
-        decoder.report(node, "`open` and `reason` go together", Some(hint));
+        let hint = "`reason` says why the documents leave open whether Kubernetes supports the builds in `open`".to_owned();
+        decoder.report(
+            node,
+            "a rule that has `open` needs `reason`, and a rule that has `reason` needs `open`",
+            Some(hint),
+        );
         return None;
     }
     Some(SupportRule {

@@ -15,28 +15,27 @@ pub struct Over {
     pub only_pool: Option<PoolName>,
     /// What is observed from each pool.
     pub across: Across,
-    /// In the second family of addresses, too, where the cluster has two.
+    /// Whether the case is repeated in the second family of addresses, where the cluster has two.
     pub families: bool,
-    /// On clusters with one of these network plugins alone, as the facts name them; on all without
-    /// one.
+    /// The network plugins that the case is for, as the facts name them; every cluster if empty.
     pub networks: Vec<String>,
     pub sources: Vec<SourceKind>,
-    /// These kinds of objects; one of each is sent.
+    /// The kinds of objects; the case sends one of each.
     pub workloads: Vec<Workload>,
     pub containers: Vec<ContainerKind>,
-    /// These values of the field, by name.
+    /// The values of the field, by name.
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
 /// What is observed from each pool, and from where in it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Across {
-    /// From one place, the pool itself or what is of no pool.
+    /// From one place, the pool itself or what belongs to no pool.
     #[default]
     Pool,
     /// From one place, every Windows pool, its own included.
     Pools,
-    /// From each node, or of a pool of many from a sample.
+    /// From each node, or in a large pool from some of its nodes.
     Nodes,
 }
 
@@ -57,8 +56,8 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     let containers = read_axis(decoder, &mut fields, "container", ContainerKind::ALL);
     let values = fields.or(decoder, "value", BTreeMap::new(), read_values);
     let families = fields.or(decoder, "family", false, |decoder, node| {
-        let all = decoder.member(node, "axis of IP families", &[ALL_FAMILIES]);
-        all.map(|_| true)
+        let word = decoder.member(node, "axis of IP families", &[ALL_FAMILIES]);
+        word.map(|_| true)
     });
     fields.finish(decoder);
     let pools = match pool {
@@ -69,8 +68,8 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     if let (Some(node), Some(sources)) = (node, &sources)
         && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
-        let message = "each node is observed from by what is on it";
-        let hint = "write `source: [windows-pod]`; windows-node, linux-pod and linux-node may stand there, too";
+        let message = "`node: each` needs sources that have a prober on each node";
+        let hint = "write `source: [windows-pod]`; `windows-node`, `linux-pod` and `linux-node` are allowed, too";
         decoder.report(node, message, Some(hint.to_owned()));
     }
     let (windows_pools, only_pool) = pools?;
@@ -88,8 +87,8 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
 }
 
 impl Over {
-    /// What becomes of a case on a cluster whose network plugin is none of its own. From what is
-    /// unknown nothing is assumed.
+    /// The disposition of a case on a cluster with another network plugin than its own; an unknown plugin
+    /// makes it inconclusive.
     pub fn elsewhere(&self, facts: &Facts) -> Option<Disposition> {
         if self.networks.is_empty() {
             return None;
@@ -114,7 +113,7 @@ impl Over {
     }
 }
 
-/// `to: windows` or `node: each`, which no case has both of.
+/// Reads `to: windows` or `node: each`; no case has both.
 fn read_across(
     decoder: &mut Decoder<'_>,
     pool: Option<&Node>,
@@ -143,7 +142,7 @@ fn read_across(
     decoder.member(written, axis, &[known]).map(|_| across)
 }
 
-/// `windows`, or one of its pools by name.
+/// Reads `windows`, or the name of one Windows pool.
 fn read_pools(decoder: &mut Decoder<'_>, node: &Node) -> Option<(bool, Option<PoolName>)> {
     let named = [
         WindowsBuild::SERVER_2019,
@@ -169,25 +168,25 @@ const EACH_NODE: &str = "each";
 /// The word for every family that a cluster has.
 const ALL_FAMILIES: &str = "all";
 
-/// The values on one axis: a list of words, each once, or `all`.
+/// Reads the values on one axis: a list of words, each once, or `all`.
 fn read_axis<T: Copy + PartialEq + Into<&'static str>>(
     decoder: &mut Decoder<'_>,
     fields: &mut Fields<'_>,
     axis: &'static str,
-    all: &[T],
+    members: &[T],
 ) -> Option<Vec<T>> {
     let Some(node) = fields.optional(axis) else {
         return Some(Vec::new());
     };
     if node.value == Value::Text("all".to_owned()) {
-        return Some(all.to_vec());
+        return Some(members.to_vec());
     }
     let mut values = Some(Vec::new());
     for item in decoder.list(node, &format!("`{axis}`"))? {
-        let value = decoder.member(item, axis, all);
+        let value = decoder.member(item, axis, members);
         match (&mut values, value) {
             (Some(values), Some(value)) if values.contains(&value) => {
-                let message = format!("{axis} `{}` stands here twice", value.into());
+                let message = format!("{axis} `{}` appears twice", value.into());
                 decoder.report(item, message, Some("remove one".to_owned()));
             }
             (Some(values), Some(value)) => values.push(value),

@@ -1,4 +1,4 @@
-//! Assertions about where pods are put, from YAML.
+//! Assertions about placement and preemption, from YAML.
 
 use crate::document::{Decoder, Node};
 use crate::method::{

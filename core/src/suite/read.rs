@@ -1,4 +1,4 @@
-//! All suite files read together; all their problems reported together.
+//! Reads all suite files together, and reports all their problems together.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ pub(super) struct Known<'k> {
 /// What the ledger says of a case.
 pub(super) enum Listed<'k> {
     Entry(&'k LedgerEntry),
-    /// Perhaps something, which could not be read.
+    /// It may have an entry that could not be read.
     Unread,
     Not,
 }
@@ -53,16 +53,16 @@ pub(super) enum Listed<'k> {
 impl Known<'_> {
     pub(super) fn claim(&self, decoder: &mut Decoder<'_>, node: &Node) -> Option<&Claim> {
         let text = decoder.text(node, "`claim`")?;
-        let found = self.claims.find(text);
-        if found.is_none() && !self.claims.may_hold(text) {
+        let claim = self.claims.find(text);
+        if claim.is_none() && !self.claims.may_hold(text) {
             let near = nearest(text, self.claims.iter().map(|claim| claim.id.as_str()));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "claims stand in claims.yaml first".to_owned(),
+                None => "add the claim to claims.yaml first".to_owned(),
             };
             decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
         }
-        found
+        claim
     }
 
     /// The ledger's entry of a case.
@@ -80,13 +80,13 @@ impl Suites {
     /// `<area>/<topic>.yaml` with the cases of claims of that area.
     pub fn read(mut files: Vec<SuiteFile>) -> Result<Self, Diagnostics> {
         files.sort();
-        let mut found = Vec::new();
-        let claims = match file(&files, "claims.yaml", &mut found) {
-            Some(file) => Catalogue::read(&file.shown, &file.text, &mut found),
+        let mut problems = Vec::new();
+        let claims = match file(&files, "claims.yaml", &mut problems) {
+            Some(file) => Catalogue::read(&file.shown, &file.text, &mut problems),
             None => Catalogue::unread(),
         };
-        let (ledger, unread) = match file(&files, "limitations.yaml", &mut found) {
-            Some(file) => read_ledger(&file.shown, &file.text, &claims, &mut found),
+        let (ledger, unread) = match file(&files, "limitations.yaml", &mut problems) {
+            Some(file) => read_ledger(&file.shown, &file.text, &claims, &mut problems),
             None => (Ledger::default(), Unread::whole()),
         };
         let known = Known {
@@ -99,18 +99,18 @@ impl Suites {
             match file.path.as_str() {
                 "claims.yaml" | "limitations.yaml" => {}
                 path if path.contains('/') => {
-                    read_cases(file, &known, &mut cases, &mut unread_cases, &mut found);
+                    read_cases(file, &known, &mut cases, &mut unread_cases, &mut problems);
                 }
                 _ => {
                     let message = "is neither claims.yaml nor limitations.yaml";
                     let hint = "cases belong into a folder named for their area".to_owned();
-                    found.push(Place::argument(&file.shown).problem(message, Some(hint)));
+                    problems.push(Place::argument(&file.shown).problem(message, Some(hint)));
                 }
             }
         }
-        report_unknown_cases(&ledger, &cases, &unread_cases, &mut found);
+        report_unknown_cases(&ledger, &cases, &unread_cases, &mut problems);
         cases.sort_by(|a: &Case, b| (&a.claim, &a.name).cmp(&(&b.claim, &b.name)));
-        Diagnostics::check(found)?;
+        Diagnostics::check(problems)?;
         Ok(Self {
             digest: digest(&files),
             claims,
@@ -136,12 +136,12 @@ impl Suites {
 fn file<'f>(
     files: &'f [SuiteFile],
     path: &str,
-    found: &mut Vec<Diagnostic>,
+    problems: &mut Vec<Diagnostic>,
 ) -> Option<&'f SuiteFile> {
     let file = files.iter().find(|file| file.path == path);
     if file.is_none() {
         let hint = "copy it from the project's own `suites/`".to_owned();
-        found.push(Place::argument(path).problem("is missing from the suites", Some(hint)));
+        problems.push(Place::argument(path).problem("is missing from the suites", Some(hint)));
     }
     file
 }
@@ -151,13 +151,13 @@ fn read_cases(
     known: &Known<'_>,
     cases: &mut Vec<Case>,
     unread: &mut Unread,
-    found: &mut Vec<Diagnostic>,
+    problems: &mut Vec<Diagnostic>,
 ) {
     let root = match parse(&file.shown, &file.text) {
         Ok(root) => root,
         Err(error) => {
             *unread = Unread::whole();
-            found.push(error);
+            problems.push(error);
             return;
         }
     };
@@ -196,22 +196,22 @@ fn read_cases(
             cases.push(case);
         }
     }
-    found.extend(decoder.finish());
+    problems.extend(decoder.finish());
 }
 
-/// Reports entries of the ledger for cases that are not there.
+/// Reports entries of the ledger for cases that do not exist.
 fn report_unknown_cases(
     ledger: &Ledger,
     cases: &[Case],
     unread: &Unread,
-    found: &mut Vec<Diagnostic>,
+    problems: &mut Vec<Diagnostic>,
 ) {
     for entry in ledger.entries() {
         let Some(named) = &entry.case else { continue };
-        let own = cases.iter().filter(|case| case.claim == entry.claim);
-        let known: Vec<_> = own.filter_map(|case| case.name.as_deref()).collect();
+        let of_claim = cases.iter().filter(|case| case.claim == entry.claim);
+        let known: Vec<_> = of_claim.filter_map(|case| case.name.as_deref()).collect();
         let (claim, name) = (&entry.claim, named.value.as_str());
-        // Whatever hides it is reported in its place
+        // The problem that hides the case is reported at its own place
         if known.contains(&name) || unread.may_hold(claim.as_str()) {
             continue;
         }
@@ -220,7 +220,7 @@ fn report_unknown_cases(
             known => did_you_mean(name, known),
         };
         let message = format!("claim `{claim}` has no case `{name}`");
-        found.push(named.at.problem(message, Some(hint)));
+        problems.push(named.at.problem(message, Some(hint)));
     }
 }
 
@@ -228,7 +228,7 @@ fn digest(files: &[SuiteFile]) -> String {
     let mut hash = Sha256::new();
     for file in files {
         for part in [&file.path, &file.text] {
-            // The length divides the parts
+            // The length separates the parts
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judge::{Reason, Verdict};
 
-/// What a check came to, on what it rests, and whether attempts disagreed.
+/// The verdict of a check with its reason, and whether attempts disagreed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Conclusion {
@@ -14,7 +14,7 @@ pub struct Conclusion {
     pub reason: Reason,
     /// Whether attempts came to different conclusions about the cluster.
     pub flaky: bool,
-    /// How many repetitions came to which verdict; empty where it was not repeated.
+    /// How many repetitions came to which verdict; empty for a check that was not repeated.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repeated: BTreeMap<Verdict, u32>,
 }
@@ -26,42 +26,41 @@ pub fn is_news(verdict: Verdict) -> bool {
 
 /// The conclusion of all attempts, in their order.
 ///
-/// The last that says something about the cluster decides, if it is as expected. What is news (a failure,
-/// a warning, a limitation that is lifted) decides once two attempts agree on it; until then nothing can be
-/// told, for the reason that kept the last attempt from telling. Attempts that disagree make a check
-/// flaky, and so do rounds within one that `came_apart` and held again; those that were
-/// inconclusive do not: that is an error of our own. What was seen before an attempt found that what it depends on had changed may have come
-/// of that: it counts for nothing.
+/// The last conclusive attempt decides if its verdict is expected. News (a failure, a warning, a lifted
+/// limitation) decides once two attempts agree on it; until then the check is inconclusive, for the reason of
+/// its last inconclusive attempt. Attempts that disagree make a check flaky, and so do rounds within one that
+/// `came_apart` and held again; inconclusive attempts do not: they are errors of our own. Attempts before one
+/// that found a change in what the check depends on count for nothing: the change may explain them.
 pub fn conclude(attempts: &[(Verdict, Reason)], came_apart: bool) -> Option<Conclusion> {
     let changed = attempts
         .iter()
         .rposition(|(_, reason)| reason.is_of_a_change());
-    let told: Vec<_> = attempts[changed.unwrap_or_default()..]
+    let conclusive: Vec<_> = attempts[changed.unwrap_or_default()..]
         .iter()
         .filter(|(verdict, _)| verdict.is_conclusive())
         .collect();
     let agreed = |one: &&&(Verdict, Reason)| {
-        let agree = told.iter().filter(|other| other.0 == one.0);
+        let agree = conclusive.iter().filter(|other| other.0 == one.0);
         agree.count() > 1
     };
     let last = attempts.last()?;
-    let (verdict, reason) = match told.last() {
+    let (verdict, reason) = match conclusive.last() {
         None => (last.0, &last.1),
         Some((verdict, reason)) if !is_news(*verdict) => (*verdict, reason),
-        Some((_, news)) => match told.iter().rev().find(agreed) {
+        Some((_, news)) => match conclusive.iter().rev().find(agreed) {
             Some((verdict, reason)) => (*verdict, reason),
             None => {
-                let mut untold = attempts.iter().rev();
-                let untold = untold.find(|(verdict, _)| *verdict == Verdict::Inconclusive);
+                let mut errors = attempts.iter().rev();
+                let error = errors.find(|(verdict, _)| *verdict == Verdict::Inconclusive);
                 (
                     Verdict::Inconclusive,
-                    untold.map_or(news, |(_, reason)| reason),
+                    error.map_or(news, |(_, reason)| reason),
                 )
             }
         },
     };
     let held = came_apart && verdict.is_expected();
-    let disagreed = held || told.iter().any(|(other, _)| *other != verdict);
+    let disagreed = held || conclusive.iter().any(|(other, _)| *other != verdict);
     Some(Conclusion {
         verdict,
         reason: reason.clone(),
@@ -77,7 +76,7 @@ pub fn is_unconfirmed(attempts: &[(Verdict, Reason)]) -> bool {
     news && concluded.is_some_and(|concluded| !concluded.verdict.is_conclusive())
 }
 
-/// A check that was repeated is told of only where at most one repetition in so many told nothing.
+/// A repeated check is conclusive only if at most one repetition in so many was not.
 const UNTOLD_AT_MOST_ONE_IN: u32 = 20;
 
 /// Verdicts on the cluster, the worst first.
@@ -90,17 +89,17 @@ const WORST_FIRST: [Verdict; 6] = [
     Verdict::Pass,
 ];
 
-/// What repetitions came to, each by its own; as large after a thousand of them as after ten.
+/// The conclusions of repetitions, by verdict; as large after a thousand of them as after ten.
 #[derive(Clone, Debug, Default)]
 pub struct Repeated {
-    /// Of each verdict the conclusion that came last, and how many came to it.
+    /// For each verdict its latest conclusion, and how many repetitions came to it.
     latest: BTreeMap<Verdict, (Conclusion, u32)>,
     last: Option<Verdict>,
     any_flaky: bool,
 }
 
 impl Repeated {
-    /// Takes note of what the next came to.
+    /// Adds the conclusion of the next repetition.
     pub fn add(&mut self, one: Conclusion) {
         self.last = Some(one.verdict);
         self.any_flaky |= one.flaky;
@@ -116,40 +115,40 @@ impl Repeated {
         self.latest.get(&verdict).map(|(one, _)| one)
     }
 
-    /// The conclusion of all: the worst that says something about the cluster.
+    /// The conclusion of all repetitions: the worst conclusive one.
     ///
-    /// Unless that is a failure, the check could not be told where more than one repetition in 20 told
-    /// nothing and one of them broke, or the last one broke; where they were all skipped, it was skipped,
-    /// unless another gave news. What was not observed does not count as good, while a passing outage of the
-    /// API server does not undo a long run. It is flaky where repetitions disagree, or attempts within one.
+    /// Unless that is a failure, the check is inconclusive if its last repetition was, or if one was and more
+    /// than one in 20 were inconclusive or skipped. If more than one in 20 were skipped and none gave news,
+    /// it is skipped. What was not observed does not count as good, while a passing outage of the API server
+    /// does not undo a long run. The check is flaky if repetitions disagree, or attempts within one.
     pub fn conclude(&self) -> Option<Conclusion> {
         let last = self.last()?;
-        let found = |verdict| self.found(verdict);
-        let worst = WORST_FIRST.into_iter().find_map(found);
+        let latest = |verdict| self.found(verdict);
+        let worst = WORST_FIRST.into_iter().find_map(latest);
         let counts = self
             .latest
             .iter()
             .map(|(verdict, (_, count))| (*verdict, *count));
         let mut repeated: BTreeMap<_, _> = counts.collect();
         let total: u32 = repeated.values().sum();
-        let untold = repeated
+        let unclear = repeated
             .iter()
             .filter(|(verdict, _)| !verdict.is_conclusive());
-        let untold: u32 = untold.map(|(_, count)| count).sum();
-        let many = untold * UNTOLD_AT_MOST_ONE_IN > total;
+        let unclear: u32 = unclear.map(|(_, count)| count).sum();
+        let many = unclear * UNTOLD_AT_MOST_ONE_IN > total;
         let broken =
-            found(Verdict::Inconclusive).filter(|_| many || last.verdict == Verdict::Inconclusive);
-        // What is news is told, whatever was skipped beside it
-        let decides = found(Verdict::Fail)
+            latest(Verdict::Inconclusive).filter(|_| many || last.verdict == Verdict::Inconclusive);
+        // News counts, whatever was skipped beside it
+        let decides = latest(Verdict::Fail)
             .or(broken)
-            .or(found(Verdict::Warn))
-            .or(found(Verdict::LimitationLifted))
-            .or(found(Verdict::Skip).filter(|_| many))
+            .or(latest(Verdict::Warn))
+            .or(latest(Verdict::LimitationLifted))
+            .or(latest(Verdict::Skip).filter(|_| many))
             .or(worst)
             .unwrap_or(last);
         let differs = |verdict: &Verdict| {
-            let told = verdict.is_conclusive() || decides.verdict == Verdict::Skip;
-            told && worst.is_some_and(|worst| worst.verdict != *verdict)
+            let counted = verdict.is_conclusive() || decides.verdict == Verdict::Skip;
+            counted && worst.is_some_and(|worst| worst.verdict != *verdict)
         };
         let flaky = self.any_flaky || repeated.keys().any(differs);
         if total == 1 {

@@ -11,6 +11,6 @@ use crate::method::ObservationError;
 pub enum Disposition {
     Observe,
     Skip(SkipReason),
-    /// It cannot be told.
+    /// It is inconclusive.
     Inconclusive(ObservationError),
 }

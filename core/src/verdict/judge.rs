@@ -1,4 +1,4 @@
-//! One round of assertions judged: one exhaustive match.
+//! The verdict of one round of assertions: one exhaustive match.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::fixture::FixtureKey;
 use crate::method::{Comparison, Difference, ErrorKind, ObservationError, Result};
 use crate::text::printable;
 
-/// What a check came to.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(strum::Display, IntoStaticStr, VariantArray)]
@@ -30,14 +30,14 @@ pub enum Verdict {
     Informational,
     /// Not observed, for a stated reason.
     Skip,
-    /// Could not be told.
+    /// Observed without a conclusion, or not observed because of an error.
     Inconclusive,
 }
 
 crate::text::words!(Verdict);
 
 impl Verdict {
-    /// Whether it is what a healthy cluster gives, so that there is no reason to observe again.
+    /// Whether a healthy cluster gives it, so that there is no reason to observe again.
     pub fn is_expected(self) -> bool {
         match self {
             Self::Pass | Self::KnownLimitation | Self::Informational | Self::Skip => true,
@@ -45,13 +45,13 @@ impl Verdict {
         }
     }
 
-    /// Whether it says something about the cluster rather than about the observing.
+    /// Whether it says something about the cluster rather than about the observation.
     pub fn is_conclusive(self) -> bool {
         !matches!(self, Self::Skip | Self::Inconclusive)
     }
 }
 
-/// Why a check was not observed; closed.
+/// Why a check was not observed; a closed set.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
@@ -59,7 +59,7 @@ pub enum SkipReason {
     NoUsableNode {
         /// Which kind or pool.
         of: String,
-        /// What keeps those there are from being used, such as `win-a is cordoned`.
+        /// Why its nodes are not usable, such as `win-a is cordoned`.
         #[serde(default)]
         why: Vec<String>,
     },
@@ -67,11 +67,11 @@ pub enum SkipReason {
     NoImage {
         pool: String,
     },
-    /// agnhost has no image for the pool's build, and nothing else there does what it takes.
+    /// agnhost has no image for the pool's build, and nothing else in its pods can do what the check needs.
     NoAgnhost {
         pool: String,
     },
-    /// The test method found that the question does not arise.
+    /// The question of the check does not arise on this cluster.
     NotApplicable {
         reason: String,
     },
@@ -80,10 +80,10 @@ pub enum SkipReason {
     },
     /// The claim's ledger entry does not cover this cluster and says to skip then.
     OutOfScope {
-        /// What of the scope is not met.
+        /// Which part of the scope is not met.
         reason: String,
     },
-    /// On servers of this version or with these feature gates there is nothing to be seen.
+    /// A server of this version or with these feature gates has nothing to observe.
     Version {
         reason: String,
     },
@@ -91,18 +91,18 @@ pub enum SkipReason {
     NotWindowsSpecific {
         /// The control that shows it.
         control: String,
-        /// What should be seen there.
+        /// What the control expects.
         expected: String,
         seen: String,
     },
     Interrupted,
-    /// The run's deadline came before.
+    /// The run reached its deadline before the check.
     Deadline,
 }
 
 impl SkipReason {
-    /// Whether a cluster may well give this reason and still be conformant. The others leave a
-    /// claim that should have been tested untested.
+    /// Whether a conformant cluster may give this reason. The other reasons leave a claim untested that
+    /// should have been tested.
     pub fn is_legitimate(&self) -> bool {
         match self {
             Self::NotApplicable { .. }
@@ -151,7 +151,7 @@ impl fmt::Display for SkipReason {
                 "agnhost has no image for {pool} (`images: {{agnhost-builds: …}}`): nothing in a pod \
                  of ours there sends datagrams or serves"
             ),
-            Self::NotApplicable { reason } => write!(f, "the question does not arise: {reason}"),
+            Self::NotApplicable { reason } => write!(f, "not applicable: {reason}"),
             Self::NotAsked { reason } => write!(f, "not asked for: {reason}"),
             Self::OutOfScope { reason } => write!(f, "out of the limitation's scope: {reason}"),
             Self::Version { reason } => write!(f, "not on this server: {reason}"),
@@ -164,56 +164,58 @@ impl fmt::Display for SkipReason {
                 "not a matter of Windows: it does not work for Linux either (control `{control}`): \
                  expected {expected}, seen {seen}"
             ),
-            Self::Interrupted => f.write_str("the run was interrupted before"),
-            Self::Deadline => f.write_str("the run's deadline came before"),
+            Self::Interrupted => f.write_str("the run was interrupted before it reached the check"),
+            Self::Deadline => {
+                f.write_str("the run reached its deadline before it reached the check")
+            }
         }
     }
 }
 
-/// What one assertion gave: a comparison, or why there is none.
+/// The result of one assertion: a comparison, or why there is none.
 pub type Evaluation<'l> = Result<&'l Comparison, &'l ObservationError>;
 
 /// Whether a limitation's ledger entry covers this cluster.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// It does; claims that are no limitations are always within.
+    /// It covers the cluster; a claim that is no limitation is always within.
     Within,
-    /// It does not: the claim is judged as a capability.
+    /// It does not cover the cluster: the claim is judged as a capability.
     AsCapability,
 }
 
-/// What a control that does not hold says of its check.
+/// What a control that does not hold means for its check.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Nothing is proven without it.
     #[default]
     SamePath,
-    /// It asks Linux, or what is outside, for the same from Linux: what fails there too is not a
-    /// matter of Windows.
+    /// It observes the same of Linux, or of the outside, from Linux: what fails there too is not a matter of
+    /// Windows.
     OtherOs,
 }
 
 impl Role {
-    /// Whether it is that of most controls.
+    /// Whether it is the role of most controls.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
     pub(crate) fn is_same_path(&self) -> bool {
         *self == Self::SamePath
     }
 }
 
-/// What the assertion of a control gave.
+/// The result of a control's assertion.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlOutcome<'l> {
     pub name: &'l str,
-    /// What it says where it does not hold.
+    /// What it means for the check if it does not hold.
     pub role: Role,
     pub observed: Evaluation<'l>,
 }
 
 impl<'l> ControlOutcome<'l> {
-    /// What was seen where it does not work for the other operating system either.
+    /// What was seen if it does not work for the other operating system either.
     fn fails_there_too(&self) -> Option<&'l Difference> {
         match (self.role, self.observed) {
             (
@@ -225,12 +227,11 @@ impl<'l> ControlOutcome<'l> {
     }
 }
 
-/// Judges one round of a check: its assertion and those of its controls.
+/// Judges one round of a check: its own assertion and its controls'.
 ///
-/// A control that does not hold, or could not be observed, leaves every type but informational
-/// unknown: without it a dead Service would confirm "nodes cannot reach Services", and a policy
-/// that refuses everything would confirm every rejection. What fails for the other operating
-/// system as well is skipped.
+/// A control that does not hold, or could not be observed, leaves all types but informational inconclusive:
+/// without it a dead Service would confirm "nodes cannot reach Services", and a policy that refuses
+/// everything would confirm every rejection. A check that fails for the other system, too, is skipped.
 pub fn judge(
     kind: ClaimType,
     observed: Evaluation<'_>,
@@ -252,9 +253,9 @@ pub fn judge(
     let is_amiss = |one: &ControlOutcome<'_>| match (one.role, one.observed) {
         (_, Ok(Met(_))) => false,
         (Role::SamePath, _) => true,
-        // There is none, such as no second node: a limitation alone goes not without
+        // The control does not apply, such as without a second node: only a limitation needs it
         (Role::OtherOs, Ok(NotApplicable(_))) => kind == Limitation && !works,
-        // What works is not doubted
+        // A control does not cast doubt on what works
         (Role::OtherOs, _) => !works,
     };
     let is_proven = !controls.iter().any(is_amiss);
@@ -273,15 +274,15 @@ pub fn judge(
     }
 }
 
-/// What a verdict depends on; data from which every sentence about it is made.
+/// What a verdict depends on: the data from which reports generate every sentence about it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// What should be seen and what was.
+    /// What was expected and what was seen.
     Seen(Difference),
-    /// Nothing could be seen.
+    /// Nothing could be observed.
     ObservationError(ObservationError),
-    /// A fixture it needs did not come to stand.
+    /// A fixture that the check needs did not become ready.
     Fixture {
         fixture: FixtureKey,
         error: ObservationError,
@@ -301,7 +302,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The error that kept it from being told.
+    /// The error that made the check inconclusive.
     pub fn error(&self) -> Option<&ObservationError> {
         match self {
             Self::ObservationError(error)
@@ -311,7 +312,7 @@ impl Reason {
         }
     }
 
-    /// Whether something of the cluster was told.
+    /// Whether it says something about the cluster.
     pub fn tells(&self) -> bool {
         matches!(
             self,
@@ -321,7 +322,7 @@ impl Reason {
         )
     }
 
-    /// Whether nothing could be told since what the check depends on had changed.
+    /// Whether the check is inconclusive because something that it depends on changed.
     pub fn is_of_a_change(&self) -> bool {
         let error = self.error();
         error.is_some_and(|error| error.kind == ErrorKind::FixtureChanged)
@@ -355,7 +356,7 @@ pub fn reason_for(
                     }))
                 }),
                 Verdict::Inconclusive => controls.find_map(control_amiss),
-                // Whatever the other operating system does
+                // The other operating system does not matter here
                 _ => controls
                     .filter(|one| one.role.is_same_path())
                     .find_map(control_amiss),
@@ -440,7 +441,7 @@ mod tests {
     fn what_fails_for_the_other_system_too_is_no_matter_of_windows() {
         use Verdict::{Fail, Inconclusive, KnownLimitation, LimitationLifted, Pass, Skip};
         let [both, lifted] = [[Pass, Skip, Skip], [Skip, LimitationLifted, Skip]];
-        // Beside a control that holds, two that do not, one that there is none of, and one unseen
+        // A row each for a control that holds, two that do not, one that does not apply, one not observed
         let cells = [
             (
                 ClaimType::Capability,
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!(reason.place(), None);
         let pool = "windows-2022".to_owned();
         assert_eq!(SkipReason::NoImage { pool }.place(), Some("windows-2022"));
-        // What could not be told for want of the other system's answer says so
+        // A check that is inconclusive for lack of the other system's answer says so
         let lost = ErrorKind::ExecTransport.error("cut");
         let control = ControlOutcome {
             observed: Err(&lost),

@@ -12,7 +12,7 @@ use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, read_l
 use crate::facts::{CniMode, Facts, WindowsBuild, read_build};
 use crate::method::{ErrorKind, FailureClass, Signature, StartFailure};
 
-/// What becomes of a claim on a cluster that its ledger entry does not cover.
+/// How a claim is treated on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Outside {
@@ -25,14 +25,14 @@ pub enum Outside {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LedgerEntry {
     pub claim: ClaimId,
-    /// The one case of a claim that holds otherwise; `None` for all of a limitation.
+    /// The limited case of a claim that otherwise holds; `None` for a limitation as a whole.
     pub case: Option<Placed<String>>,
     /// The builds it holds for; empty for all.
     pub builds: BTreeSet<WindowsBuild>,
     pub kubernetes: VersionReq,
     /// The network plugin it holds for; `None` for all.
     pub network: Option<ScopedNetwork>,
-    /// What becomes of the claim elsewhere.
+    /// How the claim is treated elsewhere.
     pub outside: Outside,
     /// How it fails.
     pub signature: Signature,
@@ -52,12 +52,12 @@ impl Ledger {
         self.entries.iter()
     }
 
-    /// The entries of a claim: one of a limitation, and one for each limited case of another claim.
+    /// The entries of a claim: one for a limitation, or one for each limited case of another claim.
     pub fn of_claim(&self, claim: &ClaimId) -> impl Iterator<Item = &LedgerEntry> {
         self.entries().filter(move |entry| entry.claim == *claim)
     }
 
-    /// The entry of a case: that of its claim, or its own.
+    /// The entry of a case: its claim's, or its own.
     pub fn of_case(&self, claim: &ClaimId, name: Option<&str>) -> Option<&LedgerEntry> {
         self.of_claim(claim).find(|entry| match &entry.case {
             None => true,
@@ -76,8 +76,8 @@ pub struct ScopedNetwork {
 }
 
 impl LedgerEntry {
-    /// Whether the entry covers a pool's build on this cluster, or what becomes of the claim
-    /// instead. From what is unknown nothing is assumed.
+    /// Whether the entry covers a pool's build on this cluster, or why the claim is not observed. Unknown
+    /// facts make it inconclusive.
     pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, Disposition> {
         let unknown = |what: &str| {
             let detail = format!("{what}, on which the limitation's scope depends");
@@ -111,7 +111,7 @@ impl LedgerEntry {
 }
 
 impl ScopedNetwork {
-    /// Why a cluster's network is another one, if it is.
+    /// Why a cluster's network is not this one; `None` if it is.
     fn missed(&self, facts: &Facts) -> Result<Option<String>, Disposition> {
         let unknown = |why: &str| {
             let detail = format!("the network plugin's mode, on which the scope depends: {why}");
@@ -135,7 +135,7 @@ impl ScopedNetwork {
     }
 }
 
-/// Reads a ledger; what is valid is kept, the rest is reported to `found` and noted.
+/// Reads a ledger: keeps valid entries, reports the problems of others to `found` and notes their names.
 pub fn read_ledger(
     file: &str,
     text: &str,
@@ -155,8 +155,8 @@ pub fn read_ledger(
             None => (entry.claim.to_string(), "claim"),
             Some(name) => (format!("{}/{name}", entry.claim), "case"),
         };
-        let message = format!("limitation `{of}` stands here twice");
-        let hint = format!("a {what} has one entry: make one of both");
+        let message = format!("limitation `{of}` appears twice");
+        let hint = format!("a {what} has one entry: merge the two entries");
         decoder.report(item, message, Some(hint));
         Some(())
     });
@@ -198,7 +198,7 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     })
 }
 
-/// The claim of an entry: a limitation, or one of which a case is limited.
+/// The claim of an entry: a limitation, or a claim with a limited case.
 fn read_claim(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -211,14 +211,14 @@ fn read_claim(
     };
     let text = decoder.text(node, "`claim`")?.to_owned();
     let Some(claim) = claims.find(&text) else {
-        // Whatever hides it is reported in its place
+        // The problem that hides the claim is reported at its own place
         if !claims.may_hold(&text) {
             let known = claims
                 .iter()
                 .filter(|claim| may_have_entry(claim.claim_type));
             let hint = match nearest(&text, known.map(|claim| claim.id.as_str())) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "claims stand in claims.yaml first".to_owned(),
+                None => "add the claim to claims.yaml first".to_owned(),
             };
             decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
         }
@@ -249,7 +249,7 @@ fn read_claim(
     None
 }
 
-/// Whether claims of a type say that something works, as it may not in one of their cases.
+/// Whether claims of a type say that something works, which one of their cases may not.
 fn is_limited_by_case(kind: ClaimType) -> bool {
     matches!(kind, ClaimType::Capability | ClaimType::Requirement)
 }
@@ -331,8 +331,7 @@ mod tests {
         (ledger, found.into_iter().map(|one| one.hint).collect())
     }
 
-    /// The hints of what is reported of a ledger whose only entry is for this claim, which is not
-    /// kept then.
+    /// The hints about a ledger whose only entry is for this claim and is not kept.
     fn hints(claim: &str) -> Vec<Option<String>> {
         let (ledger, hints) = read(&[claim]);
         assert!(ledger.entries().next().is_none(), "{claim}");
@@ -342,7 +341,7 @@ mod tests {
     #[test]
     fn an_entry_is_for_a_limitation_that_is_claimed() {
         assert_eq!(read(&["net.no-ping"]).1, []);
-        // Nearer to the capability, which is nothing to be limited as a whole
+        // Nearer to the capability, which cannot be limited as a whole
         let near = Some("did you mean `net.no-ping`?".to_owned());
         assert_eq!(hints("net.no-pinhh"), [near]);
         let other = "name the one `case` that is limited, remove the entry, or change the claim's \
@@ -350,9 +349,9 @@ mod tests {
         assert_eq!(hints("net.no-pinh"), [Some(other.to_owned())]);
         let advice = "remove the entry, or change the claim's type";
         assert_eq!(hints("net.advice"), [Some(advice.to_owned())]);
-        let none = Some("claims stand in claims.yaml first".to_owned());
+        let none = Some("add the claim to claims.yaml first".to_owned());
         assert_eq!(hints("storage.unheard-of"), [none]);
-        // What is wrong with the claim itself is told of the claims
+        // A problem of the claim itself is reported for the claims file
         assert_eq!(hints("net.lost"), []);
     }
 
@@ -379,7 +378,7 @@ mod tests {
             assert_eq!(reason("net.no-pinh", case), own);
             assert_eq!(reason("net.no-ping", case), "net.no-ping");
         }
-        let twice = Some("a case has one entry: make one of both".to_owned());
+        let twice = Some("a case has one entry: merge the two entries".to_owned());
         assert_eq!(read(&["net.no-pinh/a", "net.no-pinh/a"]).1, [twice]);
     }
 }

@@ -1,6 +1,6 @@
 //! What a waiver does: it takes the weight off what speaks against a cluster, and nothing else.
 //!
-//! The verdict stays as it is. What weighs nothing, an error of our own, is never waived.
+//! The verdict stays as it is. A check that weighs nothing, such as for an error of our own, is never waived.
 
 use jiff::civil::Date;
 use strum::IntoStaticStr;
@@ -25,22 +25,22 @@ pub enum WaiverState {
     Applied,
     /// It had expired when the run began: it applies no more.
     Expired,
-    /// No check of the run is meant by it.
+    /// It covers no check of the run.
     #[strum(serialize = "met-nothing")]
     NoCheck,
-    /// Every check that is meant by it speaks for the cluster.
+    /// Every check that it covers speaks for the cluster.
     #[strum(serialize = "met-nothing")]
     NothingToWaive,
-    /// What it is for could not be told.
+    /// No check that it covers speaks against the cluster, and some have no conclusion.
     Untold,
 }
 
-/// Whether a waiver has expired on a day; it applies on its last.
+/// Whether a waiver has expired on a day; it still applies on its last day.
 pub fn has_expired(waiver: &Waiver, on: Date) -> bool {
     on > waiver.expires
 }
 
-/// The waiver that takes the weight off a check on a day: the first that is meant for it.
+/// The waiver that takes the weight off a check on a day: the first that covers it.
 pub fn waiver_of<'w>(waivers: &'w [Waiver], check: Concluded<'_>, on: Date) -> Option<&'w Waiver> {
     match check.weight {
         Some(Weight::Against) => waivers

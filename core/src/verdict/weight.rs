@@ -16,8 +16,8 @@ pub enum Weight {
     Nothing,
 }
 
-/// What a conclusion weighs under a profile. An error of our own weighs nothing, whatever the
-/// profile: it is counted apart.
+/// What a conclusion weighs under a profile. An error of our own weighs nothing, whatever the profile:
+/// reports count it apart.
 pub fn weigh(conclusion: &Conclusion, profile: Profile) -> Weight {
     let counted = |what| profile.rules().counts.contains(&what);
     let counts = match conclusion.verdict {

@@ -1,4 +1,4 @@
-//! What is said of the suites before any run, from the project's own suites.
+//! The list, the explanations and the plan, which the tool prints before any run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,7 +16,7 @@ use winconform_core::suite::{SuiteFile, Suites};
 
 use crate::runs;
 
-/// A suites folder of three claims, so that snapshots do not change with the project's own.
+/// A suites folder of four claims, so that snapshots do not change with the project's suites.
 pub(crate) fn suites() -> Suites {
     let file = |path: &str, text: &str| SuiteFile {
         path: path.to_owned(),
@@ -103,7 +103,7 @@ fn an_unknown_claim_is_named_with_the_nearest() {
 fn planned() {
     let (suites, config) = (suites(), Config::default());
     insta::assert_snapshot!(plan_text(&plan(&suites, &runs::facts(), &config)));
-    // Without an image for the one pool, and without nodes that are known
+    // Without an image for the one pool, and with unknown nodes
     let mut facts = runs::facts();
     if let Known::Fact { value, .. } = &mut facts.nodes {
         for node in value.iter_mut().filter(|node| node.build.is_some()) {
@@ -156,8 +156,8 @@ fn one_case_of_a_capability_may_be_a_limitation() {
     let suites = project_suites();
     let claim = ClaimId::parse("net.dns-search").expect("an id");
     let plan = plan(&suites, &runs::facts(), &Config::default());
-    let own = plan.checks.iter().filter(|check| check.claim == claim);
-    let seen: BTreeSet<_> = own
+    let checks = plan.checks.iter().filter(|check| check.claim == claim);
+    let seen: BTreeSet<_> = checks
         .map(|check| {
             let case = check.id.as_str().split(['/', '[']).nth(1);
             (case.unwrap_or_default(), check.claim_type)
@@ -175,7 +175,7 @@ fn one_case_of_a_capability_may_be_a_limitation() {
     assert!(text.contains(entry), "{text}");
 }
 
-/// The project's own suites.
+/// The project's suites.
 pub(crate) fn project_suites() -> Suites {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites");
     let mut files = Vec::new();
@@ -194,17 +194,17 @@ pub(crate) fn project_suites() -> Suites {
 
 /// The YAML files below a folder.
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            found.extend(walk(&path));
+            paths.extend(walk(&path));
         } else if path
             .extension()
             .is_some_and(|extension| extension == "yaml")
         {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found
+    paths
 }

@@ -1,4 +1,4 @@
-//! The config file, its example and its schema say the same.
+//! The reader of the config file, its example and its schema agree.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use winconform_core::config::{Config, EXAMPLE, Profile, parse_duration, read, sc
 use winconform_core::document::Diagnostic;
 
 fn config(text: &str) -> (Config, Vec<Diagnostic>) {
-    let mut found = Vec::new();
-    let config = read("config.yaml", text, &mut found);
-    (config, found)
+    let mut diagnostics = Vec::new();
+    let config = read("config.yaml", text, &mut diagnostics);
+    (config, diagnostics)
 }
 
 fn valid(text: &str) -> Config {
-    let (config, found) = config(text);
-    assert_eq!(found, Vec::new(), "{text}");
+    let (config, diagnostics) = config(text);
+    assert_eq!(diagnostics, Vec::new(), "{text}");
     config
 }
 
 fn problems(text: &str) -> Vec<String> {
-    let (_, found) = config(text);
-    found.iter().map(ToString::to_string).collect()
+    let (_, diagnostics) = config(text);
+    diagnostics.iter().map(ToString::to_string).collect()
 }
 
 fn schema_json() -> Json {
@@ -66,7 +66,7 @@ fn the_schema_checked_in_is_the_one_of_this_source() {
     );
 }
 
-/// Each mapping of the schema, where it stands in a file and with its keys.
+/// Each mapping of the schema, as a text that places a key in it, with its keys.
 fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
     let schema = schema_json();
     let keys = |object: &Json| -> BTreeSet<String> {
@@ -74,7 +74,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         properties.keys().cloned().collect()
     };
     let definitions = schema["$defs"].as_object().expect("definitions");
-    let mut found = vec![("KEY: 1\n", keys(&schema))];
+    let mut mappings = vec![("KEY: 1\n", keys(&schema))];
     for (name, definition) in definitions {
         let text = match name.as_str() {
             "WrittenImages" => "images: {KEY: 1}\n",
@@ -86,21 +86,21 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
             "Profile" | "PullPolicy" => continue,
             other => panic!("`{other}` is new: where does it stand in a file?"),
         };
-        found.push((text, keys(definition)));
+        mappings.push((text, keys(definition)));
     }
-    assert_eq!(found.len(), 7);
-    found
+    assert_eq!(mappings.len(), 7);
+    mappings
 }
 
 #[test]
 fn the_schema_and_the_reader_know_the_same_keys() {
     for (text, keys) in mappings() {
         let problems = problems(&text.replace("KEY", "zzz"));
-        let told = problems
+        let problem = problems
             .iter()
             .find(|one| one.contains("unknown key `zzz`"));
-        let (_, known) = told
-            .and_then(|told| told.split_once("known are: "))
+        let (_, known) = problem
+            .and_then(|problem| problem.split_once("known are: "))
             .expect("the reader names what it knows");
         let known: BTreeSet<_> = known.split(", ").map(str::to_owned).collect();
         assert_eq!(known, keys, "{text}");
@@ -120,7 +120,7 @@ fn every_setting_stands_in_the_example() {
     }
 }
 
-/// What the schema says of a setting, `From X to Y; Z unless set.`, is what the reader does.
+/// The reader keeps the bounds that the schema gives for a setting, `From X to Y; Z unless set.`
 #[test]
 fn bounds_are_as_the_schema_says() {
     let schema = schema_json();
@@ -138,7 +138,7 @@ fn bounds_are_as_the_schema_says() {
             let (bounds, default) = bounds.split_once("; ").expect("it says its default");
             let (least, most) = bounds.split_once(" to ").expect("it says both");
             let default = default.strip_suffix(" unless set.").expect("its default");
-            // What the others are must not be in the way
+            // Values of other settings that allow all values of this one
             let others = if key == "http-connect" {
                 ", http-total: 25s"
             } else {

@@ -1,4 +1,4 @@
-//! Sessions of real curls, old and new, taken apart as those of probers are.
+//! Sessions of real curls, old and new, which the tests split like those of probers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -9,7 +9,7 @@ use winconform_core::command::{self, Curl, HttpSession, Token};
 use winconform_core::facts::Os;
 use winconform_core::method::{ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, curl};
 
-/// The paths of curls, written as PATH is; `ci/windows-programs/curl` builds and names them.
+/// The paths of curls, in the form of PATH; `ci/windows-programs/curl` builds and names them.
 const CURLS: &str = "WINCONFORM_TEST_CURLS";
 
 /// A server that answers each connection once, and its port.
@@ -19,8 +19,8 @@ fn serving() -> u16 {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let lines = BufReader::new(&stream).lines().map_while(Result::ok);
-            let asked: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
-            let body = asked.first().cloned().unwrap_or_default();
+            let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+            let body = head.first().cloned().unwrap_or_default();
             let length = body.len();
             let _ = write!(
                 stream,
@@ -60,7 +60,7 @@ fn ran(program: &str, request: &ExecRequest) -> ExecReply {
 #[test]
 fn a_refusal_leaves_the_answers_of_the_other_targets() {
     let Some(curls) = std::env::var_os(CURLS) else {
-        // Past the test harness, which keeps what passing tests print
+        // Bypasses the test harness, which hides the output of passing tests
         writeln!(
             std::io::stderr(),
             "not run: a_refusal_leaves_the_answers_of_the_other_targets: {CURLS} is not set"

@@ -1,5 +1,5 @@
-//! The project's `env.*` cases on facts made by hand: each row of `environment.yaml` breaks one thing and names
-//! every check that turns, and every informational one that observes something else.
+//! The project's `env.*` cases on handwritten facts: each row of `environment.yaml` breaks one thing, and
+//! names every check that gets another verdict, and every informational one that observes something else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,20 +22,20 @@ use winconform_core::verdict::judge;
 use crate::claims::project_suites;
 use crate::rows::listed;
 
-/// What a check came to, with the observation or the reason why there is none.
+/// The claim type and verdict of a check, with its observation or the reason why there is none.
 type Outcome = (ClaimType, Verdict, Json);
 
-/// Something that is otherwise than in a healthy cluster.
+/// One difference from a healthy cluster.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
     is: String,
-    /// Values of facts, by the words of the way to each.
+    /// Values of facts, each by the words of its path.
     #[serde(default)]
     facts: BTreeMap<String, Json>,
     #[serde(default)]
     turns: BTreeMap<String, Verdict>,
-    /// Informational checks that observe something else, besides what turns.
+    /// Informational checks that observe something else, with the same verdict.
     #[serde(default)]
     tells: Vec<String>,
 }
@@ -48,7 +48,7 @@ fn each_row_turns_what_it_names_and_nothing_else() {
     let mut wrong = Vec::new();
     for row in rows {
         let seen = outcomes(&suites, &with(&row.facts));
-        let (mut turned, mut told) = (BTreeMap::new(), Vec::new());
+        let (mut turned, mut changed) = (BTreeMap::new(), Vec::new());
         for (id, (kind, verdict, observed)) in &seen {
             let Some((_, before, was_observed)) = healthy.get(id) else {
                 continue;
@@ -56,11 +56,11 @@ fn each_row_turns_what_it_names_and_nothing_else() {
             if before != verdict {
                 turned.insert(id.clone(), *verdict);
             } else if *kind == ClaimType::Informational && was_observed != observed {
-                told.push(id.clone());
+                changed.push(id.clone());
             }
         }
-        if !seen.keys().eq(healthy.keys()) || turned != row.turns || told != row.tells {
-            wrong.push(format!("{}: turned {turned:?}, told {told:?}", row.is));
+        if !seen.keys().eq(healthy.keys()) || turned != row.turns || changed != row.tells {
+            wrong.push(format!("{}: turned {turned:?}, told {changed:?}", row.is));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -84,15 +84,15 @@ fn with(values: &BTreeMap<String, Json>) -> Facts {
     serde_json::from_value(facts).expect("facts")
 }
 
-/// Sets what a way leads to: by keys of objects, and names or places of what is in lists.
+/// Sets the value at a path: keys of objects, names or indices of list items, or `*` for all items.
 fn set(at: &mut Json, way: &[&str], value: &Json) {
     match (at, way) {
         (at, []) => at.clone_from(value),
-        (Json::Array(all), ["*", way @ ..]) => all.iter_mut().for_each(|one| set(one, way, value)),
-        (Json::Array(all), [name, way @ ..]) => {
-            let place = all.iter().position(|one| one["name"] == **name);
+        (Json::Array(list), ["*", way @ ..]) => list.iter_mut().for_each(|it| set(it, way, value)),
+        (Json::Array(list), [name, way @ ..]) => {
+            let place = list.iter().position(|it| it["name"] == **name);
             let place = place.or(name.parse().ok()).expect(name);
-            set(&mut all[place], way, value);
+            set(&mut list[place], way, value);
         }
         (at, [key, way @ ..]) => set(&mut at[*key], way, value),
     }
@@ -124,7 +124,7 @@ fn windows_server_2019_is_neither_failed_nor_passed_by_1_37() {
 fn nodes_that_may_not_be_read_break_all_that_is_about_them() {
     let reason = unknown("/api/v1/nodes: status 403: nodes is forbidden");
     let facts = with(&[("nodes".to_owned(), reason)].into());
-    let told = [
+    let unaffected = [
         "env.cni",
         "env.kube-proxy",
         "env.overlay-vni",
@@ -133,7 +133,7 @@ fn nodes_that_may_not_be_read_break_all_that_is_about_them() {
     ];
     for (id, (_, verdict, seen)) in outcomes(&env_suites(), &facts) {
         let broken = verdict == Inconclusive;
-        assert_eq!(broken, !told.contains(&id.as_str()), "{id}: {seen}");
+        assert_eq!(broken, !unaffected.contains(&id.as_str()), "{id}: {seen}");
         assert!(
             !broken || seen.to_string().contains("/api/v1/nodes"),
             "{id}: {seen}"
@@ -141,7 +141,7 @@ fn nodes_that_may_not_be_read_break_all_that_is_about_them() {
     }
 }
 
-/// Nothing is told of an empty cluster, as nothing is of facts that were never asked for.
+/// Facts that were never read pass no check; an empty cluster passes none but cluster-wide ones.
 #[test]
 fn an_unread_cluster_passes_nothing() {
     for (id, (_, verdict, _)) in outcomes(&env_suites(), &Facts::default()) {
@@ -159,7 +159,7 @@ fn an_unread_cluster_passes_nothing() {
     }
 }
 
-/// What is seen of a topic by an assertion at a pool, or at the cluster.
+/// The observation of a topic on a pool, or on the cluster.
 fn seen(
     topic: &Topic,
     facts: &Facts,
@@ -174,7 +174,7 @@ fn seen(
     Fact::prepare(topic, &at)?.read(&Reply::Facts(Arc::new(facts.clone())))
 }
 
-/// Whether it is told of the cluster, and of a pool.
+/// Whether a topic can be observed on the cluster, and on a pool.
 fn is_told(topic: &Topic, facts: &Facts) -> [bool; 2] {
     let pool = PoolName::windows(WindowsBuild::SERVER_2022);
     [None, Some(&pool)].map(|pool| {
@@ -203,8 +203,8 @@ fn a_topic_is_told_by_its_own_facts_and_by_no_others() {
             let lacking = is_told(&topic, &without(&|name| name == *needed));
             assert!(lacking.contains(&false), "{word} without {needed}");
         }
-        let told = is_told(&topic, &without(&|name| !needed.contains(&name)));
-        assert!(told.contains(&true), "{word}");
+        let observed = is_told(&topic, &without(&|name| !needed.contains(&name)));
+        assert!(observed.contains(&true), "{word}");
     }
 }
 
@@ -215,10 +215,7 @@ fn usable_nodes_are_counted_by_their_system() {
         panic!("told")
     };
     let counts: Vec<_> = subjects.iter().map(|one| (&*one.name, &one.saw)).collect();
-    let [linux, windows] = [2, 3].map(|all| Observed::Nodes {
-        usable: all,
-        of: all,
-    });
+    let [linux, windows] = [2, 3].map(|of| Observed::Nodes { usable: of, of });
     assert_eq!(counts, [("linux", &linux), ("windows", &windows)]);
 }
 
@@ -289,7 +286,7 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
         .collect()
 }
 
-/// A cluster of two pools of Windows in which nothing is wrong.
+/// The facts of a healthy cluster with two Windows pools.
 fn healthy() -> Facts {
     let fact = |value: Json| json!({"fact": {"value": value, "source": "/"}});
     let nodes = [

@@ -9,7 +9,7 @@ fn fact(value: serde_json::Value, source: &str) -> serde_json::Value {
     json!({"fact": {"value": value, "source": source}})
 }
 
-/// A hybrid cluster with something of everything, as a record holds it.
+/// The facts of a hybrid cluster, of every kind, as a record holds them.
 fn facts() -> Facts {
     let node = |name: &str, os: &str, kernel: &str, ready: &str| {
         let build = (os == "windows").then_some("10.0.20348");

@@ -11,7 +11,7 @@ use winconform_core::{config, facts::PoolName};
 use crate::{claims, runs};
 use std::collections::BTreeMap;
 
-/// The cluster of the other tests with a second Windows pool.
+/// The facts of the other tests with a second Windows pool.
 fn facts() -> Facts {
     let mut facts = runs::facts();
     if let Known::Fact { value, .. } = &mut facts.nodes {
@@ -25,13 +25,13 @@ fn pulled(table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
 }
 
 fn pulled_on(facts: &Facts, table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
-    let (suites, mut found) = (claims::project_suites(), Vec::new());
+    let (suites, mut problems) = (claims::project_suites(), Vec::new());
     let written = Placed {
         value: select.to_owned(),
         at: Place::argument("--select"),
     };
-    let selection = Selection::read(&[written], &suites, &mut found);
-    assert_eq!(found, Vec::new());
+    let selection = Selection::read(&[written], &suites, &mut problems);
+    assert_eq!(problems, Vec::new());
     let config = Config {
         images: table.clone(),
         ..Config::default()
@@ -114,9 +114,9 @@ fn what_is_not_wanted_is_not_pulled() {
 fn a_mirror_and_tags_of_ones_own_are_in_the_list() {
     let text =
         "images:\n  mirror: registry.example.com/m\n  nano-server-tags: {10.0.17763: \"1809\"}\n";
-    let mut found = Vec::new();
-    let Config { images: table, .. } = config::read("config.yaml", text, &mut found);
-    assert_eq!(found, Vec::new());
+    let mut problems = Vec::new();
+    let Config { images: table, .. } = config::read("config.yaml", text, &mut problems);
+    assert_eq!(problems, Vec::new());
     let pulled = pulled(&table, "sample.nanoserver");
     let names: Vec<_> = pulled
         .values()

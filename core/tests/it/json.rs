@@ -45,8 +45,8 @@ fn a_run_that_was_gone_on_with_is_named() {
     assert_eq!(report(resumed.view())["run"]["resumed"], Value::Null);
     let (run, checks) = ("r7".to_owned(), 3);
     resumed.push(Event::Resumed { run, checks });
-    let told = &report(resumed.view())["run"]["resumed"];
-    assert_eq!(*told, serde_json::json!({"run": "r7", "checks": 3}));
+    let named = &report(resumed.view())["run"]["resumed"];
+    assert_eq!(*named, serde_json::json!({"run": "r7", "checks": 3}));
     let junit = winconform_core::report::junit::render(&resumed.view()).expect("XML");
     let property = r#"<property name="winconform.resumed" value="r7"/>"#;
     assert!(junit.contains(property), "{junit}");
@@ -65,11 +65,11 @@ fn counts_and_checks_agree() {
         let checks = report["checks"].as_array().expect("checks");
         assert_eq!(checks.len(), view.checks.len());
         for (word, count) in report["tally"].as_object().expect("a tally") {
-            let found = checks
+            let listed = checks
                 .iter()
                 .filter(|check| check["verdict"] == word.as_str())
                 .count();
-            assert_eq!(count.as_u64(), Some(found as u64), "{word}");
+            assert_eq!(count.as_u64(), Some(listed as u64), "{word}");
         }
     }
 }

@@ -16,7 +16,7 @@ fn rendered(view: &RunView) -> String {
     text
 }
 
-/// What a consumer reads of a document.
+/// The content of a document, as a consumer reads it.
 #[derive(Debug, Default)]
 struct Read {
     /// How often each element occurs.
@@ -91,7 +91,7 @@ fn parsed(text: &str) -> Read {
     read
 }
 
-/// The counts of the root agree with the elements and with what is given; names are unique.
+/// Checks that the counts of the root are these and match the elements, and that names are unique.
 fn counted(view: &RunView, tests: usize, failures: usize, errors: usize, skipped: usize) -> Read {
     let read = parsed(&rendered(view));
     let expected = [
@@ -116,7 +116,7 @@ fn counted(view: &RunView, tests: usize, failures: usize, errors: usize, skipped
     read
 }
 
-/// Tests, failures, errors and skips of each, and some as snapshots.
+/// Tests, failures, errors and skips of each record, and some reports as snapshots.
 #[test]
 fn runs_are_counted() {
     for (record, [tests, failures, errors, skips], shown) in [

@@ -1,4 +1,4 @@
-//! What is said of a cluster before any run.
+//! The preflight report of a cluster, before any run.
 
 use std::collections::BTreeMap;
 
@@ -53,9 +53,9 @@ fn metrics() -> Access {
 
 fn uses() -> Uses {
     let nodes = objects(AccessVerb::List, "nodes", Place::Cluster);
-    let made = objects(AccessVerb::Create, "namespaces", Place::Cluster);
+    let create = objects(AccessVerb::Create, "namespaces", Place::Cluster);
     let namespaces = [
-        need(&made, Purpose::Fixture(FixtureName::NAMESPACES)),
+        need(&create, Purpose::Fixture(FixtureName::NAMESPACES)),
         need(&removal(), Purpose::Removal),
     ];
     Uses {
@@ -76,7 +76,7 @@ fn answers(plan: &Plan, but: &[(Access, Answer)]) -> BTreeMap<Access, Answer> {
     answers
 }
 
-/// Reports on a cluster where these answers are not `Allowed`.
+/// Reports on a cluster with these answers instead of `Allowed`.
 fn report<T>(
     facts: &Facts,
     ahead: Option<i64>,

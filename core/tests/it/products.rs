@@ -1,4 +1,4 @@
-//! Products are recognised from objects cut down from their own manifests.
+//! Products are recognised by objects that are cut down from their manifests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -47,8 +47,8 @@ fn signs(names: &[&str]) -> Signs {
 }
 
 fn cni(name: &str) -> Cni {
-    let found = Rules::built_in().cni(&signs(&[name]));
-    let cni = found.expect("one at most").expect("one");
+    let cni = Rules::built_in().cni(&signs(&[name]));
+    let cni = cni.expect("one at most").expect("one");
     assert!(cni.unread.is_empty() && !cni.signs.is_empty(), "{cni:?}");
     cni
 }
@@ -117,8 +117,8 @@ fn every_provider_is_recognised() {
 
 #[test]
 fn a_load_balancer_is_recognised() {
-    let found = Rules::built_in().load_balancers(&signs(&["metallb", "flannel-vxlan"]));
-    assert_eq!(found, (vec!["metallb".to_owned()], vec![]));
+    let products = Rules::built_in().load_balancers(&signs(&["metallb", "flannel-vxlan"]));
+    assert_eq!(products, (vec!["metallb".to_owned()], vec![]));
 }
 
 #[test]

@@ -15,11 +15,11 @@ use winconform_core::verdict::{Scope, Verdict};
 
 use crate::runs::{self, Recorder, facts, planned, point_at, saw};
 
-/// The lines of `every-event.jsonl`: every kind of event, with what tests an encoding.
+/// `every-event.jsonl` has every kind of event, and text that tests the encoding.
 #[test]
 fn every_event_is_read_back_as_written() {
     let none = serde_json::from_str::<Event>("\"none\"").expect_err("no kind of event");
-    // It names all that there are
+    // The error names every kind of event
     let none = none.to_string();
     let kinds: Vec<_> = none.split('`').skip(3).step_by(2).collect();
     assert!(kinds.len() > 15, "{none}");
@@ -85,42 +85,42 @@ fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
     };
     let mut earlier = runs::recorded("every-verdict").view();
     earlier.facts = Some(uid("a"));
-    let told = |started: &dyn Fn(&mut Started), facts: &Facts| {
+    let resumed = |started: &dyn Fn(&mut Started), facts: &Facts| {
         let mut now = runs::started();
         started(&mut now);
-        let told = earlier.can_be_resumed(&now, facts);
-        told.map_err(|error| error.to_string())
+        let result = earlier.can_be_resumed(&now, facts);
+        result.map_err(|error| error.to_string())
     };
-    assert_eq!(told(&|_| {}, &uid("a")), Ok(()));
+    assert_eq!(resumed(&|_| {}, &uid("a")), Ok(()));
     let other = |what: &str, then: &str, now: &str| {
         Err(format!(
             "{what} was {then} in run k3x9 and is {now}: begin a new run"
         ))
     };
     let suites = "5f".repeat(32);
-    for (told, expected) in [
+    for (seen, expected) in [
         (
-            told(&|_| {}, &uid("b")),
+            resumed(&|_| {}, &uid("b")),
             other("the cluster (the UID of kube-system)", "a", "b"),
         ),
         (
-            told(&|now| now.suites = "00".to_owned(), &uid("a")),
+            resumed(&|now| now.suites = "00".to_owned(), &uid("a")),
             other("the suites' digest", &suites, "00"),
         ),
         (
-            told(&|now| now.config = Some("00".to_owned()), &uid("a")),
+            resumed(&|now| now.config = Some("00".to_owned()), &uid("a")),
             other("the config file's digest", "none", "00"),
         ),
         (
-            told(&|now| now.version = "9".to_owned(), &uid("a")),
+            resumed(&|now| now.version = "9".to_owned(), &uid("a")),
             other("winconform's version", "0.1.0", "9"),
         ),
         (
-            told(&|_| {}, &Facts::default()),
+            resumed(&|_| {}, &Facts::default()),
             Err("whether it is the cluster of run k3x9 cannot be told: not asked".to_owned()),
         ),
     ] {
-        assert_eq!(told, expected);
+        assert_eq!(seen, expected);
     }
     let mut unasked = runs::recorded("setup-died").view();
     unasked.facts = None;
@@ -243,15 +243,15 @@ fn what_is_no_record_is_refused() {
     unstarted.push(Event::Facts(Box::new(facts())));
     assert_eq!(read(unstarted.text()), Err(RecordError::NoStart));
     for garbage in ["garbage\n", "\n", "{}\n", "[1]\n", "{\"seq\":0}\n"] {
-        let found = read(garbage);
+        let result = read(garbage);
         assert!(
-            matches!(found, Err(RecordError::Malformed { line: 1, .. })),
-            "{found:?}"
+            matches!(result, Err(RecordError::Malformed { line: 1, .. })),
+            "{result:?}"
         );
-        let found = read(&format!("{}{garbage}", Recorder::started().text()));
+        let result = read(&format!("{}{garbage}", Recorder::started().text()));
         assert!(
-            matches!(found, Err(RecordError::Malformed { line: 2, .. })),
-            "{found:?}"
+            matches!(result, Err(RecordError::Malformed { line: 2, .. })),
+            "{result:?}"
         );
     }
 }
@@ -280,8 +280,8 @@ fn what_cannot_have_happened_is_refused() {
             recorder.push(event);
         }
         match read(recorder.text()) {
-            Err(RecordError::Malformed { problem: found, .. }) => {
-                assert!(found.contains(problem), "{found}");
+            Err(RecordError::Malformed { problem: seen, .. }) => {
+                assert!(seen.contains(problem), "{seen}");
             }
             other => panic!("{problem}: {other:?}"),
         }
@@ -305,7 +305,7 @@ fn records_of_fixtures_without_pods_are_read() {
     assert_eq!(fixture.second, Some(served));
 }
 
-/// What is in a record by these names is read by them, and what is no error is not taken for none.
+/// A record names the fields of a fixture so, and a malformed error is not read as no error.
 #[test]
 fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
     let service = Some(("10.96.0.1".parse().expect("an address"), 80));
@@ -338,7 +338,7 @@ fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
     }
 }
 
-/// What a selection leaves of these checks: the wanted, and the rest.
+/// The result of a selection: it keeps `wanted`, and leaves out `rest`.
 fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]) -> Selected {
     let check = |view: &CheckView| Check {
         id: view.planned.id.clone(),
@@ -375,18 +375,18 @@ fn what_was_told_is_not_dropped_by_a_run_of_less() {
     assert_eq!(
         refused.expect_err("one is lost").to_string(),
         format!(
-            "run k3x9 told of what this run would drop, 1 check such as {}: select it as well, or \
-             begin a new run",
+            "run k3x9 has verdicts of 1 check that this run does not select, such as {}: extend the \
+             selection, or begin a new run",
             first.planned.id
         )
     );
     let refused = kept(selected([].into_iter(), &settled));
     let refused = refused.expect_err("all are lost").to_string();
-    let many = format!(" {} checks such as ", settled.len());
+    let many = format!(" {} checks that ", settled.len());
     assert!(refused.contains(&many), "{refused}");
 }
 
-/// No selection brings back what the cluster has no more.
+/// No selection brings back checks that the cluster no longer has.
 #[test]
 fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
     let view = runs::recorded("every-verdict").view();
@@ -402,17 +402,17 @@ fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
         let refused = view.is_kept_by(&selected, facts);
         refused.expect_err("one is lost").to_string()
     };
-    let told = |now: &str| {
+    let message = |now: &str| {
         let id = &first.planned.id;
         format!(
-            "run k3x9 told of 1 check such as {id} that this cluster, as it is now, has no more; it had \
-             the pools linux of 2 nodes, windows-2022 of 3 nodes, 1 of them not usable and has {now}: begin a new run"
+            "run k3x9 has verdicts of 1 check that this cluster no longer has, such as {id}; the cluster had \
+             the pools linux of 2 nodes, windows-2022 of 3 nodes, 1 of them not usable and now has {now}: begin a new run"
         )
     };
-    assert_eq!(refused(&now), told("the pools linux of 2 nodes"));
+    assert_eq!(refused(&now), message("the pools linux of 2 nodes"));
     now.nodes = Known::Unknown {
         reason: "it was not allowed\n!".to_owned(),
     };
     let unknown = "nodes that are unknown (it was not allowed⏎!)";
-    assert_eq!(refused(&now), told(unknown));
+    assert_eq!(refused(&now), message(unknown));
 }

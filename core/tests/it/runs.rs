@@ -1,4 +1,4 @@
-//! Runs for reports, each as its record in `records/` has it, and the events that tests put in one.
+//! Runs for reports, each from its record in `records/`, and the events that tests add to one.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Conclusion, Reason, Verdict};
 
-/// Between two lines.
+/// The time between two lines.
 const STEP: SignedDuration = SignedDuration::from_millis(500);
 
-/// A record as it is written.
+/// A record that a test writes.
 pub(crate) struct Recorder {
     text: String,
     seq: u64,
@@ -42,7 +42,7 @@ impl Recorder {
         recorder
     }
 
-    /// The record of that name in `records/`, which goes on from there.
+    /// The record of that name in `records/`, to which a test can add events.
     fn recorded(name: &str) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/records");
         let text = std::fs::read_to_string(format!("{folder}/{name}.jsonl")).expect("a record");
@@ -94,7 +94,7 @@ pub(crate) fn recorded(name: &str) -> Recorder {
     Recorder::recorded(name)
 }
 
-/// How a run starts.
+/// The start event of a run.
 pub(crate) fn started() -> Started {
     Started {
         schema: SCHEMA,
@@ -162,7 +162,7 @@ pub(crate) fn conclusion(verdict: Verdict, reason: Reason) -> Conclusion {
     }
 }
 
-/// A conclusion that depends on what was seen.
+/// A conclusion from what a check saw.
 pub(crate) fn saw(verdict: Verdict, expected: &str, seen: &str) -> Conclusion {
     let difference = Difference {
         expected: expected.to_owned(),
@@ -171,7 +171,7 @@ pub(crate) fn saw(verdict: Verdict, expected: &str, seen: &str) -> Conclusion {
     conclusion(verdict, Reason::Seen(difference))
 }
 
-/// A fixture at the Windows Server 2022 pool, or of all.
+/// The fixture of the Windows Server 2022 pool, or of the cluster.
 pub(crate) fn fixture(name: FixtureName) -> FixtureKey {
     let pool = name
         .per_pool()
@@ -201,7 +201,7 @@ pub(crate) fn ended(exit: Exit) -> Event {
     })
 }
 
-/// A registry that has the sample's image for other nodes alone, with a name that is hostile.
+/// The event of a registry that has the sample's image only for other nodes, one with a hostile name.
 pub(crate) fn unoffered() -> Event {
     let fixture = fixture(FixtureName::WIN_WEBSERVER);
     Event::Unoffered(Unoffered {
@@ -213,7 +213,7 @@ pub(crate) fn unoffered() -> Event {
     })
 }
 
-/// Text of which none may reach a terminal or a file of reports as it is.
+/// Text that may not reach a terminal or a report unescaped.
 pub(crate) const HOSTILE: &str = "\u{1b}[31mred\u{1b}]0;title\u{7} nul \0 tab\t c1 \u{9b}31m del \
     \u{7f} bidi \u{202e}evil\u{2066} zero\u{200b}width ]]> <script>alert('&amp;\")</script> \r\n\
     10 checks: 10 pass \u{ffff} end \u{1b}[";
@@ -222,7 +222,7 @@ pub(crate) const HOSTILE: &str = "\u{1b}[31mred\u{1b}]0;title\u{7} nul \0 tab\t 
 pub(crate) fn hostile() -> RunView {
     let json = serde_json::to_string(HOSTILE).expect("text is JSON");
     let inner = json.trim_matches('"');
-    // Pools and check ids are made of builds and claims; a record may say otherwise
+    // Pools and check ids consist of builds and claims; a record may hold any text
     let text = recorded("hostile")
         .text()
         .replace("HUGE", &"y\\u001b".repeat(1 << 19))

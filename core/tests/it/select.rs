@@ -1,4 +1,4 @@
-//! What is selected of a plan, and of the claims.
+//! The selection of checks of a plan, and of claims.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -16,13 +16,13 @@ use crate::claims;
 use crate::rows::rows;
 use crate::runs;
 
-/// Tables of terms, each with what comes of it.
+/// Tables of terms, each with its expected result.
 const TABLES: &str = include_str!("select.yaml");
 
-/// Read once: properties ask for them often.
+/// The suites, read once: properties use them often.
 static SUITES: LazyLock<Suites> = LazyLock::new(claims::suites);
 
-/// The cluster of the other tests with a second Windows pool.
+/// The facts of the other tests with a second Windows pool.
 fn facts() -> Facts {
     let mut facts = runs::facts();
     if let Known::Fact { value, .. } = &mut facts.nodes {
@@ -41,14 +41,14 @@ fn written(terms: &[impl AsRef<str>]) -> Vec<Placed<String>> {
 }
 
 fn read(terms: &[impl AsRef<str>]) -> (Selection, Vec<Diagnostic>) {
-    let mut found = Vec::new();
-    let selection = Selection::read(&written(terms), &SUITES, &mut found);
-    (selection, found)
+    let mut problems = Vec::new();
+    let selection = Selection::read(&written(terms), &SUITES, &mut problems);
+    (selection, problems)
 }
 
 fn selection(terms: &[impl AsRef<str>]) -> Selection {
-    let (selection, found) = read(terms);
-    assert_eq!(found, Vec::new());
+    let (selection, problems) = read(terms);
+    assert_eq!(problems, Vec::new());
     selection
 }
 
@@ -79,7 +79,7 @@ fn selected(terms: &[impl AsRef<str>]) -> BTreeSet<String> {
     selected_of(terms, &facts())
 }
 
-/// How many checks each of these selects, of sixteen: three of net on two pools, and ten rejections.
+/// Each row selects so many of sixteen checks: three of net on two pools, and ten rejections.
 #[test]
 fn each_kind_of_term_selects() {
     for (terms, count) in rows::<(Vec<String>, usize)>(TABLES, "selects") {
@@ -90,12 +90,12 @@ fn each_kind_of_term_selects() {
 #[test]
 fn what_is_unknown_is_refused_with_the_nearest() {
     for (term, nearest) in rows::<(String, String)>(TABLES, "unknown") {
-        let (_, found) = read(&[&term, "area=net"]);
+        let (_, problems) = read(&[&term, "area=net"]);
         match &*nearest {
-            "" => assert_eq!(found, Vec::new(), "{term}"),
+            "" => assert_eq!(problems, Vec::new(), "{term}"),
             _ => {
-                assert_eq!(found.len(), 1, "{term}");
-                let said = found[0].to_string();
+                assert_eq!(problems.len(), 1, "{term}");
+                let said = problems[0].to_string();
                 assert!(said.contains(&nearest), "{term}: {said}");
                 assert!(said.starts_with("--select: "), "{said}");
             }
@@ -107,12 +107,12 @@ fn what_is_unknown_is_refused_with_the_nearest() {
 fn pools_and_points_are_known_with_the_cluster() {
     for (term, said) in rows::<(String, String)>(TABLES, "unknown-in-the-cluster") {
         let refused = selection(&[&term]).apply(planned(&facts()), &facts());
-        let found = refused.expect_err("refused");
-        assert_eq!(found.all().len(), 1);
-        let near = found.all()[0].to_string();
-        let (told, _) = near.split_once("\n  hint: ").expect("a hint");
+        let error = refused.expect_err("refused");
+        assert_eq!(error.all().len(), 1);
+        let near = error.all()[0].to_string();
+        let (problem, _) = near.split_once("\n  hint: ").expect("a hint");
         let (expected, hint) = said.split_once("\n  hint: ").expect("a hint");
-        assert_eq!(told, expected);
+        assert_eq!(problem, expected);
         assert!(
             near.ends_with(hint) || hint.contains("did you mean"),
             "{near}"
@@ -132,7 +132,7 @@ fn pools_and_points_are_known_with_the_cluster() {
     );
 }
 
-/// From nodes that may not be read nothing is assumed: the checks that stand for all pools stay.
+/// Nodes that cannot be read exclude nothing: the checks that represent all pools stay.
 #[test]
 fn of_unknown_nodes_no_pool_is_wrong() {
     let nodes = Known::Unknown {
@@ -191,7 +191,7 @@ fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
     }
 }
 
-/// The check that is meant is at the same points, as far as there is one.
+/// The suggested check has the same point, as far as there is one.
 #[test]
 fn the_nearest_check_is_at_the_same_points() {
     let facts = facts();
@@ -225,7 +225,7 @@ fn a_waiver_that_no_check_can_meet_is_refused() {
         value: runs::waiver(check, "known", "2026-12-31"),
         at: place.clone(),
     };
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     let waivers = [
         "net.*",
         "net.service-ip-form-pod[pool=*",
@@ -233,8 +233,8 @@ fn a_waiver_that_no_check_can_meet_is_refused() {
         "net.service-ip-from-pod[*node=win-a]",
     ];
     let waivers = waivers.map(placed);
-    check_waivers(&waivers, &SUITES, &mut found);
-    let said: Vec<_> = found.iter().map(ToString::to_string).collect();
+    check_waivers(&waivers, &SUITES, &mut problems);
+    let said: Vec<_> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
         [
@@ -261,18 +261,18 @@ const TERMS: [&str; 11] = [
 ];
 
 proptest! {
-    /// Of any A: A and !A together are all, and share nothing; several are their union less what
-    /// is taken out.
+    /// For any A, the checks of A and of !A together are all, and none is in both; several terms select their
+    /// union without the negated ones.
     #[test]
     fn the_algebra_of_terms(
         a in prop::sample::select(&TERMS[..]),
         b in prop::sample::select(&TERMS[..]),
         c in prop::sample::select(&TERMS[..]),
     ) {
-        let all = ids(&planned(&facts()));
+        let every = ids(&planned(&facts()));
         let not = |term: &str| format!("!{term}");
         let (in_a, out_a) = (selected(&[a]), selected(&[&not(a)]));
-        prop_assert_eq!(&in_a | &out_a, all);
+        prop_assert_eq!(&in_a | &out_a, every);
         prop_assert!((&in_a & &out_a).is_empty());
         let either = selected(&[a, b]);
         prop_assert_eq!(&either, &(&in_a | &selected(&[b])));

@@ -8,14 +8,14 @@ use winconform_core::text::is_hostile;
 
 use crate::runs;
 
-/// Rendered twice: the same bytes.
+/// Renders a report twice, and compares the bytes.
 fn rendered(view: &winconform_core::record::RunView, width: usize) -> String {
     let text = render(view, width, Colour::Never);
     assert_eq!(text, render(view, width, Colour::Never));
     text
 }
 
-/// Each as a snapshot of its name.
+/// Compares the report of each record with the snapshot of that name.
 #[test]
 fn runs_are_told() {
     for (name, record, width) in [
@@ -47,8 +47,8 @@ fn of_nodes_that_are_each_observed_from_it_tells_which_and_how_many() {
     let view = runs::recorded("from-each-node").view();
     let text = rendered(&view, 100);
     let lines: Vec<_> = text.lines().map(str::trim).collect();
-    let told = "observed    from windows-2022 1 of 3 nodes (win-0)";
-    assert!(lines.contains(&told), "{text}");
+    let expected = "observed    from windows-2022 1 of 3 nodes (win-0)";
+    assert!(lines.contains(&expected), "{text}");
     assert!(lines.contains(&"from node   win-0"), "{text}");
     let json = winconform_core::report::json::render(&view);
     assert!(json.contains(r#""node-name": "win-0""#), "{json}");
@@ -91,7 +91,7 @@ fn hostile_text_stays_text() {
         );
         assert!(text.len() < 200_000, "{} bytes at {width}", text.len());
         for line in text.lines() {
-            // The tally is whole at any width: programs and people look for it
+            // The tally is never wrapped: programs and people search for it
             let limit = if line.contains("(exit ") {
                 usize::MAX
             } else {
@@ -182,7 +182,7 @@ fn progress_tells_what_matters_on_one_line() {
 fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
     use winconform_core::fixture::FixtureName;
     use winconform_core::method::ErrorKind;
-    let told = |name, kind: ErrorKind| {
+    let report = |name, kind: ErrorKind| {
         let mut recorder = runs::Recorder::started();
         recorder
             .push(runs::unoffered())
@@ -195,7 +195,7 @@ fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
         (FixtureName::WIN_WEBSERVER, ErrorKind::Unscheduled, false),
         (FixtureName::IIS, ErrorKind::ImagePull, false),
     ] {
-        let text = told(name, kind);
+        let text = report(name, kind);
         assert_eq!(text.contains("suspect"), suspect, "{text}");
     }
 }

@@ -10,7 +10,7 @@ use winconform_core::verdict::{Conclusion, Reason, SkipReason, Verdict};
 
 use crate::runs::{self, Recorder, conclusion, ended, planned, saw, waiver};
 
-/// A run of these checks, each with its conclusion, that is whole otherwise.
+/// A complete run of these checks, each with its conclusion.
 fn run(profile: Profile, waivers: Vec<Waiver>, checks: &[(&str, Conclusion)]) -> Recorder {
     let mut recorder = Recorder::empty();
     recorder.push(Event::RunStarted(Started {
@@ -62,7 +62,7 @@ fn skipped() -> Conclusion {
     conclusion(Verdict::Skip, Reason::Skipped(SkipReason::Deadline))
 }
 
-/// The exit of one check under each profile, first as it is and then waived.
+/// The exit of a run of one check under each profile, without a waiver and with one.
 #[test]
 fn every_cell_of_the_outcome() {
     use Exit::{Conformant as Good, CouldNotTell as Untold, NotConformant as Bad};
@@ -102,7 +102,7 @@ fn a_waiver_takes_away_no_other_failure_and_no_doubt() {
     assert_eq!(with(saw_it(Verdict::Pass)), Exit::Conformant);
 }
 
-/// The clock of whoever makes a report again has no say.
+/// The clock at the time of a later report does not count.
 #[test]
 fn a_waiver_expires_by_the_day_the_run_began() {
     for (expires, expected) in [
@@ -201,11 +201,10 @@ fn a_deadline_is_told_and_leaves_the_rest_untold() {
         let view = recorder.view();
         assert_eq!(exit(&view), expected);
         let text = render(&view, 100, Colour::Never);
-        assert!(
-            text.contains("the run's deadline, 20m, came before its end"),
-            "{text}"
-        );
-        assert!(text.contains("the run's deadline came before\n"), "{text}");
+        let words = "the run's deadline, 20m, came before its end";
+        assert!(text.contains(words), "{text}");
+        let words = "the run reached its deadline before it reached the check\n";
+        assert!(text.contains(words), "{text}");
     }
 }
 
@@ -234,7 +233,7 @@ fn nothing_selected_says_what_there_is() {
         "{text}"
     );
     let claim = |id| ClaimId::parse(id).expect("an id");
-    for (unchecked, told) in [
+    for (unchecked, reason) in [
         (vec![claim("net.a")], "net.a has no checks yet; there is"),
         (
             vec![claim("net.a"), claim("net.b")],
@@ -246,7 +245,7 @@ fn nothing_selected_says_what_there_is() {
         let text = render(&view, 100, Colour::Never);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            text.contains(&format!("nothing is selected: {told}")),
+            text.contains(&format!("nothing is selected: {reason}")),
             "{text}"
         );
     }

@@ -30,8 +30,8 @@ Exit codes:
 
 #[cfg(feature = "demo")]
 const SIMULATED: &str = "\
-The nodes pull a few images and no others, whose programs are a closed set: docs/simulated-programs.md
-lists both.";
+The simulated nodes can pull only a few images, and can run only a few programs in them:
+docs/simulated-programs.md lists both.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -39,13 +39,13 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Show what a run would check on this cluster, and what it would skip and why
     Plan(ShownArgs),
-    /// Show what the cluster says of itself, each with where it was read or why it is unknown
+    /// Show the facts of the cluster, each with its source or the reason why it is unknown
     Facts(FactsArgs),
     /// List the images a run would pull on this cluster, by pool, with what runs them
     Images(ShownArgs),
     /// Pull the images a run would pull, on every node it may use, and leave nothing else
     Prepull(PrepullArgs),
-    /// Ask what a run would be allowed to do on this cluster, and what the lack of it costs
+    /// Show which permissions a run has on this cluster, and which checks each missing one costs
     Preflight(ShownArgs),
     /// List all claims
     List(ListArgs),
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Print an example or the schema of a config file, or check one
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Run on a simulated cluster, without any other, in simulated time
+    /// Run the checks on a simulated cluster, in simulated time; needs no real cluster
     #[cfg(feature = "demo")]
     #[command(after_help = SIMULATED)]
     Demo(DemoArgs),
@@ -99,8 +99,9 @@ pub(crate) struct SuitesArgs {
 /// What is checked.
 #[derive(Args, Debug)]
 pub(crate) struct SelectArgs {
-    /// Only these checks; may be repeated: an id or pattern (`net.*[pool=windows-2022*`), area=net,
-    /// type=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out
+    /// Use only the checks that EXPR selects; may be repeated. EXPR is an id or pattern
+    /// (`net.*[pool=windows-2022*`), area=net, type=rejection, pool=windows-2022, node=2,
+    /// source=linux-pod or workload=job; a leading `!` excludes what it selects
     #[arg(long, value_name = "EXPR")]
     pub(crate) select: Vec<String>,
 }
@@ -121,7 +122,7 @@ pub(crate) struct OnClusterArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print a config file with every setting at what holds without it, each explained
+    /// Print a config file that sets every setting to its default and explains it
     Example,
     /// Print the JSON Schema of config files
     Schema,
@@ -163,17 +164,17 @@ pub(crate) struct RunArgs {
     /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Run apart from runs without or with another id, which would otherwise be refused
+    /// Give this run a Lease of its own, so that it can run at the same time as runs without an id or with another one
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(crate) id: Option<String>,
-    /// Run every check so many times, in the same workloads: the worst result of a check counts, and
-    /// what differs is flaky
+    /// Run every check N times, in the same workloads: the worst verdict of a check counts, and a
+    /// check whose verdicts differ is flaky
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) repeat: u32,
     /// Run every check again and again for this long, such as 8h; the deadline ends it, too
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
     pub(crate) soak: Option<Duration>,
-    /// Go on with the record of an earlier run: what it told of the cluster is not checked again.
+    /// Resume the run that wrote this record: checks that have a verdict about the cluster keep it.
     /// The cluster, the suites and the config file must be the same
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
     pub(crate) resume: Option<PathBuf>,
@@ -250,7 +251,7 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct CleanupArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Only what this run left; all runs' otherwise
+    /// Remove only what the run with this id left [default: what any run left]
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
 }

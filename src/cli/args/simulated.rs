@@ -1,4 +1,4 @@
-//! The arguments of what is simulated.
+//! The arguments of `demo` and `simulate`.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use super::{ReportFormat, SelectArgs, SuitesArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
-    /// Break something of the nodes, as NAME or NAME=PARAM, for a time by @FROM..UNTIL behind it; may be
-    /// repeated (see --list-faults)
+    /// Break something on the nodes: NAME or NAME=PARAM, with @FROM..UNTIL after it to break it only
+    /// during that time; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT")]
     pub(crate) faults: Vec<String>,
     /// List what can be broken
@@ -19,11 +19,12 @@ pub(crate) struct DemoArgs {
     /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
     #[arg(long, value_name = "NAME|FILE", default_value = "kubeadm-flannel")]
     pub(crate) topology: String,
-    /// So many nodes in the place of the topology's, spread evenly over its pools and named after
-    /// them, such as windows-2022-a
+    /// Simulate N nodes instead of those of the topology, spread evenly over its pools and named after
+    /// their pool, such as windows-2022-a
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<usize>,
-    /// The version whose API server answers dry runs, as recorded [default: the newest there is]
+    /// The Kubernetes version whose recorded answers the simulated API server gives to dry runs
+    /// [default: the newest recorded one]
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubernetes_version: Option<String>,
     /// The seed of everything left to chance [default: 1; with --serve another one each time]
@@ -32,8 +33,8 @@ pub(crate) struct DemoArgs {
     /// How simulated time passes
     #[arg(long, value_enum, default_value = "fast")]
     pub(crate) pace: Pace,
-    /// Begin no run, but open the cluster to kubectl and `winconform run`, by TLS on a port of
-    /// 127.0.0.1, any that is free if none is given, until interrupted
+    /// Start no run, but serve the simulated cluster to kubectl and `winconform run` until
+    /// interrupted: over TLS, on this port of 127.0.0.1, or on a free one if PORT is missing
     #[arg(
         long,
         value_name = "PORT",
@@ -61,9 +62,9 @@ pub(crate) struct DemoArgs {
 /// How simulated time passes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Pace {
-    /// It skips whatever is only waited for
+    /// Skips the time in which the run only waits
     Fast,
-    /// As real time does, to follow what happens
+    /// Passes as fast as real time, so that you can watch the run
     Real,
 }
 
@@ -85,14 +86,14 @@ pub(crate) struct SimulateArgs {
     /// List the topologies that have a name
     #[arg(long)]
     pub(crate) list_topologies: bool,
-    /// Stands before each node's name, so that several simulators can join one cluster
+    /// Begin each node's name with TEXT, so that several simulators can join one cluster
     #[arg(long, value_name = "TEXT", default_value = "", value_parser = parse_prefix)]
     pub(crate) prefix: String,
-    /// Break something, as NAME or NAME=PARAM, for a time by @FROM..UNTIL behind it; may be repeated
-    /// (see --list-faults)
+    /// Break something: NAME or NAME=PARAM, with @FROM..UNTIL after it to break it only during that
+    /// time; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
     pub(crate) faults: Vec<TimedFault>,
-    /// How many times faster than real simulated pulls, starts and time-outs go
+    /// The factor by which simulated pulls, starts and time-outs are faster than real ones
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_speed)]
     pub(crate) speed: f64,
     /// The seed of everything left to chance
@@ -105,7 +106,7 @@ fn parse_fault(text: &str) -> Result<TimedFault, String> {
         UnknownFault::Name(..) => {
             format!("{error}\n  (`winconform simulate --list-faults` has all)")
         }
-        // Where the name is right, only what is wrong with the rest is of use
+        // With a right name, only the error in the rest is of use
         named => named.to_string(),
     })
 }

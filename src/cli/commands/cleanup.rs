@@ -13,7 +13,7 @@ use crate::cluster::{Cleaning, cleanup};
 pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
     let cluster = connected(&args.cluster, &Config::default(), screen).await?;
     let holder = holder("cleanup");
-    let told = |cleaning| match cleaning {
+    let progress = |cleaning| match cleaning {
         Cleaning::Waits => {
             screen.complain("Making sure that the run that left its Lease is dead …\n");
         }
@@ -21,7 +21,7 @@ pub(crate) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
             screen.complain(&format!("warning: {}\n", printable(&error.to_string())));
         }
     };
-    let removed = cleanup(&cluster.api, args.run.as_deref(), &holder, told).await;
+    let removed = cleanup(&cluster.api, args.run.as_deref(), &holder, progress).await;
     let removed = removed.map_err(CliError::Cleanup)?;
     for object in &removed.removed {
         screen.say(&format!("removed {object}\n"));

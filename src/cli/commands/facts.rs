@@ -11,10 +11,10 @@ use crate::cluster::collect;
 
 pub(crate) async fn run(args: FactsArgs, screen: &Screen) -> Result<u8, CliError> {
     let cluster = connected(&args.cluster, &Config::default(), screen).await?;
-    let found = collect(&cluster.api).await;
+    let facts = collect(&cluster.api).await;
     match args.format {
-        Format::Text => screen.say(&facts::render(&found, screen.width())),
-        Format::Json => screen.say(&json::pretty(&found)),
+        Format::Text => screen.say(&facts::render(&facts, screen.width())),
+        Format::Json => screen.say(&json::pretty(&facts)),
     }
     Ok(0)
 }

@@ -12,7 +12,7 @@ use crate::cli::screen::Screen;
 use crate::cli::settings;
 use crate::engine::{image_platforms, plan_of};
 
-/// How long a registry may take to tell of one image; somebody waits at a terminal.
+/// The limit for a registry's answers about one image, while a user waits at a terminal.
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError> {

@@ -31,8 +31,8 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
     }
     if selected.plan.checks.is_empty() {
         let unchecked = settings.selection.unchecked();
-        let told = nothing_selected(unchecked, &selected.left_out);
-        screen.complain(&format!("{told}\n"));
+        let reason = nothing_selected(unchecked, &selected.left_out);
+        screen.complain(&format!("{reason}\n"));
         return Ok(Exit::NothingSelected.code());
     }
     Ok(0)

@@ -53,9 +53,9 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     };
     let signals = count_signals().map_err(CliError::Signals)?;
     let mut tell = |pull: &Pull, outcome: Result<Duration, &ObservationError>| {
-        let (told, of) = nodes.entry(pull.node.clone()).or_default();
-        *told += 1;
-        screen.say(&line(pull, (*told, *of), outcome));
+        let (count, of) = nodes.entry(pull.node.clone()).or_default();
+        *count += 1;
+        screen.say(&line(pull, (*count, *of), outcome));
     };
     let pools = facts.pools();
     let done = prepull(&cluster, &wanted, pools, &options, signals, &mut tell)
@@ -88,10 +88,10 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     })
 }
 
-/// What is said of an image on a node.
+/// The line about one image on one node.
 fn line(
     pull: &Pull,
-    (told, of): (usize, usize),
+    (count, of): (usize, usize),
     outcome: Result<Duration, &ObservationError>,
 ) -> String {
     let (node, image) = (printable(&pull.node), printable(&pull.image));
@@ -99,7 +99,7 @@ fn line(
         Ok(after) => format!("there after {} s", after.as_secs()),
         Err(error) => format!("not pulled: {}", printable(&redact(&error.to_string()))),
     };
-    format!("{node}  {told} of {of}  {image}  {how}\n")
+    format!("{node}  {count} of {of}  {image}  {how}\n")
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     progress.end();
     let refused = matches!(finished, Err(RunError::Resume(_)));
     let record = args.resume.as_deref().filter(|_| refused);
-    // What is reported beside the very record that is not gone on with is not withdrawn
+    // Keep the reports beside the very record that the run refused to resume
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
     let finished = reported(&journal, finished, folder, args.format, screen);
@@ -83,8 +83,8 @@ pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     Ok(finished?.exit.code())
 }
 
-/// The record of a run that is about to begin, in the place of whose reports its own will be, and what tells of
-/// it as it goes on.
+/// Creates the record of a run, and its display of progress. The run's reports will replace those in
+/// `folder`.
 pub(crate) fn begun(
     cluster: &Cluster,
     folder: Option<&Path>,
@@ -106,14 +106,14 @@ pub(crate) fn reported(
     format: ReportFormat,
     screen: &Screen,
 ) -> Result<Finished, CliError> {
-    // A run that was not let in has nothing to report, least of all what another's is busy with
+    // A refused run has nothing to report, least of all another run's results
     if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_) | RunError::Resume(_))) =
         finished
     {
         return Err(unbegun(CliError::Run(refused), folder, screen));
     }
 
-    // Whatever came of it, what is on record is reported
+    // The report covers what is on record, however the run ended
     let mut view = journal.view();
     let in_no_file = folder.is_none();
     let nothing = finished
@@ -135,8 +135,8 @@ pub(crate) fn reported(
             unwritten = out::write(folder, view).err();
             view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));
         }
-        let told = !view.checks.is_empty() || view.planned || finished.is_ok();
-        if told || format != ReportFormat::Text {
+        let has_report = !view.checks.is_empty() || view.planned || finished.is_ok();
+        if has_report || format != ReportFormat::Text {
             unwritten = screen.report(view, format).err().or(unwritten);
         }
     }
@@ -144,7 +144,7 @@ pub(crate) fn reported(
     unwritten.map_or(Ok(finished), Err)
 }
 
-/// A run that came to nothing has no reports, and an earlier one's must not pass for them.
+/// A run that did not begin has no reports, and an earlier run's must not pass for them.
 fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError {
     if let Some(folder) = folder {
         withdraw(folder, screen);
@@ -193,7 +193,7 @@ pub(crate) fn new_id() -> String {
     std::iter::once('r').chain(letters).collect()
 }
 
-/// Who holds the Lease: this machine, this process, this run.
+/// The holder of the Lease: this machine, this process, this run.
 pub(crate) fn holder(run: &str) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = match host.trim() {
@@ -203,20 +203,20 @@ pub(crate) fn holder(run: &str) -> String {
     format!("{host}/{}/{run}", std::process::id())
 }
 
-/// What the user asks for by a signal after so many interrupts: 1 that the run ends, 2 that it is abandoned, which takes
-/// a second Ctrl-C. Runners and service managers send several signals for one end.
+/// What a signal requests after so many interrupts: 1 to end the run, 2 to abandon it, which takes a second
+/// Ctrl-C. Runners and service managers send several signals for one end.
 fn asked_by(signal: SignalKind, interrupts: &mut u32) -> u32 {
     *interrupts += u32::from(signal == SignalKind::interrupt());
     (*interrupts).clamp(1, 2)
 }
 
-/// Listens for SIGINT, SIGTERM and SIGHUP, and says what they ask for: nothing yet (0), or as [`asked_by`].
+/// Listens for SIGINT, SIGTERM and SIGHUP. The receiver holds 0 for nothing yet, else as [`asked_by`].
 pub(crate) fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    // A terminal that is closed, a connection that is lost
+    // The terminal is closed, or its connection is lost
     let mut hangup = signal(SignalKind::hangup())?;
-    let (asks, asked) = watch::channel(0);
+    let (asks, requested) = watch::channel(0);
     tokio::spawn(async move {
         let mut interrupts = 0;
         loop {
@@ -230,7 +230,7 @@ pub(crate) fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
             asks.send_replace(asked_by(signal, &mut interrupts));
         }
     });
-    Ok(asked)
+    Ok(requested)
 }
 
 #[cfg(test)]
@@ -242,7 +242,7 @@ mod tests {
         let [int, term, hup] = [2, 15, 1].map(SignalKind::from_raw);
         for (signals, asked) in [
             (vec![hup, hup, term, term], 1),
-            // As GitHub's runner ends a job
+            // GitHub's runner ends a job this way
             (vec![int, term], 1),
             (vec![term, int], 1),
             (vec![hup, int, term, int], 2),

@@ -45,7 +45,7 @@ pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     };
     let traces = Traces::default();
     let client = named(cluster.api.client().clone(), "hybrid-sim");
-    let all = async {
+    let session = async {
         let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await?;
         if let Some(joined) = joined {
             screen.complain("The simulated nodes leave; another Ctrl-C does not wait for that.\n");
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     };
     tokio::select! {
         biased;
-        left = Box::pin(all) => left?,
+        left = Box::pin(session) => left?,
         () = cut.cancelled() => {
             return Err(CliError::Cut(what_is_left(&traces, &join_to)));
         }
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     Ok(0)
 }
 
-/// The hints of what goes wrong name options that this command does not have.
+/// Replaces errors whose hints name options that this command does not have.
 fn in_terms_of_join(error: CliError, given: &Path) -> CliError {
     let given = printable(&given.display().to_string());
     match error {
@@ -90,7 +90,7 @@ fn in_terms_of_join(error: CliError, given: &Path) -> CliError {
     }
 }
 
-/// What to say of nodes that were not waited for.
+/// The error about nodes that this command did not wait for.
 fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
     let objects = traces.objects();
     if objects.is_empty() {
@@ -98,7 +98,7 @@ fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
                 pods they had"
             .to_owned();
     }
-    // Names are those of nodes and our own; a kubeconfig's may need quotes
+    // Our objects and nodes have plain names; a kubeconfig's path may need quotes
     let kubeconfig = kubeconfig.display().to_string().replace('\'', r"'\''");
     format!(
         "stopped before the simulated nodes had left; there may be left: {}\n\
@@ -109,11 +109,11 @@ fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
     )
 }
 
-/// What has been asked of the process.
+/// The signals that the process has received.
 pub(crate) struct Signals {
-    /// Cancelled by the first signal that asks to end.
+    /// Cancelled by the first signal.
     pub(crate) halt: CancellationToken,
-    /// Cancelled by the second, after which nothing is waited for.
+    /// Cancelled by the second, after which the process waits for nothing.
     pub(crate) cut: CancellationToken,
 }
 
@@ -138,8 +138,8 @@ pub(crate) fn on_signals() -> Result<Signals, CliError> {
     Ok(Signals { halt, cut })
 }
 
-/// Joins the nodes and stays until the signal; gives the nodes, unless they have left again since it
-/// came before all had joined.
+/// Joins the nodes and waits for the signal. Returns the nodes, or `None` if the signal came before all had
+/// joined, and they have left again.
 async fn stay(
     client: Client,
     options: JoinOptions,
@@ -162,7 +162,7 @@ async fn stay(
         joined.nodes().join(", "),
         joined.proxy_url()
     ));
-    // The pod that is asked goes with its node
+    // `reached` queries a pod, which disappears with its node
     if let Some(Err(unreached)) = halt.run_until_cancelled(Box::pin(joined.reached())).await {
         screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
     }
@@ -173,7 +173,9 @@ async fn stay(
 
 /// Every fault with its parameter and what it does.
 pub(crate) fn catalogue() -> String {
-    let mut text = String::from("of the nodes:\n");
+    let mut text = String::from(
+        "faults (`there` and `its` mean PLACE; without PLACE a fault applies wherever it can):\n",
+    );
     for fault in ProductFault::catalogue() {
         let full = format!("{}{}", fault.name, fault.parameter.written());
         text.push_str(&format!("  {full:<42} {}\n", fault.what));

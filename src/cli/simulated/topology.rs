@@ -1,5 +1,4 @@
-//! From `--topology` to the nodes of a simulator: a name, or a file with all of its mistakes told at
-//! once.
+//! Reads the topology of `--topology`: one with a name, or a file, of which it reports all mistakes at once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,10 +17,10 @@ use crate::cluster::labels::is_value;
 
 const POOLS: [&str; 4] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-/// What the simulator itself sets, and finds its nodes by.
+/// Labels that the simulator itself sets, to find its nodes.
 const OWN_LABELS: [&str; 2] = ["kubernetes.io/hostname", "app.kubernetes.io/managed-by"];
 
-/// What the kubelet sets by itself, so that it says what the pool says.
+/// Labels that the kubelet sets by itself, according to the pool.
 const POOL_LABELS: [&str; 5] = [
     "kubernetes.io/os",
     "kubernetes.io/arch",
@@ -31,19 +30,19 @@ const POOL_LABELS: [&str; 5] = [
 ];
 
 const CPUS: (u32, u32) = (1, 256);
-/// In MiB: what is reserved on a Windows node leaves something of the least.
+/// In MiB; the least still leaves memory after the reservations of a Windows node.
 const MEMORY: (u32, u32) = (4 * 1024, 4096 * 1024);
 
-/// The topology of a name, or else of a file.
+/// The topology with this name, or else in this file.
 pub(crate) fn load(given: &str) -> Result<Topology, CliError> {
-    let mut found = Vec::new();
-    let topology = look(given, &mut found)?;
-    Diagnostics::check(found).map_err(CliError::Topology)?;
+    let mut problems = Vec::new();
+    let topology = look(given, &mut problems)?;
+    Diagnostics::check(problems).map_err(CliError::Topology)?;
     Ok(topology)
 }
 
-/// The same, whose mistakes are told with others; with any it is of no use.
-pub(crate) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology, CliError> {
+/// Like [`load`], but adds mistakes to `problems`; with any of them the topology is of no use.
+pub(crate) fn look(given: &str, problems: &mut Vec<Diagnostic>) -> Result<Topology, CliError> {
     if let Some(topology) = Topology::named(given) {
         return Ok(topology);
     }
@@ -52,18 +51,18 @@ pub(crate) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology,
         return Ok(decoded(
             given,
             &read_bounded(path, "topology", LARGEST)?,
-            found,
+            problems,
         ));
     }
     let names = NamedTopology::all().iter().map(|it| it.name.as_str());
     let names: Vec<_> = names.collect();
     let message = format!("`{given}` is neither a topology that is known nor a file");
     let hint = did_you_mean(given, &names);
-    found.push(Place::argument("--topology").problem(message, Some(hint)));
+    problems.push(Place::argument("--topology").problem(message, Some(hint)));
     Ok(empty())
 }
 
-/// What else is in the cluster of a topology, where the API server is ours.
+/// The further objects in the cluster of a named topology, for our own API server.
 pub(crate) fn objects(given: &str, version: &str) -> Vec<serde_json::Value> {
     let known = NamedTopology::all()
         .iter()
@@ -89,15 +88,15 @@ fn empty() -> Topology {
     }
 }
 
-fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
+fn decoded(file: &str, text: &str, problems: &mut Vec<Diagnostic>) -> Topology {
     let mut topology = empty();
     match parse(file, text) {
         Ok(root) => {
             let mut decoder = Decoder::new(file);
             read_root(&mut decoder, &root, &mut topology);
-            found.extend(decoder.finish());
+            problems.extend(decoder.finish());
         }
-        Err(error) => found.push(error),
+        Err(error) => problems.push(error),
     }
     topology
 }
@@ -140,7 +139,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node, topology: &mut Topology) {
     }
 }
 
-/// One entry of the list, which stands for `count` nodes; `lines` are those of the names so far.
+/// Reads one entry of the list, for `count` nodes; `lines` has the line of each name so far.
 fn read_nodes(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -158,7 +157,7 @@ fn read_nodes(
         decoder.word(node, "pool", &POOLS, |text| text.parse::<Pool>().ok())
     });
     let most = u32::try_from(Topology::MOST_NODES).unwrap_or(u32::MAX);
-    // Of a count that is none one node is made
+    // An invalid count gives one node
     let many = fields.maybe(decoder, "count", |decoder, node| {
         decoder.whole(node, "`count`", (1, most))
     });
@@ -174,8 +173,8 @@ fn read_nodes(
     spec.labels = labels.map_or_else(BTreeMap::new, |node| read_labels(decoder, node));
     spec.taints = taints.map(|node| read_taints(decoder, node));
     spec.handlers = handlers.map_or_else(Vec::new, |node| read_handlers(decoder, node));
-    let own = fields.optional("network");
-    spec.network = own.map_or(network, |node| read_network(decoder, node, network));
+    let node_network = fields.optional("network");
+    spec.network = node_network.map_or(network, |node| read_network(decoder, node, network));
     fields.finish(decoder);
     let Some((at, base)) = base else { return };
     let names: Vec<String> = match many {
@@ -185,7 +184,7 @@ fn read_nodes(
     for name in names {
         if let Some(line) = lines.get(&name) {
             let message = format!("two nodes are called `{name}`, the other in line {line}");
-            // The rest of a count would say the same again
+            // Further names of the same entry would repeat this
             return decoder.report(at, message, None);
         }
         lines.insert(name.clone(), at.line);
@@ -290,7 +289,7 @@ fn read_value(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Stri
     {
         return Some(text.clone());
     }
-    // Numbers and booleans are told to need quotes
+    // `text` reports that numbers and booleans need quotes
     let text = decoder.text(node, what)?;
     let message = format!("`{text}` cannot be {what}");
     decoder.report(node, message, Some(VALUE_HINT.to_owned()));
@@ -304,7 +303,7 @@ fn read_taints(decoder: &mut Decoder<'_>, node: &Node) -> Vec<TaintSpec> {
         let Some(taint) = read_taint(decoder, item) else {
             continue;
         };
-        // As the API server refuses it
+        // The API server refuses this, too
         let same = |known: &TaintSpec| known.key == taint.key && known.effect == taint.effect;
         if taints.iter().any(same) {
             let (key, effect) = (&taint.key, &taint.effect);
@@ -353,7 +352,7 @@ fn read_handlers(decoder: &mut Decoder<'_>, node: &Node) -> Vec<String> {
             let hint = "1 to 63 of a-z, 0-9 and -, not at either end: `runhcs-wcow-hypervisor`";
             decoder.report(item, message, Some(hint.to_owned()));
         } else if handlers.iter().any(|known| known == text) {
-            let message = format!("the handler `{text}` stands there twice");
+            let message = format!("the handler `{text}` appears twice");
             decoder.report(item, message, None);
         }
         handlers.push(text.to_owned());
@@ -368,8 +367,8 @@ fn read_network(decoder: &mut Decoder<'_>, node: &Node, usual: NetworkSpec) -> N
     };
     let known = NetworkMode::ALL.map(NetworkMode::name);
     let find = |text: &str| {
-        let mut all = NetworkMode::ALL.into_iter();
-        all.find(|mode| mode.name() == text)
+        let mut modes = NetworkMode::ALL.into_iter();
+        modes.find(|mode| mode.name() == text)
     };
     let mode = fields.or(decoder, "mode", usual.mode, |decoder, node| {
         decoder.word(node, "mode", &known, find)

@@ -1,4 +1,4 @@
-//! Warnings of the simulator, which has no terminal of its own.
+//! Shows the warnings of the simulator, which has no terminal of its own.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use winconform_core::text::printable;
 
 use crate::cli::screen::Screen;
 
-/// Has them said from now on.
+/// Shows the warnings from now on.
 pub(crate) fn show(screen: Screen) {
     let lines = fmt::layer()
         .with_ansi(false)
@@ -20,11 +20,11 @@ pub(crate) fn show(screen: Screen) {
         .without_time()
         .with_writer(move || Lines(screen));
     let ours = Targets::new().with_target("hybrid_sim", LevelFilter::WARN);
-    // One that is there already shows them
+    // A subscriber that exists already shows them
     let _ = registry().with(ours).with(lines).try_init();
 }
 
-/// Each write is a whole event.
+/// A writer for which each write is a whole event.
 struct Lines(Screen);
 
 impl io::Write for Lines {

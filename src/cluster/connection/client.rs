@@ -1,4 +1,4 @@
-//! A client of an API server: its connections, proxies, time-outs, and what each request carries.
+//! A client of an API server: its connections, proxies, time-outs, and the headers of each request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ use winconform_core::config::Durations;
 use super::credential::Credential;
 use super::proxy::Proxy;
 
-/// From the first packet to a standing TCP and TLS connection.
+/// The limit from the first packet to an open TCP and TLS connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// From the first packet to a standing TCP connection, through a proxy if there is one. Shorter than
-/// `CONNECT`, so that a silent proxy is named instead of the server.
+/// The limit from the first packet to an open TCP connection, through a proxy if there is one. Shorter than
+/// `CONNECT`, so that the error names a silent proxy instead of the server.
 const TCP: Duration = Duration::from_secs(4);
 
-/// A client that says with each request which program asks, unless the request does.
+/// A client that adds the program's `User-Agent` to each request that has none.
 pub fn named(client: kube::Client, program: &str) -> kube::Client {
     use std::env::consts::{ARCH, OS};
     let agent = format!("{program}/{} ({OS}/{ARCH})", env!("CARGO_PKG_VERSION"));
@@ -45,7 +45,7 @@ pub fn named(client: kube::Client, program: &str) -> kube::Client {
     kube::Client::new(service, "default")
 }
 
-/// A client by a proxy or none, under whose every request, watches included, lies a time-out for the answer's head.
+/// A client, through `proxy` if given. Every request, a watch too, has a time-out for the answer's head.
 pub(crate) fn client(
     config: &Config,
     proxy: Option<&Proxy>,
@@ -67,7 +67,7 @@ pub(crate) fn client(
             over(socks, Some(proxy), config, credential, limit)
         }
         Some("https") => {
-            // Its certificate is none of the cluster's
+            // The cluster's certificate authority does not vouch for the proxy
             let provider = rustls::crypto::ring::default_provider();
             let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(provider);
             let tls = tls.map_err(|error| kube::Error::Service(error.into()))?;
@@ -86,7 +86,7 @@ fn tunnel<C>(proxy: &Proxy, connector: C) -> Tunnel<C> {
     }
 }
 
-/// The same by what makes connections. kube's own has no user for a SOCKS proxy.
+/// A client over `connector`. kube's own client gives no user to a SOCKS proxy.
 fn over<H>(
     connector: H,
     proxy: Option<&Proxy>,
@@ -130,15 +130,15 @@ where
     Ok(kube::Client::new(service, config.default_namespace.clone()))
 }
 
-/// The longest that anything waits for the head of an answer.
+/// The longest limit of any request for the head of an answer.
 pub(crate) fn longest_head(durations: &Durations) -> Duration {
-    let asked = durations.api_answer.max(durations.dry_run_answer);
-    asked
+    let longest = durations.api_answer.max(durations.dry_run_answer);
+    longest
         .max(durations.write_answer)
         .max(durations.exec_connect)
 }
 
-/// A time-out for the head of an answer; its body, a watch's above all, may take longer.
+/// A layer that limits the time to the head of an answer; a body, above all a watch's, may take longer.
 pub(crate) fn head_timeout<F, R>(
     limit: Duration,
 ) -> MapFutureLayer<impl Fn(F) -> BoxFuture<'static, Result<R, BoxError>> + Clone>

@@ -1,4 +1,4 @@
-//! Reaching the cluster: a client for one context, and proof that its server answers.
+//! Connects to the cluster of one context, and proves that its server answers.
 
 use crate::transport::Env;
 use std::error::Error;
@@ -20,16 +20,16 @@ use super::kubeconfig::{Chosen, KubeconfigError, Sources, choose, unusable};
 use super::proxy::ProxyError;
 use crate::transport::{Api, Failure, Pace, causes, error_text, pause};
 
-/// All tries to reach the server; someone waits at a terminal.
+/// The limit of all tries to reach the server, while a user waits at a terminal.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Tries to reach the server.
+/// The number of tries to reach the server.
 const TRIES: u32 = 3;
 
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
-    /// The context; may be left out only where there is one.
+    /// The context; it may be left out only if there is exactly one.
     pub context: Option<String>,
-    /// The kubeconfig; else `$KUBECONFIG`, `~/.kube/config`, or the pod's own.
+    /// The kubeconfig; else `$KUBECONFIG`, `~/.kube/config`, or the service account of this pod.
     pub kubeconfig: Option<PathBuf>,
 }
 
@@ -38,14 +38,14 @@ pub struct ConnectOptions {
 pub struct Cluster {
     pub api: Api,
     pub context: String,
-    /// What the kubeconfig calls it; in a pod there is none.
+    /// The cluster's name in the kubeconfig; `None` in a pod.
     pub name: Option<String>,
-    /// Whether nothing shows that it is this cluster that answers: its certificate is not verified.
+    /// Whether the server's certificate is not verified, so that nothing proves which cluster answers.
     pub unverified: bool,
 }
 
 impl Cluster {
-    /// The cluster that somebody else's client reaches, asked as one that [`connect`] has found.
+    /// The cluster that a given client reaches, with the same time-outs as after [`connect`].
     pub fn behind(
         env: Env,
         client: kube::Client,
@@ -70,10 +70,10 @@ impl Cluster {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The kubeconfig gives no context to speak to.
+    /// The kubeconfig gives no context to use.
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
-    /// What the context says cannot be used for a client.
+    /// The context's settings cannot be used for a client.
     #[error("the context `{}` cannot be used: {why}", printable(context))]
     Unusable { context: String, why: String },
     /// No connection, or no answer.
@@ -81,16 +81,16 @@ pub enum ConnectError {
         "the server {server} cannot be reached: {why}\n(check the address, the network and that the server runs)"
     )]
     Unreachable { server: String, why: String },
-    /// The proxy does not lead there.
+    /// The proxy does not reach the server.
     #[error(
-        "the server {server} cannot be reached through {why}\n(check the proxy, and that it lets through to the server; NO_PROXY names what is reached without one)"
+        "the server {server} cannot be reached through {why}\n(check that the proxy runs and forwards to the server; to connect without the proxy, add the server to NO_PROXY)"
     )]
     Proxy {
         server: String,
         /// The proxy, and what happened.
         why: String,
     },
-    /// Its certificate is not trusted.
+    /// The server's certificate is not trusted.
     #[error(
         "the certificate of {server} is not trusted: {why}\n(the certificate authority of the context belongs to another cluster, or is out of date)"
     )]
@@ -98,22 +98,22 @@ pub enum ConnectError {
     /// TLS failed for another reason, such as a client certificate that was refused.
     #[error("no TLS connection to {server}: {why}")]
     Tls { server: String, why: String },
-    /// No credential could be had.
+    /// The credential could not be obtained.
     #[error("no credential for {server}: {why}")]
     NoCredential {
         server: String,
         /// Why, and what to do next.
         why: String,
     },
-    /// The server does not know who asks.
+    /// The server does not accept the credential.
     #[error(
         "the server {server} does not accept the credential: {why}\n(it may have expired: log in again)"
     )]
     Unauthenticated { server: String, why: String },
-    /// The server does not let its version be read.
+    /// The server forbids this account to read its version.
     #[error("the server {server} refuses to be asked for its version: {why}")]
     Forbidden { server: String, why: String },
-    /// Something answers that is no API server, or not now.
+    /// The answer is not an API server's, or the API server does not work now.
     #[error(
         "{server} does not answer as an API server does: {why}\n(is there a proxy in between?)"
     )]
@@ -121,8 +121,8 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// The exit code of the process: 2 for what is written wrong, 20 for a refusal to guess the
-    /// cluster, 21 for a cluster out of reach.
+    /// The exit code of the process: 2 for bad input, 20 if the user must name the cluster, 21 if the cluster
+    /// cannot be reached.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Kubeconfig(
@@ -141,13 +141,13 @@ impl ConnectError {
     }
 }
 
-/// Chooses the context, makes a client and asks the server for its version.
+/// Chooses the context, builds a client and asks the server for its version.
 pub async fn connect(
     options: &ConnectOptions,
     durations: Durations,
     limits: Limits,
 ) -> Result<Cluster, ConnectError> {
-    // It is the only provider built in; to have installed it before is fine
+    // This is the only provider built in, so an earlier installation installed the same
     let _ = rustls::crypto::ring::default_provider().install_default();
     let sources = Sources::of_process(options.kubeconfig.clone());
     let Chosen {
@@ -157,7 +157,7 @@ pub async fn connect(
         proxy,
     } = choose(&sources, options.context.as_deref()).await?;
     let server = address(&config);
-    // kube's own run commands without limit, and panic on a token with a newline
+    // kube's own providers run commands without limit, and panic on a token with a newline
     if let Some(mut provider) = config.auth_info.auth_provider.take() {
         match provider.config.remove("id-token") {
             Some(token) if provider.name == "oidc" => config.auth_info.token = Some(token.into()),
@@ -174,8 +174,8 @@ pub async fn connect(
     let env = Env::system();
     let credential = Credential::extract(&env, &mut config.auth_info).await;
     let credential = credential.map_err(|error| {
-        let asked = format!("{server} (context `{}`)", printable(&context));
-        no_credential(&error, asked)
+        let target = format!("{server} (context `{}`)", printable(&context));
+        no_credential(&error, target)
     })?;
     let client = client(&config, proxy.as_ref(), credential, &durations);
     let client = client.map_err(|error| match error {
@@ -183,7 +183,7 @@ pub async fn connect(
         error => ConnectError::Unusable {
             context: context.clone(),
             why: match &error {
-                // Certificates and keys may be quoted by TLS' own words
+                // A TLS error may quote certificates and keys
                 kube::Error::RustlsTls(_) => "its certificates or key are not valid".to_owned(),
                 error => error_text(error),
             },
@@ -199,7 +199,7 @@ pub async fn connect(
     })
 }
 
-/// Asks for the version until the server answers, but not for long.
+/// Asks for the version until the server answers, at most `TRIES` times within `PATIENCE`.
 async fn reach(api: &Api, server: &str) -> Result<(), ConnectError> {
     let request = ApiRequest::get("/version");
     let deadline = Instant::now() + PATIENCE;
@@ -210,7 +210,7 @@ async fn reach(api: &Api, server: &str) -> Result<(), ConnectError> {
         let failure = match timeout(left, api.send_once(&request)).await {
             Ok(Ok(reply)) => return read_version(&reply, server),
             Ok(Err(failure)) => failure,
-            // What an earlier try failed by says more, such as which proxy is silent
+            // The error of an earlier try says more, such as which proxy is silent
             Err(_) => match earlier {
                 Some(error) => return Err(error),
                 None => Failure::NoAnswer(PATIENCE),
@@ -324,7 +324,7 @@ mod tests {
     use http_body_util::Full;
     use kube::client::Body;
 
-    /// What is said where a request comes to this.
+    /// The error's text after requests that all fail in this way, or with `None` never end.
     async fn said(fails: fn() -> Option<rustls::Error>) -> String {
         let service = service_fn(move |_: Request<Body>| async move {
             match fails() {
@@ -358,7 +358,7 @@ mod tests {
         assert!(matches!(plain, Err(Failure::NoAnswer(_))), "{plain:?}");
     }
 
-    /// Servers that answer or refuse otherwise are met by the tool itself, in `tests/it/bad_input`.
+    /// `tests/it/bad_input` tests servers that answer or refuse otherwise against the whole tool.
     #[tokio::test(start_paused = true)]
     async fn what_ends_before_an_answer_has_its_words() {
         type Fails = fn() -> Option<rustls::Error>;

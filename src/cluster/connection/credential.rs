@@ -1,7 +1,7 @@
-//! Who asks: a bearer token of the kubeconfig, of a file, or of a credential plugin.
+//! The bearer token of requests: from the kubeconfig, a file, or a credential plugin.
 //!
-//! kube's own reading panics on a token with a newline, and waits for a plugin without limit. Its
-//! other credentials, client certificates and passwords, are left to it.
+//! kube's own code panics on a token with a newline, and waits for a plugin without limit. kube still handles
+//! the other credentials, client certificates and passwords.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ use winconform_core::text::{bound, printable};
 
 use crate::transport::Env;
 
-/// What a plugin may take: someone may have to log in in a window that it opens.
+/// The limit for a plugin: a user may have to log in in a window that it opens.
 const PLUGIN: Duration = Duration::from_mins(1);
-/// How long a token's file is not read again, as in client-go.
+/// How long a token file is not read again, as in client-go.
 const FILE: SignedDuration = SignedDuration::from_mins(1);
-/// What is no longer good for so long is asked for again.
+/// The remaining lifetime at which a token is replaced.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
-/// The most of a plugin's words that is quoted, in bytes.
+/// The most bytes of a plugin's error output that an error quotes.
 const QUOTED: usize = 2000;
 
 #[derive(Debug, thiserror::Error)]
@@ -77,8 +77,8 @@ pub(crate) struct Credential {
 }
 
 impl Credential {
-    /// Takes out of what a kubeconfig says of a user what is a token, or makes one. A plugin's client
-    /// certificate is put in instead.
+    /// Takes the token out of a kubeconfig's user, or gets one from a file or a plugin. Puts a plugin's
+    /// client certificate into the user.
     pub(crate) async fn extract(
         env: &Env,
         user: &mut AuthInfo,
@@ -86,9 +86,9 @@ impl Credential {
         if user.username.is_some() && user.password.is_some() {
             return Ok(None);
         }
-        // The type that hides them shows them when it is written
+        // The type hides its token when it is shown, but not when it is serialized
         let written = json!(user)["token"].as_str().map(str::to_owned);
-        // As in client-go, an empty one is none
+        // As in client-go, an empty token is no token
         let written = written.filter(|token| !token.trim().is_empty());
         user.token = None;
         let (source, held) = match (written, user.token_file.take(), user.exec.take()) {
@@ -124,16 +124,16 @@ impl Credential {
         Ok(Some(Arc::new(Self { env, source, held })))
     }
 
-    /// What is sent with a request. A plugin goes on when the request is given up, so that the next
-    /// one waits for it and begins no other.
+    /// The `Authorization` header of a request. A plugin runs on when its request is dropped, so that the
+    /// next request waits for it and starts no other.
     pub(crate) async fn header(self: Arc<Self>) -> Result<HeaderValue, CredentialError> {
-        let asked = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let mut held = self.held.lock().await;
             let is_due = |until| self.env.now() + MARGIN >= until;
             if held.until.is_some_and(is_due) {
                 match &self.source {
                     Source::Kubeconfig => {}
-                    // The last one that was read may still do
+                    // The token read last may still be valid
                     Source::File(path) => match read(&self.env, path) {
                         Ok(read) => *held = read,
                         Err(_) => held.until = Some(self.env.now() + FILE),
@@ -144,10 +144,10 @@ impl Credential {
             Ok(held.header.clone())
         });
         let gone = |_| Err(refused("the credential plugin was given up", "run again"));
-        asked.await.unwrap_or_else(gone)
+        task.await.unwrap_or_else(gone)
     }
 
-    /// Takes note that the server does not accept what was sent: the next request asks for another, as in
+    /// Notes that the server does not accept the token `sent`: the next request gets another, as in
     /// client-go.
     pub(crate) async fn expire(&self, sent: &HeaderValue) {
         let mut held = self.held.lock().await;
@@ -167,7 +167,7 @@ fn read(env: &Env, path: &Path) -> Result<Held, CredentialError> {
     Held::new(&token, &from, Some(env.now() + FILE))
 }
 
-/// What a plugin answers with (`client.authentication.k8s.io`).
+/// A plugin's answer (`client.authentication.k8s.io`).
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -208,7 +208,7 @@ async fn ask(plugin: &ExecConfig) -> Result<Answer, CredentialError> {
     let info = json!({"apiVersion": version, "kind": "ExecCredential", "spec": spec});
     let variables = plugin.env.iter().flatten();
     let variables = variables.filter_map(|one| Some((one.get("name")?, one.get("value")?)));
-    // Who sits at a terminal sees at once what the plugin wants
+    // A user at a terminal sees at once what the plugin wants
     let stream = |inherited: fn() -> Stdio, else_: fn() -> Stdio| match interactive {
         true => inherited(),
         false => else_(),
@@ -241,7 +241,7 @@ async fn ask(plugin: &ExecConfig) -> Result<Answer, CredentialError> {
         let why = format!("{name} ended with {}: {said}", output.status);
         return Err(refused(why, log_in));
     }
-    // What it printed may be the credential, and is not quoted
+    // The plugin's output may hold the credential, so no error quotes it
     let read: Option<Json> = serde_saphyr::from_slice(&output.stdout).ok();
     let status = read.and_then(|read| read.get("status").cloned());
     let answer = status.and_then(|status| Answer::deserialize(status).ok());
@@ -252,7 +252,7 @@ async fn ask(plugin: &ExecConfig) -> Result<Answer, CredentialError> {
     })
 }
 
-/// A plugin that cannot be started; most often it is not installed.
+/// The error for a plugin that cannot be started; most often it is not installed.
 fn missing(plugin: &ExecConfig, error: &std::io::Error) -> CredentialError {
     let name = name(plugin);
     let hint = match (&plugin.install_hint, error.kind()) {

@@ -1,5 +1,5 @@
-//! From kubeconfig files to one context: every way this fails, worded for the person at the
-//! keyboard. What the files hold is never quoted; it may be a secret.
+//! Reads kubeconfig files and chooses one context. Every error addresses the user, and none quotes what the
+//! files hold, which may be a secret.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use winconform_core::text::printable;
 use super::kubeconfig_names::{check_meaning, check_names, meaning};
 use super::proxy::Proxy;
 
-/// Why there is no context to speak to.
+/// Why no context can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
-    /// No file.
+    /// No file exists.
     #[error(
         "no kubeconfig found; looked at {}\n(give one with --kubeconfig or $KUBECONFIG)",
         quoted(tried)
@@ -28,10 +28,10 @@ pub enum KubeconfigError {
         path: PathBuf,
         /// Line and column.
         at: Option<(u64, u64)>,
-        /// What is wrong, without what it holds.
+        /// What is wrong, without the file's content.
         what: String,
     },
-    /// A name that stands for two things in one file, which kubectl refuses, too.
+    /// A name that one file gives to two things, which kubectl refuses, too.
     #[error(
         "the kubeconfig `{}` has two {what}s called `{}`\n(rename or remove one: which is meant cannot be told)",
         path.display(),
@@ -43,10 +43,10 @@ pub enum KubeconfigError {
         what: &'static str,
         name: String,
     },
-    /// A context that is one thing in one file and another in the next: the first would be taken
-    /// in silence, and it may not be the one that is meant.
+    /// A context that two files define differently: a merge would silently take the first, which the user may
+    /// not mean.
     #[error(
-        "the context `{}` stands in `{}` and, not the same, in `{}`\n\
+        "the context `{}` is defined in `{}` and, differently, in `{}`\n\
          (give the one that is meant with --kubeconfig)",
         printable(context),
         first.display(),
@@ -54,7 +54,7 @@ pub enum KubeconfigError {
     )]
     Ambiguous {
         context: String,
-        /// The file that would be taken.
+        /// The file that a merge would take.
         first: PathBuf,
         second: PathBuf,
     },
@@ -64,10 +64,10 @@ pub enum KubeconfigError {
         quoted(files)
     )]
     Unmergeable { files: Vec<String> },
-    /// No context at all.
+    /// The files hold no context.
     #[error("the kubeconfig {} names no context", quoted(files))]
     NoContext { files: Vec<String> },
-    /// The named context is not there.
+    /// No context has the given name.
     #[error(
         "there is no context `{}`\n(known, nearest first: {})",
         printable(name),
@@ -75,10 +75,10 @@ pub enum KubeconfigError {
     )]
     UnknownContext {
         name: String,
-        /// Those that are there, the nearest first.
+        /// The contexts that exist, the nearest name first.
         known: Vec<String>,
     },
-    /// Several contexts and none was named: the current one may not be the one that is meant.
+    /// Several contexts exist and the user named none: the current one may not be the one to test.
     #[error(
         "no context was named and there are several; name the one to test with --context NAME\n\
          (known{}: {})",
@@ -89,7 +89,7 @@ pub enum KubeconfigError {
         known: Vec<String>,
         current: Option<String>,
     },
-    /// The context names a cluster or user that is not there.
+    /// The context names a cluster or user that does not exist.
     #[error(
         "the context `{}` names the {what} `{}`, which is not there\n(known: {})",
         printable(context),
@@ -100,7 +100,7 @@ pub enum KubeconfigError {
         context: String,
         /// `cluster` or `user`.
         what: &'static str,
-        /// The name that leads nowhere.
+        /// The name that nothing has.
         name: String,
         known: Vec<String>,
     },
@@ -119,10 +119,10 @@ pub enum KubeconfigError {
         context: String,
         /// Which of them.
         what: &'static str,
-        /// Why, without what it holds.
+        /// Why, without its content.
         why: String,
     },
-    /// In a cluster, but its service account cannot be used.
+    /// This is a pod, but its service account cannot be used.
     #[error("no kubeconfig, and this pod's service account cannot be used: {why}")]
     InCluster { why: String },
 }
@@ -130,7 +130,7 @@ pub enum KubeconfigError {
 /// A configuration for one context.
 pub(crate) struct Chosen {
     pub(crate) context: String,
-    /// What the kubeconfig calls the cluster; in a pod there is none.
+    /// The cluster's name in the kubeconfig; `None` in a pod.
     pub(crate) cluster: Option<String>,
     pub(crate) config: Config,
     pub(crate) proxy: Option<Proxy>,
@@ -145,7 +145,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Those of this process.
+    /// The sources of this process.
     pub(crate) fn of_process(given: Option<PathBuf>) -> Self {
         Self {
             given,
@@ -221,7 +221,7 @@ pub(crate) async fn choose(
     check_references(&kubeconfig, &context)?;
     let of_context = kubeconfig.contexts.iter().find(|one| one.name == context);
     let cluster = of_context.and_then(|one| Some(one.context.as_ref()?.cluster.clone()));
-    // kube would else read the environment
+    // Without a `proxy-url` kube would read the environment
     let unread = "http://unread".to_owned();
     let named = kubeconfig
         .clusters
@@ -237,7 +237,7 @@ pub(crate) async fn choose(
         .await
         .map_err(|error| unusable(&context, &error))?;
     config.proxy_url = None;
-    // kube takes what holds no certificate for an authority that trusts none
+    // kube takes a file without certificates for an authority that trusts no server
     if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
         let why = "it holds no certificate".to_owned();
         return Err(credential(&context, "certificate authority", why));
@@ -256,7 +256,7 @@ fn credential(context: &str, what: &'static str, why: String) -> KubeconfigError
     KubeconfigError::Credential { context, what, why }
 }
 
-/// One file; `None` when it is not there, which `$KUBECONFIG` permits.
+/// Reads one file; `None` when it does not exist, which `$KUBECONFIG` permits.
 fn read_file(path: &Path) -> Result<Option<Kubeconfig>, KubeconfigError> {
     let malformed = |at, what: &str| KubeconfigError::Malformed {
         path: path.to_owned(),
@@ -326,7 +326,7 @@ fn choose_context(
     }
 }
 
-/// Both names a context gives must lead somewhere. kube takes a missing user for none at all.
+/// Checks that the context's cluster and user exist. kube treats a missing user as no user.
 fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), KubeconfigError> {
     let mut contexts = kubeconfig.contexts.iter();
     let named = contexts.find(|named| named.name == context);
@@ -355,7 +355,7 @@ fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), Kubeco
     Ok(())
 }
 
-/// kube's error with the parts of a context, without what it quotes.
+/// Translates kube's error about the parts of a context, without the text that it quotes.
 pub(crate) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
     let (what, why) = match error {
         KubeError::LoadCertificateAuthority(error) => ("certificate authority", load_words(error)),
@@ -374,7 +374,7 @@ pub(crate) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
 fn load_words(error: &kube::config::LoadDataError) -> String {
     use kube::config::LoadDataError as E;
     match error {
-        // The decoder's error would show a byte of it
+        // The decoder's error would show a byte of the secret
         E::DecodeBase64(_) => "it is not base64".to_owned(),
         E::ReadFile(source, path) => format!("`{}`: {source}", path.display()),
         E::NoBase64DataOrFile => "it is missing".to_owned(),
@@ -411,7 +411,7 @@ mod tests {
         )
     }
 
-    /// The context that is chosen of files of contexts, as `$KUBECONFIG` lists them.
+    /// The context chosen from kubeconfig files with these contexts, as `$KUBECONFIG` lists them.
     async fn chosen(files: &[&[&str]], context: Option<&str>) -> Result<String, KubeconfigError> {
         let folder = TempDir::new().expect("a folder");
         let mut paths = vec![folder.path().join("missing")];

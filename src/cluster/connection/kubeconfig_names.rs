@@ -1,4 +1,4 @@
-//! Names of a kubeconfig that stand for two things: which is meant cannot be told.
+//! Finds names in kubeconfigs that denote two things, so that it is unclear which one the user means.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::kubeconfig::KubeconfigError;
 
-/// In one file each name stands for one thing.
+/// Checks that one file gives each name to one thing only.
 pub(crate) fn check_names(path: &Path, file: &Kubeconfig) -> Result<(), KubeconfigError> {
     let contexts = file.contexts.iter().map(|named| ("context", &named.name));
     let clusters = file.clusters.iter().map(|named| ("cluster", &named.name));
@@ -26,7 +26,7 @@ pub(crate) fn check_names(path: &Path, file: &Kubeconfig) -> Result<(), Kubeconf
     Ok(())
 }
 
-/// What each context of one file comes to: itself, its cluster and its user.
+/// The definition of each context of one file: itself, its cluster and its user.
 pub(crate) fn meaning(file: &Kubeconfig) -> BTreeMap<String, Json> {
     let of = |context: &NamedContext| {
         let body = context.context.as_ref()?;
@@ -40,7 +40,7 @@ pub(crate) fn meaning(file: &Kubeconfig) -> BTreeMap<String, Json> {
     file.contexts.iter().filter_map(of).collect()
 }
 
-/// The files that have the context mean the same by it.
+/// Checks that all files with this context define it alike.
 pub(crate) fn check_meaning(
     meanings: &[(&PathBuf, BTreeMap<String, Json>)],
     context: &str,

@@ -1,4 +1,4 @@
-//! How the cluster is reached: kubeconfig, credentials, proxy, client.
+//! Connects to the cluster: kubeconfig, credentials, proxy, client.
 
 pub(crate) mod client;
 pub(crate) mod connect;

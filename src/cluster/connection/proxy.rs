@@ -1,8 +1,8 @@
-//! Which proxy the requests to an API server go by: the kubeconfig's `proxy-url`, else the one that
-//! the environment names, as kubectl reads it (Go's `httpproxy`).
+//! Chooses the proxy of the requests to an API server: the kubeconfig's `proxy-url`, else the one that the
+//! environment names, as kubectl reads it (Go's `httpproxy`).
 //!
-//! kube's own reading holds `NO_PROXY` against the proxy instead of the server, and refuses a list
-//! that ends in a comma.
+//! kube's own code matches `NO_PROXY` against the proxy instead of the server, and refuses a list that ends
+//! in a comma.
 
 use std::net::IpAddr;
 
@@ -16,21 +16,21 @@ pub(crate) struct Proxy {
     pub(crate) url: Uri,
     /// The same with user and password.
     pub(crate) intercept: Intercept,
-    /// What names it: `$HTTPS_PROXY`.
+    /// The setting that names it, such as `$HTTPS_PROXY`.
     origin: &'static str,
 }
 
-/// What went wrong on the way to or through a proxy.
+/// An error on the way to or through a proxy.
 #[derive(Debug, thiserror::Error)]
 #[error("the proxy {proxy}")]
 pub(crate) struct ProxyError {
-    /// Its address, without user and password, and what names it.
+    /// Its address, without user and password, and the setting that names it.
     proxy: String,
     source: BoxError,
 }
 
 impl Proxy {
-    /// The proxy on the way to a server, or why there is none that can be used.
+    /// The proxy for a server if there is one, or why the one that is set cannot be used.
     pub(crate) fn choose(written: Option<&str>, server: &Uri) -> Result<Option<Self>, String> {
         match written.filter(|written| !written.is_empty()) {
             Some(written) => Self::parse("the kubeconfig's `proxy-url`", written).map(Some),
@@ -38,7 +38,7 @@ impl Proxy {
         }
     }
 
-    /// The one of the environment.
+    /// The proxy that the environment names for a server.
     fn from_environment(
         server: &Uri,
         variable: impl Fn(&str) -> Option<String>,
@@ -60,13 +60,13 @@ impl Proxy {
         }
     }
 
-    /// What is written may hold a password, and is never quoted.
+    /// Parses the address of a proxy. It may hold a password, so no error quotes it.
     fn parse(origin: &'static str, written: &str) -> Result<Self, String> {
         // The matcher takes the first `@` for the end of the user, Go the last
         let begin = written.find("://").map_or(0, |at| at + 3);
         let (scheme, rest) = written.split_at(begin);
-        let (own, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        let written = match own.rsplit_once('@') {
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let written = match authority.rsplit_once('@') {
             Some((user, host)) => format!("{scheme}{}@{host}{path}", user.replace('@', "%40")),
             None => written.to_owned(),
         };
@@ -83,10 +83,10 @@ impl Proxy {
             "socks5" | "socks5h" => 1080,
             _ => return Err(why()),
         };
-        let own = parts.authority.ok_or_else(why)?;
-        parts.authority = match own.as_str().strip_prefix(own.host()) {
-            Some("") => format!("{own}:{port}").parse().ok(),
-            Some(_) if own.port_u16().is_some() => Some(own),
+        let authority = parts.authority.ok_or_else(why)?;
+        parts.authority = match authority.as_str().strip_prefix(authority.host()) {
+            Some("") => format!("{authority}:{port}").parse().ok(),
+            Some(_) if authority.port_u16().is_some() => Some(authority),
             _ => return Err(why()),
         };
         let url = Uri::from_parts(parts).map_err(|_| why())?;
@@ -97,11 +97,11 @@ impl Proxy {
         })
     }
 
-    /// Adds to what goes wrong which proxy it is, if there is one.
-    pub(crate) fn blame(own: Option<&Self>) -> impl Fn(BoxError) -> BoxError + Clone + use<> {
-        let proxy = own.map(|own| {
-            let url = own.url.to_string();
-            format!("{} (of {})", url.trim_end_matches('/'), own.origin)
+    /// Names the proxy in an error, if there is one.
+    pub(crate) fn blame(proxy: Option<&Self>) -> impl Fn(BoxError) -> BoxError + Clone + use<> {
+        let proxy = proxy.map(|proxy| {
+            let url = proxy.url.to_string();
+            format!("{} (of {})", url.trim_end_matches('/'), proxy.origin)
         });
         move |source| match proxy.clone() {
             Some(proxy) => ProxyError { proxy, source }.into(),
@@ -110,19 +110,19 @@ impl Proxy {
     }
 }
 
-/// Whether a server is reached without the environment's proxy; this machine always is.
+/// Whether `NO_PROXY` exempts a server from the environment's proxy; this machine is always exempt.
 fn is_spared(server: &Uri, port: u16, list: &str) -> bool {
     let host = server.host().unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let is_here = address.map_or(host == "localhost", |address| address.is_loopback());
     let port = server.port_u16().unwrap_or(port).to_string();
-    // hyper-util's rules are those of curl: no ports, no `*` for addresses, `.a` is about `a`, too
+    // hyper-util follows curl's rules: no ports, no `*` for addresses, and `.a` matches `a`, too
     let entries = list.split(',').map(str::trim).filter_map(|entry| {
         let with_port = entry
             .rsplit_once(':')
-            .filter(|(_, own)| own.parse::<u16>().is_ok());
+            .filter(|(_, its_port)| its_port.parse::<u16>().is_ok());
         let name = match with_port.filter(|_| entry.parse::<IpAddr>().is_err()) {
-            Some((_, own)) if own != port => return None,
+            Some((_, its_port)) if its_port != port => return None,
             Some((name, _)) => name.trim_matches(['[', ']']),
             None => entry,
         };
@@ -131,12 +131,12 @@ fn is_spared(server: &Uri, port: u16, list: &str) -> bool {
         (!domain.is_some_and(|domain| domain.eq_ignore_ascii_case(host))).then_some(name)
     });
     let entries: Vec<_> = entries.collect();
-    let all = list.split(',').any(|entry| entry.trim() == "*");
+    let every = list.split(',').any(|entry| entry.trim() == "*");
     let others = Matcher::builder()
         .all("http://proxy")
         .no(entries.join(","))
         .build();
-    is_here || all || others.intercept(server).is_none()
+    is_here || every || others.intercept(server).is_none()
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
             assert_eq!(proxy.url.to_string(), url);
             assert_eq!(sent, &format!("Basic {basic}"), "{written}");
         }
-        // Where its user does not end it is no URL
+        // An address whose user does not end is no URL
         for written in ["http://u:hunter2/x@proxy.test", "http://u:p?x@proxy.test:1"] {
             assert!(Proxy::parse("", written).is_err(), "{written}");
         }

@@ -1,7 +1,7 @@
-//! What each fact needs to be allowed to read.
+//! The paths that an account must be allowed to read for each fact.
 
-/// By fact, as its field of `Facts` is spelled in JSON, the paths of what [`collect`](super::collect) makes it
-/// of: without one of them it is unknown. What is listed in one namespace or another stands here for all.
+/// For each fact, by its JSON name in `Facts`, the paths that [`collect`](super::collect) reads for it; a
+/// fact is unknown without one of them. A list here covers all namespaces, even where only one is read.
 pub const READ: &[(&str, &[&str])] = &[
     ("server", &["/version"]),
     ("platform", &["/version"]),

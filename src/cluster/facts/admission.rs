@@ -1,4 +1,4 @@
-//! Webhooks and policies that see pods, or the objects that make pods, on their way in.
+//! Reads the webhooks and policies that see pods, or objects that create pods, at admission.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,7 @@ use crate::cluster::objects::status::word;
 use crate::transport::Api;
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io";
-/// Versions of the policies' API, newest first: which are served depends on the release (KEP-3488,
-/// KEP-3962).
+/// Versions of the policies' API, newest first; the release determines which are served (KEP-3488, KEP-3962).
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
 pub(super) const MUTATING_WEBHOOKS: &str = "mutatingwebhookconfigurations";
@@ -19,7 +18,7 @@ pub(super) const VALIDATING_WEBHOOKS: &str = "validatingwebhookconfigurations";
 pub(super) const MUTATING_POLICIES: &str = "mutatingadmissionpolicies";
 pub(super) const VALIDATING_POLICIES: &str = "validatingadmissionpolicies";
 
-/// Pods, and what pods are made from: group and resource.
+/// Group and resource of pods, and of the objects that hold a pod template.
 const MAKE_PODS: [(&str, &str); 9] = [
     ("", "pods"),
     ("", "podtemplates"),
@@ -32,11 +31,11 @@ const MAKE_PODS: [(&str, &str); 9] = [
     ("batch", "jobs"),
 ];
 
-/// What was found among the webhooks.
+/// The webhooks that matter to a run.
 pub(super) struct Webhooks {
-    /// Those that see pods or what makes them.
+    /// The webhooks that see pods, or objects that create pods.
     pub(super) seeing: Vec<WebhookFact>,
-    /// Names of the configurations that are gMSA's.
+    /// The names of gMSA's configurations.
     pub(super) gmsa: Vec<String>,
 }
 
@@ -45,8 +44,8 @@ pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
         configurations(api, MUTATING_WEBHOOKS, "MutatingWebhookConfiguration"),
         configurations(api, VALIDATING_WEBHOOKS, "ValidatingWebhookConfiguration"),
     );
-    let found = mutating?.into_iter().chain(validating?);
-    let (seeing, gmsa): (Vec<_>, Vec<_>) = found.unzip();
+    let entries = mutating?.into_iter().chain(validating?);
+    let (seeing, gmsa): (Vec<_>, Vec<_>) = entries.unzip();
     let mut gmsa: Vec<_> = gmsa.into_iter().flatten().collect();
     gmsa.dedup();
     Ok(Webhooks {
@@ -64,7 +63,7 @@ pub(super) async fn policies(api: &Api) -> Result<Vec<WebhookFact>, Unread> {
     Ok(mutating?.into_iter().chain(validating?).collect())
 }
 
-/// Where a resource of this group is listed.
+/// The path of a list of this group.
 pub(super) fn path(resource: &str) -> String {
     format!("{GROUP}/v1/{resource}")
 }
@@ -105,7 +104,7 @@ async fn configurations(
 }
 
 async fn bound_policies(api: &Api, resource: &str, kind: &str) -> Result<Vec<WebhookFact>, Unread> {
-    // A binding is named as its policy is, with another ending
+    // A binding's resource is named like its policy's, with another ending
     let bindings = format!("{}ybindings", resource.trim_end_matches("ies"));
     let (policies, bound) = tokio::join!(
         any_version(api, resource, |policy| {
@@ -128,7 +127,7 @@ async fn bound_policies(api: &Api, resource: &str, kind: &str) -> Result<Vec<Web
         any_version(api, &bindings, |binding| {
             let spec = &binding["spec"];
             let mut actions = items(&spec["validationActions"]);
-            // One that only warns or audits lets everything in
+            // A binding that only warns or audits rejects nothing
             let acts = resource == MUTATING_POLICIES || actions.any(|action| action == "Deny");
             acts.then(|| word(&spec["policyName"]))
         }),
@@ -138,7 +137,7 @@ async fn bound_policies(api: &Api, resource: &str, kind: &str) -> Result<Vec<Web
     Ok(policies)
 }
 
-/// The objects in the newest version that is served; none when none is.
+/// The objects in the newest version that is served; empty when none is.
 async fn any_version<T>(
     api: &Api,
     resource: &str,
@@ -160,7 +159,7 @@ fn failure_policy(of: &Json) -> String {
     }
 }
 
-/// Which of pods and what makes them these rules match, when created or changed.
+/// The resources of `MAKE_PODS` whose creation or update these rules match.
 fn matched(rules: &Json, except: &Json) -> Vec<String> {
     let one_of = |rules: &Json| -> BTreeSet<&'static str> {
         let rules = items(rules).filter(|rule| {
@@ -178,9 +177,9 @@ fn matched(rules: &Json, except: &Json) -> Vec<String> {
 
 fn resources(rule: &Json) -> impl Iterator<Item = &'static str> {
     let has = |list: &Json, name: &str| items(list).any(|item| item == "*" || item == name);
-    let all = items(&rule["resources"]).any(|item| item == "*/*");
+    let every = items(&rule["resources"]).any(|item| item == "*/*");
     MAKE_PODS.into_iter().filter_map(move |(group, resource)| {
-        let named = all || has(&rule["resources"], resource);
+        let named = every || has(&rule["resources"], resource);
         (named && has(&rule["apiGroups"], group)).then_some(resource)
     })
 }

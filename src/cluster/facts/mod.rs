@@ -1,7 +1,7 @@
-//! What the cluster says of itself, each fact with where it was read or why it is unknown.
+//! Collects the facts of a cluster, each with its source or with the reason why it is unknown.
 //!
-//! Everything is asked for at once; lists are folded a page at a time, so that what is kept does
-//! not grow with the pods of a cluster. Out of scope: what a fact means for a check.
+//! All requests run at once. Lists are folded a page at a time, so that memory does not grow with the pods of
+//! a cluster. Out of scope: what a fact means for a check.
 
 mod access;
 mod admission;
@@ -23,9 +23,9 @@ use read::{Unread, known};
 pub use access::READ;
 pub(crate) use read::fold;
 
-/// Asks for all facts at once.
+/// Collects all facts at once.
 pub async fn collect(api: &Api) -> Facts {
-    // The nodes, and what is read once it is known which run Windows
+    // The nodes, and the facts that depend on which nodes run Windows
     let running = async {
         let nodes = nodes::nodes(api).await;
         let windows: Result<BTreeSet<_>, _> = nodes.as_ref().map(|nodes| {
@@ -46,7 +46,7 @@ pub async fn collect(api: &Api) -> Facts {
         let dns = network::dns(api, &services).await;
         (services, dns)
     };
-    // What several facts are made of
+    // The answers that several facts share
     let parts = async {
         tokio::join!(
             server::groups(api),
@@ -82,14 +82,14 @@ pub async fn collect(api: &Api) -> Facts {
     let silent = nodes.as_ref().map(|nodes| nodes.silent.iter());
     let silent = silent.map(|names| names.cloned().collect());
     facts.silent_nodes = known(silent.map_err(Clone::clone), nodes::NODES);
-    let told = nodes.map(|nodes| nodes.told.into_values().collect());
-    facts.nodes = known(told, nodes::NODES);
+    let nodes = nodes.map(|nodes| nodes.told.into_values().collect());
+    facts.nodes = known(nodes, nodes::NODES);
     facts.workloads = known(workloads, workloads::PODS);
     facts.pulls = known(pulls, workloads::EVENTS);
     facts
 }
 
-/// The facts that stand alone.
+/// The facts that share no answer with other facts.
 async fn apart(api: &Api) -> Facts {
     let identity = async {
         let read = read::get(api, server::IDENTITY).await;

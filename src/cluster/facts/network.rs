@@ -1,4 +1,4 @@
-//! What the network is made of: signs of products, and Services with the cluster's DNS.
+//! Facts about the network: signs of products, and Services with the cluster's DNS.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) async fn daemon_sets(api: &Api) -> Result<Vec<DaemonSetSign>, Unread>
     list(api, DAEMON_SETS, |set| Some(DaemonSetSign::read(set))).await
 }
 
-/// Every ConfigMap that may say something, each asked for by name.
+/// Every ConfigMap that may be a sign of a product, each requested by name.
 pub(super) async fn config_maps(api: &Api) -> Vec<ConfigMapSign> {
     let mut names: BTreeSet<_> = Rules::built_in().config_maps();
     names.extend(PROXY_CONFIG_MAPS.map(|(name, _)| ("kube-system", name)));
@@ -48,7 +48,7 @@ pub(super) struct Services {
     pub(super) with_address: u64,
     /// Services of type LoadBalancer that wait for one.
     pub(super) pending: u64,
-    /// What may be the cluster's DNS, likeliest first.
+    /// The Services that may be the cluster's DNS, likeliest first.
     dns: BTreeSet<(u8, String, Vec<String>)>,
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn services(api: &Api) -> Result<Services, Unread> {
             _ => return,
         };
         let mut addresses: Vec<_> = items(&spec["clusterIPs"]).map(word).collect();
-        // A headless Service beside it is no address to ask
+        // A headless Service has no address to query
         addresses.retain(|address| address != "None");
         if !addresses.is_empty() {
             services.dns.insert((rank, path, addresses));
@@ -94,15 +94,15 @@ pub(super) async fn dns(
         "&labelSelector={}",
         encode(&format!("kubernetes.io/service-name={name}"))
     );
-    let mut endpoints = fold(api, &path, &query, |all: &mut Vec<DnsEndpoint>, slice| {
+    let mut endpoints = fold(api, &path, &query, |list: &mut Vec<DnsEndpoint>, slice| {
         let labels = &slice["metadata"]["labels"];
         if labels["kubernetes.io/service-name"] == name {
-            all.extend(items(&slice["endpoints"]).flat_map(endpoint));
+            list.extend(items(&slice["endpoints"]).flat_map(endpoint));
         }
     })
     .await?;
     endpoints.sort_by(|a, b| a.address.cmp(&b.address));
-    // Each port has a slice of its own with some controllers
+    // Some controllers create a slice for each port
     endpoints.dedup();
     let dns = ClusterDns {
         service: service.clone(),
@@ -116,7 +116,7 @@ fn endpoint(endpoint: &Json) -> impl Iterator<Item = DnsEndpoint> {
     items(&endpoint["addresses"]).map(|address| DnsEndpoint {
         address: word(address),
         node: endpoint["nodeName"].as_str().map(str::to_owned),
-        // Not said means ready (discovery.k8s.io/v1 EndpointConditions)
+        // An absent condition means ready (discovery.k8s.io/v1 EndpointConditions)
         ready: endpoint["conditions"]["ready"] != false,
     })
 }

@@ -1,4 +1,4 @@
-//! The nodes, and what they show of products.
+//! The nodes, and the signs of products on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";
 
-/// Taints of nodes that are in trouble or about to go (kubernetes well-known taints; cluster
-/// autoscaler). `node.kubernetes.io/os` is not among them: GKE's Windows nodes have it for good.
+/// Taints of nodes that are in trouble or about to be removed (kubernetes well-known taints; cluster
+/// autoscaler). `node.kubernetes.io/os` is not among them: GKE's Windows nodes always have it.
 const UNUSABLE: [&str; 9] = [
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
@@ -26,7 +26,7 @@ const UNUSABLE: [&str; 9] = [
     "DeletionCandidateOfClusterAutoscaler",
 ];
 
-/// Images kept of one node: the kubelet's own bound.
+/// The number of images kept of one node, which is the kubelet's own bound.
 const IMAGES: usize = 50;
 
 const TAINTS: usize = 64;
@@ -35,9 +35,9 @@ const TAINTS: usize = 64;
 pub(super) struct Nodes {
     /// By name.
     pub(super) told: BTreeMap<String, NodeFact>,
-    /// Names of those that do not say what they run.
+    /// The names of nodes that do not report what they run.
     pub(super) silent: BTreeSet<String>,
-    /// What they show of products.
+    /// The signs of products on them.
     pub(super) signs: NodeSigns,
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn nodes(api: &Api) -> Result<Nodes, Unread> {
     .await
 }
 
-/// A node; `None` of one that does not say whether it runs Linux or Windows.
+/// Reads a node; `None` if it does not report whether it runs Linux or Windows.
 fn read(node: &Json) -> Option<NodeFact> {
     let info = &node["status"]["nodeInfo"];
     let (os, build) = match info["operatingSystem"].as_str()? {
@@ -68,9 +68,9 @@ fn read(node: &Json) -> Option<NodeFact> {
     let keeps_away =
         |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
     let taints = details.all_taints.iter().filter(keeps_away);
-    // Tolerating these would put pods where the cluster wants none for now; of all there are
-    let all = items(&node["spec"]["taints"]).filter(keeps_away);
-    let mut keys = all.filter_map(|taint| taint["key"].as_str());
+    // Read all taints: tolerating one of these would put pods where the cluster wants none for now
+    let keeping = items(&node["spec"]["taints"]).filter(keeps_away);
+    let mut keys = keeping.filter_map(|taint| taint["key"].as_str());
     let leaving = keys.any(|key| UNUSABLE.contains(&key));
     Some(NodeFact {
         name: node["metadata"]["name"].as_str()?.to_owned(),
@@ -123,7 +123,7 @@ fn details(node: &Json, os: Os) -> NodeDetails {
     }
 }
 
-/// What of a taint a toleration is about, each text bounded.
+/// The parts of a taint that a toleration matches, each text bounded.
 fn taint(taint: &Json) -> Json {
     let texts = ["key", "value", "effect"]
         .into_iter()
@@ -146,15 +146,15 @@ fn time(value: &Json) -> Option<jiff::Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-/// Whether a label's domain is one of Kubernetes' own.
+/// Whether a label's domain belongs to Kubernetes.
 fn is_of_kubernetes(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     ["kubernetes.io", "k8s.io"]
         .iter()
-        .any(|own| domain == *own || domain.ends_with(&format!(".{own}")))
+        .any(|theirs| domain == *theirs || domain.ends_with(&format!(".{theirs}")))
 }
 
-/// The name of an image that says most: a tag rather than a digest.
+/// The most readable name of an image: one with a tag rather than a digest.
 fn image(image: &Json) -> Option<String> {
     let mut names = items(&image["names"]);
     let tagged = names

@@ -1,4 +1,4 @@
-//! Classes and drivers.
+//! Reads runtime classes, storage classes, CSI drivers and CSI nodes.
 
 use serde_json::Value as Json;
 use winconform_core::facts::products::texts;

@@ -1,4 +1,4 @@
-//! Reading paths of the API: objects, paged lists, and why one was not read.
+//! Reads paths of the API: objects and paged lists, or why one could not be read.
 
 use serde_json::Value as Json;
 use winconform_core::facts::Known;
@@ -8,14 +8,14 @@ use winconform_core::text::printable;
 use crate::cluster::objects::status::word;
 use crate::transport::{Api, encode};
 
-/// Objects in one answer.
+/// The number of objects in one page.
 const PAGE: usize = 500;
-/// Pages after which a list is taken for one that never ends.
+/// The number of pages after which a list counts as endless.
 const PAGES: usize = 2_000;
-/// Times a list is begun again whose continuation expired.
+/// How often a list is read from the start because its continuation expired.
 const LISTS: usize = 3;
 
-/// Why a path was not read: the path, and what was said.
+/// Why a path was not read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Unread {
     /// Whether the answer was 404.
@@ -37,7 +37,7 @@ impl Unread {
         Self::reason(path, &printable(&error.to_string()))
     }
 
-    /// An answer that was had and is of no use.
+    /// The error for an answer that arrived but is of no use.
     pub(super) fn reason(path: &str, why: &str) -> Self {
         Self {
             absent: false,
@@ -46,7 +46,7 @@ impl Unread {
     }
 }
 
-/// The fact as it is recorded.
+/// The fact as the record holds it.
 pub(super) fn known<T>(read: Result<T, Unread>, source: &str) -> Known<T> {
     match read {
         Ok(value) => Known::Fact {
@@ -66,7 +66,7 @@ pub(super) async fn get(api: &Api, path: &str) -> Result<Json, Unread> {
     }
 }
 
-/// The object at a path, or that there is none.
+/// The object at a path, or `None` if there is none.
 pub(super) async fn find(api: &Api, path: &str) -> Result<Option<Json>, Unread> {
     match get(api, path).await {
         Ok(object) => Ok(Some(object)),
@@ -84,8 +84,8 @@ pub(super) async fn text(api: &Api, path: &str) -> Result<String, Unread> {
     }
 }
 
-/// All objects of a list folded into one value, a page at a time: no page is kept. Begins again
-/// with a new value when the list's continuation expired.
+/// Folds all objects of a list into one value, a page at a time, and keeps no page. Begins again with a new
+/// value when the list's continuation expired.
 pub(crate) async fn fold<T: Default>(
     api: &Api,
     path: &str,
@@ -101,19 +101,19 @@ pub(crate) async fn fold<T: Default>(
     Err(Unread::reason(path, &why))
 }
 
-/// All objects of a list, as far as `read` takes them.
+/// The values that `read` returns for the objects of a list.
 pub(super) async fn list<T>(
     api: &Api,
     path: &str,
     read: impl Fn(&Json) -> Option<T>,
 ) -> Result<Vec<T>, Unread> {
-    fold(api, path, "", |all: &mut Vec<T>, item| {
-        all.extend(read(item));
+    fold(api, path, "", |values: &mut Vec<T>, item| {
+        values.extend(read(item));
     })
     .await
 }
 
-/// All pages of one list; `None` when its continuation expired.
+/// Folds all pages of one list; `None` when its continuation expired.
 async fn fold_once<T: Default>(
     api: &Api,
     path: &str,
@@ -123,15 +123,15 @@ async fn fold_once<T: Default>(
     let mut folded = T::default();
     let mut continuation = String::new();
     for _ in 0..PAGES {
-        let mut asked = format!("{path}?limit={PAGE}{query}");
+        let mut target = format!("{path}?limit={PAGE}{query}");
         if !continuation.is_empty() {
-            asked.push_str(&format!("&continue={}", encode(&continuation)));
+            target.push_str(&format!("&continue={}", encode(&continuation)));
         }
-        let sent = api.send(&ApiRequest::get(asked)).await;
+        let sent = api.send(&ApiRequest::get(target)).await;
         let reply = sent.map_err(|error| Unread::error(path, &error))?;
         match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => items.iter().for_each(|item| add(&mut folded, item)),
-            // An empty list is null with some servers
+            // Some servers write an empty list as null
             (200, None) if is_list(&reply.body) => {}
             (410, _) if !continuation.is_empty() => return Ok(None),
             _ => return Err(Unread::refused(path, &reply)),
@@ -153,12 +153,12 @@ fn is_list(body: &Json) -> bool {
     kind.is_some_and(|kind| kind.ends_with("List"))
 }
 
-/// The items of a list within an object; none of anything else.
+/// The items of an array; none for any other value.
 pub(super) fn items(list: &Json) -> impl Iterator<Item = &Json> + Clone {
     list.as_array().into_iter().flatten()
 }
 
-/// `namespace/name`, or the name of what is in no namespace.
+/// `namespace/name`, or the name of an object without a namespace.
 pub(super) fn path_of(object: &Json) -> String {
     let metadata = &object["metadata"];
     let (namespace, name) = (&metadata["namespace"], word(&metadata["name"]));

@@ -17,7 +17,7 @@ pub(super) const METRICS_API: &str =
     "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io";
 pub(super) const GMSA: &str = "/apis/windows.k8s.io/v1";
 
-/// A text at a place (RFC 6901) of what was read at a path.
+/// The text at a JSON pointer (RFC 6901) in the answer at a path.
 pub(super) fn text_at(read: &Result<Json, Unread>, path: &str, at: &str) -> Result<String, Unread> {
     let object = read.as_ref().map_err(Clone::clone)?;
     match object.pointer(at).and_then(Json::as_str) {
@@ -51,7 +51,7 @@ fn gate(line: &str) -> Option<(String, bool)> {
     Some((printable(name), enabled))
 }
 
-/// The names of the API groups; those whose server is down are among them.
+/// The names of the API groups, also of groups whose server is down.
 pub(super) async fn groups(api: &Api) -> Result<BTreeSet<String>, Unread> {
     let body = get(api, GROUPS).await?;
     if !body["groups"].is_array() {

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::super::fake::Fake;
 use super::*;
 
-/// Requests of a collection whose lists have one page.
+/// The number of requests of a collection whose lists have one page.
 const REQUESTS: usize = 31;
 
 fn node(name: &str, os: &str, ready: &str) -> Json {
@@ -80,9 +80,9 @@ fn paths() -> impl Iterator<Item = &'static str> {
     READ.iter().flat_map(|(_, paths)| paths.iter().copied())
 }
 
-/// How a request for what stands at a path of the table begins.
+/// The beginning of a request for a path of the table.
 fn request(path: &str) -> String {
-    // It is made in the namespace where the DNS was found
+    // This request names the namespace of the DNS Service
     let slices = "/v1/endpointslices";
     let found = path.replace(slices, "/v1/namespaces/kube-system/endpointslices");
     format!("GET {found} ")
@@ -109,7 +109,7 @@ async fn the_requests_are_those_of_the_table_and_no_more() {
     assert_eq!(fake.log().len(), 2 * REQUESTS + 1);
 }
 
-/// These are recognised by several signs, and say what they lack beside what they have.
+/// Facts that depend on several signs, and report which of them they lack.
 const BY_SIGNS: [&str; 4] = ["provider", "cni", "kube-proxy", "load-balancer"];
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +140,7 @@ async fn what_may_not_be_read_makes_its_facts_unknown_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn what_is_absent_is_known_to_be() {
     let fake = Fake::default();
-    // As the API server answers for a group that nobody serves
+    // The API server's answer for a group that is not served
     let request = format!("GET {} ", server::GMSA);
     fake.script(&request, 404, json!("404 page not found\n"));
     fake.put("/apis", json!({"groups": []}));
@@ -150,7 +150,7 @@ async fn what_is_absent_is_known_to_be() {
     assert_eq!(facts.dns.value(), Some(&None));
     assert_eq!(facts.metrics_api.value(), Some(&false));
     assert_eq!(facts.gmsa.value(), Some(&GmsaFact::default()));
-    // Without the version nobody knows whose cluster it is
+    // Without the version the provider is unknown
     assert!(matches!(facts.provider, Known::Unknown { .. }));
 }
 

@@ -1,4 +1,4 @@
-//! What runs: pods counted a page at a time, and what the kubelets said of pulls.
+//! Counts the running pods a page at a time, and reads the kubelets' events about pulls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,22 +14,22 @@ use crate::transport::Api;
 pub(super) const PODS: &str = "/api/v1/pods";
 pub(super) const EVENTS: &str = "/api/v1/events";
 
-/// Pods that are not finished and on a node: the server need not send the others.
+/// Selects pods that are not finished and on a node, so that the server sends no others.
 const RUNNING: &str = "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed\
                        %2Cspec.nodeName%21%3D";
-/// What a kubelet says after a pull.
+/// Selects the events of kubelets after a pull.
 const PULLED: &str = "&fieldSelector=reason%3DPulled";
-/// The label that tells a node's operating system.
+/// The label with a node's operating system.
 const OS: &str = "kubernetes.io/os";
 
 pub(super) async fn workloads(
     api: &Api,
     windows: &BTreeSet<String>,
 ) -> Result<WorkloadsFact, Unread> {
-    fold(api, PODS, RUNNING, |found, pod| count(found, pod, windows)).await
+    fold(api, PODS, RUNNING, |fact, pod| count(fact, pod, windows)).await
 }
 
-fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
+fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let finished = matches!(status["phase"].as_str(), Some("Succeeded" | "Failed"));
     let Some(node) = spec["nodeName"].as_str().filter(|_| !finished) else {
@@ -38,40 +38,38 @@ fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
     if is_ours(pod) {
         return;
     }
-    found.pods += 1;
+    fact.pods += 1;
     if !windows.contains(node) {
         return;
     }
-    let told = |(_, on): &(String, String)| on == node;
-    // One of each node, so that there are no more than nodes
-    if is_problem_detector(pod) && !found.problem_detectors.iter().any(told) {
-        found
-            .problem_detectors
-            .push((path_of(pod), node.to_owned()));
+    let same_node = |(_, on): &(String, String)| on == node;
+    // Keep one for each node, so that there are no more than nodes
+    if is_problem_detector(pod) && !fact.problem_detectors.iter().any(same_node) {
+        fact.problem_detectors.push((path_of(pod), node.to_owned()));
     }
-    found.windows_pods += 1;
+    fact.windows_pods += 1;
     let keep = |names: &mut Vec<String>| {
         if names.len() < WorkloadsFact::SHOWN {
             names.push(path_of(pod));
         }
     };
     if spec["os"]["name"] != "windows" || !selects_windows(spec) {
-        found.without_os_count += 1;
-        keep(&mut found.without_os);
+        fact.without_os_count += 1;
+        keep(&mut fact.without_os);
     }
     let mut containers = items(&spec["containers"]).chain(items(&spec["initContainers"]));
     if containers.any(lacks_requests) {
-        found.without_requests_count += 1;
-        keep(&mut found.without_requests);
+        fact.without_requests_count += 1;
+        keep(&mut fact.without_requests);
     }
-    // A pod of the host's network has the node's addresses: they tell nothing of the pod network
-    let own = spec["hostNetwork"] != true;
-    if let Some(families) = families(status).filter(|_| own) {
-        *found.windows_families.entry(families).or_default() += 1;
+    // A pod in the host's network has the node's addresses, which show nothing about the pod network
+    let in_pod_network = spec["hostNetwork"] != true;
+    if let Some(families) = families(status).filter(|_| in_pod_network) {
+        *fact.windows_families.entry(families).or_default() += 1;
     }
 }
 
-/// Whether a run made it: what is asked is what runs without one, and runs go on side by side.
+/// Whether a run created it. The facts are about pods of no run, and runs may overlap.
 fn is_ours(pod: &Json) -> bool {
     let labels = &pod["metadata"]["labels"];
     labels[labels::MANAGED_BY] == labels::WINCONFORM && !labels[labels::RUN].is_null()
@@ -104,7 +102,7 @@ fn lacks_requests(container: &Json) -> bool {
     })
 }
 
-/// Whether two quantities are as much, however they are written.
+/// Whether two quantities are equal, however they are written.
 fn same(one: &Json, other: &Json) -> bool {
     let amount = |json: &Json| json.as_str().and_then(Quantity::parse);
     match (amount(one), amount(other)) {
@@ -126,7 +124,7 @@ fn families(status: &Json) -> Option<String> {
     (!families.is_empty()).then(|| families.join(","))
 }
 
-/// kubernetes/node-problem-detector deployment/node-problem-detector.yaml, or another's of it.
+/// Whether it is kubernetes/node-problem-detector's deployment/node-problem-detector.yaml or a variant.
 fn is_problem_detector(pod: &Json) -> bool {
     items(&pod["spec"]["containers"]).any(|container| {
         container["image"]
@@ -135,7 +133,7 @@ fn is_problem_detector(pod: &Json) -> bool {
     })
 }
 
-/// Pulls to Windows nodes, of each image and node the longest: a later one found layers there.
+/// The longest pull of each image to each Windows node; a later pull found layers there.
 pub(super) async fn pulls(api: &Api, windows: &BTreeSet<String>) -> Result<Vec<PullFact>, Unread> {
     let add = |pulls: &mut BTreeMap<(String, String), PullFact>, event: &Json| {
         let Some(pull) = read_pull(event, windows) else {
@@ -166,14 +164,14 @@ fn read_pull(event: &Json, windows: &BTreeSet<String>) -> Option<PullFact> {
     Some(pull)
 }
 
-/// Keeps the longest, as many as are kept.
+/// Keeps the `PullFact::SHOWN` longest pulls.
 fn longest(pulls: &mut BTreeMap<(String, String), PullFact>) {
     let mut took: Vec<_> = pulls.values().map(|pull| pull.took).collect();
     took.sort_unstable_by(|a, b| b.cmp(a));
     let Some(&least) = took.get(PullFact::SHOWN) else {
         return;
     };
-    // Of equals the first
+    // Among equal ones keep the first
     let shown = took.iter().take(PullFact::SHOWN);
     let mut room = shown.filter(|took| **took == least).count();
     pulls.retain(|_, pull| {
@@ -331,8 +329,7 @@ mod tests {
         assert_eq!(found.pods, 4);
     }
 
-    /// Counts what was read, not how much memory that took: nothing but counts and the first
-    /// names is there to take any.
+    /// Checks the result, not the memory that reading took: the result holds only counts and the first names.
     #[tokio::test(start_paused = true)]
     async fn twenty_thousand_pods_leave_counts_and_a_few_names() {
         const PODS: u64 = 20_000;

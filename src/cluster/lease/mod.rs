@@ -1,10 +1,10 @@
-//! A run's Lease: who is at work on this cluster, and whether they still live.
+//! A run's Lease: which run is at work on this cluster, and whether it still lives.
 //!
-//! Another's Lease is dead only when it has not changed for its duration by our own monotonic
-//! clock; the times written in it come from clocks that may differ.
+//! Another run's Lease is dead only if it has not changed for its duration on our own monotonic clock; the
+//! times written in it come from clocks that may differ.
 //!
-//! Our own may have expired once its duration has passed since a renewal was sent. The run writes nothing
-//! from then on ([`Hold`]) until it is renewed, which only a Lease that nobody took can be.
+//! Our own Lease may have expired once its duration has passed since a renewal was sent. From then on the run
+//! writes nothing ([`Hold`]) until a renewal succeeds, which it cannot once another run took the Lease.
 
 mod renewal;
 
@@ -27,24 +27,24 @@ use crate::cluster::objects::labels;
 use crate::cluster::objects::wait::{Condition, poll_until};
 use crate::transport::{Api, Env, Hold, encode};
 
-/// Where Leases of runs live.
+/// The namespace of all runs' Leases.
 pub const LEASE_NAMESPACE: &str = "default";
-/// The Lease of runs without an id of their own.
+/// The name of the Lease for runs without an id of their own.
 pub const LEASE_NAME: &str = "winconform";
 
-/// How many times our own duration another's is believed.
+/// The longest duration of another run's Lease that is accepted, in durations of our own.
 const BELIEVED: u32 = 10;
-/// Times an acquisition is begun again when Leases come and go meanwhile.
+/// How often a run tries to acquire a Lease while others create and delete it.
 const TRIES: usize = 3;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Another holds it and lives.
+    /// Another live run holds it.
     #[error(
         "the Lease `{name}` is held by `{holder}`\n(wait for it to end, or see what it is with `kubectl -n default get lease {name}`)"
     )]
     Held { name: String, holder: String },
-    /// There is a Lease of this name that is not ours to take.
+    /// A Lease of this name exists that this tool did not create.
     #[error("there is a Lease `{name}` that was not made by winconform")]
     Foreign { name: String },
     /// The server refused it.
@@ -54,7 +54,7 @@ pub enum LeaseError {
         status: u16,
         message: String,
     },
-    /// The server could not be asked.
+    /// The server gave no usable answer.
     #[error("the Lease `{name}` could not be taken")]
     ObservationError {
         name: String,
@@ -63,9 +63,8 @@ pub enum LeaseError {
 }
 
 impl LeaseError {
-    /// The exit code of the process: 20 where going on could get in another run's way, 11 where
-    /// the server refuses, as for whatever else is not allowed, 21 where it could not be asked or
-    /// does not accept the credential.
+    /// The exit code of the process: 20 if going on could disturb another run, 11 if the server refuses, as
+    /// for any other missing permission, 21 if the server does not answer or does not accept the credential.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Held { .. } | Self::Foreign { .. } => 20,
@@ -75,23 +74,23 @@ impl LeaseError {
     }
 }
 
-/// The Leases of runs that are there: of one run, or of all.
+/// The names of the existing Leases of one run, or of all runs.
 pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String>, LeaseError> {
     let selector = encode(&labels::selector(run));
     let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
     let request = ApiRequest::get(format!("{path}?labelSelector={selector}"));
-    let all = "of all runs";
+    let subject = "of all runs";
     let sent = api.send(&request).await;
-    let reply = sent.map_err(|source| error(all, source))?;
+    let reply = sent.map_err(|source| error(subject, source))?;
     let Some(items) = reply.body["items"].as_array() else {
-        return Err(refused(all, &reply));
+        return Err(refused(subject, &reply));
     };
     let name = |lease: &Json| lease["metadata"]["name"].as_str().map(str::to_owned);
     let ours = items.iter().filter(|lease| is_managed(lease));
     Ok(ours.filter_map(name).collect())
 }
 
-/// A Lease that is held, and renewed in the background until this is dropped or released.
+/// A held Lease. A background task renews it until this value is dropped or released.
 #[derive(Debug)]
 pub struct LeaseHeld {
     keeper: Keeper,
@@ -100,7 +99,7 @@ pub struct LeaseHeld {
     renewing: JoinHandle<()>,
 }
 
-/// Which Lease, at which version, is ours.
+/// Our Lease at one version.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Mark {
     uid: String,
@@ -113,14 +112,14 @@ struct Keeper {
     name: String,
     run: String,
     holder: String,
-    /// When it was taken, as written there; with the holder it tells our Lease from any other.
+    /// The `acquireTime` in the Lease; with the holder it distinguishes our Lease from any other.
     acquired: String,
     lease: Duration,
     renewal: Duration,
 }
 
-/// Takes the Lease `name` for a run; `holder` is what whoever is refused is told. Creates it, or
-/// takes it over when its holder is dead; `waits` is told who that is before it is waited for.
+/// Takes the Lease `name` for a run: creates it, or takes it over when its holder is dead, and calls `waits`
+/// with that holder before it waits. A run that is refused meanwhile shows `holder`.
 pub async fn acquire(
     api: &Api,
     name: &str,
@@ -137,8 +136,8 @@ pub async fn acquire(
         lease: durations.lease,
         renewal: durations.lease_renewal,
     };
-    let (mark, asked) = keeper.acquire(waits).await?;
-    api.outage.hold(Hold::Until(asked + keeper.lease));
+    let (mark, since) = keeper.acquire(waits).await?;
+    api.outage.hold(Hold::Until(since + keeper.lease));
     let (send, lost) = watch::channel(None);
     let stop = CancellationToken::new();
     let renewing = tokio::spawn(keeper.clone().keep(mark, send, stop.clone()));
@@ -152,7 +151,7 @@ pub async fn acquire(
 }
 
 impl LeaseHeld {
-    /// Why the Lease is no longer ours, once it is not.
+    /// Receives the reason why the Lease is no longer ours, once it is lost.
     pub fn lost(&self) -> watch::Receiver<Option<String>> {
         self.lost.clone()
     }
@@ -160,7 +159,7 @@ impl LeaseHeld {
     /// Stops renewing and deletes the Lease if it is still ours.
     pub async fn release(self) -> Result<()> {
         drop(self.stop);
-        // A renewal that panicked leaves a Lease that dies by itself
+        // After a panic in the renewal the Lease expires by itself
         if self.renewing.await.is_err() || self.lost.borrow().is_some() {
             return Ok(());
         }
@@ -170,44 +169,44 @@ impl LeaseHeld {
 }
 
 impl Keeper {
-    /// Its mark, and when it was asked for.
+    /// The acquired Lease, and when the request for it was sent.
     async fn acquire(&self, waits: impl Fn(String)) -> Result<(Mark, Instant), LeaseError> {
         for _ in 0..TRIES {
-            let asked = Instant::now();
+            let since = Instant::now();
             let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
             let reply = self.ask(Verb::Create, path, Some(self.body(None))).await?;
             match reply.status {
-                201 => return Ok((self.mark(&reply)?, asked)),
+                201 => return Ok((self.mark(&reply)?, since)),
                 409 => {}
                 _ => return Err(refused(&self.name, &reply)),
             }
-            let found = self.ask(Verb::Get, self.path(), None).await?;
-            match found.status {
+            let current = self.ask(Verb::Get, self.path(), None).await?;
+            match current.status {
                 200 => {}
-                // Gone between the two
+                // Deleted between the two requests
                 404 => continue,
-                _ => return Err(refused(&self.name, &found)),
+                _ => return Err(refused(&self.name, &current)),
             }
-            if !is_managed(&found.body) {
+            if !is_managed(&current.body) {
                 return Err(LeaseError::Foreign {
                     name: self.name.clone(),
                 });
             }
-            // Our own creation was sent twice
-            if self.is_ours(&found) {
-                return Ok((self.mark(&found)?, asked));
+            // Our own creation was sent twice, so the Lease is ours
+            if self.is_ours(&current) {
+                return Ok((self.mark(&current)?, since));
             }
-            waits(holder(&found));
-            let Some(dead) = self.watch_die(&found).await? else {
+            waits(holder(&current));
+            let Some(dead) = self.watch_die(&current).await? else {
                 continue;
             };
-            let asked = Instant::now();
+            let since = Instant::now();
             let taken = self
                 .ask(Verb::Replace, self.path(), Some(self.body(Some(&dead))))
                 .await?;
             match taken.status {
-                200 => return Ok((self.mark(&taken)?, asked)),
-                // Another was quicker, or its holder woke up
+                200 => return Ok((self.mark(&taken)?, since)),
+                // Another run was quicker, or the holder renewed it
                 404 | 409 => {}
                 _ => return Err(refused(&self.name, &taken)),
             }
@@ -218,20 +217,20 @@ impl Keeper {
         })
     }
 
-    /// Watches another's Lease for its duration, of which the time in which nobody could ask is no part: its
-    /// mark when it did not change, `None` when it was deleted.
-    async fn watch_die(&self, found: &ApiReply) -> Result<Option<Mark>, LeaseError> {
-        let first = self.mark(found)?;
-        let duration = found.body["spec"]["leaseDurationSeconds"].as_u64();
+    /// Watches another run's Lease for its duration, not counting time without answers. Returns its mark if
+    /// it did not change, or `None` if it was deleted.
+    async fn watch_die(&self, current: &ApiReply) -> Result<Option<Mark>, LeaseError> {
+        let first = self.mark(current)?;
+        let duration = current.body["spec"]["leaseDurationSeconds"].as_u64();
         let duration = duration
             .map_or(self.lease, Duration::from_secs)
             .min(self.lease * BELIEVED)
             .max(self.renewal * 2);
         let begun = Cell::new(Instant::now());
         let query = async || {
-            let asked = Instant::now();
+            let since = Instant::now();
             let answer = self.ask(Verb::Get, self.path(), None).await;
-            if asked.elapsed() > self.renewal {
+            if since.elapsed() > self.renewal {
                 begun.set(Instant::now());
             }
             match answer {
@@ -332,7 +331,7 @@ fn holder(reply: &ApiReply) -> String {
     printable(holder.unwrap_or("nobody"))
 }
 
-/// Now, as a `MicroTime`: exactly six digits of a second.
+/// The current time as a `MicroTime`, with exactly six digits of the second.
 fn micro_time(env: &Env) -> String {
     format!("{:.6}", env.now())
 }
@@ -409,7 +408,7 @@ mod tests {
         assert_eq!(fake.get(PATH), None);
     }
 
-    /// Clean-ups, which end at a Lease: its creation is never answered.
+    /// A clean-up ends because the creation of its Lease is never answered.
     #[tokio::test(start_paused = true)]
     async fn one_that_may_have_come_to_be_is_removed() {
         let fake = Fake::default();
@@ -535,7 +534,7 @@ mod tests {
         api.send(&request(Verb::Apply)).await.expect("an answer");
         assert_eq!(fake.late_still(), 0, "one is answered");
         assert_eq!(*held.lost().borrow(), None);
-        // Lost for good: nothing is made any more, and what was made can be removed
+        // After the Lease is lost the run creates nothing more, and can still remove its objects
         anothers(&fake, "thief");
         let mut state = held.lost();
         let lost = state.wait_for(Option::is_some).await;
@@ -545,7 +544,7 @@ mod tests {
         assert!(error.detail.contains("Lease"), "{error}");
     }
 
-    /// How it stands a minute after the next answers to renewals came so late, in seconds.
+    /// Why the Lease is lost, if it is, a minute after renewals with these delays in seconds.
     async fn after(late: &[u64]) -> Option<String> {
         let fake = Fake::default();
         let held = acquire_as(&fake, "a").await.expect("held");
@@ -559,7 +558,7 @@ mod tests {
         assert_eq!(after(&[99, 99, 99]).await, None);
         let slow = [&[4][..], &[2; 40]].concat();
         assert_eq!(after(&slow).await, None);
-        // Each of ours was made, and none of them was answered
+        // The server executes each renewal and answers none
         assert_eq!(after(&[99; 40]).await, None);
     }
 

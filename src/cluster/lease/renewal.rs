@@ -1,4 +1,4 @@
-//! How a Lease that is held is renewed.
+//! Renews a held Lease.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{Keeper, Mark, holder, refused};
 use crate::transport::{Hold, pause};
 
 impl Keeper {
-    /// Renews until stopped or lost.
+    /// Renews the Lease until it is stopped or lost.
     pub(super) async fn keep(
         self,
         mark: Mark,
@@ -20,7 +20,7 @@ impl Keeper {
     ) {
         let api = self.api.clone();
         match self.renew(mark, stop).await {
-            // A run that lets go of it writes nothing more
+            // A run that released its Lease writes nothing more
             None => api.outage.hold(Hold::Free),
             Some(why) => {
                 api.outage.hold(Hold::Lost);
@@ -29,22 +29,22 @@ impl Keeper {
         }
     }
 
-    /// Why it is lost, unless it was stopped.
+    /// Renews the Lease. Returns why it is lost, or `None` if the renewal was stopped.
     async fn renew(self, mut mark: Mark, stop: CancellationToken) -> Option<String> {
-        let mut asked = Instant::now();
+        let mut sent = Instant::now();
         let (mut wait, mut failed) = (self.renewal, 0_u32);
-        // Since when it is not renewed: a process that stood still has begun no outage by that
+        // Since when renewals fail; a process that was only suspended has not seen one fail
         let (mut away, mut refused) = (None, None);
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return None,
-                // An answer that did not come has taken some of it already
-                () = pause(wait.saturating_sub(asked.elapsed())) => {}
+                // A renewal without an answer has used some of the wait already
+                () = pause(wait.saturating_sub(sent.elapsed())) => {}
             }
-            asked = Instant::now();
-            // What hangs tells nothing of the next one, so more of them are to fit into what is left; what
-            // is slow has its time in every other one
+            sent = Instant::now();
+            // A renewal that hangs says nothing about the next one, so every other one has half the time, and
+            // more of them fit; a slow server has the full time in the others
             let within = match failed % 2 {
                 0 => self.renewal,
                 _ => self.renewal / 2,
@@ -53,7 +53,7 @@ impl Keeper {
                 Ok(Ok(())) => {
                     (away, refused) = (None, None);
                     (wait, failed) = (self.renewal, 0);
-                    self.api.outage.hold(Hold::Until(asked + self.lease));
+                    self.api.outage.hold(Hold::Until(sent + self.lease));
                     continue;
                 }
                 Ok(Err(error)) => error,
@@ -63,7 +63,7 @@ impl Keeper {
             if !error.kind.is_denied() {
                 refused = None;
             }
-            // Who is refused meets no outage, or one that passes soon
+            // A refusal is no outage, or one that passes soon
             let (since, limit) = match error.kind {
                 ErrorKind::Forbidden => (&mut refused, self.lease),
                 ErrorKind::Unauthenticated => (&mut refused, self.api.durations().refused),
@@ -77,7 +77,7 @@ impl Keeper {
         }
     }
 
-    /// Renews once, as far as the answer tells; or why it is lost.
+    /// Renews once. The outer error is why the Lease is lost, the inner one why this renewal failed.
     async fn renew_once(&self, mark: &mut Mark, within: Duration) -> Result<Result<()>, String> {
         let body = Some(self.body(Some(mark)));
         let request = ApiRequest {
@@ -99,15 +99,15 @@ impl Keeper {
             }),
             404 => Err("it was deleted".to_owned()),
             409 => {
-                // A change of ours whose answer did not come, and nobody tells of when
+                // Our own renewal changed it, at an unknown time, and its answer did not arrive
                 let unanswered = "none of the renewals was answered";
-                let found = self.after_conflict(mark).await?;
-                Ok(found.and_then(|found| {
-                    *mark = found;
+                let next = self.after_conflict(mark).await?;
+                Ok(next.and_then(|next| {
+                    *mark = next;
                     Err(ErrorKind::ApiUnavailable.error(unanswered))
                 }))
             }
-            // Forbidden for a moment, or for good: the duration decides
+            // A refusal may be brief or final: its duration decides
             _ => Ok(Err(self.not(&reply))),
         }
     }
@@ -116,7 +116,7 @@ impl Keeper {
         ErrorKind::Forbidden.error(refused(&self.name, reply).to_string())
     }
 
-    /// After a conflict: another's change, or our own renewal that was sent twice.
+    /// Reads the Lease after a conflict: another run changed it, or our own renewal was sent twice.
     async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark>, String> {
         let request = ApiRequest::get(self.path());
         let reply = match self.api.send_within(&request, self.renewal).await {
@@ -125,7 +125,7 @@ impl Keeper {
         };
         match (reply.status, self.mark(&reply)) {
             (404, _) => Err("it was deleted".to_owned()),
-            (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Ok(found)),
+            (200, Ok(next)) if next.uid == mark.uid && self.is_ours(&reply) => Ok(Ok(next)),
             (200, _) => Err(format!("it is held by `{}`", holder(&reply))),
             _ => Ok(Err(self.not(&reply))),
         }

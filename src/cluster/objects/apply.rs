@@ -1,4 +1,4 @@
-//! Server-side apply of one object, refusals told from errors.
+//! Applies one object server-side, and distinguishes refusals from errors.
 
 use serde_json::Value as Json;
 use winconform_core::method::{ApiRequest, ObservationError, Verb};
@@ -13,7 +13,7 @@ pub enum ApplyError {
     /// It is not of a kind in the table, or has no name.
     #[error("cannot apply an object of {what}")]
     Unsuitable {
-        /// What it is instead.
+        /// What the object is.
         what: String,
     },
     /// The server refused it: a quota, `PodSecurity`, a webhook, RBAC.
@@ -22,10 +22,10 @@ pub enum ApplyError {
         /// Kind, namespace and name.
         object: String,
         status: u16,
-        /// The server's words, bounded.
+        /// The server's message, bounded.
         message: String,
     },
-    /// The server could not be asked.
+    /// The server gave no usable answer.
     #[error("`{object}` could not be applied")]
     ObservationError {
         /// Kind, namespace and name.
@@ -34,7 +34,7 @@ pub enum ApplyError {
     },
 }
 
-/// Applies one object and returns it as it then stands.
+/// Applies one object and returns its new state.
 pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
     let (Some(kind), Some(name)) = (Kind::find(object), object["metadata"]["name"].as_str()) else {
         let what = format!("{} {}", object["apiVersion"], object["kind"]);

@@ -1,4 +1,4 @@
-//! Removing what a run made, found by label over the one table of kinds.
+//! Removes the objects of a run, which it finds by label for every kind in the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,12 +19,12 @@ use super::wait::{Condition, poll_until};
 use crate::cluster::orphaned_lease::listed;
 use crate::transport::{Api, encode};
 
-/// Objects in one answer.
+/// The number of objects in one page.
 const PAGE: usize = 500;
-/// Answers of one list.
+/// The most pages of one list.
 const PAGES: usize = 100;
 
-/// Under which run a clean-up holds Leases; all others are of runs that live.
+/// The run label of Leases that a clean-up holds; every other Lease belongs to a live run.
 pub(crate) const CLEANUP: &str = "cleanup";
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -60,12 +60,12 @@ impl fmt::Display for Left {
 pub struct Removed {
     pub removed: Vec<ObjectRef>,
     pub left: Vec<Left>,
-    /// Kinds that could not be looked for, and why; objects of theirs may be left.
+    /// Kinds that could not be listed, and why; some of their objects may be left.
     pub unlisted: Vec<(&'static Kind, ObservationError)>,
 }
 
 impl Removed {
-    /// Whether nothing of ours can be left.
+    /// Whether no object of ours can be left.
     pub fn is_clean(&self) -> bool {
         self.left.is_empty() && self.unlisted.is_empty()
     }
@@ -73,30 +73,30 @@ impl Removed {
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CleanError {
-    /// The run's id cannot be one.
+    /// The text is no valid run id.
     #[error("`{}` is not the id of a run", printable(run))]
     NotARun { run: String },
-    /// No kind could be looked for.
-    #[error("nothing of ours could be looked for")]
+    /// No kind could be listed.
+    #[error("winconform could list no kind of object that it creates")]
     Unlistable(#[source] ObservationError),
 }
 
-/// How long what controllers made has to go with them, from when the last of ours is gone: the garbage collector
-/// takes two steps, and a ReplicaSet makes pods anew until the first.
+/// How long pods of controllers have to disappear with them, after the last Deployment of ours is gone: the
+/// garbage collector takes two steps, and until the first a ReplicaSet creates new pods.
 const GOES_WITH: Duration = Duration::from_secs(3);
 
-/// What is in namespaces goes before them.
+/// The kinds that are deleted before the namespaces they are in.
 const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
 
-/// Refuses what is no value of a label: it would widen the selector.
+/// Refuses a text that is no label value, since it would widen the selector.
 pub(crate) fn check_run(run: Option<&str>) -> Result<(), CleanError> {
     let wrong = run.filter(|run| !labels::is_value(run)).map(str::to_owned);
     wrong.map_or(Ok(()), |run| Err(CleanError::NotARun { run }))
 }
 
-/// Removes everything of one run, or of all that have no Lease, within `budget`: deployments, services and
-/// pods first, pods that a controller made where they do not go with it, pods by force when half the
-/// budget is spent; then whatever else is in the table, then Leases.
+/// Removes all objects of one run, or of all runs without a Lease, within `budget`. First Deployments,
+/// Services, pods and network policies: a controller's pods only if they outlive it, pods by force once half
+/// the budget is spent. Then every other kind in the table, and Leases at the end.
 pub async fn remove_run(
     api: &Api,
     run: Option<&str>,
@@ -120,20 +120,20 @@ pub(crate) struct Removal<'a> {
     run: Option<&'a str>,
     begun: Instant,
     budget: Duration,
-    /// Everything ever seen, and how it stood last; `None` once gone.
+    /// Every object ever listed with its last state; `None` once it is gone.
     found: BTreeMap<ObjectRef, Option<ListedObject>>,
-    /// Since when no Deployment of ours stands.
+    /// Since when no Deployment of ours exists.
     uncontrolled: Arc<Mutex<Option<Instant>>>,
     refused: BTreeMap<ObjectRef, String>,
     unlisted: BTreeMap<&'static Kind, ObservationError>,
 }
 
-/// An object that was listed.
+/// The state of a listed object.
 #[derive(Clone, Debug)]
 pub(crate) struct ListedObject {
     uid: String,
     pub(crate) run: String,
-    /// Whether a controller made it, and would make another in its place.
+    /// Whether a controller created it, and would create another in its place.
     controlled: bool,
     deleting: Deleting,
     why: String,
@@ -162,8 +162,8 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Deletes all objects of these kinds and waits until they are gone, `until` after the removal's begin. No
-    /// kind waits for the list of another.
+    /// Deletes all objects of these kinds and waits until they are gone, at most until `until` after the
+    /// removal's begin. No kind waits for the list of another.
     async fn remove_all(&mut self, kinds: &[&'static Kind], until: Duration) {
         let each = kinds.iter().map(|kind| self.clone().remove(kind, until));
         for one in join_all(each).await {
@@ -173,19 +173,19 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Deletes again what a controller makes meanwhile.
+    /// Deletes all objects of a kind, and again what a controller creates meanwhile.
     async fn remove(mut self, kind: &'static Kind, until: Duration) -> Self {
-        let mut asked = BTreeMap::<String, Deleting>::new();
+        let mut requested = BTreeMap::<String, Deleting>::new();
         let limit = (self.begun + until).saturating_duration_since(Instant::now());
         let first = self.api.durations().transport_pause;
         let unknown = ErrorKind::ApiUnavailable.error("no list came");
         self.unlisted.insert(kind, unknown);
-        let this = Mutex::new((&mut self, &mut asked));
-        // What is still there at the end is reported from `found`
+        let this = Mutex::new((&mut self, &mut requested));
+        // The report takes what is still there at the end from `found`
         let _ = poll_until(first, limit, "removal", async || {
             let mut guard = this.lock().await;
-            let (removal, asked) = &mut *guard;
-            removal.check_and_delete(kind, asked).await
+            let (removal, requested) = &mut *guard;
+            removal.check_and_delete(kind, requested).await
         })
         .await;
         self
@@ -194,7 +194,7 @@ impl<'a> Removal<'a> {
     async fn check_and_delete(
         &mut self,
         kind: &'static Kind,
-        asked: &mut BTreeMap<String, Deleting>,
+        requested: &mut BTreeMap<String, Deleting>,
     ) -> Condition<()> {
         match self.list(kind).await {
             Ok(state) => {
@@ -226,7 +226,7 @@ impl<'a> Removal<'a> {
                 continue;
             };
             left += 1;
-            let so_far = asked.get(&state.uid).copied().unwrap_or(state.deleting);
+            let so_far = requested.get(&state.uid).copied().unwrap_or(state.deleting);
             if so_far < want && (by_themselves || !state.controlled) {
                 wanted.push((object.clone(), state.uid.clone()));
             }
@@ -244,7 +244,7 @@ impl<'a> Removal<'a> {
         for (object, uid, done) in done {
             match done {
                 Ok(()) => {
-                    asked.insert(uid, want);
+                    requested.insert(uid, want);
                     self.refused.remove(&object);
                 }
                 Err(why) => {
@@ -254,7 +254,7 @@ impl<'a> Removal<'a> {
         }
         let unlisted = self.unlisted.get(kind);
         match left {
-            // Asking again will not help where it is not allowed; a credential may be accepted again
+            // Another list does not help after a 403, but the server may accept a credential again
             0 if unlisted.is_some_and(|error| error.kind != ErrorKind::Forbidden) => {
                 Condition::NotYet("what is left is not known".to_owned())
             }
@@ -263,7 +263,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Since when no Deployment of ours stands that could make pods anew; what they made goes with them.
+    /// Since when no Deployment of ours exists that could create new pods; its pods disappear with it.
     async fn uncontrolled(&self, kind: &Kind) -> Option<Instant> {
         let mut since = self.uncontrolled.lock().await;
         if *kind == DEPLOYMENTS {
@@ -279,7 +279,7 @@ impl<'a> Removal<'a> {
     async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, ListedObject)>> {
         let mut objects = self.labelled(kind).await?;
         if self.run.is_none() {
-            // Whose object was listed had its Lease before, and has it now if it lives
+            // A run had its Lease before its objects were listed, and still has it if it lives
             let leases = self.labelled(&LEASES).await?;
             let runs = leases.iter().map(|(_, lease)| &lease.run);
             let live: BTreeSet<_> = runs.filter(|run| *run != CLEANUP).collect();
@@ -312,7 +312,7 @@ impl<'a> Removal<'a> {
         Err(ErrorKind::ApiUnavailable.error(why))
     }
 
-    /// An item of a list. What lacks our labels is not ours, whatever the selector let through.
+    /// Reads an item of a list; `None` if it lacks our labels, whatever the selector let through.
     fn read(&self, kind: &'static Kind, item: &Json) -> Option<(ObjectRef, ListedObject)> {
         let metadata = &item["metadata"];
         let label = |name: &str| metadata["labels"][name].as_str();
@@ -350,7 +350,7 @@ impl<'a> Removal<'a> {
             uid: metadata["uid"].as_str()?.to_owned(),
             run: label(labels::RUN).unwrap_or_default().to_owned(),
             controlled: owners
-                .is_some_and(|all| all.iter().any(|owner| owner["controller"] == true)),
+                .is_some_and(|list| list.iter().any(|owner| owner["controller"] == true)),
             deleting,
             why,
         };
@@ -359,8 +359,8 @@ impl<'a> Removal<'a> {
 
     async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
         let namespace = object.namespace.as_deref();
-        let own = json!({"uid": uid});
-        let mut request = object.kind.deletion(namespace, &object.name, &own);
+        let expected = json!({"uid": uid});
+        let mut request = object.kind.deletion(namespace, &object.name, &expected);
         if let Some(body) = &mut request.body {
             body["propagationPolicy"] = json!("Background");
             if how == Deleting::Forced {
@@ -378,7 +378,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// The time that is left, never quite none.
+    /// The time left for one request, never quite zero.
     fn patience(&self) -> Duration {
         let left = self.budget.saturating_sub(self.begun.elapsed());
         left.clamp(
@@ -495,7 +495,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn all_runs_but_those_with_a_lease_are_removed_and_a_users_pod_is_not() {
         let fake = fake();
-        // This one is held by who cleans up
+        // A clean-up holds this Lease
         let (path, lease) = (LEASES.object_path(Some("default"), "r2"), "winconform-r2");
         fake.remove(&path.replace("r2", lease));
         fake.put(&path, object("r2", Some("default"), Some(CLEANUP)));
@@ -521,7 +521,7 @@ mod tests {
         assert_eq!(tries.len(), 2);
     }
 
-    /// A pod that a controller of run `r1` made.
+    /// Adds a pod that a controller of run `r1` created.
     fn put_made(fake: &Fake) -> String {
         let mut made = object("web-1", Some("w-r1"), Some("r1"));
         made["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet", "controller": true}]);

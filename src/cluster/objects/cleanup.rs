@@ -1,5 +1,5 @@
-//! Cleaning up after runs that were killed: once it is sure that they are dead, and while no other
-//! can begin.
+//! Cleans up after runs that were killed, once it is certain that they are dead, and while no other run can
+//! begin.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::cluster::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
 use crate::cluster::orphaned_lease::delete_lease;
 use crate::transport::Api;
 
-/// What is to be told of a clean-up under way.
+/// The progress of a clean-up, for the user.
 #[derive(Clone, Debug)]
 pub enum Cleaning {
-    /// There are Leases, and whether those who hold them live has to be seen.
+    /// Leases exist, and the clean-up waits to see whether their holders live.
     Waits,
-    /// A Lease that it held could not be given back; it dies by itself.
+    /// The clean-up could not delete a Lease that it held; it expires by itself.
     Unreleased(ObservationError),
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CleanupError {
-    /// A run lives, or whether one does could not be seen.
+    /// A run lives, or whether one lives is unknown.
     #[error("clean up: another run is under way")]
     Held(#[source] LeaseError),
     /// Nothing could be removed.
@@ -31,7 +31,7 @@ pub enum CleanupError {
     Clean(#[source] CleanError),
 }
 
-/// Removes everything of one run, or of all; `holder` is what whoever is refused meanwhile is told.
+/// Removes all objects of one run, or of all runs. A run that is refused meanwhile shows `holder`.
 pub async fn cleanup(
     api: &Api,
     run: Option<&str>,
@@ -39,13 +39,13 @@ pub async fn cleanup(
     mut tell: impl FnMut(Cleaning),
 ) -> Result<Removed, CleanupError> {
     check_run(run).map_err(CleanupError::Clean)?;
-    // A live run renews its Lease: whoever can take it over knows that it is dead
+    // A live run renews its Lease, so a Lease that can be taken over proves that its run is dead
     let mut names = lease_names(api, run).await.map_err(CleanupError::Held)?;
     if !names.is_empty() {
         tell(Cleaning::Waits);
     }
-    // Held meanwhile, so that no run begins that would lose its objects
-    let own = run.is_none() && names.insert(LEASE_NAME.to_owned());
+    // Hold this Lease meanwhile, so that no run begins and loses its objects
+    let created = run.is_none() && names.insert(LEASE_NAME.to_owned());
     let mut held = Vec::new();
     let mut refused: Option<LeaseError> = None;
     let taking = names
@@ -55,7 +55,7 @@ pub async fn cleanup(
         match taken {
             Ok(lease) => held.push(lease),
             Err(error) => {
-                // It may have come to be, and be ours; if it cannot be removed it dies by itself
+                // The Lease may exist and be ours; if it cannot be deleted it expires by itself
                 if let LeaseError::ObservationError { name, .. } = &error {
                     let _ = delete_lease(api, name, holder).await;
                 }
@@ -63,7 +63,7 @@ pub async fn cleanup(
             }
         }
     }
-    // One with an id of its own may have begun while we waited
+    // A run with an id of its own may have begun meanwhile
     if refused.is_none() {
         refused = match lease_names(api, run).await {
             Ok(now) => now.difference(&names).next().map(|name| LeaseError::Held {
@@ -85,16 +85,16 @@ pub async fn cleanup(
         }
     }
     let mut removed = removed?;
-    if own {
-        // It was made by nobody but this very clean-up
+    if created {
+        // This clean-up itself created it
         let guard = |object: &ObjectRef| *object.kind == LEASES && object.name == LEASE_NAME;
         removed.removed.retain(|object| !guard(object));
     }
     Ok(removed)
 }
 
-/// How many objects each run has on the cluster beside its Lease, as far as that may be listed and is within the
-/// time of one answer.
+/// The number of objects of each run on the cluster besides its Lease, as far as this account may list them
+/// within the time of one answer.
 pub async fn remains(api: &Api) -> BTreeMap<String, usize> {
     let lists = Removal::new(api, None, api.durations().api_answer);
     let kinds = ALL.into_iter().filter(|kind| **kind != LEASES);

@@ -1,5 +1,5 @@
-//! What keeps pods from coming to be or to run and shows in no status of theirs, read from JSON;
-//! pure.
+//! Reads from JSON, without I/O, why pods are not created or do not run where their own status does not show
+//! it.
 
 use serde_json::Value as Json;
 use winconform_core::method::{ErrorKind, ObservationError};
@@ -8,17 +8,17 @@ use winconform_core::text::printable;
 use super::pods::{is_impossible, is_mismatch};
 use super::status::{condition, is};
 
-/// Something that keeps pods back.
+/// A reason why pods are not created or do not run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hindrance {
     pub error: ObservationError,
-    /// Whether it will not pass; otherwise it may, such as the lag of a controller's caches or a
-    /// network plugin that is still starting.
+    /// Whether it is permanent. Others may pass, such as the lag of a controller's caches or a network plugin
+    /// that is still starting.
     pub lasting: bool,
 }
 
-/// Words of admission with which the server goes on refusing: plugin `ResourceQuota`, plugin
-/// PodSecurity, webhooks (apiserver `pkg/admission`).
+/// Messages of admission that mean a permanent refusal: plugin `ResourceQuota`, plugin PodSecurity, webhooks
+/// (apiserver `pkg/admission`).
 const REFUSALS: [&str; 4] = [
     "exceeded quota",
     "failed quota",
@@ -26,7 +26,7 @@ const REFUSALS: [&str; 4] = [
     "denied the request",
 ];
 
-/// Why a Deployment's pods are not even made: its condition `ReplicaFailure`.
+/// Why a Deployment's pods are not even created: its condition `ReplicaFailure`.
 pub fn refused(deployment: &Json) -> Option<Hindrance> {
     let failure = condition(deployment, "ReplicaFailure")?;
     if failure["status"] != "True" {
@@ -35,20 +35,20 @@ pub fn refused(deployment: &Json) -> Option<Hindrance> {
     let message = failure["message"].as_str().unwrap_or("no message");
     let detail = format!("its pods are refused: {}", printable(message));
     Some(Hindrance {
-        // What the cluster's policies refuse is not for us to judge
+        // A refusal by the cluster's policies is no failure of the cluster
         error: ErrorKind::Forbidden.error(detail),
         lasting: REFUSALS.iter().any(|words| message.contains(words)),
     })
 }
 
-/// Whether a pod waits for its sandbox. From 1.29 on a condition says so (KEP-3085); before,
-/// images are pulled in the same state.
+/// Whether a pod waits for its sandbox. From 1.29 on a condition shows this (KEP-3085); before, a pod that
+/// pulls images is in the same state.
 pub fn awaits_sandbox(pod: &Json) -> bool {
-    let (bound, made) = (
+    let (bound, has_sandbox) = (
         is(pod, "PodScheduled"),
         is(pod, "PodReadyToStartContainers"),
     );
-    bound && pod["status"]["phase"] == "Pending" && !made
+    bound && pod["status"]["phase"] == "Pending" && !has_sandbox
 }
 
 /// Why a pod has no sandbox: an event with the reason `FailedCreatePodSandBox`.

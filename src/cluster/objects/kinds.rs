@@ -1,4 +1,4 @@
-//! The one table of every kind we create: clean-up goes over it, and paths are built from it.
+//! The table of every kind that we create. Clean-up iterates over it, and it provides the paths.
 
 use serde_json::{Value as Json, json};
 use winconform_core::method::{ApiRequest, Verb};
@@ -12,13 +12,13 @@ pub struct Kind {
     /// API group; empty for the core.
     pub group: &'static str,
     pub version: &'static str,
-    /// As in paths.
+    /// The resource's name in paths.
     pub plural: &'static str,
-    /// Where its objects live.
+    /// Whether its objects are in a namespace.
     pub scope: Scope,
 }
 
-/// Where objects of a kind live.
+/// Whether objects of a kind are in a namespace.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
     Cluster,
@@ -33,21 +33,21 @@ pub const SERVICES: Kind = kind("", "Service", "services", Scope::Namespaced);
 pub const PODS: Kind = kind("", "Pod", "pods", Scope::Namespaced);
 /// Samples.
 pub const DEPLOYMENTS: Kind = kind("apps", "Deployment", "deployments", Scope::Namespaced);
-/// What keeps a run's pods from preempting anyone's.
+/// Priority classes that keep a run's pods from preempting any others.
 pub const PRIORITY_CLASSES: Kind = kind(
     "scheduling.k8s.io",
     "PriorityClass",
     "priorityclasses",
     Scope::Cluster,
 );
-/// What selects and tolerates in its pods' place.
+/// Runtime classes that select nodes and tolerate taints for their pods.
 pub const RUNTIME_CLASSES: Kind = kind(
     "node.k8s.io",
     "RuntimeClass",
     "runtimeclasses",
     Scope::Cluster,
 );
-/// What keeps others from pods.
+/// Policies that keep all other traffic from pods.
 pub const NETWORK_POLICIES: Kind = kind(
     "networking.k8s.io",
     "NetworkPolicy",
@@ -57,11 +57,11 @@ pub const NETWORK_POLICIES: Kind = kind(
 /// A run's Lease, in the namespace `default`.
 pub const LEASES: Kind = kind("coordination.k8s.io", "Lease", "leases", Scope::Namespaced);
 
-/// Copies of pull secrets. They go with their namespaces and nobody looks for them: that would be to
-/// read everybody's.
+/// Copies of pull secrets. They are deleted with their namespaces, and no request lists them: that would read
+/// every secret of the cluster.
 pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
 
-/// Every kind we create and look for.
+/// Every kind that we create and list.
 pub const ALL: [&Kind; 8] = [
     &DEPLOYMENTS,
     &SERVICES,
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Whether its objects are pods, or have some made.
+    /// Whether its objects are pods, or create pods.
     pub fn makes_pods(&self) -> bool {
         matches!(self.kind, "Pod" | "Deployment")
     }
@@ -97,11 +97,11 @@ impl Kind {
     /// The path of all objects with these labels, in every namespace; `selector` is not yet
     /// encoded.
     pub fn list_path(&self, selector: &str) -> String {
-        let all = self.collection_path(None);
-        format!("{all}?labelSelector={}", encode(selector))
+        let path = self.collection_path(None);
+        format!("{path}?labelSelector={}", encode(selector))
     }
 
-    /// The path at which objects are created; kinds of the cluster as a whole need no namespace.
+    /// The path at which objects are created; kinds without namespaces ignore `namespace`.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
         let (root, plural) = (self.root(), self.plural);
         match namespace.filter(|_| self.scope == Scope::Namespaced) {
@@ -114,7 +114,7 @@ impl Kind {
         format!("{}/{}", self.collection_path(namespace), encode(name))
     }
 
-    /// Deletes an object as these `preconditions` know it, and none of the same name that came meanwhile.
+    /// Deletes the object that meets `preconditions`, and no later one of the same name.
     pub fn deletion(
         &self,
         namespace: Option<&str>,

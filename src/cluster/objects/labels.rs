@@ -1,10 +1,10 @@
 //! Every label of ours, in one place.
 
-/// Says that an object is ours; nothing without it is ever touched.
+/// Marks an object as ours; we never change an object without it.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
 pub const WINCONFORM: &str = "winconform";
-/// The run that made an object.
+/// The run that created an object.
 pub const RUN: &str = "winconform/run";
 /// The fixture an object belongs to.
 pub const FIXTURE: &str = "winconform/fixture";
@@ -13,14 +13,14 @@ pub const POOL: &str = "winconform/pool";
 /// The ordinal of the node, in its pool, that an object belongs to.
 pub const NODE: &str = "winconform/node";
 
-/// The family of addresses that a Service has, where it is the cluster's second.
+/// The address family of a Service, if it is the cluster's second.
 pub const FAMILY: &str = "winconform/family";
 
-/// Says of an object that somebody else is to remove it.
+/// Marks an object that something other than the run is to remove.
 pub const MAY_GO: &str = "winconform/may-go";
 
-/// The annotation of the namespace kube-system by which a cluster says that nothing is to be made on
-/// it, and why. The only one that is not ours to set.
+/// The annotation of the namespace kube-system that forbids runs on a cluster; its value says why. The only one
+/// that we never set.
 pub const PROTECTED: &str = "winconform/protected";
 
 /// A label selector for everything of ours, or of one run; not yet encoded for a query.

@@ -1,4 +1,4 @@
-//! Objects of ours in the cluster: applied, watched, removed.
+//! Applies, watches and removes our objects in the cluster.
 
 pub(crate) mod apply;
 pub(crate) mod clean;

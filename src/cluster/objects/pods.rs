@@ -1,4 +1,4 @@
-//! How a pod stands, read from its JSON; pure.
+//! Reads the state of a pod from its JSON, without I/O.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,9 +15,8 @@ use super::status::{condition, containers, is, text};
 use super::wait::Condition;
 use crate::transport::Api;
 
-/// Whether a pod is Ready, or will never be. What may pass is not yet `Never` here: a fresh pod may be
-/// unschedulable for a moment, and a registry may limit its rate; [`PodWait`] knows how long it has
-/// lasted.
+/// Whether a pod is Ready, or will never be. A failure that may pass is not `Never` here: a new pod may be
+/// unschedulable for a moment, and a registry may limit its rate; [`PodWait`] knows how long it has lasted.
 pub fn readiness(pod: &Json) -> Condition<()> {
     if !pod["metadata"]["deletionTimestamp"].is_null() {
         return Condition::NotYet("it is being deleted".to_owned());
@@ -44,25 +43,25 @@ pub fn is_over(pod: &Json) -> bool {
     phase == "Failed" || phase == "Succeeded"
 }
 
-/// A pull or a start of a container that fails.
+/// A failure to pull the image of a container, or to start it.
 struct Failure {
     error: ObservationError,
     may_pass: bool,
-    /// Whether the container ran before, which says that it can start.
+    /// Whether the container ran before, which proves that it can start.
     ran: bool,
     restarts: u64,
     reason: String,
     message: String,
 }
 
-/// Reasons to wait of a container whose image cannot come, whatever the message is.
+/// Waiting reasons of a container whose image can never be pulled, whatever the message is.
 const NO_SUCH_IMAGE: [&str; 3] = [
     "InvalidImageName",
     "ErrImageNeverPull",
     "SignatureValidationFailed",
 ];
 
-/// Words of registries about an image that is not there, or that needs other credentials (distribution's
+/// Messages of registries about an image that does not exist, or that needs other credentials (distribution's
 /// `errcode`, containerd's resolver), in lower case.
 const NOT_TO_BE_HAD: [&str; 5] = [
     "manifest unknown",
@@ -72,12 +71,12 @@ const NOT_TO_BE_HAD: [&str; 5] = [
     "denied: ",
 ];
 
-/// Windows' words about a layer that it does not get hold of at the moment, in lower case.
+/// Windows' message about a layer that it cannot access at the moment, in lower case.
 const BUSY: &str = "element not found";
 
-/// Words of runtimes and kubelets about a sandbox or a container that cannot be as it was asked for: containerd
-/// without that handler, a RuntimeClass that is gone, a user that the image does not know, an address
-/// that EKS's webhook gives when a pod is created and never later (kubernetes#78429).
+/// Messages of runtimes and kubelets about a sandbox or container that can never start as specified:
+/// containerd lacks the handler, the RuntimeClass is gone, the image does not know the user, or the pod lacks
+/// an address that EKS's webhook gives when a pod is created and never later (kubernetes#78429).
 const IMPOSSIBLE: [&str; 4] = [
     "no runtime for",
     "failed to lookup RuntimeClass",
@@ -85,12 +84,12 @@ const IMPOSSIBLE: [&str; 4] = [
     "pod does not have label vpc.amazonaws.com/PrivateIPv4Address",
 ];
 
-/// Whether these are words about a start that cannot be as it was asked for.
+/// Whether a message is about a start that can never succeed as specified.
 pub(crate) fn is_impossible(message: &str) -> bool {
     is_mismatch(message) || IMPOSSIBLE.iter().any(|words| message.contains(words))
 }
 
-/// Reasons of containers that are to be tried again later; what was tried is told before.
+/// Waiting reasons of containers that the kubelet tries again later; an earlier reason names the failure.
 const BACK_OFF: [&str; 2] = ["ImagePullBackOff", CRASHES];
 const CRASHES: &str = "CrashLoopBackOff";
 
@@ -132,15 +131,15 @@ fn failure(pod: &Json) -> Option<Failure> {
     })
 }
 
-/// Whether a pod's image is on its node: its container began, however it ended since; `None` while
-/// nothing began.
+/// Whether a pod's image is on its node: its container began, however it ended since; `None` while no
+/// container began.
 pub fn pulled(pod: &Json) -> Option<Condition<()>> {
     let began = containers(pod).find_map(|container| {
         let state = &container["state"];
         let ended = &state["terminated"];
         (ended.is_object() || state["running"].is_object()).then_some(ended)
     })?;
-    // An image of another build is pulled all the same where its name is that of one platform's
+    // The kubelet also pulls an image of another build, if its name refers to one platform only
     Some(match is_mismatch(text(&began["message"])) {
         true => never(ErrorKind::BuildMismatch, printable(text(&began["message"]))),
         false => Condition::Done(()),
@@ -164,7 +163,7 @@ fn settled(pod: &Json, starts: bool) -> Condition<()> {
     }
 }
 
-/// Whether each of a pod's containers is past the preparations for it, however it fared since.
+/// Whether each of a pod's containers is past its preparations, whatever happened to it since.
 pub fn have_begun(pod: &Json) -> bool {
     let expected = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
     let begun = containers(pod).filter(|container| {
@@ -177,7 +176,7 @@ pub fn have_begun(pod: &Json) -> bool {
     begun.count() >= expected
 }
 
-/// Why the scheduler finds no node for a pod, while it finds none.
+/// Why the scheduler currently finds no node for a pod, if it finds none.
 pub fn unscheduled(pod: &Json) -> Option<String> {
     let scheduled = condition(pod, "PodScheduled")?;
     let unschedulable = scheduled["status"] == "False" && scheduled["reason"] == "Unschedulable";
@@ -226,7 +225,7 @@ impl PodWaits {
         }
     }
 
-    /// The wait for a pod; when the server was last `away` nobody saw what became of it.
+    /// The wait for a pod, which could not be observed while the server was last `away`.
     pub fn entry(&mut self, name: &str, away: Option<Instant>) -> &mut PodWait {
         let wait = self.waits.entry(name.to_owned());
         let wait = wait.or_insert_with(|| self.new.clone());
@@ -237,8 +236,8 @@ impl PodWaits {
 
 /// Waits for one pod to be Ready; remembers since when it has been unschedulable or failing.
 ///
-/// Since when is measured by our own clock from our first sight of it: the condition's
-/// `lastTransitionTime` is the server's, and clocks differ.
+/// Our own clock measures this from the first observation: the condition's `lastTransitionTime` is the
+/// server's, and clocks differ.
 #[derive(Clone, Debug)]
 pub struct PodWait {
     patience: Duration,
@@ -248,7 +247,7 @@ pub struct PodWait {
     failing: Option<Failing>,
 }
 
-/// What a pod has been failing with.
+/// The failure of a pod that goes on.
 #[derive(Clone, Debug)]
 struct Failing {
     since: Instant,
@@ -268,7 +267,7 @@ impl PodWait {
         }
     }
 
-    /// Takes note of when the server was last away, until when nobody saw what became of the pod.
+    /// Lets all times begin no earlier than the server was last away, when the pod could not be observed.
     fn unseen(&mut self, away: Option<Instant>) {
         let since = self.failing.as_mut().map(|failing| &mut failing.since);
         for since in self.unscheduled.iter_mut().chain(since) {
@@ -289,8 +288,8 @@ impl PodWait {
         readiness(pod)
     }
 
-    /// Whether it is said where a pod goes, or why nowhere, and with `starts` also whether each of its
-    /// containers starts there, or fails to for good; not what.
+    /// Whether the cluster has decided where a pod runs, or why nowhere, and with `starts` also whether each
+    /// of its containers starts there or permanently fails to; not which of these.
     pub fn settled(&mut self, pod: &Json, starts: bool, now: Instant) -> Condition<()> {
         let failed = self.failed(pod, now).is_some();
         match failure(pod) {
@@ -299,8 +298,8 @@ impl PodWait {
         }
     }
 
-    /// Why a pod does not start, once that is final: by its words, by how often the kubelet has tried
-    /// again, or by how long it lasts.
+    /// Why a pod does not start, once that is final: by its message, by the number of the kubelet's retries,
+    /// or by how long it has lasted.
     fn failed(&mut self, pod: &Json, now: Instant) -> Option<ObservationError> {
         let Some(failure) = failure(pod) else {
             self.failing = None;
@@ -326,8 +325,8 @@ fn never(kind: ErrorKind, detail: String) -> Condition<()> {
     Condition::Never(kind.error(detail))
 }
 
-/// What a pod that ended says of it: the kubelet's admission (`PodOSNotSupported`,
-/// `NodeAffinity`, `OutOfcpu`), an eviction, a deadline.
+/// The reason that an ended pod gives: the kubelet's admission (`PodOSNotSupported`, `NodeAffinity`,
+/// `OutOfcpu`), an eviction, a deadline.
 fn ended(status: &Json) -> String {
     let phase = printable(text(&status["phase"]));
     let said = describe(text(&status["reason"]), text(&status["message"]));
@@ -353,7 +352,7 @@ fn progress(pod: &Json) -> String {
     })
 }
 
-/// Whether these are words of a runtime about an image that the node cannot run.
+/// Whether a message is a runtime's about an image that the node cannot run.
 pub(crate) fn is_mismatch(message: &str) -> bool {
     StartFailure::from_words(message).is_some()
 }
@@ -430,7 +429,7 @@ mod tests {
 
         let mut long = wait();
         assert!(!ends(&mut long, &later, begun));
-        // What came right meanwhile begins anew
+        // A pod that recovered meanwhile starts its time again
         assert!(!ends(&mut long, &waiting("ContainerCreating", ""), begun));
         let again = begun + limit;
         assert!(!ends(&mut long, &later, again));

@@ -1,4 +1,4 @@
-//! What an object's status says of it, read from its JSON; pure.
+//! Reads an object's status from its JSON, without I/O.
 
 use serde_json::Value as Json;
 use winconform_core::text::bound;
@@ -15,7 +15,7 @@ pub fn condition<'o>(object: &'o Json, kind: &str) -> Option<&'o Json> {
     conditions(object).find(|condition| condition["type"] == kind)
 }
 
-/// Whether its condition of a type holds.
+/// Whether an object's condition of this type is True.
 pub fn is(object: &Json, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| condition["status"] == "True")
 }
@@ -28,12 +28,12 @@ pub fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
         .flatten()
 }
 
-/// A field's text; of what is none, nothing.
+/// A field's text; empty for any other value.
 pub fn text(value: &Json) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The same to be kept, bounded.
+/// A field's text to keep, bounded.
 pub fn word(value: &Json) -> String {
     let mut text = text(value).to_owned();
     bound(&mut text, KEPT);

@@ -1,4 +1,4 @@
-//! The only way of waiting: for a condition, with an end, saying at last what it waited for.
+//! The only code that waits: for a condition, within a limit; its error names what it waited for.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::transport::{Pace, pause};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition<T> {
     Done(T),
-    /// Not met; how far it is.
+    /// Not met yet, with its progress.
     NotYet(String),
-    /// It will not be met, because.
+    /// It will never be met, and why.
     Never(ObservationError),
 }
 
-/// A condition may depend on time alone, so it is asked this often without news too.
+/// How often a condition is checked without news, since it may depend on time alone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Waits until `condition` is met by what `source` shows, at most for `limit`; `what` names it.
-/// The error of a time-out quotes the last status.
+/// Waits until the value of `source` meets `condition`, at most for `limit`. `what` names the condition; the
+/// error of a time-out quotes its last status.
 pub async fn wait_until<S, T>(
     source: &mut watch::Receiver<S>,
     limit: Duration,
@@ -32,8 +32,8 @@ pub async fn wait_until<S, T>(
     let deadline = Instant::now() + limit;
     loop {
         // The borrow ends before the await
-        let stands = condition(&source.borrow_and_update());
-        let status = match stands {
+        let state = condition(&source.borrow_and_update());
+        let status = match state {
             Condition::Done(value) => return Ok(value),
             Condition::Never(error) => return Err(error),
             Condition::NotYet(status) => status,
@@ -52,8 +52,8 @@ pub async fn wait_until<S, T>(
     }
 }
 
-/// Waits where there is no watch: asks again and again, with pauses that grow from `first`. An ask that goes
-/// on when the time is over is dropped; one that begins late has a second.
+/// Waits without a watch: repeats `query`, with pauses that grow from `first`. Drops a query that still runs
+/// at the end of the time; a query that begins late has a second.
 pub async fn poll_until<T, F>(
     first: Duration,
     limit: Duration,
@@ -65,9 +65,9 @@ where
 {
     let deadline = Instant::now() + limit;
     poll(Pace::new(first), limit, what, || {
-        let (late, asked) = (Instant::now() + ASK_AGAIN, query());
+        let (late, answer) = (Instant::now() + ASK_AGAIN, query());
         async move {
-            let answered = timeout_at(deadline.max(late), asked).await;
+            let answered = timeout_at(deadline.max(late), answer).await;
             answered.unwrap_or_else(|_| {
                 let detail = format!("{what}: no answer within {limit:?}");
                 Condition::Never(ErrorKind::ApiUnavailable.error(detail))
@@ -77,7 +77,7 @@ where
     .await
 }
 
-/// The same at another pace, where each ask ends by itself, and says why.
+/// Like [`poll_until`], at any pace, for queries that end by themselves and say why.
 pub async fn poll<T, F>(
     mut pace: Pace,
     limit: Duration,

@@ -24,21 +24,21 @@ use crate::transport::{Api, Pace, error_text, pause};
 /// Objects by `namespace/name`.
 pub type Objects = BTreeMap<String, Json>;
 
-/// What is known of the objects that are watched.
+/// The known state of the watched objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
-    /// As far as they were seen.
+    /// The objects as last observed.
     pub objects: Arc<Objects>,
-    /// Why the server does not let them be seen, as long as it does not.
+    /// Why the server refuses the watch, while it does.
     pub refused: Option<ObservationError>,
 }
 
-/// Watches the pods of a run in all namespaces until `cancel`; the task is `tracker`'s.
+/// Watches the pods of a run in all namespaces until `cancel`, in a task of `tracker`.
 ///
-/// Whatever breaks is begun again: a lost watch, 410, 5xx, a server that restarts, or one that
-/// accepts a list and says nothing, one that does not allow it. What the receiver shows meanwhile
-/// is the last known state; a list replaces it as a whole. That it is not allowed counts once it was
-/// said twice in a row: authorizers that are asked over the network refuse when they are not reached.
+/// Begins again after every failure: a lost watch, 410, 5xx, a server that restarts, that accepts a list and
+/// stays silent, or that refuses. Meanwhile the receiver shows the last known state; a list replaces it as a
+/// whole. A refusal counts only if it comes twice in a row: authorizers behind a network refuse when they are
+/// not reached.
 pub fn watch_pods(
     api: &Api,
     run: &str,
@@ -52,7 +52,7 @@ pub fn watch_pods(
         .timeout(u32::try_from(api.durations().watch.as_secs()).unwrap_or(u32::MAX));
     tracker.spawn(async move {
         let watching = keep_watching(&api, config, &send);
-        // Ends when nobody observes any more, too
+        // Ends when no receiver is left, too
         tokio::select! {
             biased;
             () = cancel.cancelled() => {}
@@ -63,19 +63,18 @@ pub fn watch_pods(
     receive
 }
 
-/// Waits until `condition` is met by the objects that are watched, or the server lets nobody watch
-/// them.
+/// Waits until the watched objects meet `condition`, or the server refuses the watch.
 pub async fn wait_for_objects<T>(
     watched: &mut watch::Receiver<Watched>,
     limit: Duration,
     what: &str,
     mut condition: impl FnMut(&Objects) -> Condition<T>,
 ) -> Result<T> {
-    let stands = |watched: &Watched| match &watched.refused {
+    let check = |watched: &Watched| match &watched.refused {
         Some(error) => Condition::Never(error.clone()),
         None => condition(&watched.objects),
     };
-    wait_until(watched, limit, what, stands).await
+    wait_until(watched, limit, what, check).await
 }
 
 async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<Watched>) {
@@ -89,9 +88,9 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
         let objects = KubeApi::<DynamicObject>::all_with(api.client().clone(), &resource);
         let mut events = pin!(watcher(objects, config.clone()));
         let mut listed = Some(Objects::new());
-        let mut asked = Instant::now();
+        let mut begun = Instant::now();
         loop {
-            // A list must come to its end; a watch may well say nothing
+            // A list must end in time, but a watch may stay silent
             let event = match &listed {
                 Some(_) => timeout(listing, events.next()).await,
                 None => Ok(events.next().await),
@@ -106,8 +105,8 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                 Ok(Some(Err(error))) => {
                     tracing::debug!("watching pods: {}", error_text(&error));
                     if let Some(error) = refusal(&error) {
-                        // A watch that stood meanwhile was allowed, and said nothing of it
-                        let at_once = asked.elapsed() <= listing;
+                        // A watch that stayed open for a while was allowed, though no event showed it
+                        let at_once = begun.elapsed() <= listing;
                         forbidden = if at_once { forbidden + 1 } else { 1 };
                         if forbidden > 1 {
                             send.send_if_modified(|known| known.refused.replace(error).is_none());
@@ -121,10 +120,10 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                 Ok(Some(Ok(event))) => {
                     match event {
                         Event::Apply(_) | Event::Delete(_) => forbidden = 0,
-                        Event::InitDone => asked = Instant::now(),
+                        Event::InitDone => begun = Instant::now(),
                         Event::Init | Event::InitApply(_) => {}
                     }
-                    // Lists that lead to no watch are not to follow each other ever as fast
+                    // Pauses must grow between lists that lead to no watch
                     if forbidden == 0 {
                         pace = Pace::new(durations.transport_pause);
                     }
@@ -136,7 +135,7 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
     }
 }
 
-/// Why the server does not allow it, if that is so.
+/// The error, if the server refuses the list or the watch.
 fn refusal(error: &watcher::Error) -> Option<ObservationError> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -152,9 +151,9 @@ fn refusal(error: &watcher::Error) -> Option<ObservationError> {
     }
 }
 
-/// Whether the watcher would go on asking for what the server no longer has (410 as an answer,
-/// not as an event) or does not allow, or has nothing to go on from. A list tells whether it is
-/// allowed again, which a watch that stands does not.
+/// Whether to begin with a new watcher: this one would repeat a request that the server answers with 410 (as
+/// an answer, not as an event) or 403, or it has no version to go on from. A list shows whether it is allowed
+/// again, which an open watch does not.
 fn begins_anew(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::WatchStartFailed(kube::Error::Api(status))
@@ -173,10 +172,10 @@ fn note(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch:
             }
         }
         Event::InitDone => {
-            let all = Arc::new(listed.take().unwrap_or_default());
+            let objects = Arc::new(listed.take().unwrap_or_default());
             send.send_if_modified(|known| {
-                let news = known.objects != all || known.refused.is_some();
-                known.objects = all;
+                let news = known.objects != objects || known.refused.is_some();
+                known.objects = objects;
                 known.refused = None;
                 news
             });
@@ -226,9 +225,9 @@ mod tests {
     /// What the fake server does with one request.
     enum Answer {
         Whole(u16, String),
-        /// A list whose body begins and goes no further.
+        /// A list whose body breaks off after its beginning.
         Begun,
-        /// A watch that goes on after these events.
+        /// A watch that stays open after these events.
         Watch(Vec<Json>),
     }
 
@@ -306,7 +305,7 @@ mod tests {
         let api = api(answers, Arc::clone(&log));
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
         let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
-        // What came between may have been replaced before it was observed
+        // The receiver may miss the states in between
         for expected in [vec!["a/one"], vec!["a/four", "a/three"]] {
             let there = pods.wait_for(|pods| pods.objects.keys().eq(&expected));
             let found = timeout(Duration::from_mins(10), there).await;
@@ -328,7 +327,7 @@ mod tests {
         let again = json!({"type": "ADDED", "object": pod("four", 10)});
         let expired = json!({"type": "ERROR", "object": status(410)});
         let answers = vec![
-            // Of a list, and of a watch after it
+            // One refusal of a list, and one of a watch later
             forbidden(),
             list(5, &[pod("one", 4)]),
             Answer::Watch(vec![event, expired]),
@@ -355,7 +354,7 @@ mod tests {
             forbidden(),
             list(5, &[pod("one", 4)]),
             forbidden(),
-            // The same as before, and a watch that says nothing
+            // The same objects as before, and a silent watch
             list(5, &[pod("one", 4)]),
             Answer::Watch(Vec::new()),
         ];

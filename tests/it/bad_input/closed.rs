@@ -1,11 +1,11 @@
-//! A reader that has gone is no reason to fail.
+//! The tool does not fail because the reader of a stream is gone.
 
 use std::io::pipe;
 use std::process::{Command, Stdio};
 
 use super::tool::Tool;
 
-/// A stream nobody reads.
+/// A stream without a reader.
 fn unread() -> Stdio {
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);

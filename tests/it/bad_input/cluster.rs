@@ -1,4 +1,4 @@
-//! A server that answers as an API server does, up to a point.
+//! A scripted server that answers like an API server, within limits.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::kubeconfig;
 use super::server::{Answer, Asked, Server, status};
 use super::tool::{Said, Tool, check};
 
-/// The kinds a run makes and how their lists end.
+/// The kinds that a run creates, each with the end of its list's path.
 const KINDS: [(&str, &str); 8] = [
     ("/namespaces", "Namespace"),
     ("/pods", "Pod"),
@@ -32,7 +32,7 @@ struct Objects(Arc<Mutex<BTreeMap<String, Json>>>);
 
 impl Objects {
     /// Answers a request as an API server without admission and controllers.
-    fn answer(&self, asked: &Asked) -> Answer {
+    fn answer(&self, sent: &Asked) -> Answer {
         let mut objects = self.0.lock().expect("no script panics");
         let version = objects.len() + 1;
         let stored = |mut object: Json| {
@@ -40,29 +40,26 @@ impl Objects {
             object["metadata"]["resourceVersion"] = json!(version.to_string());
             object
         };
-        match asked.method.as_str() {
+        match sent.method.as_str() {
             "POST" | "PATCH" | "PUT" => {
-                let name = asked.body["metadata"]["name"].as_str().unwrap_or_default();
-                let path = match asked.method.as_str() {
-                    "POST" => format!("{}/{name}", asked.path),
-                    _ => asked.path.clone(),
+                let name = sent.body["metadata"]["name"].as_str().unwrap_or_default();
+                let path = match sent.method.as_str() {
+                    "POST" => format!("{}/{name}", sent.path),
+                    _ => sent.path.clone(),
                 };
-                let object = stored(asked.body.clone());
+                let object = stored(sent.body.clone());
                 objects.insert(path, object.clone());
-                Answer::Json(if asked.method == "POST" { 201 } else { 200 }, object)
+                Answer::Json(if sent.method == "POST" { 201 } else { 200 }, object)
             }
-            "DELETE" => match objects.remove(&asked.path) {
+            "DELETE" => match objects.remove(&sent.path) {
                 Some(object) => found(object),
                 None => status(404, "not found"),
             },
-            _ if asked.query.contains("watch=") => Answer::Open,
-            _ if asked.path.ends_with("/serviceaccounts/default") => {
+            _ if sent.query.contains("watch=") => Answer::Open,
+            _ if sent.path.ends_with("/serviceaccounts/default") => {
                 found(json!({"kind": "ServiceAccount"}))
             }
-            _ => match KINDS
-                .iter()
-                .find(|(plural, _)| asked.path.ends_with(plural))
-            {
+            _ => match KINDS.iter().find(|(plural, _)| sent.path.ends_with(plural)) {
                 Some((_, kind)) => {
                     let items = objects.values().filter(|object| object["kind"] == *kind);
                     let items: Vec<_> = items.collect();
@@ -71,7 +68,7 @@ impl Objects {
                         "metadata": {"resourceVersion": "1"}, "items": items,
                     }))
                 }
-                None => match objects.get(&asked.path) {
+                None => match objects.get(&sent.path) {
                     Some(object) => found(object.clone()),
                     None => status(404, "not found"),
                 },
@@ -111,18 +108,18 @@ fn hybrid() -> Answer {
     ])
 }
 
-/// A cluster of which `script` may answer first.
+/// A cluster whose requests `script` may answer first.
 fn cluster(script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> (Server, Objects) {
     let objects = Objects::default();
     let stored = objects.clone();
-    let server = Server::http(move |asked| {
-        script(asked).unwrap_or_else(|| match asked.path.as_str() {
+    let server = Server::http(move |request| {
+        script(request).unwrap_or_else(|| match request.path.as_str() {
             "/version" => found(json!({"gitVersion": "v1.36.0"})),
             "/api/v1/namespaces/kube-system" => {
                 found(json!({"kind": "Namespace", "metadata": {"uid": "1-2-3"}}))
             }
             "/api/v1/nodes" => hybrid(),
-            _ => stored.answer(asked),
+            _ => stored.answer(request),
         })
     });
     (server, objects)
@@ -135,11 +132,11 @@ fn tool(server: &Server) -> Tool {
     tool
 }
 
-/// What `plan` says when the list of nodes is answered so.
+/// The output of `plan` when the server answers the list of nodes with `answer`.
 fn plan(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Said {
-    let (server, _) = cluster(move |asked| (asked.path == "/api/v1/nodes").then(&answer));
+    let (server, _) = cluster(move |request| (request.path == "/api/v1/nodes").then(&answer));
     let tool = tool(&server);
-    // What fails is sent again for six times as long
+    // The tool repeats a failed request for six times as long
     tool.write("brisk.yaml", "durations: {api-answer: 2s}\n");
     tool.run(&["plan", "--kubeconfig", "config", "--config", "brisk.yaml"])
 }
@@ -183,12 +180,12 @@ fn lists_of_nodes_that_break_off() {
     check("plan-nodes-500", &html.all());
 }
 
-/// A cluster whose nodes are never told; the receiver is told that they were asked for.
+/// A cluster that never answers the list of nodes; the receiver gets a message when a client requests it.
 fn without_an_answer() -> (Server, Objects, mpsc::Receiver<()>, watch::Sender<bool>) {
     let (never, until) = watch::channel(false);
     let (send, asked_for) = mpsc::channel();
-    let (server, objects) = cluster(move |asked| {
-        (asked.path == "/api/v1/nodes").then(|| {
+    let (server, objects) = cluster(move |request| {
+        (request.path == "/api/v1/nodes").then(|| {
             let _ = send.send(());
             Answer::After(until.clone(), Box::new(hybrid()))
         })
@@ -210,8 +207,8 @@ fn a_signal_ends_a_run_that_still_asks_what_there_is() {
     assert!(signalled.success());
     let said = Said::from(child.wait_with_output().expect("it ends"));
     said.assert_harmless();
-    let told = "the run was interrupted by a signal";
-    assert!(said.stdout.contains(told), "{}", said.stdout);
+    let words = "the run was interrupted by a signal";
+    assert!(said.stdout.contains(words), "{}", said.stdout);
     assert!(tool.path("out/report.json").exists());
     assert_eq!((said.code, objects.left()), (Some(130), Vec::new()));
 }
@@ -221,33 +218,33 @@ fn a_deadline_ends_a_run_that_still_asks_what_there_is() {
     let (server, objects, _asked_for, _never) = without_an_answer();
     let said = tool(&server).run(&["run", "--kubeconfig", "config", "--deadline", "1s"]);
     said.assert_harmless();
-    let told = "the run's deadline, 1s, came before its end";
-    assert!(said.stdout.contains(told), "{}", said.stdout);
+    let words = "the run's deadline, 1s, came before its end";
+    assert!(said.stdout.contains(words), "{}", said.stdout);
     assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
 }
 
 #[test]
 fn a_run_that_may_make_no_lease_is_refused() {
-    let (server, objects) = cluster(|asked| {
-        let made = asked.method == "POST" && asked.path.ends_with("/leases");
+    let (server, objects) = cluster(|request| {
+        let creates = request.method == "POST" && request.path.ends_with("/leases");
         let why = "leases.coordination.k8s.io is \u{1b}[31mforbidden: User \"me\"";
-        made.then(|| status(403, why))
+        creates.then(|| status(403, why))
     });
     let said = tool(&server).run(&["run", "--kubeconfig", "config"]);
     check("run-lease-403", &said.all());
-    // As any other permission that lacks, before the run or in it
+    // As for any other missing permission, before the run or in it
     assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
 }
 
 #[test]
 fn a_cleanup_that_may_not_look_for_leases_could_not_tell() {
-    let (server, objects) = cluster(|asked| {
-        let listed = asked.method == "GET" && asked.path.ends_with("/leases");
+    let (server, objects) = cluster(|request| {
+        let listed = request.method == "GET" && request.path.ends_with("/leases");
         listed.then(|| status(403, "leases.coordination.k8s.io is forbidden"))
     });
     let said = tool(&server).run(&["cleanup", "--kubeconfig", "config"]);
-    let told = "was refused with 403";
-    assert!(said.stderr.contains(told), "{}", said.stderr);
+    let words = "was refused with 403";
+    assert!(said.stderr.contains(words), "{}", said.stderr);
     assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
 }
 
@@ -255,19 +252,19 @@ fn a_cleanup_that_may_not_look_for_leases_could_not_tell() {
 fn a_cleanup_of_nothing_counts_nothing_of_its_own() {
     let (server, objects) = cluster(|_| None);
     let said = tool(&server).run(&["cleanup", "--kubeconfig", "config"]);
-    let told = (said.stdout.as_str(), said.stderr.as_str(), said.code);
-    assert_eq!(told, ("0 objects removed, 0 left\n", "", Some(0)));
+    let output = (said.stdout.as_str(), said.stderr.as_str(), said.code);
+    assert_eq!(output, ("0 objects removed, 0 left\n", "", Some(0)));
     assert_eq!(objects.left(), Vec::<String>::new());
 }
 
 #[test]
 fn a_run_beside_another_is_refused() {
     let asked_for = Mutex::new(0);
-    let (server, objects) = cluster(move |asked| {
-        if !asked.path.contains("/leases") {
+    let (server, objects) = cluster(move |request| {
+        if !request.path.contains("/leases") {
             return None;
         }
-        if asked.method == "POST" {
+        if request.method == "POST" {
             return Some(status(409, "it is there"));
         }
         let mut version = asked_for.lock().expect("no script panics");
@@ -297,18 +294,18 @@ fn a_record_that_is_a_symbolic_link_is_refused() {
     assert_eq!((said.code, objects.left()), (Some(2), Vec::new()));
 }
 
-/// The record is a pipe whose reader goes when the first namespace is announced; the namespace is
-/// not answered before, so that something is left to be written.
+/// The record is a pipe whose reader closes when the run announces the first namespace; the server answers
+/// for the namespace only after that, so that the run has more to write.
 #[test]
 fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
     let (gone, until) = watch::channel(false);
     let objects = Objects::default();
     let stored = objects.clone();
-    let (server, _) = cluster(move |asked| {
-        let first = asked.method == "PATCH" && asked.path.contains("/namespaces/");
-        let stored = match asked.path.as_str() {
+    let (server, _) = cluster(move |request| {
+        let first = request.method == "PATCH" && request.path.contains("/namespaces/");
+        let stored = match request.path.as_str() {
             "/version" | "/api/v1/namespaces/kube-system" | "/api/v1/nodes" => return None,
-            _ => stored.answer(asked),
+            _ => stored.answer(request),
         };
         Some(if first {
             Answer::After(until.clone(), Box::new(stored))
@@ -319,8 +316,8 @@ fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
     let tool = tool(&server);
     std::fs::create_dir(tool.path("out")).expect("a folder");
     let record = tool.path("out/record.jsonl");
-    let made = Command::new("mkfifo").arg(&record).status();
-    assert!(made.expect("mkfifo starts").success());
+    let mkfifo = Command::new("mkfifo").arg(&record).status();
+    assert!(mkfifo.expect("mkfifo starts").success());
     let arguments = ["run", "--kubeconfig", "config", "--out", "out"];
     let child = tool.command(&arguments).spawn().expect("the tool starts");
     let mut lines = BufReader::new(File::open(record).expect("opened")).lines();
@@ -335,17 +332,17 @@ fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
 
     let said = Said::from(child.wait_with_output().expect("it ends"));
     said.assert_harmless();
-    let told = &said.stderr;
-    let (_, error) = told.rsplit_once("error: ").unwrap_or_default();
+    let text = &said.stderr;
+    let (_, error) = text.rsplit_once("error: ").unwrap_or_default();
     check("run-record-breaks", error);
-    assert_eq!((said.code, objects.left()), (Some(1), Vec::new()), "{told}");
+    assert_eq!((said.code, objects.left()), (Some(1), Vec::new()), "{text}");
 }
 
-/// Where the annotation may not be read, it protects nothing, and a line says so.
+/// An annotation that may not be read protects nothing, and a warning says so.
 #[test]
 fn a_cluster_that_may_not_be_asked_whether_it_is_protected_is_warned_of() {
-    let (server, objects) = cluster(|asked| {
-        let is_asked = asked.path == "/api/v1/namespaces/kube-system";
+    let (server, objects) = cluster(|request| {
+        let is_asked = request.path == "/api/v1/namespaces/kube-system";
         is_asked.then(|| status(403, "namespaces is forbidden"))
     });
     let tool = tool(&server);
@@ -353,10 +350,10 @@ fn a_cluster_that_may_not_be_asked_whether_it_is_protected_is_warned_of() {
     let said = tool.run(&[&["run", "--kubeconfig", "config"], &select[..]].concat());
     let lines = said.stderr.lines();
     let warnings: Vec<_> = lines.filter(|line| line.contains("warning: ")).collect();
-    let told = "could not be read, and so it protects nothing: status 403";
-    let is_told = warnings.len() == 1 && warnings[0].contains(told);
+    let words = "could not be read, and so it protects nothing: status 403";
+    let is_told = warnings.len() == 1 && warnings[0].contains(words);
     assert!(is_told, "not one warning:\n{}", said.all());
-    // It goes on nevertheless
+    // The run continues nevertheless
     let goes_on = said.stdout.contains("env.all-nodes-healthy");
     assert!(goes_on, "{}", said.all());
     assert_eq!(objects.left(), [""; 0]);

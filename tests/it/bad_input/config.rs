@@ -1,4 +1,4 @@
-//! Config files with mistakes, and selections of what is not there.
+//! Config files with mistakes, and selections of unknown names.
 
 use std::fs;
 
@@ -126,7 +126,7 @@ fn a_selection_in_a_file_is_told_with_its_place() {
     );
 }
 
-/// It is valid: a run with it would say the same in its report.
+/// The file is valid: the report of a run with it says the same.
 #[test]
 fn an_expired_waiver_is_told() {
     let tool = Tool::new();
@@ -180,9 +180,9 @@ fn selections_of_what_is_not_there() {
     }
 }
 
-/// A server of one Windows pool, whose facts but nodes are not to be read.
+/// Plans against a server with one Windows pool that refuses all facts but its version and nodes.
 fn planned(arguments: &[&str]) -> Said {
-    let server = Server::http(|asked| match asked.path.as_str() {
+    let server = Server::http(|request| match request.path.as_str() {
         "/version" => Answer::Json(200, json!({"gitVersion": "v1.37.0"})),
         "/api/v1/nodes" => Answer::Json(
             200,
@@ -219,8 +219,8 @@ fn pools_are_those_of_the_cluster() {
 fn a_claim_without_checks_is_told() {
     let said = planned(&["--select", "limit.hyperv-isolation"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
-    let told = "nothing is selected: limit.hyperv-isolation has no checks yet; there is env (";
-    assert!(said.stderr.starts_with(told), "{}", said.stderr);
+    let words = "nothing is selected: limit.hyperv-isolation has no checks yet; there is env (";
+    assert!(said.stderr.starts_with(words), "{}", said.stderr);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn nothing_selected_says_what_there_is() {
     );
 }
 
-/// What is given as an argument takes the place of what the file selects.
+/// The selection of the arguments replaces that of the file.
 #[test]
 fn a_plan_for_programs_says_what_was_selected() {
     let json = |arguments: &[&str]| -> serde_json::Value {

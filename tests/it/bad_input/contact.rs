@@ -1,4 +1,4 @@
-//! The first request: what it carries, and the way it takes.
+//! The first request: its credential and headers, and the proxies on its way.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use super::kubeconfig::kubeconfig;
 use super::server::{Answer, Server, status};
 use super::tool::{Said, Tool, check};
 
-/// What is spoken before HTTP.
+/// The protocol before HTTP.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Before {
     Nothing,
@@ -22,7 +22,7 @@ enum Before {
     Socks,
 }
 
-/// A server, behind a proxy that it is itself, and a note of each thing that it was sent.
+/// A server that is its own proxy, and a note of each message that it got.
 fn server(before: Before) -> (Server, Arc<Mutex<Vec<String>>>) {
     let noted = Arc::new(Mutex::new(Vec::new()));
     let kept = noted.clone();
@@ -30,7 +30,7 @@ fn server(before: Before) -> (Server, Arc<Mutex<Vec<String>>>) {
     (server, noted)
 }
 
-/// Ends where the client does.
+/// Answers until the client closes.
 async fn answer(mut stream: TcpStream, before: Before, noted: Arc<Mutex<Vec<String>>>) {
     let note = |what| noted.lock().expect("not poisoned").push(what);
     if before == Before::Socks {
@@ -63,7 +63,7 @@ async fn answer(mut stream: TcpStream, before: Before, noted: Arc<Mutex<Vec<Stri
     }
 }
 
-/// RFC 1928 and 1929; gives who asked, and for what.
+/// Answers a SOCKS greeting (RFC 1928 and 1929); returns the user and the target.
 async fn greet(stream: &mut TcpStream) -> std::io::Result<String> {
     async fn counted(stream: &mut TcpStream) -> std::io::Result<String> {
         let mut bytes = vec![0; stream.read_u8().await?.into()];
@@ -90,7 +90,7 @@ async fn greet(stream: &mut TcpStream) -> std::io::Result<String> {
     Ok(format!("{who}{host}:{port}"))
 }
 
-/// What `plan` says with a kubeconfig and variables of the environment.
+/// The errors of `plan` with a kubeconfig and environment variables.
 fn said(kubeconfig: &str, variables: &[(&str, String)]) -> String {
     let tool = Tool::new();
     tool.write("config", kubeconfig);
@@ -161,7 +161,7 @@ fn proxies_of_the_environment_that_do_not_help_are_named() {
     };
     for (name, at) in [("closed", closed), ("refusing", refusing)] {
         let proxy = ("http_proxy", format!("http://bob:hunter2@{at}"));
-        // A comma too many is no reason not to begin
+        // An extra comma does not stop the tool
         let said = said(&kubeconfig, &[proxy, ("no_proxy", "a.test,".to_owned())]);
         check(
             &format!("contact-proxy-{name}"),

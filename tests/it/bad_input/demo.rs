@@ -1,4 +1,4 @@
-//! Demos that cannot be: all that is wrong is told at once, before anything begins.
+//! Invalid demos: the tool reports all mistakes at once, before it starts anything.
 
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;

@@ -1,11 +1,11 @@
-//! Arguments and folders that will not do: nothing is begun.
+//! Invalid arguments and folders: the tool starts nothing.
 
 use std::fs;
 
 use super::kubeconfig;
 use super::tool::{Tool, check};
 
-/// A kubeconfig that would be reached for after the arguments: nothing listens there.
+/// A tool with a kubeconfig, which it uses after it checks the arguments: nothing listens there.
 fn tool() -> Tool {
     let tool = Tool::new();
     tool.write("config", kubeconfig::kubeconfig("http://127.0.0.1:1", ""));

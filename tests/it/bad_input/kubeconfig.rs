@@ -1,4 +1,4 @@
-//! No cluster: a kubeconfig that leads nowhere, or a server that is none.
+//! No cluster: a kubeconfig that leads nowhere, or a server that is no API server.
 
 use std::fs;
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ pub(crate) fn kubeconfig(server: &str, authority: &str) -> String {
     )
 }
 
-/// What `plan` says with this kubeconfig and more arguments, where it ends in an error.
+/// Checks the error of `plan` with this kubeconfig and more arguments.
 #[track_caller]
 fn refused(name: &str, kubeconfig: impl AsRef<[u8]>, more: &[&str]) {
     let tool = Tool::new();
@@ -28,7 +28,7 @@ fn refused(name: &str, kubeconfig: impl AsRef<[u8]>, more: &[&str]) {
     planned(name, &tool, more, "");
 }
 
-/// The same with what lies in the tool's folder; the address is not the same twice.
+/// Like `refused`, with the files in the tool's folder; hides the address, which differs from run to run.
 #[track_caller]
 fn planned(name: &str, tool: &Tool, more: &[&str], address: &str) {
     let arguments = [["plan", "--kubeconfig", "config"].as_slice(), more].concat();
@@ -82,7 +82,7 @@ fn no_file() {
     planned("a-folder", &tool, &[], "");
 }
 
-/// Root may read everything: there is nothing to see then.
+/// Root may read everything: the test checks nothing then.
 #[test]
 fn no_permission_unless_root() {
     let tool = Tool::new();
@@ -129,7 +129,7 @@ fn contexts_that_lead_nowhere() {
     );
 }
 
-/// kubectl refuses a name that stands twice in one file, and takes the first of several files.
+/// kubectl refuses a name that occurs twice in one file, and takes the first of several files.
 #[test]
 fn names_that_stand_for_two_things() {
     let one = kubeconfig("http://127.0.0.1:1", "");
@@ -162,7 +162,7 @@ fn names_that_stand_for_two_things() {
         "kubeconfig-two-files-differ",
         &planned("here:there").errors(),
     );
-    // What is the same in both leads to the server, where nobody listens
+    // Names that are the same in both files lead to the server, where nothing listens
     assert_eq!(planned("here:same").code, Some(21));
 }
 
@@ -205,7 +205,7 @@ fn an_authority_of_another_cluster() {
         kubeconfig(&format!("https://{}", server.address), authority),
     );
     planned("wrong-authority", &tool, &[], &server.address.to_string());
-    // TLS with whom speaks none
+    // TLS with a server that speaks none
     let plain = Server::http(|_| Answer::Text(200, "ok"));
     tool.write(
         "config",
@@ -245,7 +245,7 @@ fn servers_that_are_no_api_server() {
     met("rude", &Server::mannered(Manners::Rude));
 }
 
-/// Whether it is seen as closed or as reset is a matter of chance.
+/// Chance decides whether the client sees a close or a reset.
 #[test]
 fn a_server_that_closes_at_once() {
     let server = Server::mannered(Manners::Curt);
@@ -271,7 +271,7 @@ fn nothing_listens() {
     planned("refused-connection", &tool, &[], &address);
 }
 
-/// Takes as long as the tool is patient.
+/// Takes as long as the tool waits.
 #[test]
 fn a_server_that_says_nothing() {
     met("silent", &Server::mannered(Manners::Silent));

@@ -1,7 +1,7 @@
-//! The real binary with bad input: what a person reads, and the exit code.
+//! Runs the real binary with bad input, and checks the text that a person reads, and the exit code.
 //!
-//! No cluster: servers are scripted in this process. Each answer is held against a snapshot of
-//! the whole of standard error; ports and run ids are replaced.
+//! No cluster: this process runs scripted servers. Tests compare all of standard error with a snapshot, in
+//! which they replace ports and run ids.
 
 mod closed;
 mod cluster;

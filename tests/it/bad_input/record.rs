@@ -1,4 +1,4 @@
-//! Records that are none, are cut, or hold what others wrote.
+//! Files that are no records, cut records, and records with hostile text.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ const REPORT: [&str; 4] = ["report", "record.jsonl", "--out", "reports"];
 const HOSTILE: &str =
     "\u{1b}[31mred\u{1b}]0;owned\u{7}\0\u{202e}]]><script>alert(1)</script>&\u{9b}\r\nx";
 
-/// A record of one check that failed; `said` is what others wrote.
+/// A record of one check that failed; `said` is every text from others.
 fn record(said: &str) -> Vec<String> {
     let id = "net.service-ip-from-pod[pool=windows-2022]";
     let node = json!({"name": said, "os": "windows", "build": "10.0.20348", "usable": true, "taints": [
@@ -123,7 +123,7 @@ fn records_that_lack_something() {
     );
 }
 
-/// A killed run leaves half a line, perhaps half a character; what came before is reported.
+/// A killed run leaves half a line, perhaps half a character; the report has the lines before.
 #[test]
 fn a_cut_last_line_is_dropped_and_told() {
     let lines = record("größe");
@@ -136,7 +136,7 @@ fn a_cut_last_line_is_dropped_and_told() {
     }
 }
 
-/// Whatever a cluster says, the reports stay reports.
+/// Reports stay well-formed, whatever text a cluster returns.
 #[test]
 fn hostile_words_come_out_harmless() {
     for (name, said) in [

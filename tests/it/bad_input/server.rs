@@ -48,14 +48,14 @@ pub(crate) fn status(code: u16, message: &str) -> Answer {
     Answer::Json(code, status)
 }
 
-/// What a server does that speaks no HTTP.
+/// The behaviour of a server that speaks no HTTP.
 #[derive(Clone, Copy)]
 pub(crate) enum Manners {
     /// Accepts and says nothing.
     Silent,
     /// Closes at once.
     Curt,
-    /// Closes when it is asked.
+    /// Closes after the first request.
     Rude,
     /// Answers in another protocol.
     Foreign,
@@ -74,48 +74,48 @@ impl Server {
         Self::start(move |stream| Box::pin(serve(stream, Arc::clone(&script))))
     }
 
-    /// The same over TLS; gives the PEM of its certificate, which is its own authority.
+    /// Like `http`, over TLS; returns the PEM of its certificate, too, which is its own authority.
     pub(crate) fn https(
         script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     ) -> (Self, String) {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])
+        let issued = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])
             .expect("a certificate can be made");
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("ring speaks them")
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
+            .with_single_cert(vec![issued.cert.der().clone()], key)
             .expect("the key is the certificate's");
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let script: Script = Arc::new(script);
         let server = Self::start(move |stream| {
             let (acceptor, script) = (acceptor.clone(), Arc::clone(&script));
             Box::pin(async move {
-                // Whoever does not trust us hangs up
+                // A client that does not trust the certificate hangs up
                 if let Ok(stream) = acceptor.accept(stream).await {
                     serve(stream, script).await;
                 }
             })
         });
-        (server, made.cert.pem())
+        (server, issued.cert.pem())
     }
 
-    /// Speaks no HTTP.
+    /// A server that speaks no HTTP.
     pub(crate) fn mannered(manners: Manners) -> Self {
         Self::start(move |mut stream| {
             Box::pin(async move {
-                // What lies unread when it closes would make it a reset, now and then
-                let mut asked = vec![0; 1 << 16];
+                // Unread bytes at the close would turn it into a reset, now and then
+                let mut bytes = vec![0; 1 << 16];
                 match manners {
                     Manners::Curt => {}
                     Manners::Silent => std::future::pending().await,
                     Manners::Rude => {
-                        let _ = stream.read(&mut asked).await;
+                        let _ = stream.read(&mut bytes).await;
                     }
                     Manners::Foreign => {
-                        let _ = stream.read(&mut asked).await;
+                        let _ = stream.read(&mut bytes).await;
                         let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n").await;
                         let _ = stream.shutdown().await;
                     }
@@ -158,7 +158,7 @@ type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, script: Script) {
     let service = service_fn(move |request| answer(request, Arc::clone(&script)));
-    // A client that hangs up is no error of ours
+    // A client may hang up
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -170,15 +170,15 @@ async fn answer(
 ) -> Result<Response<AnswerBody>, hyper::Error> {
     let (head, body) = request.into_parts();
     let bytes = body.collect().await?.to_bytes();
-    let asked = Asked {
+    let request = Asked {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
     };
-    let mut answer = script(&asked);
+    let mut answer = script(&request);
     while let Answer::After(mut until, then) = answer {
-        // A sender that is gone holds nothing back
+        // If the sender is gone, the answer goes out at once
         let _ = until.wait_for(|now| *now).await;
         answer = *then;
     }

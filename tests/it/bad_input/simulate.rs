@@ -1,4 +1,4 @@
-//! Control planes that simulated nodes cannot join, and one that goes away while they leave.
+//! Control planes that simulated nodes cannot join, and one that stops answering while they leave.
 
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
@@ -11,7 +11,7 @@ use super::kubeconfig::kubeconfig;
 use super::server::{Answer, Asked, Server, status};
 use super::tool::{Said, Tool, check};
 
-/// How long anything here may take.
+/// The most time until an expected request.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 fn version(minor: &str) -> Answer {
@@ -46,7 +46,7 @@ fn hints_name_the_option_that_there_is() {
 
 #[test]
 fn a_control_plane_that_is_too_old() {
-    let server = Server::http(|asked| match asked.path.as_str() {
+    let server = Server::http(|request| match request.path.as_str() {
         "/version" => version("32"),
         _ => status(500, "nothing else is to be asked"),
     });
@@ -56,17 +56,17 @@ fn a_control_plane_that_is_too_old() {
     );
 }
 
-/// Takes nodes, and lets none go.
-fn clinging(asked: &Asked) -> Answer {
+/// Accepts nodes, and never answers their deletion.
+fn clinging(request: &Asked) -> Answer {
     let missing = || {
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
             "reason": "NotFound", "message": "not found", "code": 404});
         Answer::Json(404, status)
     };
-    match (asked.method.as_str(), asked.path.as_str()) {
+    match (request.method.as_str(), request.path.as_str()) {
         (_, "/version") => version("37"),
         ("DELETE", _) => Answer::Open,
-        ("GET", _) if asked.query.contains("watch=") => Answer::Open,
+        ("GET", _) if request.query.contains("watch=") => Answer::Open,
         // The cluster has a DNS of its own
         ("GET", path) if path.ends_with("/kube-dns") => Answer::Json(200, json!({"metadata": {}})),
         ("GET", path) if path.contains("/apiregistration") => missing(),
@@ -76,7 +76,7 @@ fn clinging(asked: &Asked) -> Answer {
         ),
         ("POST", path) if path.ends_with("/pods") => status(403, "no pods here"),
         _ => {
-            let mut body = asked.body.clone();
+            let mut body = request.body.clone();
             body["metadata"]["uid"] = Value::from("u");
             Answer::Json(200, body)
         }
@@ -90,20 +90,20 @@ fn interrupt(child: &Child) {
     assert!(sent.expect("kill starts").success());
 }
 
-fn until(asked: &Receiver<String>, wanted: &str) {
-    while asked.recv_timeout(DEADLINE).expect(wanted) != wanted {}
+fn until(requests: &Receiver<String>, wanted: &str) {
+    while requests.recv_timeout(DEADLINE).expect(wanted) != wanted {}
 }
 
 #[test]
 fn a_second_signal_does_not_wait_and_says_what_is_left() {
-    let (tells, asked) = channel();
+    let (tells, requests) = channel();
     let tells = Mutex::new(tells);
-    let server = Server::http(move |asked| {
-        let path = asked.path.rsplit('/').next().unwrap_or_default();
-        let told = tells.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody listens at the end
-        let _ = told.send(format!("{} {path}", asked.method));
-        clinging(asked)
+    let server = Server::http(move |request| {
+        let path = request.path.rsplit('/').next().unwrap_or_default();
+        let sender = tells.lock().unwrap_or_else(PoisonError::into_inner);
+        // At the end the receiver is gone
+        let _ = sender.send(format!("{} {path}", request.method));
+        clinging(request)
     });
     let tool = Tool::new();
     tool.write(
@@ -112,10 +112,10 @@ fn a_second_signal_does_not_wait_and_says_what_is_left() {
     );
     let arguments = ["simulate", "--join", "it's config", "--prefix", "x-"];
     let child = tool.command(&arguments).spawn().expect("the tool starts");
-    // By which it asks whether kubelets are reached, when all have joined
-    until(&asked, "POST pods");
+    // The tool creates this pod after all nodes joined, to find out whether the server reaches kubelets
+    until(&requests, "POST pods");
     interrupt(&child);
-    until(&asked, "DELETE x-linux-a");
+    until(&requests, "DELETE x-linux-a");
     interrupt(&child);
     let said = Said::from(child.wait_with_output().expect("it ends"));
     said.assert_harmless();

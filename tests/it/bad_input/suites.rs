@@ -1,4 +1,4 @@
-//! Suites with mistakes: each is told with its place, all in one go.
+//! Suites with mistakes: the tool reports each with its place, all at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The sound folder, with whatever else is laid over it.
+/// A tool with the sound folder, over which tests copy other files.
 fn sound() -> Tool {
     let tool = Tool::new();
     tool.lay(&folder("sound"), "suites");
@@ -28,7 +28,7 @@ fn the_sound_folder_is_sound() {
     assert_eq!((said.stderr.as_str(), said.code), ("", Some(0)));
 }
 
-/// One folder per mistake, laid over the sound one.
+/// Copies the folder of each mistake over the sound one.
 #[test]
 fn every_mistake_is_told_with_its_place() {
     let mut names: Vec<_> = fs::read_dir(folder(""))

@@ -1,4 +1,4 @@
-//! The tool run as a person runs it, in a folder and with surroundings of its own.
+//! Runs the tool as a person does, in its own folder and environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// A folder in which the tool is run, with nothing of this process's environment.
+/// A folder in which the tool runs, without this process's environment.
 pub(crate) struct Tool {
     folder: TempDir,
 }
@@ -23,14 +23,14 @@ impl Tool {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, whose folders are made.
+    /// Writes a file, and creates its folders.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
         fs::write(path, bytes).expect("written");
     }
 
-    /// Copies what lies in a folder over what is there.
+    /// Copies the files of a folder over those that are there.
     pub(crate) fn lay(&self, from: &Path, name: &str) {
         for entry in fs::read_dir(from).expect("a folder") {
             let entry = entry.expect("an entry");
@@ -42,7 +42,7 @@ impl Tool {
         }
     }
 
-    /// The command, for whoever wants to give it other streams.
+    /// The command, for tests that give it other streams.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_winconform"));
         command
@@ -63,7 +63,7 @@ impl Tool {
     }
 }
 
-/// What the tool said.
+/// The output and the exit code of the tool.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) stdout: String,
@@ -94,21 +94,21 @@ impl Said {
         self.code_after(&self.stderr)
     }
 
-    /// All that was said and the exit code, for a snapshot.
+    /// All output and the exit code, for a snapshot.
     pub(crate) fn all(&self) -> String {
         self.assert_harmless();
         self.code_after(&format!("{}--- stderr\n{}", self.stdout, self.stderr))
     }
 
-    /// Nothing that was said changes how a terminal shows the rest.
+    /// Checks that no output changes how a terminal shows the rest.
     pub(crate) fn assert_harmless(&self) {
         for (stream, text) in [
             ("standard output", &self.stdout),
             ("standard error", &self.stderr),
         ] {
             let hostile = |c: &char| *c != '\n' && winconform_core::text::is_hostile(*c);
-            let found = text.chars().find(hostile);
-            assert_eq!(found, None, "on {stream}: {}", text.escape_debug());
+            let character = text.chars().find(hostile);
+            assert_eq!(character, None, "on {stream}: {}", text.escape_debug());
             assert!(!text.contains("panicked"), "{text}");
         }
     }
@@ -121,7 +121,7 @@ impl Said {
     }
 }
 
-/// Holds a text against its snapshot.
+/// Compares a text with its snapshot.
 #[track_caller]
 pub(crate) fn check(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();

@@ -1,4 +1,4 @@
-//! Topologies with mistakes: each is told with its place, all in one go, before anything is joined.
+//! Topologies with mistakes: the tool reports each with its place, all at once, before any node joins.
 
 use super::tool::{Tool, check};
 

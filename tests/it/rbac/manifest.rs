@@ -1,5 +1,4 @@
-//! The permissions of a plan as a manifest of RBAC: what is asked for by `preflight` is what is
-//! granted.
+//! The permissions of a plan as a manifest of RBAC, which grants what `preflight` asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,10 +9,10 @@ use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses
 /// Columns of the manifest.
 const WIDTH: usize = 100;
 
-/// Fixtures of one rule that are named; of more, how many there are.
+/// The most fixtures of one rule that a comment names; of more, it gives the number.
 const NAMED: usize = 3;
 
-/// Paths that every cluster lets everyone who is authenticated read (`system:discovery`,
+/// Paths that every cluster lets every authenticated user read (`system:discovery`,
 /// `system:public-info-viewer`).
 const PUBLIC: [&str; 3] = ["/version", "/api", "/apis"];
 
@@ -26,25 +25,25 @@ enum Role {
     NodeLeases,
 }
 
-/// Objects that one rule is about: group, resource, names.
+/// The objects of one rule: group, resource, and whether the rule names them.
 type Subject = (String, String, bool);
 
-/// What is allowed of one subject, and what for.
+/// The verbs allowed on one subject, each with its reasons.
 #[derive(Debug, Default)]
 struct Rule {
     names: BTreeSet<String>,
     verbs: BTreeMap<AccessVerb, BTreeSet<String>>,
 }
 
-/// What is said of a service account beside its rules.
+/// The description of a service account, beside its rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     /// The file's name.
     pub(crate) file: &'static str,
     /// What it can do, as the end of a sentence.
     pub(crate) can: &'static str,
-    /// What it makes in namespaces of its own, as the end of a sentence; an account that makes nothing has
-    /// the role of facts alone, whose verbs are get and list.
+    /// What it creates in its own namespaces, as the end of a sentence; an account that creates nothing has
+    /// only the role of facts, whose verbs are get and list.
     pub(crate) makes: Option<&'static str>,
 }
 
@@ -53,7 +52,7 @@ fn granted(
     account: &Account,
 ) -> BTreeMap<Role, BTreeMap<Subject, Rule>> {
     let mut roles: BTreeMap<Role, BTreeMap<Subject, Rule>> = BTreeMap::new();
-    // What is granted of all objects of a resource need not be granted once more
+    // A verb on all objects of a resource needs no second grant
     let subject = |access: &Access| match access {
         Access::Objects {
             group,
@@ -89,7 +88,7 @@ fn granted(
             }
             role => role,
         };
-        // Named objects are granted in every namespace: their own may not be there
+        // A grant on named objects holds in every namespace: their own may not exist
         let subject = (group.clone(), resource.clone(), name.is_some());
         let granted = roles.entry(role).or_default().entry(subject).or_default();
         granted.names.extend(name.iter().cloned());
@@ -98,7 +97,7 @@ fn granted(
     roles
 }
 
-/// A service account with what a plan needs to do with objects.
+/// A service account with the verbs on objects that a plan needs.
 pub(crate) fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
     let needs = reasons(plan, uses);
     let roles = granted(&needs, account);
@@ -127,7 +126,7 @@ pub(crate) fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
         }
         false => "",
     };
-    let own = format!(
+    let about_run = format!(
         "Beside `winconform-facts`, what a run does in namespaces of its own, which it makes and \
          removes: {}.{} RBAC knows neither a dry run nor the beginning of a name, so these verbs hold \
          in every namespace, which is as good as any right of a workload there. Give the account to \
@@ -143,7 +142,7 @@ pub(crate) fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
             .replace("OTHERS", others);
     for (role, head, name, namespace) in [
         (Role::Facts, FACTS, "winconform-facts", None),
-        (Role::Own, &paragraph(&own), "winconform-run", None),
+        (Role::Own, &paragraph(&about_run), "winconform-run", None),
         (Role::Lease, LEASE, "winconform-lease", Some("default")),
         (
             Role::NodeLeases,
@@ -169,7 +168,7 @@ pub(crate) fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
     text
 }
 
-/// A role for the paths a plan reads that not everyone may.
+/// A role for the paths that a plan reads and not every user may read.
 pub(crate) fn paths(plan: &Plan, uses: &Uses) -> String {
     let is_public = |path: &str| {
         let mut public = PUBLIC.iter();
@@ -238,7 +237,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
 fn role(need: &Need) -> Role {
     let (Access::Objects { verb, .. } | Access::Url { verb, .. }) = &need.access;
     let reads = matches!(verb, AccessVerb::Get | AccessVerb::List | AccessVerb::Watch);
-    let own = matches!(
+    let is_own = matches!(
         &need.access,
         Access::Objects {
             place: Place::Own,
@@ -247,7 +246,7 @@ fn role(need: &Need) -> Role {
     );
     match &need.purpose {
         Purpose::Fact(_) => Role::Facts,
-        Purpose::Observe if reads && !own => Role::Facts,
+        Purpose::Observe if reads && !is_own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
         Purpose::Silence if in_a_namespace(&need.access) => Role::NodeLeases,
@@ -311,9 +310,9 @@ fn wrap(words: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-/// Reasons in one line, the facts among them as one, and the fixtures.
+/// The reasons in one line, with all facts as one reason, and all fixtures as one.
 fn together(reasons: &BTreeSet<String>) -> String {
-    let all = |of: &str, more: usize| -> Option<String> {
+    let join = |of: &str, more: usize| -> Option<String> {
         let begin = format!("the {of} ");
         let named: Vec<_> = reasons
             .iter()
@@ -328,8 +327,8 @@ fn together(reasons: &BTreeSet<String>) -> String {
     };
     let single = |it: &&String| !it.starts_with("the fact ") && !it.starts_with("the fixture ");
     let others = reasons.iter().filter(single).cloned();
-    let facts = all("fact", usize::MAX).into_iter();
-    let words: Vec<_> = facts.chain(others).chain(all("fixture", NAMED)).collect();
+    let facts = join("fact", usize::MAX).into_iter();
+    let words: Vec<_> = facts.chain(others).chain(join("fixture", NAMED)).collect();
     words.join("; ")
 }
 

@@ -1,7 +1,7 @@
-//! The manifests in `manifests/rbac` are what the checks ask for, no more and no less.
+//! The manifests in `manifests/rbac` grant what the checks ask for, no more and no less.
 //!
-//! `INSTA_UPDATE=always cargo test --test it rbac` writes them anew. That a real server lets the
-//! account do all of it, and what the lack of each verb costs, is shown in `tests/real/access.rs`.
+//! `INSTA_UPDATE=always cargo test --test it rbac` writes them again. `tests/real/access.rs` shows that a
+//! real server lets the account do all of it, and what each missing verb costs.
 
 use std::path::Path;
 
@@ -49,14 +49,14 @@ const WHOLE_RUN: (&[&str], Account) = (
     },
 );
 
-/// The manifests of a service account that can check these areas: with all that is asked of objects, and
-/// with the paths beside that not everyone may read.
+/// The manifests of a service account that can check these areas: one with the verbs on objects, and one with
+/// the paths that not every user may read.
 fn roles(areas: &[&str], account: &Account) -> (String, String) {
     let suites = suites::of_areas(areas);
     let mut config = Config::default();
     config.outside.load_balancers = true;
     let uses = uses(&config.images);
-    // A cluster on which every check of theirs is observed
+    // A cluster on which a run observes every check of the areas
     let node = |name: &str, os, build| NodeFact {
         name: name.to_owned(),
         os,
@@ -83,7 +83,7 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         signs: Vec::new(),
         unread: Vec::new(),
     };
-    // What is observed differs by version
+    // The checks differ by version
     let checks = EXPECTED.flat_map(|minor| {
         let facts = Facts {
             server: Known::Fact {

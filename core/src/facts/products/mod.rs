@@ -1,7 +1,7 @@
 //! Which products make up a cluster, recognised by rules that are data (`products.yaml`).
 //!
-//! Pure: signs in, products out. Two network plugins or providers at once are never guessed
-//! between, and what could not be read is never taken as absent.
+//! Pure: signs in, products out. It never chooses between signs of two network plugins or providers, and
+//! never takes what could not be read as absent.
 
 mod proxy;
 mod recognise;

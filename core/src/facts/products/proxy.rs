@@ -14,8 +14,8 @@ pub const PROXY_CONFIG_MAPS: [(&str, &str); 3] = [
     ("kube-proxy-windows", "config.conf"),
 ];
 
-/// What is known of kube-proxy; `None` when there is no sign of it. The error says what could not
-/// be read when nothing else told of it.
+/// What is known of kube-proxy; `None` when there is no sign of it. The error says what could not be read
+/// when there is no other sign.
 ///
 /// The configuration of kubeadm is shared by both operating systems and holds every default, so
 /// that `enableDSR: false` there says nothing of Windows, where start scripts pass flags.
@@ -94,7 +94,7 @@ fn configuration(proxy: &mut KubeProxy, name: &str, written: &serde_json::Value)
     }
 }
 
-/// The value of a flag among arguments or within a script; empty when it stands alone.
+/// The value of a flag among arguments or within a script; empty for a flag without a value.
 fn flag(args: &str, name: &str) -> Option<String> {
     let (_, rest) = args.split_once(name)?;
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '`' | ';');
@@ -103,7 +103,7 @@ fn flag(args: &str, name: &str) -> Option<String> {
         Some(' ') if !rest.trim_start().starts_with('-') => rest.trim_start(),
         None | Some(' ') => "",
         Some(c) if ends(c) => "",
-        // Another flag that begins so
+        // Another flag with this prefix
         Some(_) => return None,
     };
     Some(printable(value.split(ends).next().unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! From signs to products.
+//! Recognises products by their signs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl Rules {
     /// The network plugin; `None` when there is no sign of any. The error says why none can be
     /// named: signs of two, or what could not be read.
     pub fn cni(&self, signs: &Signs) -> Result<Option<Cni>, String> {
-        let Some(found) = self.one(Kind::Cni, signs)? else {
+        let Some(product) = self.one(Kind::Cni, signs)? else {
             return Ok(None);
         };
         let mut unread = Vec::new();
@@ -29,18 +29,18 @@ impl Rules {
                 None
             })
         };
-        let mut all = found.signs;
+        let mut held = product.signs;
         let mut mode = None;
-        for one in &found.rule.modes {
+        for one in &product.rule.modes {
             if let Some(what) = seen(&one.when) {
-                all.push(what);
+                held.push(what);
                 mode = Some(one.mode);
                 break;
             }
         }
-        // Some write a VNI whatever the mode
+        // Some plugins write a VNI whatever the mode
         let overlay = mode == Some(CniMode::Overlay);
-        let mut places = found.rule.vxlan.iter().filter(|_| overlay);
+        let mut places = product.rule.vxlan.iter().filter(|_| overlay);
         let vxlan = places.find(|at| seen(&at.when).is_some());
         let vxlan = vxlan.map(|at| {
             let number = |place: &Option<String>| number(&at.when, place.as_deref()?, signs);
@@ -49,39 +49,39 @@ impl Rules {
                 port: number(&at.port).and_then(|n| u16::try_from(n).ok()),
             }
         });
-        all.dedup();
+        held.dedup();
         Ok(Some(Cni {
-            product: found.rule.product.clone(),
+            product: product.rule.product.clone(),
             mode,
             vxlan,
-            signs: all,
+            signs: held,
             unread,
         }))
     }
 
     /// Who provisioned the cluster; `None` and errors as with [`Rules::cni`].
     pub fn provider(&self, signs: &Signs) -> Result<Option<String>, String> {
-        let found = self.one(Kind::Provider, signs)?;
-        Ok(found.map(|found| found.rule.product.clone()))
+        let product = self.one(Kind::Provider, signs)?;
+        Ok(product.map(|product| product.rule.product.clone()))
     }
 
-    /// The load balancers there are signs of, and what could not be read of them.
+    /// The load balancers that have signs, and what could not be read.
     pub fn load_balancers(&self, signs: &Signs) -> (Vec<String>, Vec<String>) {
-        let (found, unread) = self.all(Kind::LoadBalancer, signs);
-        let names = found.iter().map(|found| found.rule.product.clone());
+        let (products, unread) = self.all(Kind::LoadBalancer, signs);
+        let names = products.iter().map(|product| product.rule.product.clone());
         (names.collect(), unread)
     }
 
     fn one(&self, kind: Kind, signs: &Signs) -> Result<Option<Found<'_>>, String> {
-        let (mut found, unread) = self.all(kind, signs);
-        match found.len() {
+        let (mut products, unread) = self.all(kind, signs);
+        match products.len() {
             0 if unread.is_empty() => Ok(None),
             0 => Err(unread.join("; ")),
-            1 => Ok(found.pop()),
+            1 => Ok(products.pop()),
             _ => {
-                let each = found.iter().map(|found| {
-                    let signs = found.signs.join(", ");
-                    format!("{} ({signs})", found.rule.product)
+                let each = products.iter().map(|product| {
+                    let signs = product.signs.join(", ");
+                    format!("{} ({signs})", product.rule.product)
                 });
                 let each: Vec<_> = each.collect();
                 Err(format!("signs of several: {}", each.join("; ")))
@@ -91,16 +91,16 @@ impl Rules {
 
     /// Every product of a kind with signs of it, and what could not be read.
     fn all(&self, kind: Kind, signs: &Signs) -> (Vec<Found<'_>>, Vec<String>) {
-        let (mut all, mut unread) = (Vec::new(), Vec::new());
+        let (mut products, mut unread) = (Vec::new(), Vec::new());
         for rule in self.products.iter().filter(|rule| rule.kind == kind) {
-            let mut found = Vec::new();
+            let mut seen = Vec::new();
             for sign in &rule.signs {
                 match look(sign, signs) {
-                    Ok(what) => found.extend(what),
+                    Ok(what) => seen.extend(what),
                     Err(why) => note(&mut unread, why),
                 }
             }
-            if found.is_empty() {
+            if seen.is_empty() {
                 continue;
             }
             let mut excluded = false;
@@ -114,10 +114,10 @@ impl Rules {
                 }
             }
             if !excluded {
-                all.push(Found { rule, signs: found });
+                products.push(Found { rule, signs: seen });
             }
         }
-        (all, unread)
+        (products, unread)
     }
 }
 
@@ -127,7 +127,7 @@ fn note(unread: &mut Vec<String>, why: &str) {
     }
 }
 
-/// The object and what it held, where a sign is there; the error is why that could not be read.
+/// The object of a sign and what it held, if the sign is there; the error is why it could not be read.
 fn look<'s>(sign: &Sign, signs: &'s Signs) -> Result<Option<String>, &'s String> {
     let what = match sign {
         Sign::Version(pattern) => {
@@ -160,7 +160,7 @@ fn look<'s>(sign: &Sign, signs: &'s Signs) -> Result<Option<String>, &'s String>
     Ok(what.map(|what| printable(&what)))
 }
 
-/// The DaemonSet and what of it was asked for, when all of that is there.
+/// The DaemonSet and what a rule asks of it, if it has all of that.
 fn daemon_set(rule: &DaemonSetRule, set: &DaemonSetSign) -> Option<String> {
     let mut what = format!("DaemonSet {}", set.path());
     let is = |pattern: &Option<String>, text: &str| {
@@ -192,7 +192,7 @@ fn daemon_set(rule: &DaemonSetRule, set: &DaemonSetSign) -> Option<String> {
     Some(what)
 }
 
-/// The ConfigMap and what of it was asked for, when that is there.
+/// The ConfigMap and what a rule asks of it, if it has that.
 fn config_map(rule: &ConfigMapRule, data: &BTreeMap<String, String>) -> Option<String> {
     let mut what = format!("ConfigMap {}/{}", rule.namespace, rule.name);
     let Some(key) = &rule.key else {
@@ -216,7 +216,7 @@ fn config_map(rule: &ConfigMapRule, data: &BTreeMap<String, String>) -> Option<S
     Some(what)
 }
 
-/// The number at a place of what a sign names.
+/// The number at a place in the object that a sign names.
 fn number(sign: &Sign, place: &str, signs: &Signs) -> Option<u64> {
     match sign {
         Sign::ConfigMap(rule) => {
@@ -234,7 +234,7 @@ fn number(sign: &Sign, place: &str, signs: &Signs) -> Option<u64> {
     }
 }
 
-/// JSON, or YAML: configurations come as either.
+/// Reads JSON or YAML: configurations come as either.
 pub(super) fn document(text: &str) -> Option<Json> {
     let json = serde_json::from_str(text).ok();
     json.or_else(|| Some(crate::document::parse("", text).ok()?.to_json()))
@@ -248,7 +248,7 @@ fn scalar(value: &Json) -> Option<String> {
     }
 }
 
-/// Whether a text is of a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == text;

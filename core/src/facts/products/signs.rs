@@ -1,4 +1,4 @@
-//! What a cluster shows of itself that products may be recognised by.
+//! The signs of a cluster by which products may be recognised.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::super::cluster::Os;
 use super::rules::Rules;
 
-/// Everything products are recognised by; what could not be read says why.
+/// Everything by which products are recognised; what could not be read says why.
 #[derive(Clone, Debug)]
 pub struct Signs {
     /// `gitVersion` of the API server.
@@ -22,7 +22,7 @@ pub struct Signs {
 }
 
 impl Signs {
-    /// The data of a ConfigMap; `None` when there is none, or none was asked for.
+    /// The data of a ConfigMap; `None` if it does not exist, or no rule names it.
     pub(super) fn config_map(
         &self,
         namespace: &str,
@@ -38,21 +38,21 @@ impl Signs {
 pub struct ConfigMapSign {
     pub namespace: String,
     pub name: String,
-    /// Its data; `None` when there is no such ConfigMap, the error why that is not known.
+    /// Its data; `None` if the ConfigMap does not exist; the error is why it could not be read.
     pub data: Result<Option<BTreeMap<String, String>>, String>,
 }
 
 /// Labels and annotations of nodes, each key once.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSigns {
-    /// Labels with a value that one node has.
+    /// Labels, each with the value of one node.
     pub labels: BTreeMap<String, String>,
     /// Keys of annotations.
     pub annotations: BTreeSet<String>,
 }
 
 impl NodeSigns {
-    /// Adds what a node shows, as far as a rule names it.
+    /// Adds the labels and annotations of a node that a rule names.
     pub fn add(&mut self, rules: &Rules, node: &Json) {
         for (key, value) in texts(&node["metadata"]["labels"]) {
             if rules.names_label(&key) {
@@ -67,7 +67,7 @@ impl NodeSigns {
     }
 }
 
-/// A DaemonSet as far as it may be a sign.
+/// The parts of a DaemonSet that may be a sign.
 #[derive(Clone, Debug, Default)]
 pub struct DaemonSetSign {
     pub namespace: String,
@@ -79,7 +79,7 @@ pub struct DaemonSetSign {
     pub env: Vec<(String, String)>,
     /// Commands and arguments of its containers.
     pub args: Vec<String>,
-    /// The operating system its pods are for, where a selector, an affinity or its name says.
+    /// The operating system its pods are for, if a selector, an affinity or its name says.
     pub os: Option<Os>,
 }
 
@@ -112,8 +112,8 @@ impl DaemonSetSign {
     }
 }
 
-/// The operating system that pods of a spec are for: by selector, by affinity, else by the name
-/// that such DaemonSets have by custom.
+/// The operating system that pods of a spec are for: by selector, by affinity, else by the name that
+/// DaemonSets for Windows usually have.
 fn os_of(spec: &Json, name: &str) -> Option<Os> {
     let affinity = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         ["nodeSelectorTerms"];

@@ -1,11 +1,10 @@
-//! A server's answer that it does not let us do something, told from what admission refuses: both
-//! are a 403.
+//! Reads from a 403 that a server's authorisers deny us something: an admission refusal is a 403, too.
 
 use std::fmt;
 
 use serde_json::Value as Json;
 
-/// Something that the authorisers of a server do not let us do.
+/// An action that a server's authorisers deny us.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Denied {
     /// The verb: `create`.
@@ -15,11 +14,11 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// What the Status of a 403 says is denied, if it is not admission that speaks.
+    /// Reads the denied action from the Status of a 403; `None` where admission refuses.
     ///
-    /// The words are the server's own whatever authoriser it has; that one's reason follows them
-    /// (apiserver `responsewriters.Forbidden`, `forbiddenMessage`). A webhook's or a policy's
-    /// words never stand where a user does.
+    /// The server words the denial itself, whatever its authoriser, and appends the authoriser's reason
+    /// (apiserver `responsewriters.Forbidden`, `forbiddenMessage`). The words of a webhook or policy never
+    /// appear in the place of a user.
     pub fn from_status(status: &Json) -> Option<Self> {
         let message = status["message"].as_str()?;
         let said = message.split_once("forbidden: ")?;
@@ -35,7 +34,7 @@ impl Denied {
         Self::said(said.1)
     }
 
-    /// The same found in words that quote a server's.
+    /// The same, read from words that quote a server's.
     pub fn quoted(words: &str) -> Option<Self> {
         let (_, said) = words.split_once("forbidden: User ")?;
         Self::said(&format!("User {said}"))
@@ -56,8 +55,8 @@ impl Denied {
     }
 }
 
-/// Whether a refusal is for a namespace that is going (plugin `NamespaceLifecycle`: 403) or gone
-/// (404), rather than for what was sent.
+/// Whether a refusal is for a namespace that is terminating (plugin `NamespaceLifecycle`: 403) or gone (404),
+/// rather than for the object sent.
 pub fn lacks_namespace(status: u16, message: &str) -> bool {
     match status {
         403 => message.contains("because it is being terminated"),
@@ -72,7 +71,7 @@ impl fmt::Display for Denied {
     }
 }
 
-/// What follows a text quoted as Go's `%q` does.
+/// The text after one that is quoted as Go's `%q` does.
 fn after_quoted(text: &str) -> Option<&str> {
     let mut escaped = false;
     for (at, character) in text.strip_prefix('"')?.char_indices() {

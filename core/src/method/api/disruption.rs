@@ -1,11 +1,11 @@
-//! Pods that end through no fault of what runs in them.
+//! Pods that the cluster ends through no fault of what runs in them.
 
 use serde_json::Value as Json;
 
 use crate::method::error::{ErrorKind, ObservationError};
 use crate::text::printable;
 
-/// Reasons with which clusters end pods; before Kubernetes 1.26 nothing else tells.
+/// The reasons that clusters give when they end pods; before Kubernetes 1.26 nothing else shows it.
 const DISRUPTIONS: [&str; 5] = [
     "Evicted",
     "DeadlineExceeded",
@@ -14,17 +14,17 @@ const DISRUPTIONS: [&str; 5] = [
     "NodeLost",
 ];
 
-/// Whether the cluster ended a pod for reasons of its own, such as an eviction, a preemption or a node that shut
-/// down (kubernetes.io, "Pod disruption conditions").
+/// Whether the cluster ended a pod, such as by an eviction, a preemption or the shutdown of its node
+/// (kubernetes.io, "Pod disruption conditions").
 pub fn is_disrupted(pod: &Json) -> bool {
     let status = &pod["status"];
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
     status["phase"] == "Failed"
         && (DISRUPTIONS.iter().any(|reason| status["reason"] == *reason)
-            || conditions.any(|own| own["type"] == "DisruptionTarget" && own["status"] == "True"))
+            || conditions.any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True"))
 }
 
-/// Why a pod that the cluster ended tells nothing.
+/// The error for a pod that the cluster ended: it proves nothing.
 pub(crate) fn disrupted(pod: &Json) -> ObservationError {
     let of = |value: &Json| printable(value.as_str().unwrap_or_default());
     let (reason, message) = (of(&pod["status"]["reason"]), of(&pod["status"]["message"]));
@@ -33,8 +33,8 @@ pub(crate) fn disrupted(pod: &Json) -> ObservationError {
     ErrorKind::FixtureChanged.error(detail.trim_end())
 }
 
-/// The reason given for the end of a container of which its node knew no more, as after a reboot (containerd,
-/// `internal/cri/server/restart.go`, `Unknown`; the kubelet, `ContainerStatusUnknown`).
+/// The reason that a node gives for the end of a container that it lost track of, as after a reboot
+/// (containerd, `internal/cri/server/restart.go`, `Unknown`; the kubelet, `ContainerStatusUnknown`).
 pub(crate) fn lost_container(pod: &Json) -> Option<&str> {
     let statuses = pod["status"]["containerStatuses"].as_array();
     statuses.into_iter().flatten().find_map(|status| {
@@ -43,7 +43,7 @@ pub(crate) fn lost_container(pod: &Json) -> Option<&str> {
     })
 }
 
-/// Why restarts of a pod tell nothing.
+/// The error for restarts of a pod whose node lost its containers: they prove nothing.
 pub(crate) fn lost(pod: &str) -> ObservationError {
     let name = printable(pod);
     let detail = format!("the node of {name} lost its containers, as in a reboot");

@@ -1,4 +1,4 @@
-//! What a path of the API is about, as its server reads it (apiserver `request/requestinfo.go`).
+//! Reads what a path of the API is about, as its server does (apiserver `request/requestinfo.go`).
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum ApiPath {
         subresource: Option<String>,
         /// The namespace; for a namespace itself, its own name.
         namespace: Option<String>,
-        /// One object rather than all.
+        /// The name of one object; `None` for all.
         name: Option<String>,
     },
     /// Anything else, such as `/version`; without its query.
@@ -31,7 +31,7 @@ impl ApiPath {
             _ => return Self::Url(path.to_owned()),
         };
         let (namespace, rest) = match rest {
-            // What is below a namespace is in it, but for what is its own
+            // A path below a namespace is about an object in it, except for the namespace's own subresources
             ["namespaces", name, below @ ..]
                 if !matches!(below, [] | ["status" | "finalize", ..]) =>
             {
@@ -56,7 +56,7 @@ impl ApiPath {
 }
 
 impl fmt::Display for ApiPath {
-    /// The kind of objects alone: `pods`, `pods/exec`; else the path.
+    /// The resource alone, such as `pods` or `pods/exec`; else the path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Resource {

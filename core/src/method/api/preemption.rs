@@ -1,8 +1,7 @@
-//! The test method `preemption`: whether the scheduler removes a pod of ours for one of ours that has a
-//! higher priority, by what it says itself in events.
+//! The test method `preemption`: whether the scheduler removes one of our pods for another of ours with a
+//! higher priority, as the scheduler's events say.
 //!
-//! That the one is gone and the other in its place would prove nothing: somebody else may have
-//! deleted it.
+//! A missing pod with the other in its place would prove nothing: somebody else may have deleted it.
 
 use std::fmt;
 
@@ -16,13 +15,13 @@ use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
 use crate::text::printable;
 
-/// What is asked: of the two pods in `manifests/sched/preemption.yaml`.
+/// The query, which is about the pods `victim` and `preemptor` in `manifests/sched/preemption.yaml`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PreemptionQuery;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PreemptionExpectation {
-    /// The one with the lower priority is removed.
+    /// The scheduler removes the pod with the lower priority.
     Preempts,
 }
 
@@ -32,13 +31,13 @@ impl fmt::Display for PreemptionExpectation {
     }
 }
 
-/// What the scheduler said.
+/// The scheduler's messages.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PreemptionObservation {
-    /// Of the one that is in the way: that it was preempted.
+    /// About the victim: that it was preempted.
     pub preempted: Option<String>,
-    /// Of the other: that it finds nothing to preempt, though that one is all that is in its way.
+    /// About the preemptor: that it finds nothing to preempt, though only the victim is in its way.
     pub refused: Option<String>,
 }
 
@@ -115,9 +114,9 @@ fn read(pool: &str, events: &[Json]) -> PreemptionObservation {
     }
 }
 
-/// Whether the scheduler says that the pod in the way keeps this one off a node, and that it finds
-/// nothing to preempt all the same (kubernetes `interpodaffinity`, `ErrReasonAntiAffinityRulesNotMatch`;
-/// `defaultpreemption`: `PodEligibleToPreemptOthers`, `SelectVictimsOnNode`).
+/// Whether the scheduler says that the victim keeps the preemptor off a node, and that it still finds nothing
+/// to preempt (kubernetes `interpodaffinity`, `ErrReasonAntiAffinityRulesNotMatch`; `defaultpreemption`:
+/// `PodEligibleToPreemptOthers`, `SelectVictimsOnNode`).
 fn finds_nothing(message: &str) -> bool {
     let Some((why, preemption)) = message.split_once(". preemption: ") else {
         return false;
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(compared(&[first, found, done]), "met");
         assert_eq!(compared(&[first, never]), "not-met");
         assert_eq!(compared(&[never, done]), "met");
-        // Said of another pool's, or that it waits for the pod it goes beside
+        // About another pool's victim, or that the preemptor waits for the witness
         let other = ("victim-windows-2019", "Preempted", PREEMPTED);
         for untold in [
             &[][..],

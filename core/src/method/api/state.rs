@@ -36,22 +36,22 @@ impl StateQuery {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateExpectation {
-    /// So many pods are Ready, on nodes of the pool, with the image of its build.
+    /// This many pods are Ready, on nodes of the pool, with the image of its build.
     Ready { pods: u16 },
-    /// The same of one on each node that is observed from; how many these are the plan says.
+    /// The same for one pod on each node that is a vantage point; the plan sets how many these are.
     ReadyOnEachNode,
-    /// The same, and none of their containers was ever started again.
+    /// The same, and none of their containers ever restarted.
     Steady { pods: u16 },
-    /// So many pods say that they are Ready, on which node and at which address.
+    /// This many pods report that they are Ready, and their node and address.
     Listed { pods: u16 },
-    /// So many pods, and no others, are ready endpoints with an address and a port.
+    /// Exactly this many pods are ready endpoints with an address and a port.
     Endpoints { pods: u16 },
-    /// A load balancer has given the Service an address, or a name in its place.
+    /// A load balancer has assigned the Service an address, or a name in its place.
     Addressed,
 }
 
 impl StateExpectation {
-    /// How many pods should be seen.
+    /// How many pods it expects.
     pub fn pods(self) -> u16 {
         match self {
             Self::Ready { pods }
@@ -82,23 +82,23 @@ impl fmt::Display for StateExpectation {
     }
 }
 
-/// A pod, as far as readiness goes.
+/// The readiness of a pod, and what explains it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ObservedPod {
     pub name: String,
     pub node: Option<String>,
     pub address: Option<String>,
-    /// How often its containers were started again.
+    /// How often its containers restarted.
     #[serde(default)]
     pub restarts: u64,
-    /// The reason given for the end of one of which its node knew no more, as after a reboot.
+    /// The reason that its node gives for the end of a container that it lost track of, as after a reboot.
     pub lost: Option<String>,
     /// Whether its condition Ready is True.
     pub ready: bool,
     pub deleted: bool,
     pub images: Vec<String>,
-    /// Whether those are what the image table says for the pool.
+    /// Whether each is the image that the image table has for the pool.
     pub image_of_build: bool,
     /// Why it is not Ready, as far as its status says.
     pub waiting: Option<String>,
@@ -163,14 +163,14 @@ impl Method for State {
     }
 
     fn needs(query: &StateQuery) -> Vec<(FixtureName, Need)> {
-        let own = (query.fixture(), Need::Settled);
-        vec![(FixtureName::NAMESPACES, Need::Ready), own]
+        let settled = (query.fixture(), Need::Settled);
+        vec![(FixtureName::NAMESPACES, Need::Ready), settled]
     }
 
     fn traits(query: &StateQuery, _: &StateExpectation) -> Traits {
         Traits {
             converges: true,
-            // Pods without a readiness probe are Ready when they start
+            // Pods without a readiness probe are Ready as soon as they start
             must_last: true,
             image: query.fixture().image(),
             ..Traits::default()
@@ -225,7 +225,7 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
         .into_iter()
         .map(|pod| read_pod(pod, at))
         .collect::<Result<Vec<_>, _>>()?;
-    // Those that take the place of pods that the cluster ended may still be on their way
+    // Replacements of pods that the cluster ended may not be Ready yet
     if let Some(pod) = ended.first()
         && !pods.iter().all(|pod| pod.ready)
     {
@@ -235,14 +235,14 @@ fn read(query: StateQuery, at: &Bound<'_>, items: &[Json]) -> Result<StateObserv
         let detail = format!("{} has no pods: nothing to observe", fixture.as_str());
         return Err(ErrorKind::NotApplied.error(detail));
     }
-    // One that crashed says enough, however its siblings are
+    // One crashed pod decides, whatever the state of its siblings
     match pods.iter().find_map(not_begun) {
         Some(error) if !pods.iter().any(has_crashed) => Err(error),
         _ => Ok(StateObservation::Pods(pods)),
     }
 }
 
-/// What keeps a pod from telling anything of its workload: it has not begun, or is made to end.
+/// The error for a pod that shows nothing of its workload: it has not started, or somebody deletes it.
 fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
     if pod.deleted {
         let detail = format!("{}: somebody is deleting it", pod.name);
@@ -257,7 +257,7 @@ fn not_begun(pod: &ObservedPod) -> Option<ObservationError> {
     (!pod.ready).then(|| kind.error(format!("{}: {waiting}", pod.name)))
 }
 
-/// Whether a pod's container began and ended, and is not up again.
+/// Whether a pod's container started, ended and is not Ready again.
 fn has_crashed(pod: &ObservedPod) -> bool {
     let crashed = |why: &String| why.starts_with(CRASHES) || why.starts_with(ENDED);
     !pod.ready && !pod.deleted && pod.waiting.as_ref().is_some_and(crashed)
@@ -279,7 +279,7 @@ fn compare_ready(expectation: StateExpectation, pods: &[ObservedPod]) -> Result<
     }
     let steady = matches!(expectation, StateExpectation::Steady { .. });
     let restarted = || pods.iter().filter(|pod| steady && pod.restarts > 0);
-    // Who started those again that a node lost, nobody can tell
+    // If a node lost containers, the cause of their restart is unknown
     if let Some(pod) = restarted().find(|pod| pod.lost.is_some()) {
         return Err(lost(&pod.name));
     }
@@ -400,18 +400,18 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<ObservedPod> {
     })
 }
 
-/// Why a container waits that ended again and again.
+/// The waiting reason of a container that ended repeatedly.
 const CRASHES: &str = "CrashLoopBackOff";
-/// How what is said of a container's end begins.
+/// The beginning of the words for a container's end.
 const ENDED: &str = "ended with exit code";
 
-/// How a container ended, of one of its states.
+/// How a container ended, by one of its states, in words.
 fn end(state: &Json) -> Option<String> {
     let code = state["terminated"]["exitCode"].as_i64()?;
     Some(format!("{ENDED} {code}"))
 }
 
-/// The endpoints of an EndpointSlice. `ready` that is not said means ready (discovery.k8s.io/v1).
+/// The endpoints of an EndpointSlice. A missing `ready` means ready (discovery.k8s.io/v1).
 fn read_slice(slice: &Json) -> Vec<ObservedEndpoint> {
     let port = slice["ports"][0]["port"].as_u64();
     let port = port.and_then(|port| u16::try_from(port).ok());
@@ -441,7 +441,7 @@ mod tests {
         told: String,
     }
 
-    /// What is asked for with an expectation.
+    /// The query and the expectation of a row.
     fn test(expectation: &str) -> (StateQuery, StateExpectation) {
         let of = FixtureName::WIN_WEBSERVER;
         let (word, pods) = expectation.split_once(' ').unwrap_or((expectation, "0"));

@@ -1,4 +1,4 @@
-//! What should be seen in the facts; closed. What varies stands in the suite as data.
+//! The expectations of facts; a closed set. The suite holds their data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +11,31 @@ use super::seen::{NodeLabel, Observed};
 use super::version::numbers;
 use crate::facts::{Os, WindowsBuild};
 
-/// What should be seen, of each subject.
+/// The expectation of each subject.
 #[derive(Clone, Debug, Eq, PartialEq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum FactExpectation {
-    /// Whatever it is: it is recorded.
+    /// Any value, which is only recorded.
     Told,
-    /// These labels are there and agree with what the kubelet reports.
+    /// These labels exist and agree with what the kubelet reports.
     LabelsAgree(Vec<NodeLabel>),
     On(Os),
-    /// At least so many of each are Ready and schedulable.
+    /// At least this many nodes of each operating system are Ready and schedulable.
     AtLeast(u16),
-    /// The build is listed for the server's version; the first rule of that version counts.
+    /// A rule lists the build for the server's version; the first rule that matches that version counts.
     Supported(Vec<SupportRule>),
     Runtime(Vec<RuntimeRule>),
     /// The kubelet is not newer than the server, and not older than the first rule of the
     /// server's version allows.
     Skew(Vec<SkewRule>),
     Tainted(Vec<TaintRule>),
-    /// At least so much of each of these resources is kept out of allocatable.
+    /// At least this much of each of these resources is kept out of allocatable.
     Reserved(BTreeMap<String, Quantity>),
-    /// Less of each of these resources is allocatable than there is.
+    /// Less of each of these resources is allocatable than the capacity.
     Lowered(Vec<String>),
-    /// An image is listed.
+    /// The node lists such an image.
     Present,
-    /// A listed image has a version that has the node's build; a node that lists none proves
-    /// nothing.
+    /// The node lists an image version that has its build; a node that lists none proves nothing.
     RunsOnBuild(Vec<ImageRule>),
     Ready,
     /// The VXLAN has this identifier and port.
@@ -45,9 +44,9 @@ pub enum FactExpectation {
         /// UDP port.
         port: u16,
     },
-    /// Addresses of this family are among them: `ipv4` or `ipv6`.
+    /// The families include this one: `ipv4` or `ipv6`.
     Family(String),
-    /// None lacks it.
+    /// No pod lacks it.
     None,
 }
 
@@ -57,9 +56,9 @@ pub struct SupportRule {
     pub kubernetes: VersionReq,
     /// The builds its documents list.
     pub builds: Vec<WindowsBuild>,
-    /// Builds of which no document says whether they are supported.
+    /// Builds that no document calls supported or unsupported.
     pub open: Vec<WindowsBuild>,
-    /// Why it is open.
+    /// Why these are open.
     pub reason: String,
 }
 
@@ -98,17 +97,17 @@ pub struct ImageRule {
 pub(super) enum Judged {
     Met,
     Unmet,
-    /// Nobody says what to expect of it, because.
+    /// No source says what to expect of it, for this reason.
     Open(String),
-    /// It depends on what was not told, because.
+    /// The result depends on an unknown value, for this reason.
     Untold(String),
 }
 
 impl FactExpectation {
     pub const WORDS: &'static [&'static str] = Self::VARIANTS;
 
-    /// How what one subject showed compares. An expectation that is not about such a thing is
-    /// refused when the suite is read.
+    /// Compares what one subject showed. The reader of suites refuses an expectation that does not fit the
+    /// topic.
     pub(super) fn judge(&self, saw: &Observed) -> Judged {
         let met = match (self, saw) {
             (_, Observed::Untold(reason)) => return Judged::Untold(reason.clone()),
@@ -186,7 +185,7 @@ impl FactExpectation {
         if met { Judged::Met } else { Judged::Unmet }
     }
 
-    /// What a subject showed, as far as it is expected to be something.
+    /// What a subject showed, in words, as far as the expectation is about it.
     pub(super) fn words(&self, saw: &Observed) -> String {
         match (self, saw) {
             (Self::LabelsAgree(wanted), Observed::Labels(labels)) => {
@@ -229,14 +228,14 @@ fn supported(rules: &[SupportRule], build: WindowsBuild, kubernetes: &str) -> Ju
     }
 }
 
-/// Whether a runtime's name is one by which cri-dockerd reports several products
-/// (Mirantis/cri-dockerd `core/version.go`): the kubelet itself has no dockershim since 1.24.
+/// Whether a runtime has the name by which cri-dockerd reports several products (Mirantis/cri-dockerd
+/// `core/version.go`): the kubelet itself has no dockershim since 1.24.
 fn through_cri_dockerd(runtime: &str, kubelet: &str) -> bool {
     let docker = runtime.starts_with("docker://");
     docker && numbers(kubelet).is_some_and(|kubelet| kubelet >= Version::new(1, 24, 0))
 }
 
-/// A runtime that no rule allows under any kubelet is not met, whatever the kubelet's version.
+/// Compares a runtime; one that no rule allows under any kubelet is unmet, whatever the kubelet's version.
 fn ran_by(rules: &[RuntimeRule], runtime: &str, kubelet: &str) -> Judged {
     let allowed: Vec<_> = rules.iter().filter(|rule| rule.names(runtime)).collect();
     let met = match numbers(kubelet) {
@@ -290,14 +289,14 @@ impl TaintRule {
     }
 }
 
-/// The version an image's tag begins with.
+/// The version that an image's tag begins with.
 fn tag(image: &str) -> Option<Version> {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
     let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
     numbers(last.split_once(':')?.1)
 }
 
-/// What should be seen, in words.
+/// The expectation, in words.
 impl fmt::Display for FactExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
-//! The test method `fact`: what the cluster says of itself, judged without observing anything more.
+//! The test method `fact`: compares what the cluster reports of itself with an expectation.
 //!
-//! Facts are collected once at the start of a run; a second attempt asks for fresh ones. A fact
-//! that is unknown is an error: nothing is assumed of it.
+//! A run collects facts once at its start; a second attempt asks for fresh ones. No assertion observes
+//! anything more. An unknown fact is an error: nothing is assumed of it.
 
 mod expectation;
 mod quantity;
@@ -92,7 +92,7 @@ impl Method for Fact {
             expected: printable(&expectation.to_string()),
             seen: shown(expectation, subjects),
         };
-        // One that is not as expected is enough, whatever others do not tell
+        // One unmet subject is enough, whatever is unknown of the others
         Ok(match (unmet.is_empty(), untold, open) {
             (false, _, _) => Comparison::NotMet(difference(&unmet)),
             (true, Some(reason), _) => {
@@ -104,7 +104,7 @@ impl Method for Fact {
     }
 }
 
-/// What subjects showed, those alike together, the first few of each named.
+/// What subjects showed, in words: equal ones form a group that names its first few.
 fn shown(expectation: &FactExpectation, subjects: &[&Subject]) -> String {
     let mut alike: Vec<(String, Vec<String>)> = Vec::new();
     for subject in subjects {
@@ -130,9 +130,9 @@ fn shown(expectation: &FactExpectation, subjects: &[&Subject]) -> String {
     groups.join("; ")
 }
 
-/// How many subjects that are alike are named.
+/// How many subjects of a group are named.
 const NAMED: usize = 3;
-/// How many forms of what was seen are told.
+/// How many groups are shown.
 const GROUPS: usize = 6;
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An amount as in `status.capacity`: `8Gi`, `500m`, `16777216Ki`, `1.5e9`. Held in billionths,
-/// the smallest that Kubernetes keeps; finer parts are rounded away from zero, as it does.
+/// An amount as in `status.capacity`: `8Gi`, `500m`, `16777216Ki`, `1.5e9`. It is kept in billionths, the
+/// smallest unit of Kubernetes; finer parts are rounded away from zero, as Kubernetes does.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Quantity {
@@ -15,7 +15,7 @@ pub struct Quantity {
 impl Quantity {
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// Reads a quantity; `None` when it is none, or exceeds what can be held.
+    /// Reads a quantity; `None` where the text is none, or its value is too large to keep.
     pub fn parse(text: &str) -> Option<Self> {
         let (sign, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (-1, rest),
@@ -26,7 +26,7 @@ impl Quantity {
             .unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        // No digit, or a second point, is no number
+        // A text without a digit, or with a second point, is no number
         let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
         let places = i32::try_from(fraction.len()).ok()?;
         let (factor, exponent) = scale(suffix)?;
@@ -55,7 +55,7 @@ impl Quantity {
         }
     }
 
-    /// So many of it.
+    /// This quantity `count` times.
     #[must_use]
     pub fn times(self, count: u64) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Quantity {
         }
     }
 
-    /// What is left when another is taken away.
+    /// This quantity minus the other.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self {
@@ -95,7 +95,7 @@ fn scale(suffix: &str) -> Option<(i128, i32)> {
     })
 }
 
-/// In the largest unit of which it is a whole multiple, of bytes or of ten.
+/// Writes it in the largest unit, of bytes or of ten, of which it is a whole multiple.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ONE: i128 = 1_000_000_000;

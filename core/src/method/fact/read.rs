@@ -1,4 +1,4 @@
-//! From facts to what was seen of one topic.
+//! Reads the observation of a topic from the facts.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::facts::{CniMode, DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFa
 use crate::method::{Bound, ErrorKind, ObservationError, Result};
 use crate::text::printable;
 
-/// What the facts show of a topic; what is not known is an error, never a default.
+/// Reads a topic from the facts; an unknown fact is an error, never a default.
 pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
     match topic {
         Topic::ControlPlane => control_plane(facts),
@@ -32,8 +32,8 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
         Topic::PodsWithoutOs => lacking(facts, |workloads| {
             (workloads.without_os_count, &workloads.without_os)
         }),
-        Topic::PodsWithoutRequests => lacking(facts, |own| {
-            (own.without_requests_count, &own.without_requests)
+        Topic::PodsWithoutRequests => lacking(facts, |fact| {
+            (fact.without_requests_count, &fact.without_requests)
         }),
         Topic::Labels
         | Topic::Builds
@@ -48,7 +48,7 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
         | Topic::Kernels => of_nodes(topic, at, facts).map(FactObservation::Subjects),
         Topic::Readiness => {
             let mut subjects = of_nodes(topic, at, facts)?;
-            // They are of no pool
+            // Silent nodes belong to no pool
             if at.pool.is_none() {
                 match needed("silent-nodes", &facts.silent_nodes) {
                     Ok(silent) => subjects.extend(silent.iter().map(|name| silent_node(name))),
@@ -67,7 +67,7 @@ fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>
     let subjects = nodes(at, facts)?.into_iter().map(|node| {
         let saw = match of_node(topic, node, facts) {
             Ok(saw) => saw,
-            // Others may tell enough
+            // Other nodes may decide the comparison
             Err(Lack::OfNode(reason)) => Observed::Untold(reason),
             Err(Lack::OfCluster(error)) => return Err(error),
         };
@@ -77,11 +77,11 @@ fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>
     subjects.collect()
 }
 
-/// Why a node's part of a topic cannot be told.
+/// Why the topic cannot be read for a node.
 enum Lack {
-    /// The node does not say it in a form that is known.
+    /// The node does not report it in a known form.
     OfNode(String),
-    /// A fact that every node is held against is not known.
+    /// A fact that every node is compared with is unknown.
     OfCluster(ObservationError),
 }
 
@@ -107,7 +107,7 @@ fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
 }
 
 fn unread(name: &str, reason: &str) -> ObservationError {
-    // As the collection of facts spells a refusal
+    // The collection of facts spells a refusal so
     let kind = match reason.contains("status 403") {
         true => ErrorKind::Forbidden,
         false => ErrorKind::FactUnknown,
@@ -124,7 +124,7 @@ fn cluster(saw: Observed) -> FactObservation {
     FactObservation::Subjects(vec![Subject { name, saw }])
 }
 
-/// The nodes of the point's pool, or all; never none.
+/// The nodes of the point's pool, or all nodes; an error where there are none.
 fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>> {
     let nodes = needed("nodes", &facts.nodes)?;
     let in_pool =
@@ -200,12 +200,12 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
                 os_image: details.os_image.clone(),
             },
         },
-        // Not about single nodes
+        // These topics are not about single nodes
         _ => return Err(unknown("no node tells it").into()),
     })
 }
 
-/// Something that a node should say of itself, and does not in a form that is known.
+/// The lack of a value that the node does not report in a known form.
 fn untold(what: &str, value: &str) -> Lack {
     Lack::OfNode(format!("{what} is `{value}`, which tells nothing"))
 }
@@ -251,7 +251,7 @@ fn spelled(taint: &serde_json::Value) -> String {
     format!("{}={}:{}", text("key"), text("value"), text("effect"))
 }
 
-/// The resources that both capacity and allocatable tell of; memory is always one.
+/// The resources that both capacity and allocatable list; memory must be one of them.
 fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack> {
     let read = |name: &str, text: &str| {
         Quantity::parse(text).ok_or_else(|| untold(&format!("its {name}"), text))
@@ -276,7 +276,7 @@ fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack
 fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Observed {
     let wanted = |image: &str| names.iter().any(|name| is_of(image, name));
     let listed = &node.details.images;
-    let found = listed.iter().filter(|image| wanted(image));
+    let matching = listed.iter().filter(|image| wanted(image));
     let pulls = match &facts.pulls {
         Known::Unknown { reason } => ObservedPulls::Untold(reason.clone()),
         Known::Fact { value, .. } => {
@@ -287,13 +287,13 @@ fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Observed {
     };
     Observed::Images {
         build: node.build,
-        found: found.cloned().collect(),
+        found: matching.cloned().collect(),
         listed: listed.len(),
         pulls,
     }
 }
 
-/// Whether an image's path holds these segments, one after the other, wherever it is kept.
+/// Whether an image's path holds these segments, one after the other, whatever its registry.
 fn is_of(image: &str, name: &str) -> bool {
     let path = image.split_once('@').map_or(image, |(path, _)| path);
     let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));

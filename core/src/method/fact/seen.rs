@@ -1,4 +1,4 @@
-//! What was seen in the facts: subjects, each with what it showed.
+//! Observations of facts: subjects, each with what it showed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,9 @@ use crate::facts::{Cni, CniMode, KubeProxy, Os, WindowsBuild};
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactObservation {
-    /// These; never none.
+    /// At least one subject.
     Subjects(Vec<Subject>),
-    /// The question does not arise, because.
+    /// The question does not arise, for this reason.
     NotApplicable(String),
 }
 
@@ -30,10 +30,10 @@ pub struct Subject {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Observed {
-    /// Not what was asked: what it says tells nothing, because.
+    /// The value is unknown, for this reason.
     Untold(String),
     Labels(Vec<ObservedLabel>),
-    /// What a node runs.
+    /// The operating system of a node.
     Os(Os),
     /// Nodes of one operating system.
     Nodes {
@@ -66,15 +66,15 @@ pub enum Observed {
         /// The kubelet's version.
         kubelet: String,
     },
-    /// Pods that are a node-problem-detector, as `namespace/name`.
+    /// Pods that run a node-problem-detector, as `namespace/name`.
     Detectors(Vec<String>),
-    /// Images of the names asked for.
+    /// Images that match the names of the query.
     Images {
         /// The node's build, on Windows.
         build: Option<WindowsBuild>,
-        /// The images, as the node lists them.
+        /// The matching images, as the node lists them.
         found: Vec<String>,
-        /// How many images the list has in all.
+        /// How many images the node lists in all.
         listed: usize,
         /// How long pulls took.
         pulls: ObservedPulls,
@@ -119,12 +119,12 @@ pub enum Observed {
 #[serde(rename_all = "kebab-case")]
 pub struct ObservedLabel {
     pub label: NodeLabel,
-    /// Its value; `None` without it.
+    /// Its value; `None` where the node lacks the label.
     pub value: Option<String>,
     pub reported: String,
 }
 
-/// A label that the kubelet keeps.
+/// A label that the kubelet sets.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(IntoStaticStr, VariantArray)]
@@ -182,7 +182,7 @@ pub struct ObservedResource {
 pub enum ObservedPulls {
     /// Images and milliseconds.
     Took(Vec<(String, u64)>),
-    /// Not told, because.
+    /// Unknown, for this reason.
     Untold(String),
 }
 
@@ -191,7 +191,7 @@ pub enum ObservedPulls {
 pub struct ObservedEndpoint {
     pub address: String,
     pub node: Option<String>,
-    /// What that node runs.
+    /// The operating system of that node.
     pub os: Option<Os>,
     pub ready: bool,
 }
@@ -219,7 +219,7 @@ impl fmt::Display for ObservedResource {
     }
 }
 
-/// What it showed, in words.
+/// What a subject showed, in words.
 impl fmt::Display for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,17 +1,17 @@
-//! What can be asked of the facts; closed.
+//! The topics of facts; a closed set.
 
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use std::fmt;
 
-/// What is asked of the facts. Topics about nodes are about those of the point's pool, or about
-/// all where the case has none.
+/// What a query asks of the facts. A topic about nodes covers those of the point's pool, or all where the
+/// case has no pool.
 #[derive(Clone, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Topic {
     /// The nodes' well-known labels beside `status.nodeInfo`.
     Labels,
-    /// What the nodes labelled as the control plane's run.
+    /// The operating systems of the nodes with the label of the control plane.
     ControlPlane,
     /// How many nodes of each operating system are Ready and schedulable.
     UsableNodes,
@@ -26,12 +26,12 @@ pub enum Topic {
     Resources,
     /// The condition `MemoryPressure` beside the kubelets' versions.
     MemoryPressure,
-    /// Pods that are a node-problem-detector.
+    /// Pods that run a node-problem-detector.
     ProblemDetectors,
-    /// Images that the nodes list, and how long their pulls took: those whose path holds one of
-    /// these, such as `windows/servercore`.
+    /// Images that the nodes list, and how long their pulls took; only images whose path holds one of these,
+    /// such as `windows/servercore`.
     Images(Vec<String>),
-    /// Time from a Node's creation to its being Ready.
+    /// The time from the creation of a Node until it is Ready.
     Provisioning,
     /// The condition `Ready`.
     Readiness,
@@ -55,13 +55,12 @@ pub enum Topic {
 impl Topic {
     pub const WORDS: &'static [&'static str] = Self::VARIANTS;
 
-    /// The topic with this word; that of images is still without names.
+    /// The topic of this word; `images` has no names yet.
     pub fn parse(word: &str) -> Option<Self> {
         word.parse().ok()
     }
 
-    /// Whether the run itself changes what is seen of it, as its pods pull images: then only what it
-    /// began with tells anything.
+    /// Whether the run itself changes it, as its pods pull images; then only the facts of the start count.
     pub fn is_changed_by_a_run(&self) -> bool {
         matches!(self, Self::Images(_))
     }
@@ -71,7 +70,7 @@ impl Topic {
         self.into()
     }
 
-    /// What may be expected of it besides that it is told, as spelled in a suite.
+    /// The expectations that it allows besides `told`, as a suite spells them.
     pub fn expectations(&self) -> &'static [&'static str] {
         match self {
             Self::Labels => &["labels-agree"],
@@ -96,7 +95,7 @@ impl Topic {
         }
     }
 
-    /// The facts it cannot be told without, as their fields are spelled in the record.
+    /// The facts that it depends on, as the record spells their fields.
     pub fn facts(&self) -> &'static [&'static str] {
         match self {
             Self::Labels
@@ -120,7 +119,7 @@ impl Topic {
     }
 }
 
-/// What is asked, in words.
+/// The topic, in words.
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! One curl session for many targets: which curl to send it to, and how its output is taken apart.
+//! One curl session for many targets: which curl runs it, and how its output is split into replies.
 
 use crate::command::{Curl, Token};
 use crate::method::error::{ErrorKind, Result};
@@ -6,9 +6,9 @@ use crate::method::exchange::{ExecReply, ExitStatus, HttpGet, HttpReply};
 use crate::method::vantage::SourceKind;
 use crate::text::printable;
 
-/// The programs to try at a vantage point, best first, until a session does not say that its own is missing.
-/// A Windows pod of agnhost has a curl of its own beside the system's (kubernetes,
-/// `test/images/busybox/Dockerfile_windows`); a `HostProcess` exec needs full paths.
+/// The curls to try at a vantage point, best first, until a session finds its program. A Windows pod of
+/// agnhost has its own curl beside the system's (kubernetes, `test/images/busybox/Dockerfile_windows`); a
+/// `HostProcess` exec needs full paths.
 pub fn candidates(kind: SourceKind) -> &'static [Curl] {
     match kind {
         SourceKind::LinuxPod | SourceKind::LinuxNode => &[Curl::Linux],
@@ -18,7 +18,7 @@ pub fn candidates(kind: SourceKind) -> &'static [Curl] {
     }
 }
 
-/// Whether the runtime or a shell says that there is no such program, rather than that exec is in trouble
+/// Whether the runtime or a shell says that the program does not exist, rather than that the exec failed
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
 pub(crate) fn is_missing(text: &str) -> bool {
     [
@@ -32,14 +32,13 @@ pub(crate) fn is_missing(text: &str) -> bool {
     .any(|words| text.to_ascii_lowercase().contains(words))
 }
 
-/// What a transfer is expected to print, in bytes, beside what its path asks to be told and its URL: the
-/// longest page is IIS' own of 703, and its line has 41. Nothing bounds what others answer with: older
-/// curls know of too large a file only by what its server says (`max-filesize`; curl before 8.4).
+/// How many bytes a transfer should print beside the text that its path asks for and its URL: the longest
+/// page is that of IIS with 703, and its line has 41. Nothing bounds the answers of others: before 8.4 curl
+/// detects a file over the limit only by the size that its server states (`max-filesize`).
 const ANSWER: usize = 1 << 10;
 
-/// How many of these targets, the first ones, one session may have so that it prints no more than
-/// `most` bytes if all answer as is expected; one at least. On the way there nothing is bounded: targets
-/// go by standard input.
+/// How many of the first targets one session may have so that it prints at most `most` bytes if all answer as
+/// expected; at least one. The request needs no bound: targets go through standard input.
 pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
     let sizes = gets
         .iter()
@@ -52,9 +51,8 @@ pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
     fit.max(1).min(gets.len())
 }
 
-/// The replies in a session's output, one per target, in their order. The result lines are counted
-/// against the targets, and each has its target's URL, since an exec can lose output and still end with 0
-/// (kubernetes#124571).
+/// Splits a session's output into the replies, one per target, in their order. It counts the result lines and
+/// checks the URL in each, since an exec can lose output and still end with 0 (kubernetes#124571).
 pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<HttpReply>> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
@@ -64,10 +62,10 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
         ExitStatus::NotStarted(text) => {
             return Err(ErrorKind::ExecTransport.error(text.clone()));
         }
-        // 2 is curl's refusal of its options: nothing was asked
+        // 2 means that curl refused its options and sent nothing
         ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
-        // 126 and 127 are a shell's and runc's; 1 is cmd's own in a HostProcess exec, and what is told of
-        // a curl that pings follow
+        // 126 and 127 come from a shell or runc; 1 comes from cmd in a HostProcess exec, or says that the
+        // curl before the pings failed
         ExitStatus::Code(1 | 126 | 127)
             if reply.stdout.trim().is_empty() && is_missing(&reply.stderr) =>
         {
@@ -115,8 +113,8 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
             status => Ok(HttpReply::Answered { status, body }),
         })
         .collect::<Result<Vec<_>, _>>()?;
-    // A second witness: the code of a serial session is its last transfer's. It tells of a cut
-    // answer whose message was lost
+    // A second check: the code of a serial session is that of its last transfer, which reveals a cut answer
+    // whose message was lost
     let last = replies.last().map_or(0, |reply| match reply {
         HttpReply::Failed { code, .. } => i64::from(*code),
         HttpReply::Answered { .. } | HttpReply::Unreached { .. } => 0,
@@ -129,7 +127,7 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
     }
     match failures.next() {
         None => Ok(replies),
-        // A transfer that began to answer and broke: its status alone must not count
+        // A transfer that broke during its answer: its status alone must not count
         Some((code, text)) => Err(unrecognised(format!(
             "a message beside an answer: ({code}) {text}"
         ))),
@@ -183,9 +181,9 @@ mod tests {
         let each = ANSWER + "/http://10.96.0.0:80/".len();
         assert_eq!(fitting(&gets, 3 * each), 3);
         assert_eq!(fitting(&gets, 1 << 20), 4);
-        // IIS' own page and its line, four times
+        // The page of IIS and its line, four times
         assert!(fitting(&gets, 4 * (703 + 60)) < 4);
-        // What is sent comes back, and in the URL once more
+        // The path comes back in the answer and once more in the URL
         gets[0].path = "/ab".to_owned();
         assert_eq!(fitting(&gets, 2 * (each + 2)), 2);
         assert_eq!(fitting(&gets, 2 * (each + 2) - 1), 1);
@@ -225,7 +223,7 @@ mod tests {
             "body\n@@t 200 http://10.96.0.0:80/\n",
             "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 2",
             "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 200 http://10.96.0.1",
-            // Those of others
+            // The results of other targets
             "body\n@@t 200 http://10.96.0.1:80/\nmore\n@@t 200 http://10.96.0.0:80/\n",
         ] {
             let error = split(&gets(2), &token(), &reply(out, "", 0)).expect_err(out);
@@ -246,7 +244,7 @@ mod tests {
         let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
         let out = "par\n@@t 200 http://10.96.0.0:80/\n";
         assert!(split(&gets(1), &token(), &reply(out, err, 18)).is_err());
-        // Nor when its message was lost on the way
+        // The same where its message was lost on the way
         assert!(split(&gets(1), &token(), &reply(out, "", 18)).is_err());
     }
 

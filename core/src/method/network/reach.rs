@@ -1,4 +1,4 @@
-//! Who answers, where that is all there is to be told: what ways without pages have in common.
+//! Whether targets answer, which is all that test methods without pages observe.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,19 +10,19 @@ use crate::method::failure::{FailureClass, Signature};
 use crate::method::{Comparison, Difference};
 use crate::text::printable;
 
-/// So many targets that are not as expected are named.
+/// How many targets that are not as expected are named.
 const NAMED: usize = 4;
 
-/// What should be seen of every target.
+/// The expectation of every target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReachExpectation {
     Answers,
-    /// It fails in one of these ways, where an answer would be the lifted limitation.
+    /// It fails in one of these ways; an answer would mean that the limitation is lifted.
     Fails(BTreeSet<FailureClass>),
 }
 
 impl ReachExpectation {
-    /// The failure that a known limitation shows, instead of an answer.
+    /// The expectation of the failure that a known limitation shows, instead of an answer.
     pub(crate) fn failing(&self, signature: &Signature) -> Option<Self> {
         match (self, signature) {
             (Self::Answers, Signature::Failure(classes)) => Some(Self::Fails(classes.clone())),
@@ -57,20 +57,20 @@ pub struct ReachedTarget {
     pub answer: ReachAnswer,
 }
 
-/// What came of one request.
+/// The result of one request.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReachAnswer {
-    /// It answered; what says so, bounded.
+    /// It answered with this text, which is bounded.
     Answered(String),
     Failed {
         class: FailureClass,
-        /// In the tool's words, bounded.
+        /// The tool's words, bounded.
         text: String,
     },
 }
 
-/// All targets together.
+/// Compares all targets together.
 pub(crate) fn compare(expectation: &ReachExpectation, seen: &ReachObservation) -> Comparison {
     if let Some(absent) = &seen.absent {
         return Comparison::NotApplicable(absent.clone());
@@ -116,9 +116,9 @@ fn describe(seen: &ReachObservation, each: &[Each]) -> String {
     let amiss: Vec<_> = amiss.map(|(target, _)| line(target)).collect();
     match (seen.targets.as_slice(), amiss.len()) {
         ([target], _) => line(target),
-        (all, 0) => format!("so it was, {0} of {0}", all.len()),
-        (all, count) => {
-            let mut parts = vec![format!("{count} of {} otherwise", all.len())];
+        (targets, 0) => format!("so it was, {0} of {0}", targets.len()),
+        (targets, count) => {
+            let mut parts = vec![format!("{count} of {} otherwise", targets.len())];
             parts.extend(amiss.into_iter().take(NAMED));
             if count > NAMED {
                 parts.push(format!("and {} more", count - NAMED));

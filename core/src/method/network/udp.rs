@@ -1,10 +1,10 @@
-//! The test method `udp`: a datagram from a pod's own agnhost to that of another pod, which answers with
-//! its name.
+//! The test method `udp`: agnhost in one pod sends a datagram to agnhost in another, which answers with its
+//! name.
 //!
-//! `netexec` takes the request over HTTP (`/dial`) and sends the datagram, so that one session over
-//! HTTP serves it with all others (kubernetes, test/images/agnhost/netexec/netexec.go). It waits 5 s
-//! for an answer; `tries=1`, since the last try alone tells. Names are not used: a failed look-up
-//! would be a status of its own.
+//! `netexec` takes the request over HTTP (`/dial`) and sends the datagram, so that one HTTP session serves it
+//! together with all others (kubernetes, test/images/agnhost/netexec/netexec.go). It waits 5 s for an answer;
+//! `tries=1`, since only the last try counts. Targets are addresses: the failed look-up of a name would have
+//! another status.
 
 use serde::Deserialize;
 
@@ -18,10 +18,10 @@ use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::{bound, printable};
 
-/// Bytes kept of what came of one datagram.
+/// How many bytes of a datagram's result are kept.
 const KEPT: usize = 400;
 
-/// Whom a datagram is sent to.
+/// The fixture to whose pods datagrams go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UdpQuery {
     pub of: FixtureName,
@@ -40,7 +40,7 @@ impl Method for Udp {
 
     fn prepare<'a>(query: &'a UdpQuery, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
         let targets = targets(*query, at)?;
-        let own = at.prober()?.port.ok_or_else(|| prober_lacks("port"))?;
+        let prober_port = at.prober()?.port.ok_or_else(|| prober_lacks("port"))?;
         let family = at.vantage()?.addresses.first();
         let family = family.ok_or_else(|| prober_lacks("address"))?;
         let itself: std::net::IpAddr = match family.is_ipv4() {
@@ -54,7 +54,7 @@ impl Method for Udp {
             })?;
             Ok(HttpGet {
                 host: Host::Address(itself),
-                port: own,
+                port: prober_port,
                 path: format!(
                     "/dial?host={address}&port={port}&protocol=udp&request=hostname&tries=1"
                 ),
@@ -90,7 +90,7 @@ impl Method for Udp {
             tells_who_answers: *expectation == ReachExpectation::Answers,
             expects_no_answer: matches!(expectation, ReachExpectation::Fails(_)),
             has_families: true,
-            // Its /dial sends the datagram
+            // The prober's `/dial` sends the datagram
             agnhost_sends: true,
             agnhost_serves: query.of.is_pod_prober(),
             ..Traits::default()
@@ -106,7 +106,7 @@ impl Method for Udp {
     }
 }
 
-/// The pods that are sent a datagram, never the one that sends it, each with its port.
+/// The pods that get a datagram, each with its port; never the one that sends it.
 fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16)>> {
     if at.without_family(Some(query.of))?.is_some() {
         return Ok(Vec::new());
@@ -121,7 +121,7 @@ fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16
     Ok(others.map(|pod| (pod, port)).collect())
 }
 
-/// What `/dial` gives: the answers, or why there is none.
+/// The reply of `/dial`: the answers, or why there are none.
 #[derive(Deserialize)]
 struct Dialled {
     #[serde(default)]
@@ -169,7 +169,7 @@ fn is_of(name: &str, pod: &ReadyPod) -> bool {
     name == pod.name || short.is_some_and(|short| name.eq_ignore_ascii_case(short))
 }
 
-/// The class of one of Go's errors, in its words on Linux and on Windows.
+/// The class of an error of Go, by its words on Linux and on Windows.
 fn class(error: &str) -> Option<FailureClass> {
     let lower = error.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));

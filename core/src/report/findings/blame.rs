@@ -1,4 +1,4 @@
-//! What each failed fixture broke, so that one cause is told once.
+//! What each failed fixture broke, so that a report names one cause once.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::verdict::Reason;
 /// The failed fixtures of a run, and what each of them broke.
 #[derive(Debug)]
 pub(crate) struct Blame<'v> {
-    /// By fixture, those of no consequence included.
+    /// By fixture, including fixtures that broke nothing.
     pub(crate) roots: BTreeMap<&'v FixtureKey, Broke<'v>>,
 }
 
@@ -19,9 +19,9 @@ pub(crate) struct Blame<'v> {
 #[derive(Debug)]
 pub(crate) struct Broke<'v> {
     pub(crate) error: &'v ObservationError,
-    /// How long that took, in milliseconds.
+    /// How long it took to fail, in milliseconds.
     pub(crate) took_ms: u64,
-    /// Checks that could not be told for it, in their planned order.
+    /// The checks that are inconclusive because of it, in their planned order.
     pub(crate) checks: Vec<&'v CheckId>,
 }
 
@@ -53,7 +53,7 @@ impl<'v> Blame<'v> {
         Self { roots }
     }
 
-    /// Whether a check was broken by one of the fixtures.
+    /// Whether one of the fixtures broke a check.
     pub(crate) fn covers(&self, check: &CheckId) -> bool {
         self.roots
             .values()

@@ -1,4 +1,4 @@
-//! The little of a diagnosis that a report shows; all of it is in the record.
+//! The few lines of a diagnosis that a report shows; the record has all of it.
 
 use crate::fixture::FixtureKey;
 use crate::plan::CheckId;
@@ -11,35 +11,35 @@ const SHOWN: usize = 4;
 /// A few printable lines, with what each is.
 pub(crate) type Excerpt = Vec<(&'static str, String)>;
 
-/// What was to be seen of a fixture that failed.
+/// The excerpt from the diagnosis of a failed fixture.
 pub(crate) fn of_fixture(view: &RunView, key: &FixtureKey) -> Excerpt {
     view.diagnoses.get(key).map(excerpt).unwrap_or_default()
 }
 
-/// What was to be seen of the fixtures that a failed check depends on.
+/// The excerpt from the diagnoses of the fixtures that a failed check depends on.
 pub(crate) fn of_check(view: &RunView, check: &CheckId) -> Excerpt {
-    let own = view
+    let diagnoses = view
         .diagnoses
         .values()
         .filter(|diagnosis| diagnosis.checks.contains(check));
-    own.flat_map(excerpt).take(SHOWN).collect()
+    diagnoses.flat_map(excerpt).take(SHOWN).collect()
 }
 
-/// The last line of the log that tells most, and the last event.
+/// The last line of the most telling log, and the last event.
 fn excerpt(diagnosis: &Diagnosis) -> Excerpt {
     let last = |kinds: &[EvidenceKind]| {
         kinds.iter().find_map(|kind| {
-            let mut told = diagnosis.evidence.iter().filter(|one| one.kind == *kind);
-            told.find_map(|one| Some((one, one.lines.last()?)))
+            let mut evidence = diagnosis.evidence.iter().filter(|one| one.kind == *kind);
+            evidence.find_map(|one| Some((one, one.lines.last()?)))
         })
     };
-    let shown = |word: &'static str, told: Option<(&Evidence, &String)>| {
-        told.map(|(evidence, line)| {
+    let shown = |word: &'static str, seen: Option<(&Evidence, &String)>| {
+        seen.map(|(evidence, line)| {
             let (of, line) = (printable(&evidence.of), printable(line));
             (word, format!("{of}: {line}"))
         })
     };
-    // Why a container ended is said before it was started again
+    // The log before a restart says why the container ended
     let log = last(&[EvidenceKind::PreviousLog, EvidenceKind::Log]);
     [
         shown("last log", log),

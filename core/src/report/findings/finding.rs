@@ -9,33 +9,32 @@ use crate::record::{Attempted, PlannedCheck};
 use crate::text::printable;
 use crate::verdict::{Conclusion, ControlOutcome, Reason, SkipReason, Verdict, reason_for};
 
-/// What is said of a check without a verdict.
-pub(crate) const UNFINISHED: &str = "the run ended before it came to a verdict";
+/// What reports say of a check without a verdict.
+pub(crate) const UNFINISHED: &str = "the run ended before it gave a verdict";
 
-/// What a check came to, with both sides and the next step. Fields but [`Finding::sentence`] and
+/// What a check came to, what was expected and seen, and the next step. Fields but [`Finding::sentence`] and
 /// [`Finding::reason`] hold foreign text as recorded: each report makes it fit for its format.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     pub claim: ClaimId,
     pub check: CheckId,
-    /// What it came to; `None` when the run ended before.
+    /// Its verdict; `None` when the run ended before.
     pub verdict: Option<Verdict>,
-    /// The point, or what is observed where there is none.
+    /// The point, or without one the title of what is observed.
     pub target: String,
     pub expected: Option<String>,
     pub seen: Option<String>,
-    /// Why it could not be told or was not observed.
+    /// Why it is inconclusive or was not observed.
     pub cause: Option<String>,
     /// What to look at next.
     pub hint: String,
-    /// What was seen or why nothing was, on one printable line; empty for a pass and for what has
-    /// no verdict.
+    /// What was seen or why nothing was, on one printable line; empty for a pass and without a verdict.
     pub reason: String,
     pub sentence: String,
 }
 
 impl Finding {
-    /// The finding of a check; without a conclusion it is that of a run that ended before.
+    /// The finding of a check; without a conclusion the finding says that the run ended before.
     pub fn from_check(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
         match conclusion {
             None => Self::make(planned, None, None, ""),
@@ -109,7 +108,7 @@ pub(crate) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attem
     })
 }
 
-/// How attempts or repetitions came apart.
+/// How attempts or repetitions disagreed.
 fn disagreed(flaky: bool, repeated: &BTreeMap<Verdict, u32>) -> String {
     match (flaky, repeated.len()) {
         (false, _) => String::new(),
@@ -118,7 +117,7 @@ fn disagreed(flaky: bool, repeated: &BTreeMap<Verdict, u32>) -> String {
     }
 }
 
-/// How many repetitions came to what: `2 × pass, 1 × fail`.
+/// How many repetitions came to which verdict: `2 × pass, 1 × fail`.
 pub(crate) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
     let times = repeated.iter();
     let times: Vec<_> = times
@@ -127,12 +126,12 @@ pub(crate) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
     times.join(", ")
 }
 
-/// What to look at next: what the case says of its own assertion, unless that is not what is amiss.
+/// What to look at next: the hint of the case, unless something other than its own assertion is wrong.
 fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason>) -> String {
     if verdict == Some(Verdict::LimitationLifted) {
-        return "It works here, where documents say that it does not: `winconform explain` tells for \
-                which versions they do. Nothing is to be mended, unless somebody relies on its not \
-                working."
+        return "This works here, although Kubernetes documents that it does not: `winconform explain` \
+                shows the versions and builds of the known limitation. You need to change nothing, \
+                unless you rely on the limitation."
             .to_owned();
     }
     if reason.is_some_and(Reason::is_of_a_change) {
@@ -144,15 +143,16 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
     }
     match (reason, planned.claim_type) {
         (Some(Reason::Control { name, .. }), ClaimType::Rejection) => format!(
-            "Nothing is proven against the field while control `{name}` does not hold: see what was \
-             seen of it, and who answers so: a policy, a webhook, a quota, or the server itself."
+            "The check proves nothing about the field while control `{name}` does not hold: look at what \
+             winconform observed for the control, and find out what gives this answer: a policy, a \
+             webhook, a quota, or the API server itself."
         ),
         (Some(Reason::Control { name, .. }), _) => format!(
-            "Nothing is proven while control `{name}` does not hold: see what was seen of it first."
+            "The check proves nothing while control `{name}` does not hold: look first at what winconform observed for the control."
         ),
         (Some(Reason::ControlError { name, .. }), _) => format!(
-            "Nothing is proven without control `{name}`: mend what kept it from being observed, \
-             which the cause names."
+            "The check proves nothing without control `{name}`: the cause says why winconform could not \
+             observe the control. Remove the cause, and run again."
         ),
         (Some(Reason::ObservationError(error)), _) if error.kind == ErrorKind::Interfered => {
             "Validation has not answered what was asked: the cause says who refused the object or what \
@@ -168,9 +168,9 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
                 .to_owned()
         }
         (Some(Reason::ObservationError(error)), _) if is_of_exec(error.kind) => {
-            "Nothing was seen, so nothing is proven: the session in the pod that observes did not come \
-             through. See whether its node is Ready and `kubectl exec` into a pod there works, and run \
-             again."
+            "The check proves nothing: the exec session in the prober failed, so winconform observed \
+             nothing. See whether the prober's node is Ready and `kubectl exec` into a pod there works, \
+             and run again."
                 .to_owned()
         }
         (Some(Reason::ObservationError(_)), ClaimType::Rejection) => {
@@ -179,21 +179,20 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, reason: Option<&Reason
                 .to_owned()
         }
         (Some(Reason::ObservationError(error)), _) if is_of_reading(error.kind) => {
-            "Nothing was seen, so nothing is proven: mend what kept it from being observed or read, \
-             which the cause names, and run again."
+            "The check proves nothing: the cause says why winconform could not observe or read anything. \
+             Remove the cause, and run again."
                 .to_owned()
         }
         _ => planned.hint.clone(),
     }
 }
 
-/// Whether it is of the way to the place that is observed from, whatever was to be observed.
+/// Whether an error is of the exec session, whatever it was to observe.
 fn is_of_exec(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ExecTransport | ErrorKind::ExitStatusLost)
 }
 
-/// Whether it is of what could not be observed, was not allowed to be, or was answered in no way that
-/// is known.
+/// Whether an error means that something could not be observed, was not permitted, or had an unknown answer.
 fn is_of_reading(kind: ErrorKind) -> bool {
     kind.is_denied()
         || matches!(
@@ -300,9 +299,9 @@ fn reason_of(attempt: &Attempted) -> Option<Reason> {
             observed,
         })
     });
-    let own = assertions.next()?.observed;
+    let first = assertions.next()?.observed;
     let controls: Vec<_> = assertions.collect();
-    Some(reason_for(attempt.verdict, own, &controls))
+    Some(reason_for(attempt.verdict, first, &controls))
 }
 
 #[cfg(test)]
@@ -359,7 +358,7 @@ mod tests {
         let hint = of(ClaimType::Rejection, &Reason::ObservationError(refused));
         assert!(hint.contains("Exempt the run's namespaces"), "{hint}");
         let hint = of(ClaimType::Capability, &Reason::ObservationError(error()));
-        assert!(hint.contains("Nothing was seen"), "{hint}");
+        assert!(hint.contains("The check proves nothing"), "{hint}");
         let changed = || ErrorKind::FixtureChanged.error("Service a/b was deleted");
         for reason in [
             Reason::ObservationError(changed()),

@@ -1,4 +1,4 @@
-//! Where checks observe from and at, and of how many nodes that is.
+//! Where checks observe from, and how many nodes that covers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::record::RunView;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
-/// Where a check is and observes from, in reports for programs.
+/// The point of a check, in reports for programs.
 pub(crate) fn point(pools: &Pools, point: &plan::Point) -> Value {
     let mut values = json!({"pool": null, "source": null});
     for (axis, value) in crate::report::plan::point(point) {
@@ -34,9 +34,9 @@ pub(crate) fn pools(view: &RunView) -> Pools {
     view.facts.as_ref().map(Facts::pools).unwrap_or_default()
 }
 
-/// Of each pool that is observed from node by node, or has one usable node alone, of how many something is
-/// known; with their names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Where it is
-/// known of fewer that were observed from themselves, of how many. Printable.
+/// For each pool that a run observes from node by node, or that has one usable node, from how many nodes a
+/// check is conclusive; with their names if these are not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. If
+/// fewer nodes are known from Windows nodes themselves, how many these are, too. Printable.
 pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
     let pools = pools(view);
     let each = view
@@ -52,47 +52,47 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
         else {
             continue;
         };
-        // The prober of such a pool can be nowhere else
+        // The prober of a pool with one usable node is there
         let node = match (point.node, pool.nodes.as_slice(), point.source) {
             (Some(node), ..) => pool.node(node),
             (None, [alone], Some(kind)) if each && kind != SourceKind::Outside => Some(alone),
             (None, ..) => None,
         };
-        let told = check.verdict().is_some_and(Verdict::is_conclusive);
+        let is_known = check.verdict().is_some_and(Verdict::is_conclusive);
         if let Some(node) = node {
             let nodes = observed.entry(name).or_default();
-            nodes.known.extend(told.then_some(node));
+            nodes.known.extend(is_known.then_some(node));
             if point.source == Some(SourceKind::WindowsNode) {
                 let themselves = nodes.themselves.get_or_insert_default();
-                themselves.extend(told.then_some(node));
+                themselves.extend(is_known.then_some(node));
             }
         }
     }
-    let told = observed.into_iter().flat_map(|(name, nodes)| {
+    let texts = observed.into_iter().flat_map(|(name, nodes)| {
         let pool = &pools[name];
-        let all = pool.nodes.len() + pool.unusable.len();
+        let total = pool.nodes.len() + pool.unusable.len();
         let name = printable(name.as_str());
-        let fewer = |own: &BTreeSet<_>| own.len() < nodes.known.len();
+        let fewer = |few: &BTreeSet<_>| few.len() < nodes.known.len();
         let themselves = nodes.themselves.filter(fewer);
-        let themselves = themselves.map(|own| of_all(&format!("{name} themselves"), &own, all));
-        [Some(of_all(&name, &nodes.known, all)), themselves]
+        let themselves = themselves.map(|few| of_all(&format!("{name} themselves"), &few, total));
+        [Some(of_all(&name, &nodes.known, total)), themselves]
     });
-    told.flatten().collect()
+    texts.flatten().collect()
 }
 
 /// The nodes of a pool of which something is known.
 #[derive(Default)]
 struct Nodes<'a> {
     known: BTreeSet<&'a String>,
-    /// Those observed from themselves, where Windows nodes are.
+    /// The nodes known from Windows nodes themselves, if a run observes from these.
     themselves: Option<BTreeSet<&'a String>>,
 }
 
 /// How many of all nodes these are, and which, unless they are all or none.
-fn of_all(what: &str, nodes: &BTreeSet<&String>, all: usize) -> String {
-    let count = format!("{what} {} of {}", nodes.len(), counted(all, "node"));
+fn of_all(what: &str, nodes: &BTreeSet<&String>, total: usize) -> String {
+    let count = format!("{what} {} of {}", nodes.len(), counted(total, "node"));
     let names: Vec<_> = nodes.iter().map(|name| printable(name)).collect();
-    match nodes.is_empty() || nodes.len() == all {
+    match nodes.is_empty() || nodes.len() == total {
         true => count,
         false => format!("{count} ({})", names.join(", ")),
     }

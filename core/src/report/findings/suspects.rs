@@ -1,5 +1,5 @@
-//! What may be behind a finding: who may have changed what was sent, from what the cluster says of
-//! its webhooks and policies; and which image a registry does not have.
+//! What may be behind a finding: the cluster's webhooks and policies that may have changed what was sent, and
+//! the image that a registry does not have.
 
 use crate::facts::{Known, WebhookFact};
 use crate::fixture::FixtureKey;
@@ -15,8 +15,8 @@ pub(crate) fn suspects(view: &RunView, check: &CheckView) -> Option<String> {
     }
 }
 
-/// What a registry said of the image of a fixture whose pods did not get one that they can run.
-/// Foreign text as recorded.
+/// What a registry said of the image of a fixture whose pods got no image that they can run. Foreign text as
+/// recorded.
 pub(crate) fn unoffered(
     view: &RunView,
     key: &FixtureKey,
@@ -26,13 +26,13 @@ pub(crate) fn unoffered(
         return None;
     }
     let pool = key.pool.as_ref()?;
-    let mut all = view.unoffered.iter();
-    let own = all.find(|one| one.pool == *pool && one.fixtures.contains(&key.name));
-    own.map(ToString::to_string)
+    let mut images = view.unoffered.iter();
+    let image = images.find(|one| one.pool == *pool && one.fixtures.contains(&key.name));
+    image.map(ToString::to_string)
 }
 
-/// What the admission of a check points to: a field was set, or `spec.os` altered, on the way to
-/// validation. `None` where nothing was altered.
+/// The suspects if something set a field or altered `spec.os` on the way to validation; `None` where nothing
+/// was altered.
 fn altered(view: &RunView, check: &CheckView) -> Option<String> {
     let assertions = check
         .attempts

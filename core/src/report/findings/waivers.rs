@@ -1,11 +1,11 @@
-//! Waivers in words: those that apply, and those that did nothing.
+//! Waivers in words: the ones that apply, and the ones that did nothing.
 
 use crate::config::Waiver;
 use crate::record::{CheckView, RunView};
 use crate::text::printable;
 use crate::verdict::{Verdict, WaiverState, Weight};
 
-/// A waiver that did nothing, which is to be told: it would be relied on, or forgotten.
+/// A waiver that did nothing. Reports name it, since its owner may rely on it, or forget it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Idle<'v> {
     /// What became of it.
@@ -16,13 +16,13 @@ pub(crate) struct Idle<'v> {
 
 /// The waivers of a run that did nothing, in the order written.
 pub(crate) fn idle(view: &RunView) -> Vec<Idle<'_>> {
-    let told = |(waiver, state): (&'_ Waiver, WaiverState)| {
+    let words = |(waiver, state): (&'_ Waiver, WaiverState)| {
         let why = match state {
             WaiverState::Applied | WaiverState::Untold => return None,
             WaiverState::Expired => format!("expired on {}: it does not apply", waiver.expires),
-            WaiverState::NoCheck => "met nothing: no check of this run is meant by it".to_owned(),
+            WaiverState::NoCheck => "waives nothing: it matches no check of this run".to_owned(),
             WaiverState::NothingToWaive => {
-                "met nothing: there is no failure in what it is for; remove it".to_owned()
+                "waives nothing: no check that it matches failed; remove it".to_owned()
             }
         };
         let check = printable(waiver.check.as_str());
@@ -35,7 +35,7 @@ pub(crate) fn idle(view: &RunView) -> Vec<Idle<'_>> {
             Some(Idle {
                 word: state.into(),
                 waiver,
-                sentence: told((waiver, state))?,
+                sentence: words((waiver, state))?,
             })
         })
         .collect()

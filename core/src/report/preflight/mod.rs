@@ -1,5 +1,5 @@
-//! What could be run on a cluster before anything is: the server, its clock, its nodes, what is
-//! not allowed and the checks that costs, what would be skipped.
+//! What a run could do on a cluster, before it starts: the server, its clock, its nodes, missing permissions
+//! and the checks they cost, and what would be skipped.
 
 mod json;
 mod text;
@@ -16,7 +16,7 @@ use crate::plan::{Access, Answer, Check, Disposition, Plan, Purpose, Uses};
 /// Minor versions of Kubernetes 1 that the expectations were written for.
 pub const EXPECTED: RangeInclusive<u64> = 24..=38;
 
-/// Everything that was found out.
+/// Everything that a preflight finds out.
 #[derive(Clone, Debug)]
 pub struct Preflight {
     pub context: String,
@@ -24,26 +24,26 @@ pub struct Preflight {
     pub facts: Facts,
     pub plan: Plan,
     pub uses: Uses,
-    /// What the server says of each access.
+    /// The server's answer for each access.
     pub answers: BTreeMap<Access, Answer>,
     /// How far the server's clock is ahead of ours; `None` when it does not say.
     pub ahead: Option<SignedDuration>,
 }
 
-/// An access that is not known to be allowed, and what that comes to.
+/// An access that is not known to be allowed, and the consequences.
 #[derive(Clone, Debug)]
 struct Lack<'p> {
     access: Access,
     answer: &'p Answer,
-    /// The checks that could not be told.
+    /// The checks that would be inconclusive.
     costs: Vec<&'p Check>,
     /// The facts that would be unknown.
     facts: BTreeSet<&'static str>,
     /// Whether something could be left behind.
     leaves: bool,
-    /// Whether a run that makes anything could not be let in.
+    /// Whether a run that creates anything could not begin.
     lease: bool,
-    /// Whether a node's silence could not be told.
+    /// Whether a run could not notice that a node falls silent.
     silence: bool,
 }
 
@@ -62,13 +62,13 @@ enum Prospect {
 }
 
 impl Preflight {
-    /// Whether everything that is not skipped can be told and nothing would be left behind.
+    /// Whether every check that is not skipped can be observed and nothing would be left behind.
     pub fn is_ready(&self) -> bool {
         let broken = |check: &Check| matches!(check.disposition, Disposition::Inconclusive(_));
         !self.lacks().iter().any(Lack::matters) && !self.plan.checks.iter().any(broken)
     }
 
-    /// What is not known to be allowed, by access.
+    /// What is not known to be allowed, sorted by access.
     fn lacks(&self) -> Vec<Lack<'_>> {
         let mut lacks: BTreeMap<Access, Lack<'_>> = BTreeMap::new();
         for need in self.uses.of_plan(&self.plan) {
@@ -109,7 +109,7 @@ impl Preflight {
             });
             let accesses: BTreeSet<_> = breaking.map(|need| &need.access).collect();
             for (access, lack) in &mut lacks {
-                // Without its Lease a run is not begun, whatever else it is for
+                // Without its Lease a run does not begin, whatever else the access is for
                 if lack.lease || accesses.contains(access) {
                     lack.costs.push(check);
                 }
@@ -136,10 +136,10 @@ impl Preflight {
     }
 }
 
-/// Asked for by no review: a defect of whoever asked, not an allowance.
+/// The answer for an access that no review asked about: a defect of the caller, not a permission.
 static NOT_ASKED: Answer = Answer::Unknown(String::new());
 
-/// Whether a lack of permission could be why a check is not told.
+/// Whether a lack of permission can make a check inconclusive.
 fn can_be_costed(check: &Check) -> bool {
     match &check.disposition {
         Disposition::Observe => true,

@@ -12,7 +12,7 @@ use crate::plan::{Answer, Check};
 use crate::report::text::layout::{columns, pad, wrap};
 use crate::text::{counted, printable};
 
-/// A clock that is off by less is not spoken of.
+/// A preflight does not mention a smaller difference of clocks.
 const TOLERATED: SignedDuration = SignedDuration::from_secs(5);
 
 /// Nodes named in one line.
@@ -100,10 +100,10 @@ impl Preflight {
 
     fn permissions_text(&self, text: &mut String, width: usize) {
         let lacks = self.lacks();
-        let asked = self.answers.len();
+        let total = self.answers.len();
         let answers = self.answers.values();
         let allowed = answers.filter(|a| **a == Answer::Allowed).count();
-        let _ = writeln!(text, "\npermissions\n  {allowed} of {asked} are granted");
+        let _ = writeln!(text, "\npermissions\n  {allowed} of {total} are granted");
         for lack in &lacks {
             let (word, reason) = match lack.answer {
                 Answer::Allowed => continue,
@@ -173,22 +173,22 @@ fn consequences(lack: &Lack<'_>) -> Vec<String> {
         lines.push(format!("costs {count}: {}", compact(&lack.costs)));
     }
     if lack.lease {
-        lines.push("a run that makes anything is not begun, or ends early".to_owned());
+        lines.push("a run that has to create objects does not start, or ends early".to_owned());
     }
     if lack.leaves {
-        lines.push("a run could leave behind what it makes".to_owned());
+        lines.push("a run could leave its objects in the cluster".to_owned());
     }
     if lack.silence {
         lines.push(
-            "what fails on a node that falls silent could be held against the cluster".to_owned(),
+            "a run could not notice that a node stops reporting, and could give checks on that node the verdict fail".to_owned(),
         );
     }
     if !lack.facts.is_empty() {
         let facts: Vec<_> = lack.facts.iter().copied().collect();
         let words = if lack.costs.is_empty() {
-            "costs no check; unknown would be"
+            "costs no check; facts that would be unknown"
         } else {
-            "unknown would be"
+            "facts that would be unknown"
         };
         lines.push(format!("{words}: {}", facts.join(", ")));
     }
@@ -214,7 +214,7 @@ fn expected() -> String {
     format!("1.{} to 1.{}", EXPECTED.start(), EXPECTED.end())
 }
 
-/// Words after a beginning, their further lines below their first.
+/// Words after a beginning; further lines are below the first word.
 fn paragraph(text: &mut String, begin: &str, words: &str, width: usize) {
     let indent = columns(begin);
     let lines = wrap(words, width.saturating_sub(indent).max(20));

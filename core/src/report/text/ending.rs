@@ -1,4 +1,4 @@
-//! What is to be said of the run itself rather than of one of its checks.
+//! What reports say of the run itself rather than of one of its checks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,8 +21,8 @@ pub(crate) struct Reservation {
 
 /// Everything that leaves the run's outcome in doubt, beside verdicts.
 pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
-    let mut found = Vec::new();
-    let mut say = |word, sentence| found.push(Reservation { word, sentence });
+    let mut doubts = Vec::new();
+    let mut say = |word, sentence| doubts.push(Reservation { word, sentence });
     if let Some(by) = &view.interrupted {
         say(
             "interrupted",
@@ -77,7 +77,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         say(
             "partly-told",
             format!(
-                "{count} could not be told in every repetition of {}, among them {}",
+                "{count} gave no verdict about the cluster in some of the {} repetitions, among them {}",
                 view.repetitions,
                 named.join("; ")
             ),
@@ -91,7 +91,9 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         }),
         Some(torn) if torn.unlisted => say("left-behind", {
             let left = objects(view.left().len());
-            format!("not all could be looked for: up to {left} may be left in the cluster")
+            format!(
+                "tear-down could not list every kind of object: up to {left} may be left in the cluster"
+            )
         }),
         Some(torn) if !(view.kept || torn.left.is_empty()) => {
             say(
@@ -108,47 +110,47 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         }
         Some(_) => {}
     }
-    found
+    doubts
 }
 
-/// The checks that some repetition said nothing of though others did, each with how often it came to what.
+/// The checks that were conclusive in some repetitions but not in all, each with the count of each verdict.
 fn partly_told(view: &RunView) -> Vec<String> {
-    // The last one may have been broken off
+    // The last repetition may have been broken off
     let broken_off = view.interrupted.is_some() || view.deadline.is_some();
     let whole = view.repetitions.saturating_sub(broken_off.into());
-    let all = view.checks.values();
-    let repeated = all.filter_map(|check| {
+    let checks = view.checks.values();
+    let repeated = checks.filter_map(|check| {
         let repeated = &check.conclusion.as_ref()?.repeated;
-        let told = repeated
+        let conclusive = repeated
             .iter()
             .filter(|(verdict, _)| verdict.is_conclusive());
-        let told: u32 = told.map(|(_, times)| times).sum();
+        let conclusive: u32 = conclusive.map(|(_, times)| times).sum();
         let id = printable(check.planned.id.as_str());
-        (0 < told && told < whole).then(|| format!("{id} ({})", times(repeated)))
+        (0 < conclusive && conclusive < whole).then(|| format!("{id} ({})", times(repeated)))
     });
     repeated.collect()
 }
 
-/// What was other than usual because it was asked for, in printable sentences.
+/// What was unusual because the user asked for it, in printable sentences.
 pub(crate) fn asked_for(view: &RunView) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if let Some((run, checks)) = &view.resumed {
-        told.push(format!(
-            "{} as told by run {}, with which this one went on",
+        sentences.push(format!(
+            "the verdicts of {} come from run {}, which this run resumed",
             counted(*checks, "check"),
             printable(run)
         ));
     }
     if view.repetitions > 1 {
-        told.push(format!(
-            "everything was observed {} times; of what was told of a check the worst counts",
+        sentences.push(format!(
+            "the run performed every check {} times; the worst verdict of each check counts",
             view.repetitions
         ));
     }
     if view.kept {
-        told.push("what the run created stays in the cluster, as was asked for".to_owned());
+        sentences.push("what the run created stays in the cluster, as was asked for".to_owned());
     }
-    told
+    sentences
 }
 
 /// An object in words, printable: `Deployment winconform-1/win-webserver`.
@@ -165,10 +167,10 @@ pub(crate) fn objects(count: usize) -> String {
     counted(count, "object")
 }
 
-/// Why there is no check, and what there is instead: `unchecked` are the claims that are selected
-/// and have none, `left_out` counts the checks that are not selected by area.
+/// Why there is no check, and what there is instead: `unchecked` are the selected claims without checks,
+/// `left_out` counts the checks that are not selected, by area.
 pub fn nothing_selected(unchecked: &[ClaimId], left_out: &BTreeMap<String, usize>) -> String {
-    let mut told = match (unchecked, left_out.is_empty()) {
+    let mut sentence = match (unchecked, left_out.is_empty()) {
         ([], true) => return "there was nothing to check".to_owned(),
         ([], false) => "nothing is selected".to_owned(),
         ([one], _) => format!("nothing is selected: {one} has no checks yet"),
@@ -178,9 +180,9 @@ pub fn nothing_selected(unchecked: &[ClaimId], left_out: &BTreeMap<String, usize
         }
     };
     if !left_out.is_empty() {
-        told.push_str(&format!("; there is {}", areas(left_out)));
+        sentence.push_str(&format!("; there is {}", areas(left_out)));
     }
-    told
+    sentence
 }
 
 /// Checks by area: `env (1 check), net (3 checks)`.

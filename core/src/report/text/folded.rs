@@ -1,4 +1,4 @@
-//! Checks that say the same, told together.
+//! Checks that say the same, folded into one row.
 
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
@@ -6,14 +6,14 @@ use crate::report::findings::finding::{Finding, UNFINISHED};
 use crate::report::findings::waivers::waived;
 use crate::verdict::{Reason, Verdict};
 
-/// So many checks of one claim that came to the same for the same reason share a row.
+/// How many checks of one claim with the same verdict and reason share a row, at least.
 pub(crate) const MANY: usize = 4;
 
 /// One row: a check, or many that say the same.
 pub(crate) struct Row<'v> {
     /// The checks; at least one.
     pub(crate) checks: Vec<&'v CheckView>,
-    /// What they came to; `None` when the run ended before.
+    /// Their verdict; `None` when the run ended before.
     pub(crate) verdict: Option<Verdict>,
     /// Why, on one printable line; may be empty.
     pub(crate) reason: String,
@@ -25,7 +25,7 @@ impl Row<'_> {
     }
 }
 
-/// The rows of all checks, in the order of their first ones.
+/// The rows of all checks, in the order of their first checks.
 pub(crate) fn rows(view: &RunView) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for check in view.checks.values() {
@@ -57,7 +57,7 @@ pub(crate) fn rows(view: &RunView) -> Vec<Row<'_>> {
     rows.into_iter().flat_map(unfold).collect()
 }
 
-/// Few checks keep a row each.
+/// Gives each check of a short row its own row.
 fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
     if row.checks.len() >= MANY {
         return vec![row];
@@ -75,8 +75,8 @@ fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
     checks.into_iter().map(alone).collect()
 }
 
-/// What makes findings of one kind: the claim, the verdict, and what it depends on. A check over
-/// pools and sources has a finding of its own, since where it was seen is what matters.
+/// The kind that groups findings: the claim, the verdict, and what it depends on. A check over pools and
+/// sources is a kind by itself, since where it was seen matters.
 pub(crate) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
     let planned = &check.planned;
     let depends_on = match check.reason() {
@@ -91,7 +91,7 @@ pub(crate) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<S
     (&planned.claim, check.verdict(), Some(depends_on))
 }
 
-/// The verdict and reason of a check that many may share, so that it is told once.
+/// The verdict and reason of a check that many may share, so that a report states them once.
 pub(crate) fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, String)> {
     match check.verdict() {
         None => Some((None, UNFINISHED.to_owned())),

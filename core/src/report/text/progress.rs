@@ -1,4 +1,4 @@
-//! The lines while a run goes on.
+//! The lines that a run prints while it goes on.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::verdict::{Conclusion, Verdict};
 /// Columns of a reason in a line of progress.
 const WIDTH: usize = 120;
 
-/// Tells of a run while it goes on. What is as expected is told once per claim.
+/// Reports a run while it goes on. It reports expected verdicts once per claim.
 #[derive(Debug, Default)]
 pub struct Progress {
     claims: BTreeMap<CheckId, ClaimId>,
     open: BTreeMap<ClaimId, Open>,
 }
 
-/// A claim some checks of which have no verdict yet.
+/// A claim with checks that have no verdict yet.
 #[derive(Debug, Default)]
 struct Open {
     without_verdict: usize,
@@ -31,7 +31,7 @@ struct Open {
 }
 
 impl Progress {
-    /// The lines an event is worth, each without its newline.
+    /// The lines about an event, each without its newline.
     pub fn tell(&mut self, line: &Line) -> Vec<String> {
         match &line.event {
             Event::Plan(checks) => {

@@ -15,7 +15,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// How a verdict looks; none is in doubt.
+    /// How a verdict looks; a missing verdict is in doubt.
     pub(crate) fn for_verdict(verdict: Option<Verdict>) -> Self {
         match verdict {
             Some(Verdict::Pass) => Self::Good,

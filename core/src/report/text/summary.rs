@@ -65,8 +65,8 @@ pub(crate) fn took_ms(view: &RunView) -> u64 {
     u64::try_from(took).unwrap_or_default()
 }
 
-/// What the run could not have been faster than: `critical path: 96.1 s of 98.0 s, of which 71.2 s
-/// slow-starter in windows-2022`.
+/// The least that the run could have taken: `critical path: 96.1 s of 98.0 s, of which 71.2 s slow-starter in
+/// windows-2022`.
 pub(crate) fn path(view: &RunView) -> Option<String> {
     let path = critical_path(view)?;
     let (took, whole) = (seconds(path.took_ms), seconds(took_ms(view)));
@@ -89,7 +89,7 @@ pub(crate) fn seconds(ms: u64) -> String {
 
 /// The server's version, or why it is unknown; printable.
 pub(crate) fn server(facts: Option<&Facts>) -> String {
-    let untold = Err("the run ended before");
+    let untold = Err("the run ended before it gave a verdict");
     match facts.map_or(untold, |facts| facts.server.known()) {
         Ok(version) => printable(version),
         Err(reason) => format!("unknown: {}", printable(reason)),
@@ -107,10 +107,10 @@ pub(crate) fn pools(facts: &Facts) -> Vec<String> {
         .iter()
         .map(|(name, pool)| {
             let name = printable(name.as_str());
-            let all = counted(pool.nodes.len() + pool.unusable.len(), "node");
+            let total = counted(pool.nodes.len() + pool.unusable.len(), "node");
             match pool.unusable.len() {
-                0 => format!("{name} {all}"),
-                unusable => format!("{name} {all} ({unusable} not usable)"),
+                0 => format!("{name} {total}"),
+                unusable => format!("{name} {total} ({unusable} not usable)"),
             }
         })
         .collect();

@@ -35,8 +35,8 @@ pub enum Colour {
     Never,
 }
 
-/// Renders a whole run for a terminal of so many columns. Foreign text comes out without control
-/// characters; the last line is the tally.
+/// Renders a whole run for a terminal of `width` columns. Foreign text comes out without control characters;
+/// the last line is the tally.
 pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
     let mut page = Page {
         text: String::new(),
@@ -66,7 +66,7 @@ struct Page {
     text: String,
     width: usize,
     colour: Colour,
-    /// Whether a finding could point to no record.
+    /// Whether a finding has no record to point to.
     unpointed: bool,
 }
 
@@ -132,9 +132,9 @@ impl Page {
         }
         if !started.selection.is_empty() {
             let left_out = view.left_out.values().sum::<usize>();
-            let all = counted(view.checks.len() + left_out, "check");
+            let total = counted(view.checks.len() + left_out, "check");
             let selection = printable(&started.selection.join(", "));
-            let value = format!("{selection} ({} of {all})", view.checks.len());
+            let value = format!("{selection} ({} of {total})", view.checks.len());
             self.field(0, "selected", &value);
         }
         self.field(0, "server", &server(view.facts.as_ref()));
@@ -146,7 +146,7 @@ impl Page {
         }
     }
 
-    /// Every check by area; many that say the same on one line.
+    /// Every check by area, with many that say the same on one line.
     fn matrix(&mut self, view: &RunView) {
         let rows: Vec<_> = rows(view)
             .into_iter()
@@ -155,11 +155,11 @@ impl Page {
         let widest = rows.iter().map(|(label, _)| columns(label)).max();
         let mut area = None;
         for (label, row) in &rows {
-            let own = row.claim().map(ClaimId::area);
-            if area != own {
-                area = own;
+            let next = row.claim().map(ClaimId::area);
+            if area != next {
+                area = next;
                 self.blank();
-                self.title(own.unwrap_or_default());
+                self.title(next.unwrap_or_default());
             }
             self.row(label, row, widest.unwrap_or_default());
         }
@@ -182,7 +182,7 @@ impl Page {
         }
     }
 
-    /// A verdict or its like, then what it is of, whole: an id that is cut names nothing.
+    /// A verdict or another word, then its subject in full: a cut id names nothing.
     fn entry(&mut self, word: &str, style: Style, text: &str) {
         let margin = 2 + VERDICT;
         let lines = wrap(text, self.width.saturating_sub(margin));
@@ -197,7 +197,7 @@ impl Page {
         }
     }
 
-    /// Everything that is not as a healthy cluster gives it and has no failed fixture to blame.
+    /// Every check that differs from a healthy cluster and that no failed fixture broke.
     fn findings(&mut self, view: &RunView, blame: &Blame<'_>) {
         let news = view.checks.values().filter(|check| is_news(check));
         let news: Vec<_> = news
@@ -232,7 +232,7 @@ impl Page {
         }
     }
 
-    /// A finding, with the others that are of its kind.
+    /// A finding, with the others of its kind.
     fn finding(&mut self, view: &RunView, check: &CheckView, others: &[&CheckView]) {
         let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
         let id = shown(&finding.check);
@@ -365,7 +365,7 @@ impl Page {
         let left: Vec<_> = view.left().into_iter().map(object).collect();
         if !left.is_empty() {
             self.list(2, "left", &left);
-            // Of a simulation there is nothing to be cleaned up, and elsewhere nothing is its
+            // A simulation leaves nothing to clean up, and nothing elsewhere belongs to it
             if !view.started.is_simulated() {
                 let cleanup = format!("winconform cleanup --run {}", view.started.run);
                 self.field(2, "next", &printable(&cleanup));
@@ -402,7 +402,7 @@ fn label(row: &Row<'_>) -> String {
     }
 }
 
-/// Adds one to those of its kind; kinds stay in the order of their first ones, as the checks are planned.
+/// Adds an item to its kind; kinds keep the order of their first items, as the checks are planned.
 fn add<K: PartialEq, T>(kinds: &mut Vec<(K, Vec<T>)>, kind: K, one: T) {
     match kinds.iter_mut().find(|(known, _)| *known == kind) {
         Some((_, ones)) => ones.push(one),
@@ -410,7 +410,7 @@ fn add<K: PartialEq, T>(kinds: &mut Vec<(K, Vec<T>)>, kind: K, one: T) {
     }
 }
 
-/// Whether a check is worth a finding: every verdict but those of a healthy cluster, and skips.
+/// Whether a check is worth a finding: every verdict that a healthy cluster does not give, and skips.
 fn is_news(check: &CheckView) -> bool {
     match check.conclusion.as_ref() {
         None => true,

@@ -1,4 +1,4 @@
-//! What a demo is given: all that is wrong with its arguments is told at once, before anything begins.
+//! Reads the arguments of a demo, and reports all their problems together before anything begins.
 
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, TimedFault, Topology, UnknownFault};
@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::simulated::topology;
 use crate::cli::{settings, suites};
 
-/// A demo that can be.
+/// The valid arguments of a demo.
 pub(crate) struct Given {
     pub(crate) topology: Topology,
     pub(crate) faults: FaultPlan,
@@ -22,24 +22,24 @@ pub(crate) struct Given {
 
 pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let mut found = Vec::new();
-    let selection = settings::selected(&args.select, &suites, &mut found);
-    let mut server = server(args, &mut found);
-    let before = found.len();
-    let mut topology = topology::look(&args.topology, &mut found)?;
+    let mut problems = Vec::new();
+    let selection = settings::selected(&args.select, &suites, &mut problems);
+    let mut server = server(args, &mut problems);
+    let before = problems.len();
+    let mut topology = topology::look(&args.topology, &mut problems)?;
     if let Some(count) = args.nodes
-        && found.len() == before
+        && problems.len() == before
     {
-        topology = sized(&topology, count, args, &mut found);
+        topology = sized(&topology, count, args, &mut problems);
     }
     server.ip_families = topology.ip_families;
-    // Another is refused once the server starts
+    // An unknown version is refused when the server starts
     if Server::versions().any(|known| known == server.version) {
         server.objects = topology::objects(&args.topology, &server.version);
     }
-    let on = (found.len() == before).then_some(&topology);
-    let faults = faults(&args.faults, on, &mut found);
-    Diagnostics::check(found).map_err(CliError::Settings)?;
+    let on = (problems.len() == before).then_some(&topology);
+    let faults = faults(&args.faults, on, &mut problems);
+    Diagnostics::check(problems).map_err(CliError::Settings)?;
     Ok(Given {
         topology,
         faults,
@@ -49,7 +49,7 @@ pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     })
 }
 
-/// Clusters that are served are told apart, as by those who go on with a run.
+/// The seed. Served clusters get different ones, so that a resumed run can recognise its own cluster.
 fn seed(args: &DemoArgs) -> u64 {
     match (args.seed, args.serve) {
         (Some(seed), _) => seed,
@@ -58,7 +58,7 @@ fn seed(args: &DemoArgs) -> u64 {
     }
 }
 
-fn server(args: &DemoArgs, found: &mut Vec<Diagnostic>) -> ServerOptions {
+fn server(args: &DemoArgs, problems: &mut Vec<Diagnostic>) -> ServerOptions {
     let mut options = ServerOptions {
         seed: seed(args),
         ..ServerOptions::default()
@@ -72,19 +72,19 @@ fn server(args: &DemoArgs, found: &mut Vec<Diagnostic>) -> ServerOptions {
                 true => did_you_mean(version, &known),
                 false => format!("known are: {}", known.join(", ")),
             };
-            found.push(Place::argument("--kubernetes-version").problem(message, Some(hint)));
+            problems.push(Place::argument("--kubernetes-version").problem(message, Some(hint)));
         }
         options.version.clone_from(version);
     }
     options
 }
 
-/// The topology with as many nodes as are wanted.
+/// The topology with `count` nodes.
 fn sized(
     topology: &Topology,
     count: usize,
     args: &DemoArgs,
-    found: &mut Vec<Diagnostic>,
+    problems: &mut Vec<Diagnostic>,
 ) -> Topology {
     let pools = topology.pools();
     let most = match args.serve {
@@ -92,7 +92,7 @@ fn sized(
         None => Topology::MOST_IN_MEMORY,
     };
     let mut problem = |message: String, hint: String| {
-        found.push(Place::argument("--nodes").problem(message, Some(hint)));
+        problems.push(Place::argument("--nodes").problem(message, Some(hint)));
     };
     if count < pools.len() {
         let names: Vec<_> = pools.iter().map(ToString::to_string).collect();
@@ -121,8 +121,8 @@ fn sized(
     topology.clone()
 }
 
-/// What is broken, on a topology if that is one.
-fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) -> FaultPlan {
+/// The faults; `on` is the topology to check them against, if it is valid.
+fn faults(given: &[String], on: Option<&Topology>, problems: &mut Vec<Diagnostic>) -> FaultPlan {
     let at = Place::argument("--fault");
     let mut faults = Vec::new();
     for text in given {
@@ -130,19 +130,19 @@ fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) 
             Ok(fault) => faults.push(fault),
             Err(error) => {
                 let (message, hint) = unknown(text, &error);
-                found.push(at.problem(message, hint));
+                problems.push(at.problem(message, hint));
             }
         }
     }
     let plan: FaultPlan = faults.into_iter().collect();
     if let Some(topology) = on {
         let misfits = plan.misfits(topology, "").into_iter();
-        found.extend(misfits.map(|misfit| at.problem(misfit.to_string(), None)));
+        problems.extend(misfits.map(|misfit| at.problem(misfit.to_string(), None)));
     }
     plan
 }
 
-/// What is wrong with the text of a fault, and what to do.
+/// What is wrong with the text of a fault, and a hint.
 fn unknown(text: &str, error: &UnknownFault) -> (String, Option<String>) {
     match error {
         UnknownFault::Name(..) => {

@@ -1,8 +1,8 @@
-//! The file that leads clients to a cluster that is served, and goes with it.
+//! The kubeconfig of a served cluster, which is removed with it.
 //!
-//! Whoever serves holds a lock on the file, which ends with the process however that ends: what nobody
-//! holds is of one that was killed, and the next one removes it. Until then it leads to nobody: the keys
-//! of its cluster were in that process alone.
+//! The serving process holds a lock on the file, which ends with the process however that ends. So an
+//! unlocked file is that of a killed process, and the next process removes it. Until then it gives no access:
+//! the keys of its cluster were in the killed process alone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::error::CliError;
 
-/// What the folders among temporary files are called, before 16 hexadecimal digits.
+/// The beginning of the folders' names among temporary files; 16 hexadecimal digits follow.
 const FOLDERS: &str = "winconform-demo-";
-/// The one file in each.
+/// The only file in each folder.
 const NAME: &str = "kubeconfig";
-/// For their user alone.
+/// Only their user has access to the folders.
 const FOLDER_MODE: u32 = 0o700;
 
-/// So often a folder is taken away by somebody who takes it for left.
+/// How often another process may remove a new folder because it takes it for a leftover.
 const TRIES: usize = 5;
 
-/// The file that leads clients to the cluster, and goes with this.
+/// The kubeconfig of the served cluster; dropping it removes the file.
 pub(crate) struct Kubeconfig {
     path: PathBuf,
-    /// Made for it.
+    /// The folder that was created for it.
     folder: Option<PathBuf>,
     file: File,
 }
 
 impl Kubeconfig {
-    /// Makes it, empty and for this user alone. One that is there already is not touched.
+    /// Creates the file, empty and for this user alone. Refuses a path that exists.
     pub(crate) fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
         let Some(path) = path else {
             return Self::in_own_folder(&std::env::temp_dir());
@@ -67,7 +67,7 @@ impl Kubeconfig {
                     let folder = Some(folder);
                     return Ok(Self { path, folder, file });
                 }
-                // Whoever removes leftovers has it, or had its folder: that one is gone, or goes
+                // Another process removes leftovers, and has locked the file or removed its folder
                 Ok(None) if tries < TRIES => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {}
                 other => {
@@ -83,15 +83,15 @@ impl Kubeconfig {
         &self.path
     }
 
-    /// Removes what those left that were killed, and says what that was. Whatever cannot be removed stays.
+    /// Removes the leftovers of killed processes and returns their folders. Leaves what it cannot remove.
     pub(crate) fn remove_leftovers(&self) -> Vec<PathBuf> {
-        let Ok(own) = self.file.metadata() else {
+        let Ok(metadata) = self.file.metadata() else {
             return Vec::new();
         };
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
         let folders = entries.flatten().map(|entry| entry.path());
         folders
-            .filter(|folder| remove_if_left(folder, own.uid()))
+            .filter(|folder| remove_if_left(folder, metadata.uid()))
             .collect()
     }
 
@@ -118,8 +118,8 @@ fn new_file(path: &Path) -> io::Result<File> {
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A file that is this process' while it lives; nothing where another has it, or has removed it. Where
-/// there are no locks nobody else gets one either.
+/// Locks a file for the life of this process; `None` if another process has locked or removed it. Without
+/// support for locks no other process can lock it either.
 fn held(file: File) -> io::Result<Option<File>> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -130,8 +130,8 @@ fn held(file: File) -> io::Result<Option<File>> {
     }
 }
 
-/// Removes a folder that was left, and says whether it did. Only one that is this user's and closed to
-/// everybody else is looked into: what it holds nobody else has put there.
+/// Removes a folder that was left behind, and returns whether it did. Opens only a folder that is this user's
+/// and closed to all others, so that no one else can have put a file into it.
 fn remove_if_left(folder: &Path, user: u32) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     let number = name.and_then(|name| name.strip_prefix(FOLDERS));
@@ -144,7 +144,7 @@ fn remove_if_left(folder: &Path, user: u32) -> bool {
     }
     let path = folder.join(NAME);
     if let Ok(file) = fs::symlink_metadata(&path) {
-        // Held until it is gone
+        // Keep the lock until the file is removed
         let held = file.is_file().then(|| File::open(&path).ok()).flatten();
         let is_free = held.as_ref().is_some_and(|file| file.try_lock().is_ok());
         if !is_free || fs::remove_file(&path).is_err() {

@@ -1,4 +1,4 @@
-//! `winconform demo`: a whole run in memory, in a time that passes by itself.
+//! `winconform demo`: a whole run in memory, in simulated time.
 
 mod given;
 mod kubeconfig;
@@ -28,16 +28,16 @@ use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
 use crate::transport::{Env, dial, simulated_runtime};
 use given::Given;
 
-/// When it always is.
+/// The time of day at which every demo begins.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// How long the cluster's own pods may take to run, as what is broken lets them.
+/// How long the cluster's own pods may take to run, since a fault may prevent it.
 const SETTLING: Duration = Duration::from_mins(1);
 
-/// From how many nodes on a demo is no matter of seconds.
+/// The number of nodes from which a demo takes more than seconds.
 const MANY: usize = 500;
 
-/// What so many nodes take at most, said before it is taken. Whole runs with 200, 1,000 and 4,000 nodes
+/// The most that these nodes may take, to show before the run. Whole runs with 200, 1,000 and 4,000 nodes
 /// took 18, 40 and 155 s and 282, 393 and 631 MiB, without `--release`.
 fn estimate(nodes: usize) -> Option<String> {
     if nodes < MANY {
@@ -51,8 +51,8 @@ fn estimate(nodes: usize) -> Option<String> {
     ))
 }
 
-/// In memory all tasks are on one thread, whose clock goes on when none of them has anything to do,
-/// unless it is to be followed.
+/// Builds the runtime. In memory all tasks run on one thread, whose clock advances when all of them wait,
+/// unless the pace is that of real time.
 pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     match (args.serve, args.pace) {
         (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
@@ -70,13 +70,13 @@ pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     if let Some(port) = args.serve {
         return Box::pin(serve::run(port, args.kubeconfig, given, screen)).await;
     }
-    if let Some(told) = estimate(given.topology.nodes.len()) {
-        screen.complain(&told);
+    if let Some(notice) = estimate(given.topology.nodes.len()) {
+        screen.complain(&notice);
     }
     Box::pin(in_memory(&args, given, screen)).await
 }
 
-/// What every report names as the context: also what was broken.
+/// The context that every report names, with the faults.
 fn context(args: &DemoArgs) -> String {
     match args.faults.as_slice() {
         [] => SIMULATED.to_owned(),
@@ -98,8 +98,8 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         loopback: loopback.clone(),
         ..kind
     };
-    let own = loopback.clone();
-    let env = Env::simulated(EPOCH, kind.seed, dial(move |address| own.connect(address)));
+    let net = loopback.clone();
+    let env = Env::simulated(EPOCH, kind.seed, dial(move |address| net.connect(address)));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
     let planned = faults.clone();

@@ -15,7 +15,7 @@ use crate::cli::shell::quoted;
 use crate::cli::simulated::simulate::{Signals, on_signals};
 use crate::cli::simulated::warnings;
 
-/// Serves until a signal comes; the second is not waited after.
+/// Serves until a signal comes; a second one ends it without waiting.
 pub(crate) async fn run(
     port: u16,
     kubeconfig: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) async fn run(
         screen.complain("Ctrl-C ends it.\n");
         halt.cancelled().await;
     }
-    // Nobody is to be led to a cluster that goes
+    // Remove the file first, so that no client connects to a cluster that ends
     drop(file);
     drop(joined);
     let stopped = cut.run_until_cancelled(server.stop()).await;

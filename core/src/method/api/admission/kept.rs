@@ -1,4 +1,4 @@
-//! What came back of an accepted object, held against what was sent.
+//! Compares an accepted object as it came back with the object sent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -6,20 +6,20 @@ use serde_json::Value as Json;
 use super::AdmissionQuery;
 use super::object::{Workload, at_path, related};
 
-/// How what came back differs from what was sent, but for what API servers fill in by themselves.
-/// Containers go by their names in these paths.
+/// How the object that came back differs from the one sent, except for what API servers fill in themselves.
+/// Paths name containers by their names.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Alterations {
-    /// What was sent and did not come back, or not so.
+    /// Paths that were sent and came back otherwise or not at all.
     pub lost: Vec<String>,
-    /// What was not sent.
+    /// Paths that came back and were not sent.
     pub added: Vec<String>,
 }
 
 impl Alterations {
-    /// Those between an object as it was sent and as it came back. Of a pod that was there before,
-    /// only what is lost.
+    /// The differences between the object sent and the one that came back; for a pod that existed before,
+    /// only what was lost.
     pub(super) fn between(query: &AdmissionQuery, sent: &Json, kept: &Json) -> Self {
         let mut altered = Self::default();
         let spec = query.workload.path("spec", query.container);
@@ -41,19 +41,19 @@ impl Alterations {
 
     /// All paths, in words.
     pub(super) fn all(&self) -> String {
-        let all = self.lost.iter().chain(&self.added);
-        all.map(String::as_str).collect::<Vec<_>>().join(", ")
+        let paths = self.lost.iter().chain(&self.added);
+        paths.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 
-    /// Those that may be why validation let a field pass: whatever of what was sent is gone, but for
-    /// an image's name, and what was added where the documented rule looks: `spec.os`, or `field`.
+    /// The paths that may explain why validation let a field pass: each lost path except an image's name, and
+    /// each added path that the documented rule reads: `spec.os`, or `field`.
     pub(super) fn deciding(&self, field: Option<&str>) -> Vec<&str> {
         let lost = self
             .lost
             .iter()
             .filter(|path| path.rsplit('.').next() != Some("image"));
         let added = self.added.iter().filter(|path| {
-            // A container more is no part of ours
+            // An added container is no part of our object
             path.ends_with("spec.os")
                 || !path.ends_with(']') && field.is_some_and(|field| related(path, field))
         });
@@ -70,7 +70,7 @@ impl Alterations {
                         None => self.lost.push(format!("{path}.{key}")),
                     }
                 }
-                // Of resources, limits are requests, too, where none are sent
+                // Limits of resources are also their requests where none are sent
                 let by_limits = |key: &str| key == "requests" && sent.contains_key("limits");
                 let added = kept.iter().filter(|(key, value)| {
                     !(sent.contains_key(*key) || by_limits(key) || is_filled_in(key, value))
@@ -102,7 +102,7 @@ impl Alterations {
     }
 }
 
-/// Whether what came back holds what was sent; the server may have filled in the rest.
+/// Whether the value that came back holds the one sent; the server may have filled in the rest.
 pub(super) fn holds(kept: &Json, sent: &Json) -> bool {
     match (kept, sent) {
         (Json::Object(kept), Json::Object(sent)) => sent.iter().all(|(key, sent)| {
@@ -127,7 +127,7 @@ pub(super) fn is_empty(value: &Json) -> bool {
     }
 }
 
-/// Whether there is nothing in a value that Go does not leave out.
+/// Whether Go leaves out every part of a value.
 fn is_blank(value: &Json) -> bool {
     is_empty(value)
         || value
@@ -135,8 +135,8 @@ fn is_blank(value: &Json) -> bool {
             .is_some_and(|map| map.values().all(is_blank))
 }
 
-/// Whether API servers fill this in by themselves (kubernetes 1.24 to 1.37: the defaults of pods, and
-/// the admission plugins that are always on), or it is nothing that came back of nothing.
+/// Whether API servers fill this in themselves (kubernetes 1.24 to 1.37: the defaults of pods, and the
+/// admission plugins that are always on), or the value is empty.
 fn is_filled_in(key: &str, value: &Json) -> bool {
     const DEFAULTS: [(&str, &str); 10] = [
         ("dnsPolicy", "ClusterFirst"),
@@ -150,7 +150,7 @@ fn is_filled_in(key: &str, value: &Json) -> bool {
         ("terminationMessagePath", "/dev/termination-log"),
         ("terminationMessagePolicy", "File"),
     ];
-    // Of `DefaultTolerationSeconds`
+    // `DefaultTolerationSeconds` adds these
     const TOLERATED: [&str; 2] = [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
@@ -164,7 +164,7 @@ fn is_filled_in(key: &str, value: &Json) -> bool {
         None if key == "tolerations" => value
             .as_array()
             .is_some_and(|list| list.iter().all(by_default)),
-        // Of the class that pods without one have
+        // Those of the class that pods without a class have
         None => ["preemptionPolicy", "priority"].contains(&key) || is_empty(value),
     }
 }

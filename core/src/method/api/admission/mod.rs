@@ -21,47 +21,47 @@ pub use object::{ContainerKind, Workload};
 use object::{merge, put, same_place};
 pub use seen::{About, AdmissionObservation, Cause};
 
-/// What is asked: would this be accepted?
+/// The query: would the API server accept this object?
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionQuery {
-    /// `spec.os.name`, when it is set; any text, since refusals of others are asked for, too.
+    /// `spec.os.name`, if it is set; any text, since cases also expect refusals of other names.
     pub os: Option<String>,
-    /// The object that is sent.
+    /// The kind of the object that is sent.
     pub workload: Workload,
-    /// The list of containers that `container.` in the field stands for.
+    /// The list of containers that `container.` in the field means.
     pub container: ContainerKind,
-    /// What is done to the object.
+    /// What the request does with the object.
     pub change: Change,
     /// Merged into the pod (RFC 7386).
     pub with: Json,
-    /// The field in question as in a pod, `spec.hostPID`, or in a container,
+    /// The field under test, as in a pod, `spec.hostPID`, or in a container,
     /// `container.securityContext.privileged`.
     pub field: String,
-    /// What it is set to; it is left out otherwise.
+    /// Its value; `None` leaves the field out.
     pub value: Option<Json>,
 }
 
-/// What is done to the object.
+/// What the request does with the object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Change {
-    /// It is created; an ephemeral container is added to an unbound pod instead.
+    /// Creates it, or adds an ephemeral container to an unbound pod.
     Create,
-    /// An unbound pod's container is resized.
+    /// Resizes the container of an unbound pod.
     Resize,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AdmissionExpectation {
-    /// Refused, among others for this.
+    /// Refused, for this cause among others.
     Refused {
         /// `causes[].reason`, such as `FieldValueForbidden`.
         reason: String,
-        /// `causes[].field`, as in a pod or a container; that of the ask unless it is another.
+        /// `causes[].field`, as in a pod or a container; `None` for the field of the query.
         field: Option<String>,
     },
-    /// Accepted, and the field in what came back is as sent.
+    /// Accepted, and the field came back as sent.
     Accepted,
-    /// Accepted, and the field is not in what came back.
+    /// Accepted, and the field did not come back.
     Dropped,
 }
 
@@ -81,7 +81,7 @@ impl Method for Admission {
         at: &Bound<'a>,
     ) -> Result<Prepared<'a, AdmissionObservation>> {
         at.fixture(FixtureName::NAMESPACES)?;
-        // PodSecurity must not answer in validation's place: the privileged namespace
+        // The privileged namespace, so that PodSecurity does not answer before validation
         let namespace = &at.ready.host_namespace;
         let unbound = |subresource: &str| {
             let pod = query.unbound_pod();
@@ -120,8 +120,8 @@ impl Method for Admission {
         Traits::default()
     }
 
-    /// A failure takes that validation let a field pass that came back, or refused for what was sent
-    /// in another way than documented. What something on the way did instead says nothing of that.
+    /// A claim fails only where validation accepted a field that came back, or refused what was sent in
+    /// another way than documented. What anything else on the way did proves nothing.
     fn compare(
         expectation: &AdmissionExpectation,
         seen: &AdmissionObservation,
@@ -137,7 +137,7 @@ impl Method for Admission {
             (Accepted, Seen::Accepted(_) | Seen::EmptyLeftOut { .. }) => {
                 Comparison::Met(difference(seen))
             }
-            // Where an empty value counts, it is no less dropped
+            // An empty value that was left out counts as dropped, too
             (Dropped, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
                 Comparison::Met(difference(&Seen::FieldDropped))
             }
@@ -151,7 +151,7 @@ impl Method for Admission {
                     "{seen}, but something on the way to validation alters {by}"
                 ));
             }
-            // Of what is empty, Go leaves lists alone out where validation tells it from nothing
+            // Go omits several empty values; of these validation distinguishes only lists from missing ones
             (
                 Refused { field, .. },
                 Seen::EmptyLeftOut {
@@ -161,8 +161,8 @@ impl Method for Admission {
             ) => {
                 let field = field.as_deref().unwrap_or("the field");
                 let lost = format!("value-lost-on-the-way: {field}, sent empty, did not come back");
-                let all = altered.all();
-                if all.is_empty() {
+                let paths = altered.all();
+                if paths.is_empty() {
                     return interfered(format!(
                         "{lost}: validation let it pass, or something that alters pods lost it"
                     ));
@@ -170,10 +170,10 @@ impl Method for Admission {
                 Comparison::NotApplicable(format!(
                     "{lost}: something on the way to validation alters {}, and what is empty is lost \
                      with that",
-                    printable(&all)
+                    printable(&paths)
                 ))
             }
-            // Contains, not equals: other fields may add causes of their own
+            // Contains, not equals: other fields may add their own causes
             (Refused { reason, field }, Seen::Refused { causes, .. })
                 if causes.iter().any(|cause| {
                     cause.about != About::Altered
@@ -188,7 +188,7 @@ impl Method for Admission {
                 match expectation {
                     Refused { .. } if any(About::Sent) => Comparison::Unexpected(difference(seen)),
                     Accepted | Dropped if any(About::Sent) => Comparison::NotMet(difference(seen)),
-                    // That a plain pod is refused is the question, whoever added the field
+                    // The question is whether a plain pod is refused, whatever added the field
                     Accepted if field.is_none() && any(About::Added) && !any(About::Altered) => {
                         Comparison::NotMet(difference(seen))
                     }
@@ -196,7 +196,7 @@ impl Method for Admission {
                 }
             }
             (Dropped, Seen::Accepted(_)) => Comparison::Unexpected(difference(seen)),
-            // An older server may have answered, or something that is none
+            // An older server may have answered, or something that is no API server
             (_, Seen::UnknownField { .. }) => return interfered(seen.to_string()),
             (Accepted, Seen::FieldDropped)
             | (Refused { .. }, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
@@ -218,14 +218,14 @@ fn read(query: &AdmissionQuery, reply: &ApiReply) -> Result<AdmissionObservation
     };
     let kind = query.workload.kind();
     let is_status = reply.body["kind"] == "Status";
-    // Before all else: what a webhook or a policy says may imitate anything
+    // Checked first: the words of a webhook or a policy may imitate anything
     let named = refuser::named(&message).filter(|_| is_status && reply.status >= 400);
     if let Some(who) = named {
         return refused_by(&who);
     }
     match reply.status {
         200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
-        // The harness' own permissions are no answer of admission; both come as 403
+        // A lack of the harness's permissions is no answer of admission; both come as 403
         401 => Err(ErrorKind::Unauthenticated.error(message)),
         403 if Denied::from_status(&reply.body).is_some() => {
             Err(ErrorKind::Forbidden.error(message))
@@ -233,11 +233,11 @@ fn read(query: &AdmissionQuery, reply: &ApiReply) -> Result<AdmissionObservation
         400 if message.contains("does not support dry run") => {
             Err(ErrorKind::Forbidden.error(message))
         }
-        // Our own namespace is going: nothing is refused for what was sent
+        // Our namespace is terminating: the refusal is not for what was sent
         status if lacks_namespace(status, &message) => {
             Err(ErrorKind::FixtureChanged.error(message))
         }
-        // A webhook that could not be asked has not refused
+        // A webhook that could not be called has not refused
         500 if message.contains("failed calling webhook") => {
             Err(ErrorKind::ApiUnavailable.error(message))
         }
@@ -269,7 +269,7 @@ impl std::fmt::Display for AdmissionExpectation {
 }
 
 impl AdmissionQuery {
-    /// The name of the unbound pod that is asked about where a pod has to be there.
+    /// The name of the unbound pod for a query that needs an existing pod.
     fn unbound_pod(&self) -> &'static str {
         match self.os.as_deref() {
             Some("windows") => UNBOUND_WINDOWS,
@@ -286,12 +286,12 @@ impl AdmissionQuery {
         self.is_ephemeral() || self.change == Change::Resize
     }
 
-    /// Where the field is in what is sent.
+    /// The path of the field in the object that is sent.
     pub fn path(&self) -> String {
         self.workload.path(&self.field, self.container)
     }
 
-    /// What is sent: minimal, with `os`, `with` and the field; `None` when there is no place
+    /// The body that is sent: minimal, with `os`, `with` and the field; `None` where the object has no place
     /// for the field.
     pub fn body(&self) -> Option<Json> {
         const IMAGE: &str = "winconform/never-run:1";
@@ -321,7 +321,7 @@ impl AdmissionQuery {
 }
 
 impl AdmissionExpectation {
-    /// The same, expected of what `ask` sends: the field is where it is in that.
+    /// The same expectation of what `query` sends, with the path of the field in that object.
     #[must_use]
     pub fn for_query(&self, query: &AdmissionQuery) -> Self {
         match self {

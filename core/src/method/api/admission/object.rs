@@ -1,4 +1,4 @@
-//! The objects that carry a pod template, and where in them a pod's fields are.
+//! The objects that carry a pod template, and the paths of a pod's fields in them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -37,7 +37,7 @@ pub enum Workload {
 pub enum ContainerKind {
     Container,
     Init,
-    /// `ephemeralContainers`: only through their subresource, on a pod that is there.
+    /// `ephemeralContainers`: only through their subresource, on an existing pod.
     Ephemeral,
 }
 
@@ -73,7 +73,7 @@ impl Workload {
         format!("/{root}/{version}/namespaces/{namespace}/{plural}")
     }
 
-    /// What stands before a pod's own fields, such as `spec.template.`.
+    /// The path before a pod's own fields, such as `spec.template.`.
     fn prefix(self) -> &'static str {
         match self {
             Self::Pod => "",
@@ -88,8 +88,8 @@ impl Workload {
         }
     }
 
-    /// Where a field of a pod is in an object of this kind; `container.` stands for the first of
-    /// a list of containers.
+    /// The path of a pod's field in an object of this kind; `container.` means the first of a list of
+    /// containers.
     pub(super) fn path(self, field: &str, container: ContainerKind) -> String {
         let prefix = self.prefix();
         match field.strip_prefix("container.") {
@@ -144,8 +144,8 @@ impl ContainerKind {
     }
 }
 
-/// The value at a path of `sent`, such as `spec.containers[0].securityContext`, in what came back of
-/// it: what has a name in a list is where its name is.
+/// The value in the object that came back at a path of `sent`, such as `spec.containers[0].securityContext`:
+/// a list's element that has a name is found by it.
 pub(super) fn at_path<'j>(kept: &'j Json, sent: &'j Json, path: &str) -> Option<&'j Json> {
     let ends = path
         .split('.')
@@ -164,12 +164,12 @@ pub(super) fn at_path<'j>(kept: &'j Json, sent: &'j Json, path: &str) -> Option<
     ends.map(|(kept, _)| kept)
 }
 
-/// Whether two paths are the same but for where containers are in their lists.
+/// Whether two paths are equal except for the places of containers in their lists.
 pub(super) fn same_place(one: &str, other: &str) -> bool {
     unplaced(one) == unplaced(other)
 }
 
-/// Whether one of two paths leads to or through the other, wherever containers are in their lists.
+/// Whether one of two paths leads to or through the other, whatever the places of containers in their lists.
 pub(super) fn related(one: &str, other: &str) -> bool {
     let (one, other) = (unplaced(one) + ".", unplaced(other) + ".");
     one.starts_with(&other) || other.starts_with(&one)
@@ -184,8 +184,8 @@ fn unplaced(path: &str) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// Puts a value at a path, making the objects on the way; `None` where the path meets something
-/// that is no object, or an element that is not there.
+/// Puts a value at a path and creates the objects on the way; `None` where the path meets something that is
+/// no object, or a missing element.
 pub(super) fn put(object: &mut Json, path: &str, value: Json) -> Option<()> {
     let mut at = object;
     for part in path.split('.') {

@@ -1,17 +1,17 @@
-//! Who refused: the validation of an API server, or something that answers beside it.
+//! Finds who refused an object: the validation of the API server, or something else.
 
-/// Whether a refusal of an object of this kind is validation's: `Pod "a" is invalid: …`
-/// (apimachinery `NewInvalid`).
+/// Whether a refusal of an object of this kind comes from validation: `Pod "a" is invalid: …` (apimachinery
+/// `NewInvalid`).
 ///
-/// Nothing else can begin so. The API server puts `admission webhook "…" denied the request` before
-/// whatever a webhook says, and `pods "a" is forbidden: ` before what its policies and plugins say,
-/// whatever code, reason and causes these give (apiserver `webhook/errors`, `admission.NewForbidden`).
+/// Nothing else can begin so. The API server puts `admission webhook "…" denied the request` before a
+/// webhook's message, and `pods "a" is forbidden: ` before the message of a policy or plugin, whatever code,
+/// reason and causes these give (apiserver `webhook/errors`, `admission.NewForbidden`).
 pub(super) fn is_validation(kind: &str, message: &str) -> bool {
     let named = message.strip_prefix(kind).unwrap_or_default();
     named.starts_with([' ', '.']) && named.contains("\" is invalid")
 }
 
-/// Who refused, where a message names one that is not validation (kubernetes 1.37.0,
+/// The name of who refused, where a message names one that is not validation (kubernetes 1.37.0,
 /// `plugin/pkg/admission`; apiserver, `pkg/admission/plugin`).
 pub(super) fn named(message: &str) -> Option<String> {
     if message.starts_with("admission webhook \"") {
@@ -19,7 +19,7 @@ pub(super) fn named(message: &str) -> Option<String> {
         return Some(message[..end].to_owned());
     }
     let forbidden = message.split_once(" is forbidden: ");
-    // A MutatingAdmissionPolicy says nothing before
+    // The message of a MutatingAdmissionPolicy has no such prefix
     let said = forbidden.map_or(message, |(_, said)| said);
     if let Some((policy, _)) = said.split_once(" denied request")
         && (policy.starts_with("ValidatingAdmissionPolicy ") || policy.starts_with("policy "))
@@ -32,13 +32,13 @@ pub(super) fn named(message: &str) -> Option<String> {
         let end = rest.find([',', ':']).unwrap_or(rest.len());
         return Some(format!("ResourceQuota {}", &rest[..end]));
     }
-    // What authorisers say is no plugin's, whatever users are called
+    // Words of authorisers come from no plugin, whatever the names of users
     let plugin = PLUGINS.iter().find(|(words, _)| said.contains(words));
     let plugin = plugin.filter(|_| !said.starts_with("User "))?;
     Some(plugin.1.to_owned())
 }
 
-/// Words of plugins that do not say their names.
+/// Words that identify plugins whose messages do not name them.
 const PLUGINS: [(&str, &str); 6] = [
     ("violates PodSecurity \"", "PodSecurity"),
     (" quota", "ResourceQuota"),

@@ -1,4 +1,4 @@
-//! What was seen of a dry run.
+//! The observation of a dry run.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Cause {
     pub reason: String,
     pub field: String,
     pub message: String,
-    /// Whether that was sent.
+    /// What the cause is about.
     pub about: About,
 }
 
@@ -27,7 +27,7 @@ pub struct Cause {
 #[serde(rename_all = "kebab-case")]
 pub enum About {
     Sent,
-    /// A field that was sent otherwise than validation saw it.
+    /// A field that validation saw otherwise than it was sent.
     Altered,
     /// A field that was not sent and that validation forbids: something on the way sets it.
     Added,
@@ -40,21 +40,20 @@ pub enum AdmissionObservation {
     Refused {
         /// HTTP status.
         code: u16,
-        /// The field in question; none where it was not sent.
+        /// The field under test; `None` where it was not sent.
         field: Option<String>,
         causes: Vec<Cause>,
         message: String,
     },
     /// Accepted, the field as sent.
     Accepted(Alterations),
-    /// Accepted; the field is not in what came back, but was empty: the server may have kept it
-    /// or dropped it.
+    /// Accepted; the field was sent empty and did not come back: the server may have kept it or dropped it.
     EmptyLeftOut {
         sent: Json,
-        /// What else is not as sent.
+        /// What else came back otherwise than sent.
         altered: Alterations,
     },
-    /// Accepted, but the field is not in what came back.
+    /// Accepted, but the field did not come back.
     FieldDropped,
     /// The server has no such field.
     UnknownField { message: String },
@@ -96,8 +95,8 @@ impl fmt::Display for AdmissionObservation {
     }
 }
 
-/// What is to be said of a field in an accepted object; an error where something made another pod of
-/// what was sent, or another value of the field.
+/// Observes the field in an accepted object; an error where something changed the pod that was sent, or the
+/// value of the field.
 pub(super) fn accepted(query: &AdmissionQuery, object: &Json) -> Result<AdmissionObservation> {
     let sent = query.body().unwrap_or_default();
     let otherwise = |field: &str, kept: Option<&Json>| {
@@ -114,7 +113,7 @@ pub(super) fn accepted(query: &AdmissionQuery, object: &Json) -> Result<Admissio
     }
     let altered = Alterations::between(query, &sent, object);
     let path = query.path();
-    // Of what is sent beside the field, all is in question, too
+    // What is sent beside the field is under test, too
     let is_bare = query.with.as_object().is_none_or(serde_json::Map::is_empty);
     let lost = altered.deciding(None);
     let other = lost
@@ -129,7 +128,7 @@ pub(super) fn accepted(query: &AdmissionQuery, object: &Json) -> Result<Admissio
     match at_path(object, &sent, &path) {
         Some(kept) if holds(kept, value) => Ok(AdmissionObservation::Accepted(altered)),
         Some(kept) if !kept.is_null() => otherwise(&path, Some(kept)),
-        // Go leaves out what is empty
+        // Go leaves out empty values
         _ if is_empty(value) => Ok(AdmissionObservation::EmptyLeftOut {
             sent: value.clone(),
             altered,
@@ -145,8 +144,8 @@ pub(super) fn refused(
 ) -> AdmissionObservation {
     let sent = query.body().unwrap_or_default();
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-    let all = status["details"]["causes"].as_array().into_iter().flatten();
-    let causes = all.map(|cause| {
+    let causes = status["details"]["causes"].as_array().into_iter().flatten();
+    let causes = causes.map(|cause| {
         let [reason, field, message] = ["reason", "field", "message"].map(|key| text(&cause[key]));
         let about = about(query, &sent, [&reason, &field, &message]);
         Cause {
@@ -166,17 +165,16 @@ pub(super) fn refused(
 
 /// What a cause is about.
 ///
-/// The field in question is taken for ours at any place of its list of containers: what is put
-/// before our container moves it, and the object as validated is not in a refusal. That is sound
-/// beside the control without the field. Where a container that was put there has the field itself,
-/// that control is refused for it too, and nothing is proven; where the control is accepted, the
-/// field in question is ours alone.
+/// The field under test counts as ours at any place in its list of containers: a container that is put before
+/// ours moves it, and a refusal does not show the object as validated. The control without the field makes
+/// that sound: where an added container has the field itself, the control is refused for it, too, and nothing
+/// is proven; where the control is accepted, only our container has the field.
 fn about(query: &AdmissionQuery, sent: &Json, [reason, field, message]: [&str; 3]) -> About {
     let of_another = ["linux", "windows"]
         .into_iter()
         .any(|os| query.os.as_deref() != Some(os) && message.contains(&format!("for a {os} pod")));
     let there = at_path(sent, sent, field);
-    // Of stop signals, which ask for the system of whatever pod
+    // Causes of stop signals, which require the system of any pod
     let without_os = query.os.is_some() && message.contains("with empty `spec.os.name`");
     let lost = reason == "FieldValueRequired" && there.is_some_and(|value| !is_empty(value));
     let ours = query.value.is_some() && same_place(field, &query.path());

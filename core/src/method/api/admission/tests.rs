@@ -1,4 +1,4 @@
-//! What an assertion is worth: among others on clusters that change or refuse pods on the way to validation.
+//! Comparisons of assertions, also on clusters that change or refuse pods on the way to validation.
 
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ struct Row {
     body: Option<Json>,
     /// Reason, field and message of each.
     causes: Option<Vec<[String; 3]>>,
-    /// What what was sent is merged into.
+    /// The object into which the one sent is merged.
     sent_in: Option<Json>,
     #[serde(default)]
     patch: Json,
@@ -30,7 +30,7 @@ struct Row {
     #[serde(default)]
     loses: bool,
     came: String,
-    /// What is seen, or why nothing is, says all of these.
+    /// The observation or the error says all of these.
     #[serde(default)]
     says: Vec<String>,
     never: Option<String>,
@@ -118,7 +118,7 @@ fn read(query: &AdmissionQuery, status: u16, body: Json) -> Result<AdmissionObse
     super::read(query, &ApiReply { status, body })
 }
 
-/// How an answer compares, in one word, and what was seen or why nothing was.
+/// How an answer compares, in one word, and the words of the observation or the error.
 fn compared(
     query: &AdmissionQuery,
     expectation: &str,
@@ -146,7 +146,7 @@ fn invalid(causes: &[[String; 3]]) -> Json {
         "details": {"causes": causes.collect::<Vec<_>>()}})
 }
 
-/// What a server makes of what was sent, with what it fills in by itself.
+/// The object that a server returns for the one sent, with what it fills in itself.
 fn came_back(query: &AdmissionQuery, change: impl FnOnce(&mut Json)) -> Json {
     let mut pod = query.body().expect("a body");
     let filled_in = json!({"spec": {"restartPolicy": "Always", "tolerations": [
@@ -242,7 +242,7 @@ fn a_refusal_of_what_was_not_sent_is_told_so() {
     };
     let refused = "refused with 422: Pod \"x\" is invalid";
     assert_eq!(told("spec.hostPID"), refused);
-    // `spec.other` is not sent either, but is not what is forbidden
+    // `spec.other` was not sent either, but validation does not forbid it
     let on_the_way = "spec.hostIPC was not sent: something on the way to validation sets it";
     assert_eq!(told("spec.hostIPC"), format!("{refused}; {on_the_way}"));
     assert_eq!(told("metadata.name"), refused);

@@ -1,8 +1,8 @@
-//! The test method `placement`: where the scheduler put a pod of ours, or why it did not, and whether it
-//! started there.
+//! The test method `placement`: where the scheduler bound one of our pods, or why it did not, and whether the
+//! pod started there.
 //!
-//! A pod that waits is judged by the scheduler's own words alone, never by how long it waits; that no other
-//! scheduler binds it is observed once more after a while.
+//! Only the scheduler's words decide on a pending pod, never how long it waits; a later observation shows
+//! whether another scheduler binds it.
 
 mod pod;
 mod said;
@@ -42,7 +42,7 @@ pub struct PlacementQuery {
 pub enum Ground {
     /// On a node of the point's pool.
     Pool,
-    /// On a node of the point's pool that has a taint; elsewhere in the pool nothing is told.
+    /// On a node of the point's pool that has a taint; a node without one proves nothing.
     TaintedPool,
     Linux,
 }
@@ -51,13 +51,13 @@ crate::text::words!(Ground);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PlacementExpectation {
-    /// The scheduler put it there.
+    /// The scheduler binds it there.
     Placed(Ground),
-    /// The scheduler puts it nowhere, for this.
+    /// The scheduler binds it nowhere, for this reason.
     Pending(Hindrance),
     /// All its containers start.
     Starts,
-    /// One of its containers does not, for one of these.
+    /// One of its containers does not start, for one of these reasons.
     NotStarted(BTreeSet<StartFailure>),
 }
 
@@ -96,7 +96,7 @@ pub enum Whereabouts {
         /// Whether it has one that the pod does not tolerate.
         untolerated: bool,
     },
-    /// The scheduler finds no node for it, because.
+    /// The scheduler finds no node for it, for these reasons.
     Pending(Said),
 }
 
@@ -107,7 +107,7 @@ pub struct PlacementObservation {
     pub start: Start,
     /// The build of the point's pool.
     pub pool: Option<WindowsBuild>,
-    /// How many nodes of the pool there are to be had.
+    /// How many usable nodes the pool has.
     pub pool_nodes: usize,
     /// How many of them have a taint that the pod does not tolerate.
     pub untolerated_nodes: usize,
@@ -149,10 +149,10 @@ impl Method for Placement {
     fn traits(_: &PlacementQuery, expectation: &PlacementExpectation) -> Traits {
         Traits {
             converges: true,
-            // What one scheduler finds no node for another may bind
+            // Another scheduler may bind what one finds no node for
             must_last: matches!(expectation, PlacementExpectation::Pending(_)),
             stays: true,
-            // Nodes are told apart by what is known of them
+            // It distinguishes nodes by their facts
             facts: &["nodes"],
             ..Traits::default()
         }
@@ -209,14 +209,14 @@ fn read(pod: PlacedPod, at: &Bound<'_>, pods: &[Json]) -> Result<PlacementObserv
     })
 }
 
-/// The pod among those of its fixture.
+/// Finds the pod among those of its fixture.
 fn find<'p>(pod: PlacedPod, at: &Bound<'_>, pods: &'p [Json]) -> Result<&'p Json> {
     let name = match at.pool {
         Some(pool) => format!("{}-{pool}", pod.as_str()),
         None => pod.as_str().to_owned(),
     };
-    let found = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
-    found.ok_or_else(|| {
+    let listed = pods.iter().find(|pod| pod["metadata"]["name"] == *name);
+    listed.ok_or_else(|| {
         let detail = format!("pod {name} is not there: nothing to observe");
         ErrorKind::NotApplied.error(detail)
     })
@@ -260,8 +260,8 @@ fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts
 fn has_untolerated(node: &NodeFact, pod: &Json) -> bool {
     let tolerations = pod["spec"]["tolerations"].as_array();
     let tolerated = |taint: &Json| {
-        let mut all = tolerations.into_iter().flatten();
-        all.any(|toleration| tolerates(toleration, taint))
+        let mut each = tolerations.into_iter().flatten();
+        each.any(|toleration| tolerates(toleration, taint))
     };
     node.taints.iter().any(|taint| !tolerated(taint))
 }
@@ -295,7 +295,7 @@ fn placed(
             })
         }
         Whereabouts::Pending(said) => {
-            // A node that has gone or come since would be a reason of its own
+            // A node that left or joined since then could be the reason itself
             let known = said.of >= seen.nodes;
             let by_selector = said
                 .kept_off
@@ -330,7 +330,7 @@ fn pending(
             Hindrance::UntoleratedTaint,
         ) => {
             let node = printable(node);
-            // Whoever is to wait for a taint is sent without tolerations
+            // A pod that should wait for a taint is sent without tolerations
             Ok(Comparison::NotApplicable(match tainted {
                 true => format!(
                     "the pod came back with tolerations that were not sent, which let it onto node \
@@ -341,8 +341,8 @@ fn pending(
         }
         (Whereabouts::On { .. }, _) => Ok(Comparison::NotMet(difference)),
         (Whereabouts::Pending(said), Hindrance::UntoleratedTaint) => {
-            let all = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;
-            if all && said.nodes(by) >= seen.pool_nodes.min(AIMED_AT) {
+            let whole_pool = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;
+            if whole_pool && said.nodes(by) >= seen.pool_nodes.min(AIMED_AT) {
                 Ok(Comparison::Met(difference))
             } else {
                 Err(unscheduled(said))
@@ -374,14 +374,14 @@ fn not_started(
 }
 
 impl PlacementObservation {
-    /// How its start went, if that tells of the pod rather than of its surroundings.
+    /// How its start went; an error where that depends on the pod's surroundings.
     fn settled(&self) -> Result<&Start> {
         let (kind, detail) = match (&self.whereabouts, &self.start) {
             (Whereabouts::Pending(said), _) => return Err(unscheduled(said)),
             (Whereabouts::On { .. }, Start::NoImage { words, .. }) => {
                 (ErrorKind::ImagePull, words.clone())
             }
-            // Not lasting: it is observed again
+            // This error is not lasting, so the pod is observed again
             (Whereabouts::On { .. }, Start::Open { words }) => (
                 ErrorKind::UnrecognisedOutput,
                 format!("neither started nor failed yet: {words}"),
@@ -407,7 +407,7 @@ impl PlacementObservation {
         }
     }
 
-    /// What became of it there, in words, with the cause where it is known.
+    /// Where it is and how its start went, in words, with the cause where it is known.
     fn outcome_words(&self) -> String {
         let start = match &self.start {
             Start::Started => "all containers started".to_owned(),
@@ -427,12 +427,12 @@ impl PlacementObservation {
     }
 }
 
-/// The scheduler's words that tell nothing of what was asked.
+/// The error for words of the scheduler that do not decide the query.
 fn unscheduled(said: &Said) -> ObservationError {
     ErrorKind::Unscheduled.error(printable(&said.to_string()))
 }
 
-/// How many nodes of a pool a pod is aimed at, at most.
+/// At how many nodes of a pool a pod is aimed at most.
 pub const AIMED_AT: usize = 64;
 
 #[cfg(test)]

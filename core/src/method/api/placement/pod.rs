@@ -1,10 +1,10 @@
-//! The pods whose placing is observed, and the fixtures they stand in.
+//! The pods whose placement is observed, and their fixtures.
 
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::fixture::FixtureName;
 
-/// A pod that is there to be placed; closed.
+/// A pod whose placement is observed; a closed set.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PlacedPod {
@@ -30,9 +30,9 @@ pub enum PlacedPod {
     Unfit,
     /// Has a Linux and a Windows container; aimed at Linux.
     Mixed,
-    /// Asks for next to nothing; aimed at the pool's first node.
+    /// Asks for almost nothing; aimed at the pool's first node.
     Small,
-    /// Asks for all CPU of the node that the small one is on.
+    /// Asks for all CPU of the small pod's node.
     AllCpu,
     /// Asks for all memory of that node.
     AllMemory,

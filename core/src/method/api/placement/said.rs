@@ -34,9 +34,9 @@ impl Hindrance {
         Self::InsufficientMemory,
     ];
 
-    /// In the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`,
-    /// `noderesources/fit.go`, as of 1.37 and, behind, of older ones. `didn't satisfy plugin(s)` is
-    /// of nodes that a plugin ruled out beforehand (`NodeAffinity`: by name).
+    /// Reads the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`, `noderesources/fit.go`,
+    /// first as of 1.37, then of older versions. `didn't satisfy plugin(s)` is about nodes that a plugin
+    /// ruled out beforehand (`NodeAffinity`: by name).
     fn from_words(text: &str) -> Self {
         const SELECTORS: [&str; 4] = [
             "node(s) didn't match Pod's node affinity",
@@ -58,11 +58,11 @@ impl Hindrance {
     }
 }
 
-/// Why so many nodes are not for a pod.
+/// A reason that keeps a pod off a number of nodes.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct KeptOff {
-    /// How many nodes. One may be counted for several reasons.
+    /// How many nodes. A node may count for several reasons.
     pub nodes: usize,
     pub by: Hindrance,
     /// The scheduler's words.
@@ -73,7 +73,7 @@ pub struct KeptOff {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Said {
-    /// How many nodes it knows.
+    /// How many nodes the scheduler knows.
     pub of: usize,
     pub kept_off: Vec<KeptOff>,
 }
@@ -83,7 +83,7 @@ impl Said {
     pub(super) fn parse(message: &str) -> Option<Self> {
         let (nodes, rest) = message.split_once(" nodes are available: ")?;
         let of = nodes.strip_prefix("0/")?.parse().ok()?;
-        // What could be had by preempting is another question
+        // What preemption could free is another question
         let reasons = rest.split(". preemption: ").next()?;
         let reasons = reasons.strip_suffix('.').unwrap_or(reasons);
         let kept_off = parts(reasons).map(KeptOff::parse).collect::<Option<_>>()?;
@@ -95,7 +95,7 @@ impl Said {
         self.nodes(by) > 0
     }
 
-    /// How many nodes are not for the pod by this.
+    /// How many nodes this reason keeps the pod off.
     pub(super) fn nodes(&self, by: Hindrance) -> usize {
         let of_it = self.kept_off.iter().filter(|part| part.by == by);
         of_it.map(|part| part.nodes).sum()

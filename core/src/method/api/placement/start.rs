@@ -11,27 +11,27 @@ use crate::text::printable;
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     Started,
-    /// One did not, for what its image is.
+    /// A container did not start because of what its image is.
     Unfit {
         container: String,
         class: StartFailure,
         /// The kubelet's words.
         words: String,
     },
-    /// One's image did not come, for another reason.
+    /// The kubelet did not get a container's image, for another reason.
     NoImage {
         container: String,
         /// The kubelet's words.
         words: String,
     },
-    /// One did not in another way, or the kubelet refused the pod.
+    /// A container did not start in another way, or the kubelet refused the pod.
     Failed {
         /// The kubelet's words.
         words: String,
     },
-    /// It is not said yet.
+    /// The status does not show it yet.
     Open {
-        /// How far it is.
+        /// How far the start is.
         words: String,
     },
 }
@@ -59,7 +59,7 @@ impl Start {
                 },
             }
         });
-        // What failed says more than what is open
+        // A failed container decides before an open one
         each.max_by_key(Self::weight).unwrap_or(Self::Open {
             words: "it has no containers".to_owned(),
         })
@@ -97,17 +97,17 @@ impl Start {
             };
         }
         let reason = waiting["reason"].as_str().unwrap_or_default();
-        let told = [waiting, &state["terminated"]];
-        let told = told.into_iter().find(|told| told.is_object());
-        let told = told.unwrap_or(waiting);
-        let words = format!("{container}: {}", said(&told["reason"], &told["message"]));
+        let causes = [waiting, &state["terminated"]];
+        let cause = causes.into_iter().find(|cause| cause.is_object());
+        let cause = cause.unwrap_or(waiting);
+        let words = format!("{container}: {}", said(&cause["reason"], &cause["message"]));
         match reason {
-            // Kubelets before 1.31 say here that they wait, and a moment before what for
+            // Kubelets before 1.31 report only the back-off here, and the cause a moment before
             "ImagePullBackOff" if !words.contains("ErrImagePull") => Self::Open { words },
             reason if NO_IMAGE.contains(&reason) => Self::NoImage { container, words },
             _ if not_begun.is_some() => Self::Failed { words },
             reason if NOT_CREATED.contains(&reason) => Self::Failed { words },
-            // What waited when the cluster ended its pod is said to be lost, too
+            // A container that waited when the cluster ended its pod is also reported as `LOST`
             _ if state["running"].is_object()
                 || (ended.iter()).any(|ended| ended.is_object() && ended["reason"] != LOST) =>
             {
@@ -118,16 +118,16 @@ impl Start {
     }
 }
 
-/// Reasons with which a container ends that never ran (`kuberuntime`, `ErrRunContainer`; Docker's).
+/// The reasons for the end of a container that never ran (`kuberuntime`, `ErrRunContainer`; Docker's).
 const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
-/// The reason with which a container ends of which its kubelet knows no more.
+/// The reason for the end of a container that its kubelet lost track of.
 const LOST: &str = "ContainerStatusUnknown";
 
-/// Reasons of a container that waits and has not begun (the kubelet, `pkg/kubelet/kubelet_pods.go`).
+/// The waiting reasons of a container that has not started (the kubelet, `pkg/kubelet/kubelet_pods.go`).
 pub const PREPARING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// Waiting reasons of `pkg/kubelet/images`: the image does not come.
+/// Waiting reasons of `pkg/kubelet/images`: the kubelet does not get the image.
 pub const NO_IMAGE: [&str; 7] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -218,7 +218,7 @@ mod tests {
     fn what_fails_otherwise_is_told_apart_from_what_is_open() {
         let no_image = start(&waiting("ErrImagePull", "dial tcp: i/o timeout"));
         assert!(matches!(no_image, Start::NoImage { .. }), "{no_image:?}");
-        // As kubelets before 1.31 say it: the cause stood in the state before
+        // As kubelets before 1.31 report it: the cause was in the state before
         let cut = start(&waiting("ImagePullBackOff", "Back-off pulling image \"x\""));
         assert!(matches!(cut, Start::Open { .. }), "{cut:?}");
         let creating = start(&waiting("ContainerCreating", ""));

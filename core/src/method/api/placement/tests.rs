@@ -1,4 +1,4 @@
-//! Recorded statuses of pods, and every cell of what they compare to.
+//! Recorded statuses of pods, and how each compares.
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
@@ -71,7 +71,7 @@ struct Row {
     on: Option<String>,
     /// Why it waits.
     waits: Option<String>,
-    /// The same in whole words.
+    /// The scheduler's whole message instead.
     message: Option<String>,
     /// The state of its container.
     #[serde(default)]
@@ -81,7 +81,7 @@ struct Row {
     #[serde(default)]
     untainted: bool,
     came: String,
-    /// What was seen, or why the question does not arise.
+    /// The observation, or why the question does not arise.
     #[serde(default)]
     says: String,
 }

@@ -3,12 +3,12 @@
 
 use serde_json::Value as Json;
 
-/// Whether it does; an operator that is not known tolerates nothing.
+/// Whether a toleration tolerates a taint; an unknown operator tolerates nothing.
 pub(super) fn tolerates(toleration: &Json, taint: &Json) -> bool {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let any_or_same = |key: &str| {
-        let own = text(&toleration[key]);
-        own.is_empty() || own == text(&taint[key])
+        let wanted = text(&toleration[key]);
+        wanted.is_empty() || wanted == text(&taint[key])
     };
     any_or_same("effect")
         && any_or_same("key")

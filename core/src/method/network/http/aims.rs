@@ -1,4 +1,4 @@
-//! A target bound to what stands of it: the requests of one assertion.
+//! A target bound to ready fixtures: the requests of one assertion.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::method::exchange::{Host, HttpGet};
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, prober_lacks};
 use crate::method::vantage::SourceKind;
 
-/// The same, and each once more by port 80.
+/// Adds the same requests at port 80.
 fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
     let by_80 = aims.each.iter().cloned().map(|mut aim| {
         aim.get.port = PORT_80;
@@ -125,7 +125,7 @@ impl Target {
 }
 
 impl Target {
-    /// What lies outside the cluster, each known by what it says.
+    /// The requests to targets outside the cluster, each of which its text identifies.
     fn outside<'a>(self, at: &Bound<'a>) -> Aims<'a> {
         let targets = self.set(&at.ready.outside).iter().map(|target| {
             let host = target.address().map(Host::Address);
@@ -138,8 +138,8 @@ impl Target {
         Aims::from_each(targets.chain(self.name_of_the_cluster(at)))
     }
 
-    /// What tells whether the cluster's DNS is dead, which is no matter of what lies outside: the name of
-    /// the prober's own Service. Linux alone is asked for it, to excuse Windows.
+    /// The request that shows whether the cluster's DNS works at all, by the name of the prober's own
+    /// Service. Only a Linux pod sends it: its failure with names outside would otherwise excuse Windows.
     pub(super) fn name_of_the_cluster<'a>(self, at: &Bound<'a>) -> Option<Aim<'a>> {
         let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
         let prober = at.prober().ok().filter(|_| asks)?;
@@ -149,8 +149,8 @@ impl Target {
     }
 }
 
-/// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its
-/// own: who answers so was reached.
+/// The requests to the kubelet of every node, or of a sample of many. A kubelet answers plain HTTP with its
+/// own words, which show that it was reached.
 fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
     let aim = |node: &PoolNode| {
         let unknown = |what: &str| unknown(what, &node.name);
@@ -160,13 +160,13 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
         let shown = format!("kubelet of node {}", node.name);
         Ok(Aim::to_host(Host::Address(address), port, "/", shown))
     };
-    // Nodes need not have addresses of a second family, though pods have; one of which no address is
-    // known may have
-    let asked = |node: &&PoolNode| {
+    // Nodes may lack addresses of a second family though pods have them; a node without any known address may
+    // have one
+    let may_have = |node: &&PoolNode| {
         let of_family = at.of_family(&node.addresses);
         at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
     };
-    let nodes = sample(&at.ready.run, at.ready.nodes.iter().filter(asked));
+    let nodes = sample(&at.ready.run, at.ready.nodes.iter().filter(may_have));
     let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_>>()?;
     match (each.is_empty(), at.family) {
         (true, Some(family)) if !at.ready.nodes.is_empty() => {
@@ -177,7 +177,7 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
     }
 }
 
-/// That something of a node is not known.
+/// The error for an unknown property of a node.
 pub(super) fn unknown(what: &str, node: &str) -> ObservationError {
     ErrorKind::FactUnknown.error(format!("the {what} of node {node}"))
 }
@@ -208,13 +208,13 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
     }]))
 }
 
-/// More than a jumbo frame holds (9,000 bytes), and nobody else's.
+/// A payload longer than a jumbo frame (9,000 bytes), which only this run sends.
 fn long_payload(run: &str) -> String {
     let once = format!("{run}-");
     once.repeat(LONG.div_ceil(once.len()))
 }
 
-/// The least of a long payload, in bytes.
+/// The least length of a long payload, in bytes.
 const LONG: usize = 12_000;
 
 pub(super) const PORT_80: u16 = 80;
@@ -224,14 +224,14 @@ pub(crate) struct Aim<'a> {
     pub(crate) get: HttpGet,
     /// The target, in words.
     pub(crate) shown: String,
-    /// The pods that may answer; anyone where there is none.
+    /// The pods that may answer; empty where any host may.
     pub(crate) by: &'a [ReadyPod],
-    /// What any answer of whoever is meant holds.
+    /// The text that each answer of the right host holds.
     pub(crate) says: Option<Cow<'a, str>>,
 }
 
 impl Aim<'_> {
-    /// A target whose answer anyone may give.
+    /// A request that any host may answer.
     pub(super) fn to_host(host: Host, port: u16, path: &str, shown: String) -> Self {
         let path = path.to_owned();
         Self {
@@ -254,7 +254,7 @@ pub(crate) struct Aims<'a> {
 }
 
 impl<'a> Aims<'a> {
-    /// Nothing to ask, and why.
+    /// No requests, and why.
     pub(super) fn none(reason: String) -> Self {
         Self {
             absent: Some(reason),
@@ -270,7 +270,7 @@ impl<'a> Aims<'a> {
     }
 }
 
-/// Why a fixture has no Service in the second family, where that is observed and the API server gives
+/// Why a fixture has no Service in the second family, where that family is observed and the API server gives
 /// Services no addresses of it.
 fn without_service(fixture: &ReadyFixture, at: &Bound<'_>) -> Result<Option<String>> {
     let Some(family) = at.family else {
@@ -280,14 +280,13 @@ fn without_service(fixture: &ReadyFixture, at: &Bound<'_>) -> Result<Option<Stri
     Ok(none.then(|| format!("the API server gives Services no {family} addresses")))
 }
 
-/// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of
-/// another's.
+/// Whether a body names a pod, by its name or one of its addresses, and not as a part of another's.
 pub(crate) fn is_of(body: &str, pod: &ReadyPod) -> bool {
     let addresses = pod.addresses.iter().map(ToString::to_string);
     let mut words = addresses.chain([pod.name.clone()]);
     words.any(|word| {
         body.match_indices(&word).any(|(at, _)| {
-            // After an IPv4 address a port may stand
+            // A port may follow an IPv4 address
             let colon = word.contains(':');
             let goes_on = |next: Option<char>| {
                 next.is_some_and(|c| {
@@ -300,12 +299,13 @@ pub(crate) fn is_of(body: &str, pod: &ReadyPod) -> bool {
     })
 }
 
-/// A Service that loses one connection in five loses one of so many in 95 of 100 runs: `1 - 0.8^n`.
+/// The least number of requests: a Service that loses one connection in five loses one of these in 95 of 100
+/// runs (`1 - 0.8^n`).
 pub const AT_LEAST: usize = 14;
 
-/// So many requests over connections of their own that, with backends chosen at random, the
-/// chance that one of `pods` meets none is below one in a million: `pods * (1 - 1/pods)^n`.
-/// They find a loss of connections, too.
+/// How many requests, each over its own connection, it takes until the chance that one of `pods` gets none is
+/// below one in a million, with backends chosen at random: `pods * (1 - 1/pods)^n`. They find a loss of
+/// connections, too.
 fn requests_to_meet(pods: usize) -> usize {
     let mut requests = 1;
     let pods = f64::from(u32::try_from(pods).unwrap_or(u32::MAX));
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_false_alarm_is_rarer_than_one_in_a_million() {
-        // As many as find that one connection in five is lost in 95 of 100 runs
+        // The number that finds a loss of one connection in five in 95 of 100 runs
         assert_eq!(requests_to_meet(1), 14);
         // 2 * (1/2)^20 is still above one in a million
         assert_eq!(requests_to_meet(2), 21);

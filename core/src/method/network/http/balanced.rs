@@ -1,4 +1,4 @@
-//! The request to where a load balancer answers.
+//! The request to a load balancer.
 
 use super::aims::Aims;
 use super::binding::Binding;
@@ -8,9 +8,9 @@ use crate::method::exchange::Host;
 use crate::text::printable;
 
 impl<'a> Binding<'_, 'a> {
-    /// Where a load balancer answers. From within, one that is not passed by says nothing of the
-    /// cluster: whether it lets those in that stand behind it is its own (AWS, "Network Load
-    /// Balancer troubleshooting": none without loopback).
+    /// The request to the load balancer of a fixture. From inside the cluster, one that traffic does not
+    /// bypass says nothing of the cluster: the load balancer decides whether it admits its own backends (AWS,
+    /// "Network Load Balancer troubleshooting": none without loopback).
     pub(super) fn balancer(&self) -> Result<Aims<'a>> {
         let (_, port) = self.address()?;
         let balancer = &self.at.fixture(FixtureName::LOAD_BALANCER)?.balancer;

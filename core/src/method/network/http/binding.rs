@@ -1,4 +1,4 @@
-//! A fixture about to be asked: its addresses, names and ports in the family that is observed.
+//! A fixture as a target: its addresses, names and ports in the observed family.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::method::error::{ErrorKind, ObservationError, Result};
 use crate::method::exchange::Host;
 use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, assertions_alone};
 
-/// A fixture about to be asked.
+/// A fixture as a target.
 pub(super) struct Binding<'b, 'a> {
     of: FixtureName,
     pub(super) fixture: &'a ReadyFixture,
@@ -18,7 +18,7 @@ pub(super) struct Binding<'b, 'a> {
 }
 
 impl<'b, 'a> Binding<'b, 'a> {
-    /// A fixture that stands; of a second family each of its pods has an address, or none has.
+    /// Binds a ready fixture; an error where only some of its pods have an address of the second family.
     pub(super) fn to_fixture(of: FixtureName, at: &'b Bound<'a>) -> Result<Self> {
         let fixture = at.fixture(of)?;
         let binding = Self { of, fixture, at };
@@ -68,13 +68,13 @@ impl<'b, 'a> Binding<'b, 'a> {
         })
     }
 
-    /// Its pods on the node that is observed from.
+    /// The requests to its pods on the node of the vantage point.
     pub(super) fn pods_here(&self) -> Result<Aims<'a>> {
         let here = &self.at.vantage()?.node;
         self.pods(|pod| pod.node == *here)
     }
 
-    /// Its Service, where one of its pods is on the node that is observed from.
+    /// The request to its Service, where one of its pods is on the node of the vantage point.
     pub(super) fn service_from_here(&self) -> Result<Aims<'a>> {
         match self.pods_here()?.absent {
             Some(absent) => Ok(Aims::none(absent)),
@@ -109,7 +109,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
-    /// The Service that stands for this one's name, by its full name.
+    /// The alias of the fixture's Service, by its full name.
     pub(super) fn alias(&self) -> Result<Aim<'a>> {
         let (_, port) = self.address()?;
         let alias = self.at.fixture(FixtureName::ALIAS)?;
@@ -119,12 +119,12 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
-    /// Whether a node is one of those that are asked.
+    /// Whether a node should forward the fixture's NodePort.
     fn forwards(&self, node: &PoolNode) -> bool {
         node.pool == PoolName::linux() || self.has_our_pods(node)
     }
 
-    /// The node ports at all nodes but the one that is observed from.
+    /// The node ports of all nodes except the vantage point's.
     pub(super) fn node_ports_of_others(&self, here: &str) -> Result<Aims<'a>> {
         let mut nodes = self.at.ready.nodes.iter();
         if nodes.any(|node| node.name != here && self.forwards(node)) {
@@ -154,7 +154,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
-    /// The node port at a node; `None` where the node has no address of the Service's family.
+    /// The node port of a node; `None` where the node has no address of the Service's family.
     pub(super) fn node_port(&self, node: &PoolNode) -> Result<Option<Aim<'a>>> {
         let (service, _) = self.address()?;
         if node.addresses.is_empty() {
@@ -171,14 +171,14 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(address.map(aim))
     }
 
-    /// Windows forwards a node port only where at least one pod runs (Microsoft, common-problems.md,
-    /// "my Kubernetes NodePort"): nodes without one of ours are nobody's fault, nor are those whose
-    /// pods have no address of the family.
+    /// Whether a node runs one of our pods with an address of the family: Windows forwards a node port only
+    /// where at least one pod runs (Microsoft, common-problems.md, "my Kubernetes NodePort"), so that other
+    /// nodes prove nothing.
     fn has_our_pods(&self, node: &PoolNode) -> bool {
         let pods = self.at.ready.fixtures.iter();
         let mut pods = pods
             .filter(|(key, _)| {
-                // No assertion at the port of a node depends on who observes from there
+                // An assertion at a node's port does not depend on the probers of that node
                 let assertions = [
                     FixtureName::WINDOWS_NODE_PROBER,
                     FixtureName::EACH_WINDOWS_NODE,

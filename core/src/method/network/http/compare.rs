@@ -1,4 +1,4 @@
-//! An HTTP observation held against its expectation, target by target.
+//! Compares an HTTP observation with its expectation, target by target.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::method::failure::FailureClass;
 use crate::method::{Comparison, Difference};
 use crate::text::printable;
 
-/// So many targets that are not as expected are named.
+/// How many targets that are not as expected are named.
 const NAMED: usize = 4;
-/// Bytes of what one of them said that are shown.
+/// How many bytes of an answer are shown.
 const BODY_SHOWN: usize = 512;
 
-/// All targets together; every pod that was to be met has to be.
+/// Compares all targets together; each pod that should answer must have answered.
 pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> Comparison {
     if let Some(absent) = &seen.absent {
         return Comparison::NotApplicable(absent.clone());
@@ -63,7 +63,7 @@ fn failure(seen: &ObservedTarget, wanted: u16, marker: &str) -> Option<FailureCl
             let right = !seen.foreign && body.contains(marker);
             (!right).then_some(FailureClass::WrongAnswer)
         }
-        // A page where a refusal is due is somebody else's
+        // A page in place of an expected refusal comes from another server
         HttpAnswer::Answered { status: 200, .. } => Some(FailureClass::WrongAnswer),
         HttpAnswer::Answered { .. } => Some(FailureClass::HttpStatus),
         HttpAnswer::Failed { class, .. } => Some(*class),
@@ -72,7 +72,7 @@ fn failure(seen: &ObservedTarget, wanted: u16, marker: &str) -> Option<FailureCl
 
 fn expected(expectation: &HttpExpectation, seen: &HttpObservation) -> String {
     let by = match seen.targets.as_slice() {
-        // One for all: they are requests to one target
+        // Equal targets are requests to one target
         [first, .., last] if first.target == last.target => {
             format!(
                 " to each of {} requests, and every pod met",
@@ -89,7 +89,7 @@ fn describe(seen: &HttpObservation, each: &[Each]) -> String {
     if let [target] = seen.targets.as_slice() {
         return said(target);
     }
-    // What is said of many targets alike is said once
+    // Equal lines of several targets are shown once
     let mut amiss: BTreeMap<String, usize> = BTreeMap::new();
     for (target, _) in seen
         .targets
@@ -125,9 +125,9 @@ fn describe(seen: &HttpObservation, each: &[Each]) -> String {
     parts.join("; ")
 }
 
-/// That every target did as it was to; in which ways, where that is to fail.
+/// The words where every target is as expected, with the ways in which targets failed as expected.
 fn so_it_was(seen: &HttpObservation) -> String {
-    let all = seen.targets.len();
+    let count = seen.targets.len();
     let mut ways = BTreeMap::new();
     for target in &seen.targets {
         if let HttpAnswer::Failed { class, .. } = &target.answer {
@@ -136,7 +136,7 @@ fn so_it_was(seen: &HttpObservation) -> String {
     }
     let ways = ways
         .into_values()
-        .chain([format!("so it was, {all} of {all}")]);
+        .chain([format!("so it was, {count} of {count}")]);
     ways.collect::<Vec<_>>().join("; ")
 }
 

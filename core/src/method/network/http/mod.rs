@@ -1,7 +1,7 @@
-//! The test method `http`: GETs from a vantage point to the targets that stand.
+//! The test method `http`: GETs from a vantage point to the targets of ready fixtures.
 //!
-//! It checks what answered, not only that something did: the body must carry a marker and tell
-//! which pod it is of. One assertion may have several targets; it holds when all do.
+//! It checks what answered, not only that something did: the body must hold a marker and show which pod it
+//! comes from. One assertion may have several targets; it holds where all do.
 
 mod aims;
 mod balanced;
@@ -28,29 +28,29 @@ use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::bound;
 use aims::{Aim, Aims};
 
-/// Bytes of the answers' bodies kept in an observation, all together.
+/// How many bytes of bodies an observation keeps, all together.
 const BODIES_KEPT: usize = 2 << 10;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpQuery {
-    /// The fixture that should answer, unless the target is no fixture's.
+    /// The fixture that should answer; `None` where the target belongs to none.
     pub of: Option<FixtureName>,
-    /// By which of its addresses and names.
+    /// The kind of address or name by which to reach it.
     pub target: Target,
 }
 
-/// What should be seen of each target.
+/// The expectation of each target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HttpExpectation {
     /// This status and a body of the right pod with this marker.
     Answers {
         status: u16,
-        /// The marker; empty where the pod's name is all that it says.
+        /// The marker; empty where the body holds only the pod's name.
         body: String,
     },
-    /// An answer of whoever is meant, by what tells it apart.
+    /// An answer of the right pod or server, as far as the answer identifies it.
     Reached,
-    /// A failure of one of these classes, where the marker would be the lifted limitation.
+    /// A failure of one of these classes; the marker would mean that the limitation is lifted.
     Fails {
         classes: BTreeSet<FailureClass>,
         /// The status of the answer that should not come.
@@ -64,10 +64,10 @@ impl fmt::Display for HttpExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers { status, body } if body.is_empty() => {
-                write!(f, "{status} with what tells the pod")
+                write!(f, "{status} with a body that names the pod")
             }
             Self::Answers { status, body } => write!(f, "{status} with `{body}`"),
-            Self::Reached => f.write_str("an answer of whoever is meant"),
+            Self::Reached => f.write_str("an answer from the intended target"),
             Self::Fails { classes, .. } => {
                 let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
                 write!(f, "failure by {}", words.join(" or "))
@@ -79,9 +79,9 @@ impl fmt::Display for HttpExpectation {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct HttpObservation {
-    /// Of each request, in their order.
+    /// The result of each request, in their order.
     pub targets: Vec<ObservedTarget>,
-    /// The pods that each should have answered at least once, and did not.
+    /// The pods that should each have answered at least once, and did not.
     pub unmet: Vec<String>,
     pub absent: Option<String>,
 }
@@ -92,23 +92,23 @@ pub struct ObservedTarget {
     pub target: String,
     /// The pod that answered, among those that may.
     pub by: Option<String>,
-    /// Whether the answer names none of those, or does not say what whoever is meant says.
+    /// Whether the answer names none of these, or lacks the text that identifies its server.
     pub foreign: bool,
     pub answer: HttpAnswer,
 }
 
-/// What came of one request.
+/// The result of one request.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpAnswer {
     Answered {
         status: u16,
-        /// Its body; bounded on record.
+        /// Its body; the record bounds it.
         body: String,
     },
     Failed {
         class: FailureClass,
-        /// In the tool's words.
+        /// The tool's words.
         text: String,
     },
 }
@@ -185,7 +185,7 @@ impl Method for Http {
     }
 }
 
-/// What of the replies was seen; the last is of the cluster's own name where that `asks_cluster`.
+/// Reads the observation from the replies; with `asks_cluster` the last is that of the cluster's own name.
 fn read(
     target: Target,
     aims: Aims<'_>,
@@ -197,18 +197,18 @@ fn read(
         .map(|(aim, reply)| target_seen(aim, reply))
         .collect::<Result<_, _>>()?;
     if asks_cluster
-        && let Some(own) = targets.pop()
-        && let HttpAnswer::Failed { class, text } = &own.answer
+        && let Some(cluster) = targets.pop()
+        && let HttpAnswer::Failed { class, text } = &cluster.answer
         && *class == FailureClass::Dns
     {
         let detail = format!(
             "the cluster's DNS does not resolve its own name {}, so nothing can be told of names \
              outside: {text}",
-            own.target
+            cluster.target
         );
         return Err(ErrorKind::NoView.error(detail));
     }
-    // Where the port that they serve at is closed, too, it is not about port 80
+    // If the pods' own port is closed, too, the failure is not about port 80
     let of_others = |(aim, seen): (&Aim<'_>, &ObservedTarget)| {
         aim.get.port != aims::PORT_80 && seen.by.is_none()
     };
@@ -216,9 +216,9 @@ fn read(
         target == Target::Port80OnOtherNodes && aims.each.iter().zip(&targets).any(of_others);
     let closed = || "pods on other nodes answer on no port".to_owned();
     let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
-    let all = aims.all.into_iter();
+    let pods = aims.all.into_iter();
     Ok(HttpObservation {
-        unmet: all.filter(|pod| !met.contains(pod)).collect(),
+        unmet: pods.filter(|pod| !met.contains(pod)).collect(),
         absent: aims.absent.or_else(|| is_closed.then(closed)),
         targets,
     })
@@ -251,9 +251,9 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {
     })
 }
 
-/// The class of one of curl's failures. Exit 7 is always a connect that failed, and its text tells how:
-/// on Windows a refusal, a time-out or a missing route (calico#5522, kubernetes#85604). Of other codes
-/// unknown texts give none.
+/// The class of a failure of curl. Exit 7 is always a failed connect, and its text says how: on Windows a
+/// refusal, a time-out or a missing route (calico#5522, kubernetes#85604). For other codes unknown texts give
+/// `None`.
 pub(crate) fn classify(code: u16, text: &str) -> Option<FailureClass> {
     let says = |words: &[&str]| {
         let text = text.to_ascii_lowercase();
@@ -263,13 +263,13 @@ pub(crate) fn classify(code: u16, text: &str) -> Option<FailureClass> {
         6 => Some(FailureClass::Dns),
         7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
         7 if says(&["refused"]) => Some(FailureClass::Refused),
-        // The phase that took too long (lib/multi.c)
+        // curl names the phase that took too long (lib/multi.c)
         28 if says(&["resolving timed out"]) => Some(FailureClass::Dns),
         // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
         28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
         7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
-        // Current curl says `Could not connect to server` of every failed connect but a time-out
-        // (lib/connect.c); an older one has the system's words, such as `Bad access`
+        // Current curl says `Could not connect to server` for every failed connect except a time-out
+        // (lib/connect.c); older ones have the system's words, such as `Bad access`
         7 => Some(FailureClass::NotConnected),
         35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
         52 => Some(FailureClass::Reset),

@@ -1,4 +1,4 @@
-//! Which nodes are observed one by one: all of a few, and of many a sample that the run's id decides.
+//! Which nodes are observed one by one: all of few nodes, or a sample of many that the run's id decides.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use sha2::{Digest, Sha256};
 use crate::facts::PoolName;
 use crate::method::place::PoolNode;
 
-/// So many nodes are each observed from every place; of more, so many are picked, other ones in each
-/// run.
+/// At most this many nodes are each observed from every vantage point; of more nodes, each run picks another
+/// sample of this size.
 const NODES: usize = 64;
 
-/// These nodes if they are few; else as many of each pool as there is room for, by chance with the
-/// run's id for a seed: whoever reads the run again picks the same.
+/// Returns these nodes if they are few, or else as many of each pool as there is room for, drawn with the
+/// run's id as the seed: a reader of the record draws the same nodes.
 pub(super) fn sample<'a>(
     run: &str,
     nodes: impl IntoIterator<Item = &'a PoolNode>,

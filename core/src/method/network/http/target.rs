@@ -1,28 +1,28 @@
-//! What of a fixture, or of what surrounds it, is asked.
+//! The targets of queries: addresses and names of a fixture, or of what surrounds it.
 
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::config::{Outside, Target as OutsideTarget};
 use crate::fixture::FixtureName;
 
-/// By which of a fixture's addresses and names it is asked.
+/// The kind of address or name by which a query reaches a fixture.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Target {
     /// Each pod's own address.
     Pods,
-    /// The same of the pods on the node that is observed from.
+    /// The same for pods on the node of the vantage point.
     PodsOnSameNode,
-    /// The same of the pods on other nodes.
+    /// The same for pods on other nodes.
     PodsOnOtherNodes,
-    /// The same, and the port that Windows' samples serve at, which nothing else is told of.
+    /// The same, and once more at port 80, where Windows' samples serve; only port 80 is under test.
     #[strum(serialize = "port-80-on-other-nodes")]
     Port80OnOtherNodes,
     /// The Service's virtual address.
     ServiceIp,
-    /// The same, where a pod behind it is on the node that is observed from.
+    /// The same, where a pod behind it is on the node of the vantage point.
     ServiceIpOnSameNode,
-    /// The Service's virtual address, so often that each pod behind it answers.
+    /// The Service's virtual address, often enough that each pod behind it answers.
     EveryPodBehindServiceIp,
     /// The Service's name alone.
     ShortName,
@@ -30,45 +30,45 @@ pub enum Target {
     NamespacedName,
     /// Its full name under the cluster's suffix.
     FullName,
-    /// The Service's port of every node, or of a sample of many.
+    /// The Service's port on every node, or on a sample of many.
     NodePorts,
-    /// The same of every node of the pool that is observed.
+    /// The same on every node of the observed pool.
     NodePortsOfPool,
-    /// The same of every node but the one that is observed from.
+    /// The same on every node except the vantage point's.
     NodePortsOfOtherNodes,
-    /// The same of the node that is observed from.
+    /// The same on the node of the vantage point.
     OwnNodePort,
-    /// Each pod's own address but that of the one that observes, for whom the pod sees: the one that
-    /// observes.
+    /// Each pod's own address except the prober's, to see the source address that the pod sees, which should
+    /// be the prober's.
     SourceSeenByPods,
-    /// The kubelet's port of every node, or of a sample of many, which is no fixture's.
+    /// The kubelet's port on every node, or on a sample of many; it belongs to no fixture.
     Nodes,
-    /// What is to be reached outside the cluster by a name.
+    /// The targets outside the cluster that have a name.
     OutsideNames,
-    /// What is to be reached outside the cluster by an address.
+    /// The targets outside the cluster that have an address.
     OutsideAddresses,
     /// The name of the Service without an address, which leads to the pods themselves.
     HeadlessName,
-    /// A name of another Service that stands for the Service's full name.
+    /// The name of another Service that is an alias of the Service's full name.
     Alias,
-    /// The address or name that a load balancer answers at for the fixture.
+    /// The address or name at which a load balancer answers for the fixture.
     LoadBalancer,
-    /// Each pod's own address but that of the one that observes, with a request and an answer that no
-    /// single packet holds.
+    /// Each pod's own address except the prober's, with a request and an answer that are too long for one
+    /// packet.
     PodsWithLongPayload,
-    /// The address of the pod that observes.
+    /// The prober's own address.
     Itself,
-    /// The virtual address of the Service that has the pod that observes alone behind it.
+    /// The virtual address of the Service whose only pod is the prober.
     ItselfByService,
 }
 
 crate::text::words!(Target);
 
 impl Target {
-    /// The fixtures that have to stand beside the one that is observed.
+    /// The fixtures that must be ready beside the observed one.
     pub(crate) fn needs(self) -> &'static [FixtureName] {
         match self {
-            // It tells the cluster's suffix
+            // The prober reports the cluster's DNS suffix
             Self::FullName | Self::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
             Self::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Self::LoadBalancer => &[FixtureName::LOAD_BALANCER],
@@ -95,12 +95,12 @@ impl Target {
         }
     }
 
-    /// Whether it is some fixture's.
+    /// Whether it belongs to a fixture.
     pub(crate) fn is_of_a_fixture(self) -> bool {
         !(matches!(self, Self::Nodes | Self::Itself | Self::ItselfByService) || self.is_outside())
     }
 
-    /// Whether it is reached by some fixture's Service, under an address, a name or a node's port.
+    /// Whether it leads to a fixture's Service, by an address, a name or a node's port.
     pub(crate) fn is_of_a_service(self) -> bool {
         match self {
             Self::ServiceIp
@@ -130,8 +130,8 @@ impl Target {
         }
     }
 
-    /// Whether it has addresses of each of the cluster's families, as a load balancer and what lies
-    /// outside have not; an alias is a name alone.
+    /// Whether it has addresses of each of the cluster's families. A load balancer and targets outside have
+    /// not, and an alias has only a name.
     pub(crate) fn has_families(self) -> bool {
         !(matches!(self, Self::Alias | Self::LoadBalancer) || self.is_outside())
     }
@@ -141,7 +141,7 @@ impl Target {
         matches!(self, Self::OutsideNames | Self::OutsideAddresses)
     }
 
-    /// What of it is set to be reached outside the cluster.
+    /// The targets outside the cluster that the configuration sets for it.
     pub(crate) fn set(self, outside: &Outside) -> &[OutsideTarget] {
         match self {
             Self::OutsideNames => &outside.names,

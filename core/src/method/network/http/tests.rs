@@ -23,7 +23,7 @@ struct Tables {
 struct Row {
     expectation: Json,
     each: Vec<String>,
-    /// Whether the answers are of others.
+    /// Whether the answers come from other servers.
     #[serde(default)]
     foreign: bool,
     /// Whether all requests are to one target.
@@ -32,11 +32,11 @@ struct Row {
     #[serde(default)]
     unmet: Vec<String>,
     absent: Option<String>,
-    /// How it compares begins so, and what was seen ends so.
+    /// The comparison begins with `came`, and the words of the observation end with `ends`.
     came: String,
     #[serde(default)]
     ends: String,
-    /// What is said to be expected.
+    /// The words of the expectation.
     expected: Option<String>,
 }
 
@@ -66,7 +66,7 @@ fn read_expectation(written: &Json) -> HttpExpectation {
     }
 }
 
-/// What was seen of a target, as the tables have it.
+/// The answer of a target, as the tables have it.
 fn answer(written: &str) -> HttpAnswer {
     let written = if written == "page" { "200 ok" } else { written };
     match written.split_once(' ') {
@@ -133,10 +133,10 @@ fn what_is_expected_has_words() {
     }
     let (status, body) = (200, String::new());
     let any = HttpExpectation::Answers { status, body };
-    assert_eq!(any.to_string(), "200 with what tells the pod");
+    assert_eq!(any.to_string(), "200 with a body that names the pod");
 }
 
-/// What an assertion from a Linux pod at that target came to, by what its requests had for an answer.
+/// Evaluates an assertion from a Linux pod by the replies to its requests.
 fn from_linux(ready: &ReadyFixtures, query: HttpQuery, replies: &[HttpReply]) -> Result<Evaluated> {
     let from = VantageKey {
         kind: SourceKind::LinuxPod,
@@ -159,7 +159,7 @@ fn said(body: &str) -> HttpReply {
     }
 }
 
-/// The pod that observes, and another on a node of its own.
+/// The prober's pod, and another on its own node.
 fn two_linux_pods() -> ReadyFixtures {
     let mut ready = ReadyFixtures::default();
     let names = [FixtureName::LINUX_POD_PROBER, FixtureName::LINUX_SERVER];
@@ -221,7 +221,7 @@ fn names_outside_say_nothing_of_linux_where_the_cluster_s_own_are_not_resolved()
     let says = &ready.outside.names[0].says;
     assert!(came(&said(says), &said("")).is_ok_and(|came| came.holds()));
     assert!(matches!(came(&dead, &said("")), Ok(Comparison::NotMet(_))));
-    // Its Service is another matter
+    // A failure of its Service does not show that the DNS is dead
     let silent = refused(28, "Connection timed out");
     assert!(matches!(came(&dead, &silent), Ok(Comparison::NotMet(_))));
     let error = came(&dead, &dead).expect_err("the cluster's DNS is dead");
@@ -237,7 +237,7 @@ fn refused(code: u16, text: &str) -> HttpReply {
 
 const KUBELET: &str = "Client sent an HTTP request to an HTTPS server.\n";
 
-/// As many nodes, with their kubelets.
+/// This many nodes, with their kubelets.
 fn nodes(count: u8) -> ReadyFixtures {
     let node = |n: u8| PoolNode {
         name: format!("win-{n}"),
@@ -253,7 +253,7 @@ fn nodes(count: u8) -> ReadyFixtures {
 
 #[test]
 fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
-    // As many as are observed one by one
+    // The most nodes that are observed one by one
     let ready = nodes(64);
     let at = Bound::to_ready(&ready);
     let assertion = Assertion::<Http> {
@@ -284,7 +284,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     };
     assert_eq!(kept.targets.len(), 64);
     assert!(kept.targets.iter().map(bytes).sum::<usize>() <= BODIES_KEPT);
-    // One that says something else still counts, and is not told of at any length
+    // A different answer still counts, and the words for it are bounded
     replies[63] = said(&"x".repeat(1 << 20));
     let taken = told(&replies);
     let Comparison::Unexpected(difference) = taken.comparison else {

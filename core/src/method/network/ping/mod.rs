@@ -1,8 +1,8 @@
 //! The test method `ping`: one ICMP echo request to each target.
 //!
-//! What ping says is told by its exit code, and by the address with a time to live beside it: its
-//! words are in the system's language, and on Windows it also ends with 0 when a router says that
-//! there is nobody.
+//! The exit code, and the target's address with a time to live beside it, show what ping reports: its words
+//! are in the system's language, and on Windows it also ends with 0 when a router reports that the host is
+//! unreachable.
 
 pub mod session;
 
@@ -19,12 +19,12 @@ use crate::method::prepared::{Prepared, another_kind, of_each};
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
 use crate::text::{bound, printable};
 
-/// Bytes kept of what ping said of one target.
+/// How many bytes of ping's output for one target are kept.
 const KEPT: usize = 400;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PingQuery {
-    /// The fixture, unless the target is no fixture's.
+    /// The fixture; `None` where the target belongs to none.
     pub of: Option<FixtureName>,
     pub target: Target,
 }
@@ -34,7 +34,7 @@ pub struct PingQuery {
 pub enum Ping {}
 
 impl PingQuery {
-    /// The targets that have addresses of their own.
+    /// The targets that have their own addresses.
     pub const TARGETS: [Target; 5] = [
         Target::Pods,
         Target::PodsOnSameNode,
@@ -122,32 +122,32 @@ pub(crate) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer> {
     ) {
         return Ok(ReachAnswer::Answered(line.trim().to_owned()));
     }
-    // busybox' and iputils' words for what the system knows no way to
+    // The words of busybox and iputils for a target without a route
     let lower = reply.text.to_ascii_lowercase();
     if lower.contains("network unreachable") || lower.contains("network is unreachable") {
         return Ok(failed(FailureClass::NoRoute));
     }
-    // What it begins and what it ends with name the target: a ping that could not ask says less
+    // Ping's first and last lines name the target: a ping that could not send prints fewer
     if lines.len() < 2 {
         let detail = format!("ping of {target} said `{}`", printable(&said()));
         return Err(ErrorKind::UnrecognisedOutput.error(detail));
     }
     Ok(failed(match reply.answered {
-        // It had an answer, and not from there: "Destination host unreachable"
+        // Another host answered: "Destination host unreachable"
         true => FailureClass::NoRoute,
         false => FailureClass::Timeout,
     }))
 }
 
-/// Whether a line names an address, and not as a part of another's.
+/// Whether a line names an address, and not as a part of another.
 fn names(line: &str, address: IpAddr) -> bool {
     let of_addresses = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
     let mut words = line.split(|c| !of_addresses(c));
     words.any(|word| word.trim_end_matches(':').parse() == Ok(address))
 }
 
-/// Whether a line that names the target is of its reply: it tells the time to live. Over IPv6
-/// Windows tells the time alone, which nobody who is unreachable has.
+/// Whether a line that names the target reports its reply: it shows the time to live. Over IPv6 Windows shows
+/// only the time, which the line of an unreachable host lacks.
 fn replied(line: &str, target: IpAddr) -> bool {
     let line = line.to_ascii_lowercase();
     let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! One session for many pings: how its output is taken apart.
+//! One session for many pings: how its output is split into replies.
 //!
-//! No ping takes several addresses, so each system's own interpreter runs one after the other.
+//! A ping takes one address only, so each system's shell runs one after the other.
 
 use std::net::IpAddr;
 
@@ -14,14 +14,14 @@ use crate::text::printable;
 /// limitation), and a target needs up to 180.
 pub const MOST: usize = 40;
 
-/// What curl printed, and what the pings behind it did. That curl ended badly is known, and with
-/// which code by its last message.
+/// Splits the output into what curl and what the pings after it printed. The line after curl says whether it
+/// failed; its last message has the code.
 pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply)> {
     let ExitStatus::Code(0) = &reply.exit else {
         return Ok((reply.clone(), reply.clone()));
     };
-    let found = reply.stdout.split_once(&format!("@@{token} curl "));
-    let line = found.map(|(before, after)| (before, after.split_once('\n').unwrap_or((after, ""))));
+    let parts = reply.stdout.split_once(&format!("@@{token} curl "));
+    let line = parts.map(|(before, after)| (before, after.split_once('\n').unwrap_or((after, ""))));
     let (before, ended, after) = match line {
         Some((before, (code, after))) if matches!(code.trim_end(), "0" | "1") => {
             (before, code.trim_end() == "0", after)
@@ -43,8 +43,8 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply)>
     Ok((part(before, code), part(after, 0)))
 }
 
-/// The replies in a session's output, one per target; their number is counted, since an exec can
-/// lose output and still end with 0 (kubernetes#124571).
+/// Splits a session's output into replies, one per target; it counts them, since an exec can lose output and
+/// still end with 0 (kubernetes#124571).
 pub fn split(targets: &[IpAddr], token: &Token, reply: &ExecReply) -> Result<Vec<PingReply>> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
@@ -60,8 +60,8 @@ pub fn split(targets: &[IpAddr], token: &Token, reply: &ExecReply) -> Result<Vec
     let mut replies = Vec::with_capacity(targets.len());
     for index in 0..targets.len() {
         let marker = format!("@@{token} {index} ");
-        let found = rest.split_once(&marker);
-        let (text, after) = found.ok_or_else(|| {
+        let parts = rest.split_once(&marker);
+        let (text, after) = parts.ok_or_else(|| {
             unrecognised(format!("{index} of {} results are there", targets.len()))
         })?;
         let (code, after) = after.split_once('\n').unwrap_or((after, ""));
