@@ -12,8 +12,8 @@ use winconform_core::record::{Event, Line, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::harness::{BROKEN_WORLD, Told, seeds, seeds_of_a_broken_world};
-use crate::policy::mutating;
 use crate::products::{self, of_the_way};
+use crate::rows::policy::mutating;
 use crate::table;
 use crate::troubles::{TROUBLES, tally};
 use crate::world::{

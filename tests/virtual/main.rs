@@ -9,28 +9,17 @@
 mod shared;
 
 mod admission;
-mod clusters;
 mod cost;
-mod deadline;
+mod events;
 mod families;
 mod faults;
 mod harness;
-mod killed;
-mod objects;
-mod outages;
-mod page;
-mod passing;
-mod policy;
 mod portal;
-mod rejections;
 mod repeated;
 mod ring;
 mod rows;
 mod same;
-mod shown;
-mod signals;
 mod together;
-mod validation;
 mod world;
 
 use libtest_mimic::{Arguments, run};
@@ -41,9 +30,9 @@ fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let trials = [
         // The longest first
-        killed::trials(),
-        signals::trials(),
-        deadline::trials(),
+        events::killed::trials(),
+        events::signals::trials(),
+        events::deadline::trials(),
         repeated::trials(),
         ring::trials(),
         same::trials(),
@@ -53,11 +42,11 @@ fn main() {
         admission::trials(),
         portal::trials(),
         faults::trials(),
-        passing::trials(),
-        outages::trials(),
-        page::trials(),
+        events::passing::trials(),
+        events::outages::trials(),
+        rows::page::trials(),
         cost::trials(),
-        shown::trials(),
+        rows::shown::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     run(&Arguments::from_args(), trials).exit()

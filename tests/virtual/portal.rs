@@ -17,7 +17,7 @@ use winconform_core::report::junit;
 use winconform_core::text::is_hostile;
 use winconform_core::verdict::Verdict;
 
-use crate::clusters::Nodes;
+use crate::rows::clusters::Nodes;
 use crate::table;
 use crate::troubles::tally;
 use crate::world::{Outcome, Ran, World, selection, trial, undisturbed, within, within_of};

@@ -13,12 +13,12 @@ use winconform_core::fixture::FixtureName;
 use winconform_core::record::{CheckView, EvidenceKind, RunView};
 use winconform_core::verdict::Verdict;
 
-use crate::deadline::{overdue, since};
+use crate::events::deadline::{overdue, since};
+use crate::events::killed::{at_event, goes_on};
+use crate::events::signals::{once, twice};
 use crate::faults::seen_of;
 use crate::harness::{Told, seeds, seeds_of_a_broken_world};
-use crate::killed::{at_event, goes_on};
 use crate::products::{described, usual};
-use crate::signals::{once, twice};
 use crate::troubles::tally_of;
 use crate::world::{
     Outcome, Ran, World, lines, selection, took, trial, unbroken_in, verdicts, within_of,

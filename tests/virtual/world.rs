@@ -21,7 +21,7 @@ use winconform_core::record::{Exit, Line, RunView, SIMULATED, read, to_line};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
-use crate::clusters::Nodes;
+use crate::rows::clusters::Nodes;
 use crate::table::asked;
 use crate::{products, runs, suites};
 

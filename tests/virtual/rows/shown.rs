@@ -12,11 +12,11 @@ use winconform_core::plan::{CheckId, Point};
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
-use crate::policy::refuses;
+use crate::rows::policy::refuses;
+use crate::rows::validation::Validation;
 use crate::rows::{EACH, healthy};
 use crate::scheduling::POLICIES;
 use crate::table::{self, NONE, Row};
-use crate::validation::Validation;
 use crate::world::{ALL, Outcome, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -106,7 +106,7 @@ fn every_fault() -> Outcome {
         }
     }
     let claims = &ALL.claims;
-    let forms = include_str!("../../core/src/command/forms.txt").lines();
+    let forms = include_str!("../../../core/src/command/forms.txt").lines();
     let forms = forms.filter_map(|line| line.split(' ').next());
     let commands: BTreeSet<_> = forms.filter(|name| *name != "#").collect();
     for (feature, claim) in &awaited {

@@ -1,6 +1,14 @@
 //! Tries each row of the table of faults on its topology with the checks of its areas; with all checks if the
 //! tests use more than one seed.
 
+pub(crate) mod clusters;
+mod objects;
+pub(crate) mod page;
+pub(crate) mod policy;
+mod rejections;
+pub(crate) mod shown;
+pub(crate) mod validation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
@@ -15,12 +23,12 @@ use winconform_core::plan::Selection;
 use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
-use crate::clusters::Nodes;
-use crate::policy::{mutating, refusing};
+use crate::products;
+use crate::rows::clusters::Nodes;
+use crate::rows::policy::{mutating, refusing};
+use crate::rows::validation::Validation;
 use crate::table::{self, NONE, ROWS, Row, asked};
-use crate::validation::Validation;
 use crate::world::{ALL, Outcome, World, ran_of, same, selection_of, trial, within_of};
-use crate::{objects, products, rejections};
 
 /// Starts of ids of long checks, each with the term that leaves them out if the row does not change them.
 const LONG: [(&str, &str); 3] = [
