@@ -8,7 +8,8 @@ use winconform_core::report::preflight::Preflight;
 use winconform_core::suite::Suites;
 
 use super::access::uses;
-use super::run::{RunError, plan_of};
+use super::life::RunError;
+use super::run::plan_of;
 use crate::cluster::{Cluster, review};
 
 /// Collects facts, plans, and has the server review every access that a run would need. It sends only

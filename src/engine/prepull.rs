@@ -19,7 +19,9 @@ use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
 
 use super::access;
-use super::run::{self, Life, RunError, RunOptions, said};
+use super::fixtures::manifest::Pull;
+use super::life::{Life, RunError, RunOptions};
+use super::run::{self, said};
 use super::stop::{lost, signalled};
 use crate::cluster::apply;
 use crate::cluster::objects::pods::{PodWait, pulled};
@@ -31,13 +33,6 @@ use crate::engine::fixtures::manifest;
 use crate::engine::fixtures::readiness::{as_trouble, ended};
 use crate::engine::fixtures::tear_down::tear_down;
 use crate::engine::record::journal::Journal;
-
-/// One image on one node.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Pull {
-    pub node: String,
-    pub image: String,
-}
 
 #[derive(Clone, Debug)]
 pub struct Prepulled {

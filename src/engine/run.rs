@@ -4,7 +4,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
 use ordered_watch as watch;
@@ -15,103 +14,29 @@ use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::method::ReadyFixtures;
-use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
-use winconform_core::record::{
-    Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SIGNAL, TornDown,
-    exit,
-};
+use winconform_core::plan::{Plan, Selected, Selection, plan, pulls};
+use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, SIGNAL, TornDown, exit};
 use winconform_core::suite::Suites;
 
 use super::image_platforms::note_unoffered;
-use super::stop::{passed, signalled, watch_reasons};
-use crate::cluster::{
-    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, Watched, acquire, collect, watch_pods,
-};
-use crate::engine::executor::perform::{Executor, Stop};
+use super::life::{Life, RunError, RunOptions};
+use super::stop::{Stop, passed, signalled, watch_reasons};
+use crate::cluster::{Cluster, LEASE_NAMESPACE, LeaseHeld, Watched, acquire, collect, watch_pods};
+use crate::engine::executor::perform::Executor;
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::manifest;
-use crate::engine::fixtures::tear_down::{Keep, end, tear_down};
+use crate::engine::fixtures::tear_down::{end, tear_down};
 use crate::engine::record::diagnose::{Dependencies, diagnose};
-use crate::engine::record::journal::{Journal, JournalError};
+use crate::engine::record::journal::Journal;
 use crate::engine::record::record_plan::{noted, started};
 use crate::engine::record::spans::Spans;
-use crate::engine::scheduler::repeat::Repeat;
 use crate::transport::causes;
-
-/// What a run is given besides its cluster and suites.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// The run's id: a DNS label, unique.
-    pub run: String,
-    /// The Lease that keeps two runs apart.
-    pub lease: String,
-    /// The name of its holder: a run that has to wait or give up shows it.
-    pub holder: String,
-    /// The config. The cluster already has its limits.
-    pub config: Config,
-    /// Which checks the user selects.
-    pub selection: Selection,
-    /// The time from its start after which it begins nothing more.
-    pub deadline: Option<Duration>,
-    /// How often it observes everything.
-    pub repeat: Repeat,
-    /// The earlier run that it resumes.
-    pub resume: Option<Arc<RunView>>,
-    /// When it leaves what it created in the cluster.
-    pub keep: Keep,
-}
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Finished {
     pub exit: Exit,
     /// Whether a second interrupt ended it before everything was removed.
     pub abandoned: bool,
-}
-
-/// Why a run could not begin or could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Another run holds the Lease, or it could not be taken.
-    #[error("take the Lease `{name}` that keeps runs apart")]
-    Lease {
-        /// The Lease's name.
-        name: String,
-        source: LeaseError,
-    },
-    /// The server does not allow all that is necessary. Nothing was created.
-    #[error("nothing was begun, since the server does not allow{}", listed(.0))]
-    Denied(BTreeMap<Access, String>),
-    /// The selection does not fit this cluster. Nothing was created.
-    #[error("{0}")]
-    Selection(Diagnostics),
-    /// It cannot resume that record. Nothing was created.
-    #[error("go on with the record of an earlier run")]
-    Resume(#[source] ResumeError),
-    /// The record's file could not be written. The run was ended and torn down.
-    #[error("write the record, and ended the run for that reason")]
-    Journal(#[source] JournalError),
-    /// The record of this run cannot be read back.
-    #[error("read back the record of this run")]
-    Record(#[source] RecordError),
-    /// A panic. What the run created was torn down, and the record has that.
-    #[error("a bug in winconform ended the run; please report it: {0}")]
-    Panicked(String),
-}
-
-impl RunError {
-    /// Whether this run may hold its Lease although taking it failed.
-    pub(crate) fn may_leave_a_lease(&self) -> bool {
-        matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::ObservationError { .. }))
-    }
-}
-
-/// Each denied access on its own line, with the authoriser's words.
-fn listed(denied: &BTreeMap<Access, String>) -> String {
-    let line = |(access, words): (&Access, &String)| match words.as_str() {
-        "" => format!("\n{access}"),
-        words => format!("\n{access}: {words}"),
-    };
-    denied.iter().map(line).collect()
 }
 
 /// Collects facts and plans what is selected; changes nothing in the cluster.
@@ -160,14 +85,6 @@ pub async fn run(
         lived = whole => lived,
         () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
     }
-}
-
-/// A run under way.
-#[derive(Clone, Copy)]
-pub(crate) struct Life<'r> {
-    pub(crate) cluster: &'r Cluster,
-    pub(crate) options: &'r RunOptions,
-    pub(crate) journal: &'r Journal,
 }
 
 /// The message of a panic.

@@ -6,10 +6,38 @@ use std::time::Duration;
 use ordered_watch as watch;
 use tokio::time::{Instant, timeout_at};
 
-use winconform_core::record::SIGNAL;
+use winconform_core::record::{Event, SIGNAL};
+use winconform_core::verdict::SkipReason;
 
-use crate::engine::executor::perform::Stop;
 use crate::engine::record::journal::Journal;
+
+/// Why a run ends early.
+#[derive(Clone, Debug)]
+pub(crate) enum Stop {
+    /// Something interrupted it.
+    By(String),
+    /// Its deadline passed, this long after its start.
+    Deadline(Duration),
+}
+
+impl Stop {
+    pub(crate) fn reason(&self) -> SkipReason {
+        match self {
+            Self::By(_) => SkipReason::Interrupted,
+            Self::Deadline(_) => SkipReason::Deadline,
+        }
+    }
+
+    /// The event that puts it on record.
+    pub(crate) fn event(self) -> Event {
+        match self {
+            Self::By(by) => Event::Interrupted { by },
+            Self::Deadline(after) => Event::Deadline {
+                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            },
+        }
+    }
+}
 
 /// Sends to `stop` why the run has to end early, once there is a reason; never returns.
 pub(crate) async fn watch_reasons(

@@ -164,13 +164,13 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
 pub struct Fold {
     view: Option<RunView>,
     places: BTreeMap<CheckId, usize>,
-    lines: u64,
+    lines: usize,
 }
 
 impl Fold {
     /// Adds the next line; after an error nothing can be added.
     pub fn add(&mut self, line: Line) -> Result<(), RecordError> {
-        let (number, expected) = (self.lines as usize + 1, self.lines);
+        let (number, expected) = (self.lines + 1, self.lines as u64);
         if line.seq != expected {
             return Err(RecordError::Gap {
                 line: number,

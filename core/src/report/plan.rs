@@ -1,13 +1,13 @@
 //! A plan for programs.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::findings::places::axes;
 use super::json::pretty;
 use crate::facts::PoolName;
-use crate::plan::{Disposition, Plan, PlannedAssertion, Point, PoolCost, Selection};
+use crate::plan::{Disposition, Plan, PlannedAssertion, PoolCost, Selection};
 use crate::text::{counted, printable};
 
 /// The version of this document's schema; a field may be added within a version, not changed.
@@ -31,7 +31,7 @@ pub fn json(
             "claim": check.claim,
             "type": check.claim_type.as_str(),
             "title": check.title,
-            "point": point(&check.point),
+            "point": axes(&check.point),
             "disposition": disposition,
             "reason": reason,
             "assertions": check.assertions.iter().map(assertion).collect::<Vec<_>>(),
@@ -77,12 +77,6 @@ pub fn costs_text(costs: &BTreeMap<PoolName, PoolCost>) -> String {
         "" => text,
         _ => format!("\na run asks of each pool\n{text}"),
     }
-}
-
-/// The values of a point by the names of their axes.
-pub(crate) fn point(point: &Point) -> BTreeMap<&'static str, Cow<'_, str>> {
-    let values = point.values();
-    values.map(|(axis, value)| (axis.as_str(), value)).collect()
 }
 
 fn assertion(assertion: &PlannedAssertion) -> Value {

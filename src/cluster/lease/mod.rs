@@ -6,6 +6,7 @@
 //! Our own Lease may have expired once its duration has passed since a renewal was sent. From then on the run
 //! writes nothing ([`Hold`]) until a renewal succeeds, which it cannot once another run took the Lease.
 
+pub(crate) mod orphaned;
 mod renewal;
 
 use std::cell::Cell;
@@ -21,14 +22,12 @@ use winconform_core::config::Durations;
 use winconform_core::method::{ApiReply, ApiRequest, ObservationError, Result, Verb};
 use winconform_core::text::printable;
 
-use super::orphaned_lease::delete_lease;
-use crate::cluster::objects::kinds::LEASES;
+use crate::cluster::objects::kinds::{LEASE_NAMESPACE, LEASES};
 use crate::cluster::objects::labels;
 use crate::cluster::objects::wait::{Condition, poll_until};
 use crate::transport::{Api, Env, Hold, encode};
+use orphaned::delete_lease;
 
-/// The namespace of all runs' Leases.
-pub const LEASE_NAMESPACE: &str = "default";
 /// The name of the Lease for runs without an id of their own.
 pub const LEASE_NAME: &str = "winconform";
 

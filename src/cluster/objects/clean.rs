@@ -16,7 +16,7 @@ use winconform_core::text::printable;
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
 use super::wait::{Condition, poll_until};
-use crate::cluster::orphaned_lease::listed;
+use crate::cluster::objects::unlabelled::listed;
 use crate::transport::{Api, encode};
 
 /// The number of objects in one page.

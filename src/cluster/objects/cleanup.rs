@@ -8,8 +8,8 @@ use winconform_core::method::ObservationError;
 
 use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, check_run, remove_run};
 use super::kinds::{ALL, LEASES};
+use crate::cluster::lease::orphaned::delete_lease;
 use crate::cluster::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
-use crate::cluster::orphaned_lease::delete_lease;
 use crate::transport::Api;
 
 /// The progress of a clean-up, for the user.

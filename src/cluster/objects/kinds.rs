@@ -54,7 +54,9 @@ pub const NETWORK_POLICIES: Kind = kind(
     "networkpolicies",
     Scope::Namespaced,
 );
-/// A run's Lease, in the namespace `default`.
+/// The namespace of all runs' Leases.
+pub const LEASE_NAMESPACE: &str = "default";
+/// A run's Lease.
 pub const LEASES: Kind = kind("coordination.k8s.io", "Lease", "leases", Scope::Namespaced);
 
 /// Copies of pull secrets. They are deleted with their namespaces, and no request lists them: that would read

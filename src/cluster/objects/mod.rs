@@ -8,5 +8,6 @@ pub mod kinds;
 pub mod labels;
 pub mod pods;
 pub mod status;
+pub(crate) mod unlabelled;
 pub(crate) mod wait;
 pub(crate) mod watch;

@@ -35,6 +35,7 @@ use crate::engine::record::spans::Spans;
 use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
 use crate::engine::scheduler::dispatcher::Dispatcher;
 use crate::engine::scheduler::repeat::Repeat;
+use crate::engine::stop::Stop;
 
 /// What tasks send back.
 enum Message {
@@ -45,34 +46,6 @@ enum Message {
     },
     Changed(Changed),
     Input(Input),
-}
-
-/// Why a run ends early.
-#[derive(Clone, Debug)]
-pub(crate) enum Stop {
-    /// Something interrupted it.
-    By(String),
-    /// Its deadline passed, this long after its start.
-    Deadline(Duration),
-}
-
-impl Stop {
-    fn reason(&self) -> SkipReason {
-        match self {
-            Self::By(_) => SkipReason::Interrupted,
-            Self::Deadline(_) => SkipReason::Deadline,
-        }
-    }
-
-    /// The event that puts it on record.
-    pub(crate) fn event(self) -> Event {
-        match self {
-            Self::By(by) => Event::Interrupted { by },
-            Self::Deadline(after) => Event::Deadline {
-                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
-            },
-        }
-    }
 }
 
 /// Performs commands.

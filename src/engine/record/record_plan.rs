@@ -7,7 +7,7 @@ use winconform_core::suite::Suites;
 
 use super::resume::go_on;
 use crate::cluster::Cluster;
-use crate::engine::run::{Life, RunError, RunOptions};
+use crate::engine::life::{Life, RunError, RunOptions};
 
 pub(crate) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
     let waivers = options.config.waivers.iter();

@@ -1,5 +1,6 @@
 //! Where checks observe from, and how many nodes that covers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -11,10 +12,16 @@ use crate::record::RunView;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
+/// The values of a point by the names of their axes.
+pub(crate) fn axes(point: &plan::Point) -> BTreeMap<&'static str, Cow<'_, str>> {
+    let values = point.values();
+    values.map(|(axis, value)| (axis.as_str(), value)).collect()
+}
+
 /// The point of a check, in reports for programs.
 pub(crate) fn point(pools: &Pools, point: &plan::Point) -> Value {
     let mut values = json!({"pool": null, "source": null});
-    for (axis, value) in crate::report::plan::point(point) {
+    for (axis, value) in axes(point) {
         values[axis] = json!(value);
     }
     if let Some(node) = point.node {

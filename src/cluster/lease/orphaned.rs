@@ -1,17 +1,10 @@
-//! Finds objects that may exist though nothing refers to them: a Lease that nothing waits for any more, and
-//! objects without their labels.
+//! Deletes a Lease that no run waits for any more.
 
-use std::collections::BTreeSet;
-
-use futures::future::join_all;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use winconform_core::method::{ApiReply, ApiRequest, ErrorKind, ObservationError, Result};
 
-use super::lease::LEASE_NAMESPACE;
-use crate::cluster::objects::clean::{Left, ObjectRef};
-use crate::cluster::objects::kinds::LEASES;
-use crate::cluster::objects::labels;
-use crate::transport::{Api, encode};
+use crate::cluster::objects::kinds::{LEASE_NAMESPACE, LEASES};
+use crate::transport::Api;
 
 /// How often a changed Lease is read again, as after a renewal of ours whose answer did not arrive.
 const TRIES: u32 = 3;
@@ -44,45 +37,6 @@ pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<()> {
     }
 }
 
-/// The objects that still exist under their names, or may; an object with another run's label does not count.
-/// It lists them, since a run has the permission for that.
-pub async fn missed(api: &Api, run: &str, objects: BTreeSet<ObjectRef>) -> Vec<Left> {
-    let each = objects.into_iter().map(|object| async move {
-        let why = match has(api, run, &object).await {
-            Ok(false) => return None,
-            Ok(true) => "it is there, and its labels did not lead to it".to_owned(),
-            Err(error) => format!("whether it is there is not known: {error}"),
-        };
-        Some(Left { object, why })
-    });
-    join_all(each).await.into_iter().flatten().collect()
-}
-
-async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool> {
-    let path = object.kind.collection_path(object.namespace.as_deref());
-    let name = encode(&format!("metadata.name={}", object.name));
-    let request = ApiRequest::get(format!("{path}?fieldSelector={name}"));
-    let list = listed(api.send(&request).await?)?;
-    let mut items = list["items"].as_array().into_iter().flatten();
-    Ok(items.any(|item| {
-        let of = item["metadata"]["labels"][labels::RUN].as_str();
-        item["metadata"]["name"] == *object.name && of.is_none_or(|of| of == run)
-    }))
-}
-
-/// The list in a reply, or why it is none.
-pub(crate) fn listed(reply: ApiReply) -> Result<Json> {
-    let kind = reply.body["kind"].as_str().unwrap_or_default();
-    let (error, why) = match reply.status {
-        200 if kind.ends_with("List") => return Ok(reply.body),
-        200 => (ErrorKind::ApiUnavailable, "it is no list".to_owned()),
-        403 => (ErrorKind::Forbidden, reply.message()),
-        _ => (ErrorKind::ApiUnavailable, reply.message()),
-    };
-    let why = format!("the answer to a list has status {}: {why}", reply.status);
-    Err(error.error(why))
-}
-
 fn refused(name: &str, reply: &ApiReply) -> ObservationError {
     let (status, message) = (reply.status, reply.message());
     let why = format!("remove the Lease `{name}`: {status}: {message}");
@@ -93,9 +47,9 @@ fn refused(name: &str, reply: &ApiReply) -> ObservationError {
 mod tests {
     use winconform_core::config::Durations;
 
-    use super::super::fake::Fake;
-    use super::super::lease::acquire;
     use super::*;
+    use crate::cluster::fake::Fake;
+    use crate::cluster::lease::acquire;
 
     const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
