@@ -4,6 +4,9 @@
 //! `text` → `document` → `claims` → `facts` → `config` → `command` → `fixture` → `method` → `verdict` → `suite` →
 //! `plan` → `record` → `report`.
 
+// Tests read files
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod claims;
 pub mod command;
 pub mod config;

@@ -5,11 +5,12 @@
 mod bad_input;
 mod cluster;
 mod demo;
-mod direction;
+mod links;
 mod manifests;
 mod pinned;
 mod rbac;
 mod recordings;
+mod sources;
 #[path = "../shared/suites.rs"]
 mod suites;
 

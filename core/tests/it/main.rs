@@ -1,5 +1,8 @@
 //! Records written, read back and reported: the whole path from an event to a report's bytes.
 
+// Core alone does no I/O
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod claims;
 mod config;
 mod curl;
