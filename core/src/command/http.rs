@@ -90,12 +90,13 @@ impl HttpSession {
     /// other. All are one operation of curl: before 7.66 the first operation that fails ends the session
     /// (`next`), and Windows Server 2019 shipped with 7.55.
     pub(super) fn config(&self) -> String {
-        // The write-out applies to each URL. A reused connection leads to the same pod again, so each request
-        // asks the server to close it
+        // The write-out applies to each URL; curl reports each variable that it does not know on standard error,
+        // `exitcode` before 7.75 and `stderr` before 7.63. A reused connection leads to the same pod again, so each
+        // request asks the server to close it
         let mut config = format!(
             "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
              connect-timeout = {}\nmax-time = {}\n\
-             write-out = \"\\n@@{} %{{http_code}} %{{url_effective}}\\n\"\n",
+             write-out = \"\\n@@{} %{{http_code}} %{{exitcode}} %{{url_effective}}\\n%{{stderr}}\"\n",
             self.connect.as_secs().max(1),
             self.total.as_secs().max(1),
             self.token,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::StartFailure;
 use super::exchange::PingReply;
 use crate::method::network::reach::ReachAnswer;
-use crate::method::network::{curl, http, ping};
+use crate::method::network::{curl, ping};
 
 /// The fields of a transcript that are read here.
 #[derive(Debug, Deserialize)]
@@ -26,7 +26,7 @@ impl Transcript {
         let word = match self.program.as_str() {
             "curl" => {
                 let (code, text) = curl::failures(&self.text).next()?;
-                http::classify(code, &text)?.as_str()
+                curl::classify(code, &text)?.as_str()
             }
             "ping" | "ping, Japanese" => {
                 let target = self.command.last()?;

@@ -20,3 +20,5 @@ mod runs;
 mod select;
 mod terminal;
 mod waived;
+mod windows_commands;
+mod wine;

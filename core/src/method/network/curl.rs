@@ -3,6 +3,7 @@
 use crate::command::{Curl, Token};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ExecReply, ExitStatus, HttpGet, HttpReply};
+use crate::method::failure::FailureClass;
 use crate::method::vantage::SourceKind;
 use crate::text::printable;
 
@@ -74,10 +75,9 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
         }
         ExitStatus::Code(_) => {}
     }
-    let mut failures = failures(&reply.stderr);
     let marker = format!("\n@@{token} ");
     let mut rest = reply.stdout.as_str();
-    let mut replies = Vec::with_capacity(gets.len());
+    let mut results = Vec::with_capacity(gets.len());
     for (index, get) in gets.iter().enumerate() {
         let Some((body, after)) = rest.split_once(&marker) else {
             return Err(unrecognised(format!(
@@ -87,50 +87,113 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
             )));
         };
         let (line, after) = after.split_once('\n').unwrap_or((after, ""));
-        let status = line
-            .trim_end()
-            .split_once(' ')
-            .filter(|(code, url)| code.len() == 3 && *url == get.url())
-            .and_then(|(code, _)| code.parse::<u16>().ok())
+        let (status, exit) = result(line.trim_end(), &get.url())
             .ok_or_else(|| unrecognised(format!("result line `{}`", printable(line))))?;
         // In text mode Windows ends the line before the marker with CR LF
         let body = body.strip_suffix('\r').unwrap_or(body);
-        replies.push((status, body.to_owned()));
+        results.push((status, exit, body));
         rest = after;
     }
     if !rest.trim().is_empty() {
         return Err(unrecognised("output after the last result".to_owned()));
     }
-    let replies = replies
-        .into_iter()
-        .map(|(status, body)| match status {
-            0 => match failures.next() {
-                Some((code, text)) => Ok(HttpReply::Failed { code, text }),
-                None => Err(unrecognised(
-                    "a failed transfer without its message".to_owned(),
-                )),
-            },
-            status => Ok(HttpReply::Answered { status, body }),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    // A second check: the code of a serial session is that of its last transfer, which reveals a cut answer
-    // whose message was lost
-    let last = replies.last().map_or(0, |reply| match reply {
-        HttpReply::Failed { code, .. } => i64::from(*code),
-        HttpReply::Answered { .. } | HttpReply::Unreached { .. } => 0,
-    });
-    if reply.exit != ExitStatus::Code(last) {
-        return Err(unrecognised(format!(
-            "{:?} does not fit the last result",
-            reply.exit
-        )));
+    let failures = failure_of_each(&results, &reply.stderr)
+        .ok_or_else(|| unrecognised("messages that do not fit the results".to_owned()))?;
+    // A second check: the code of a serial session is that of its last transfer
+    let last = failures.last().and_then(Option::as_ref);
+    if reply.exit != ExitStatus::Code(last.map_or(0, |(code, _)| i64::from(*code))) {
+        let detail = format!("{:?} does not fit the last result", reply.exit);
+        return Err(unrecognised(detail));
     }
-    match failures.next() {
-        None => Ok(replies),
-        // A transfer that broke during its answer: its status alone must not count
-        Some((code, text)) => Err(unrecognised(format!(
-            "a message beside an answer: ({code}) {text}"
-        ))),
+    let replies = results.into_iter().zip(failures);
+    let replies = replies.map(|((status, _, body), failure)| match failure {
+        Some((code, text)) => HttpReply::Failed { code, text },
+        // Before 7.66 curl accepts HTTP/0.9, which is any text
+        None if status == 0 => HttpReply::Failed {
+            code: NO_HTTP,
+            text: format!("the answer is no HTTP: {}", printable(body)),
+        },
+        None => HttpReply::Answered {
+            status,
+            body: body.to_owned(),
+        },
+    });
+    Ok(replies.collect())
+}
+
+/// CURLE_UNSUPPORTED_PROTOCOL, which curl says of an answer that is no HTTP.
+const NO_HTTP: u16 = 1;
+
+/// The status and the exit code in the line after a transfer: `200 0 http://10.96.0.1:80/`. curl before 7.75
+/// leaves the exit code out.
+fn result(line: &str, url: &str) -> Option<(u16, Option<u16>)> {
+    let (status, rest) = line.split_once(' ').filter(|(code, _)| code.len() == 3)?;
+    let (exit, shown) = rest.split_once(' ')?;
+    let exit = match exit {
+        "" => None,
+        exit => Some(exit.parse().ok()?),
+    };
+    Some((status.parse().ok()?, exit)).filter(|_| shown == url)
+}
+
+/// What curl before 7.63 says of `%{stderr}` after each transfer and before the transfer's message
+/// (`src/tool_writeout.c`, `src/tool_operate.c`).
+const SEPARATOR: &str = "curl: unknown --write-out variable: 'stderr'";
+
+/// The message of each transfer that failed, even if its answer had begun; `None` where messages and results do not
+/// fit, such as where output was lost.
+fn failure_of_each(
+    results: &[(u16, Option<u16>, &str)],
+    stderr: &str,
+) -> Option<Vec<Option<(u16, String)>>> {
+    if stderr.contains(SEPARATOR) {
+        let parts = stderr.split(SEPARATOR).skip(1);
+        let one = |part| {
+            let mut messages = failures(part);
+            let first = messages.next();
+            messages.next().is_none().then_some(first)
+        };
+        let each: Vec<_> = parts.map(one).collect::<Option<_>>()?;
+        return (each.len() == results.len()).then_some(each);
+    }
+    let mut messages = failures(stderr);
+    let each = results.iter().map(|(status, exit, _)| match exit {
+        Some(0) => Some(None),
+        Some(exit) => messages.next().filter(|(code, _)| code == exit).map(Some),
+        // From 7.63 to 7.74 nothing says to which of the answers a message belongs
+        None if *status == 0 => messages.next().map(Some),
+        None => Some(None),
+    });
+    let each = each.collect::<Option<Vec<_>>>()?;
+    messages.next().is_none().then_some(each)
+}
+
+/// The class of a failure of curl. Exit 7 is always a failed connect, and its text says how: on Windows a
+/// refusal, a time-out or a missing route (calico#5522, kubernetes#85604). For other codes unknown texts give
+/// `None`.
+pub fn classify(code: u16, text: &str) -> Option<FailureClass> {
+    let says = |words: &[&str]| {
+        let text = text.to_ascii_lowercase();
+        words.iter().any(|word| text.contains(word))
+    };
+    match code {
+        6 => Some(FailureClass::Dns),
+        7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
+        7 if says(&["refused"]) => Some(FailureClass::Refused),
+        // curl names the phase that took too long (lib/multi.c)
+        28 if says(&["resolving timed out"]) => Some(FailureClass::Dns),
+        // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
+        28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
+        7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
+        // Current curl says `Could not connect to server` for every failed connect except a time-out
+        // (lib/connect.c); older ones have the system's words, such as `Bad access`
+        7 => Some(FailureClass::NotConnected),
+        35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
+        NO_HTTP | 8 => Some(FailureClass::WrongAnswer),
+        // 18: fewer bytes came than the answer announced
+        18 | 52 => Some(FailureClass::Reset),
+        55 | 56 if says(&["reset", "aborted", "forcibly closed"]) => Some(FailureClass::Reset),
+        _ => None,
     }
 }
 
@@ -193,10 +256,13 @@ mod tests {
 
     #[test]
     fn each_target_gets_its_own_answer() {
-        let out = "<H1>one</H1>\n@@t 200 http://10.96.0.0:80/\n\n@@t 000 http://10.96.0.1:80/\n\
-            three\r\n@@t 200 http://10.96.0.2:80/\r\n";
-        let err = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
-        let replies = split(&gets(3), &token(), &reply(out, err, 0)).expect("three results");
+        let out = "<H1>one</H1>\n@@t 200  http://10.96.0.0:80/\n\n@@t 000  http://10.96.0.1:80/\n\
+            three\r\n@@t 200  http://10.96.0.2:80/\r\n";
+        let err = format!(
+            "{SEPARATOR}\r\n{SEPARATOR}\r\n\
+            curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n{SEPARATOR}\r\n"
+        );
+        let replies = split(&gets(3), &token(), &reply(out, &err, 0)).expect("three results");
         let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
         assert_eq!(
             replies[0],
@@ -220,11 +286,11 @@ mod tests {
         for out in [
             "",
             "body",
-            "body\n@@t 200 http://10.96.0.0:80/\n",
-            "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 2",
-            "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 200 http://10.96.0.1",
+            "body\n@@t 200 0 http://10.96.0.0:80/\n",
+            "body\n@@t 200 0 http://10.96.0.0:80/\nmore\n@@t 2",
+            "body\n@@t 200 0 http://10.96.0.0:80/\nmore\n@@t 200 0 http://10.96.0.1",
             // The results of other targets
-            "body\n@@t 200 http://10.96.0.1:80/\nmore\n@@t 200 http://10.96.0.0:80/\n",
+            "body\n@@t 200 0 http://10.96.0.1:80/\nmore\n@@t 200 0 http://10.96.0.0:80/\n",
         ] {
             let error = split(&gets(2), &token(), &reply(out, "", 0)).expect_err(out);
             assert_eq!(error.kind, ErrorKind::UnrecognisedOutput, "{out}");
@@ -233,19 +299,57 @@ mod tests {
 
     #[test]
     fn a_body_cannot_forge_a_result() {
-        let out = "x\n@@guess 200 http://10.96.0.0:80/\ny\n@@t 404 http://10.96.0.0:80/\n";
+        let out = "x\n@@guess 200 0 http://10.96.0.0:80/\ny\n@@t 404 0 http://10.96.0.0:80/\n";
         let replies = split(&gets(1), &token(), &reply(out, "", 0)).expect("one result");
-        let body = "x\n@@guess 200 http://10.96.0.0:80/\ny".to_owned();
+        let body = "x\n@@guess 200 0 http://10.96.0.0:80/\ny".to_owned();
         assert_eq!(replies[0], HttpReply::Answered { status: 404, body });
     }
 
     #[test]
-    fn a_transfer_broken_in_the_middle_is_no_answer() {
-        let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
-        let out = "par\n@@t 200 http://10.96.0.0:80/\n";
-        assert!(split(&gets(1), &token(), &reply(out, err, 18)).is_err());
-        // The same where its message was lost on the way
-        assert!(split(&gets(1), &token(), &reply(out, "", 18)).is_err());
+    fn a_transfer_that_breaks_in_its_answer_has_failed_and_no_other_has() {
+        let message = "curl: (18) transfer closed with 10 bytes remaining to read\n";
+        let failed = |replies: Vec<HttpReply>| {
+            let failed = |reply: &HttpReply| matches!(reply, HttpReply::Failed { code: 18, .. });
+            replies.iter().map(failed).collect::<Vec<_>>()
+        };
+        for broken in 0..3 {
+            let (mut new, mut old, mut middle) = (String::new(), String::new(), String::new());
+            let mut separated = String::new();
+            for n in 0..3 {
+                let exit = if n == broken { 18 } else { 0 };
+                new.push_str(&format!("x\n@@t 200 {exit} http://10.96.0.{n}:80/\n"));
+                old.push_str(&format!("x\n@@t 200  http://10.96.0.{n}:80/\n"));
+                separated.push_str(&format!("{SEPARATOR}\n"));
+                if n == broken {
+                    separated.push_str(message);
+                    middle.push_str(message);
+                }
+            }
+            let exit = if broken == 2 { 18 } else { 0 };
+            let expected: Vec<_> = (0..3).map(|n| n == broken).collect();
+            for (out, err) in [(&new, &middle), (&old, &separated)] {
+                let replies = split(&gets(3), &token(), &reply(out, err, exit));
+                assert_eq!(failed(replies.expect("three results")), expected);
+                // The same where its message was lost on the way
+                let lost = err.replace(message, "");
+                let lost = split(&gets(3), &token(), &reply(out, &lost, exit));
+                assert!(lost.is_err() || *out == old && exit == 0, "{lost:?}");
+            }
+            // A curl that says neither
+            assert!(split(&gets(3), &token(), &reply(&old, &middle, exit)).is_err());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_http_is_one_that_is_wrong() {
+        let err = format!("{SEPARATOR}\n");
+        let out = "SSH-2.0\r\n\n@@t 000  http://10.96.0.0:80/\n";
+        let replies = split(&gets(1), &token(), &reply(out, &err, 0)).expect("one result");
+        let HttpReply::Failed { code, text } = &replies[0] else {
+            panic!("{replies:?}");
+        };
+        assert_eq!(classify(*code, text), Some(FailureClass::WrongAnswer));
+        assert!(text.contains("SSH-2.0"), "{text}");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran>
         streams.write(streams.out.len() / BLOCK * BLOCK);
         streams.ran.took += transfer.total;
         streams.out.extend(transfer.output.as_bytes());
-        streams.report(&options, &transfer);
+        streams.report(build, &options, &transfer);
         streams.ran.code = transfer.code;
     }
     streams.write(streams.out.len());
@@ -71,21 +71,39 @@ impl Streams {
         self.ran.print(Stream::Error, errors);
     }
 
-    /// Reports the end of a transfer.
-    fn report(&mut self, options: &Options, transfer: &Transfer) {
-        if transfer.code != 0 && options.show_error {
-            let end = if self.os == Os::Windows { "\r\n" } else { "\n" };
-            let line = format!("curl: ({}) {}{end}", transfer.code, transfer.error);
-            self.errors.extend(line.into_bytes());
-        }
+    /// Reports the end of a transfer: before 7.66 with its message last (`src/tool_operate.c`).
+    fn report(&mut self, build: &Build, options: &Options, transfer: &Transfer) {
+        let message = (transfer.code != 0 && options.show_error)
+            .then(|| format!("curl: ({}) {}", transfer.code, transfer.error));
+        let (first, last) = match build.since(7, 66) {
+            true => (message, None),
+            false => (None, message),
+        };
+        first.into_iter().for_each(|line| self.complain(&line));
         for part in &options.write_out {
+            let unknown = match part {
+                Written::ExitCode if !build.since(7, 75) => Some("exitcode"),
+                Written::Stderr if !build.since(7, 63) => Some("stderr"),
+                _ => None,
+            };
             let text = match part {
                 Written::Text(text) => text.clone(),
                 Written::Status => format!("{:03}", transfer.status),
                 Written::Url => transfer.url.clone(),
+                Written::ExitCode if unknown.is_none() => transfer.code.to_string(),
+                Written::ExitCode | Written::Stderr => String::new(),
             };
+            if let Some(name) = unknown {
+                self.complain(&format!("curl: unknown --write-out variable: '{name}'"));
+            }
             self.out.extend(text.into_bytes());
         }
+        last.into_iter().for_each(|line| self.complain(&line));
+    }
+
+    fn complain(&mut self, line: &str) {
+        let end = if self.os == Os::Windows { "\r\n" } else { "\n" };
+        self.errors.extend(format!("{line}{end}").into_bytes());
     }
 }
 

@@ -20,6 +20,10 @@ pub(super) enum Written {
     Text(String),
     Status,
     Url,
+    /// `%{exitcode}`, from 7.75 on.
+    ExitCode,
+    /// `%{stderr}`, from 7.63 on; nothing may come after it.
+    Stderr,
 }
 
 impl Options {
@@ -92,6 +96,8 @@ fn written(format: &str) -> Option<Vec<Written>> {
         list.push(match name {
             "http_code" => Written::Status,
             "url_effective" => Written::Url,
+            "exitcode" => Written::ExitCode,
+            "stderr" if rest.is_empty() => Written::Stderr,
             _ => return None,
         });
         list.push(text(rest)?);

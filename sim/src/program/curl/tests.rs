@@ -55,7 +55,7 @@ noproxy = "*"
 connect-timeout = 4
 max-time = 8
 header = "Connection: close"
-write-out = "\n@@t0k %{http_code} %{url_effective}\n"
+write-out = "\n@@t0k %{http_code} %{exitcode} %{url_effective}\n%{stderr}"
 url = "http://10.244.2.5:80/"
 url = "http://192.0.2.1:80/"
 "#;
@@ -65,7 +65,7 @@ fn a_sweep_from_its_input() {
     let ran = curl_as(&Build::SYSTEM32, SWEEP);
     let body = "<html><body><H1>Windows Container Web Server</H1><p>IP 10.244.2.5 callerCount 1 </body></html>";
     let expected =
-        format!("{body}\n@@t0k 200 http://10.244.2.5:80/\n\n@@t0k 000 http://192.0.2.1:80/\n");
+        format!("{body}\n@@t0k 200 0 http://10.244.2.5:80/\n\n@@t0k 000 28 http://192.0.2.1:80/\n");
     assert_eq!(
         out(&ran),
         expected,
@@ -163,14 +163,12 @@ fn limits_end_in_the_words_of_the_version() {
         at((7, 88, 1), connect).1,
         "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timeout was reached"
     );
-    assert_eq!(
-        at((7, 83, 1), connect).1,
-        "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Couldn't connect to server"
-    );
-    assert_eq!(
-        at((7, 79, 1), connect).1,
-        "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timed out"
-    );
+    for version in [(7, 79, 1), (7, 83, 1)] {
+        assert_eq!(
+            at(version, connect).1,
+            "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timed out"
+        );
+    }
     assert_eq!(at((7, 88, 1), all).1, plain);
     assert_eq!(at((7, 66, 0), "").0, 7);
     assert_eq!(

@@ -55,11 +55,11 @@ impl Build {
 
     /// The error for a connection that fails; `system` is the system's text for it.
     ///
-    /// `lib/connect.c`: since 7.78 it has the time, since 7.81 curl's own words, which lost their apostrophe
-    /// in 8.9.
+    /// `lib/connect.c`: since 7.78 it has the time, since 7.86 curl's own words (curl 6267244161), which lost their
+    /// apostrophe in 8.9.
     pub(super) fn unreachable(&self, host: &str, port: u16, millis: u128, system: &str) -> String {
         let why = match () {
-            () if !self.since(7, 81) => system,
+            () if !self.since(7, 86) => system,
             () if !self.since(8, 9) => "Couldn't connect to server",
             () => "Could not connect to server",
         };

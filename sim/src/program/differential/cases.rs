@@ -80,7 +80,7 @@ pub(super) const SESSIONS: &[(&[&str], &[&str])] = &[(
         "noproxy = \"*\"",
         "connect-timeout = 4",
         "max-time = 8",
-        "write-out = \"\\n@@t %{http_code} %{url_effective}\\n\"",
+        "write-out = \"\\n@@t %{http_code} %{exitcode} %{url_effective}\\n%{stderr}\"",
     ],
     &[
         "{netexec}/hostname",

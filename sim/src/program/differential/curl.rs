@@ -20,7 +20,7 @@ type Outcome = (String, String, u32);
 /// The curl of the machine, on PATH.
 const MACHINES: &str = "curl";
 
-/// The paths of other curls, in the form of PATH; `ci/windows-programs/curl` builds them and prints it.
+/// The paths of other curls, in the form of PATH; `ci/windows-programs/run` builds them and prints it.
 const OTHERS: &str = "WINCONFORM_TEST_CURLS";
 
 /// A session's configuration.
@@ -33,7 +33,14 @@ fn session(scene: &Scene, (options, urls): &(&[&str], &[&str])) -> String {
 }
 
 fn real(program: &Path, args: &[&str], input: &str) -> Outcome {
-    let mut child = Command::new(program)
+    let mut command = match of_windows(program) {
+        false => Command::new(program),
+        true => Command::new("wine"),
+    };
+    if of_windows(program) {
+        command.arg(program);
+    }
+    let mut child = command
         .args(args)
         .env_remove("http_proxy")
         .env_remove("ALL_PROXY")
@@ -54,6 +61,12 @@ fn real(program: &Path, args: &[&str], input: &str) -> Outcome {
     )
 }
 
+fn of_windows(program: &Path) -> bool {
+    program
+        .extension()
+        .is_some_and(|extension| extension == "exe")
+}
+
 #[expect(clippy::print_stdout, reason = "which version was compared with")]
 fn build(program: &Path) -> Build {
     let (banner, _, _) = real(program, &["--version"], "");
@@ -68,7 +81,12 @@ fn build(program: &Path) -> Build {
     let mut next = || numbers.next().unwrap_or(0);
     let version = (next(), next(), next());
     println!("{} {version:?}", program.display());
-    Build::of_the_machine(Os::Linux, version, banner.contains("c-ares"))
+    let os = if of_windows(program) {
+        Os::Windows
+    } else {
+        Os::Linux
+    };
+    Build::of_the_machine(os, version, banner.contains("c-ares"))
 }
 
 fn simulated(build: &Build, scene: &Scene, input: &str) -> Outcome {
@@ -81,8 +99,10 @@ fn simulated(build: &Build, scene: &Scene, input: &str) -> Outcome {
     )
 }
 
-/// An outcome without the times, which differ from run to run.
+/// An outcome without the times, which differ from run to run, and the ends of lines of standard output: whether
+/// an old curl has it in binary depends on how it was built (`HAVE_SETMODE`).
 fn plain((stdout, errors, code): Outcome) -> Outcome {
+    let stdout = stdout.replace("\r\n", "\n");
     let stdout: Vec<&str> = stdout
         .split('\n')
         .map(|line| match line {

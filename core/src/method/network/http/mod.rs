@@ -22,6 +22,7 @@ use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::HttpReply;
 use crate::method::failure::{FailureClass, Signature};
+use crate::method::network::curl;
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Method, Test, Traits};
@@ -237,7 +238,7 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {
         }
         HttpReply::Failed { code, text } => {
             let text = format!("curl: ({code}) {text}");
-            let class = classify(*code, &text)
+            let class = curl::classify(*code, &text)
                 .ok_or_else(|| ErrorKind::UnrecognisedOutput.error(text.clone()))?;
             failed(class, text)
         }
@@ -249,33 +250,6 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<ObservedTarget> {
         by: by.map(|pod| pod.name.clone()),
         answer,
     })
-}
-
-/// The class of a failure of curl. Exit 7 is always a failed connect, and its text says how: on Windows a
-/// refusal, a time-out or a missing route (calico#5522, kubernetes#85604). For other codes unknown texts give
-/// `None`.
-pub(crate) fn classify(code: u16, text: &str) -> Option<FailureClass> {
-    let says = |words: &[&str]| {
-        let text = text.to_ascii_lowercase();
-        words.iter().any(|word| text.contains(word))
-    };
-    match code {
-        6 => Some(FailureClass::Dns),
-        7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
-        7 if says(&["refused"]) => Some(FailureClass::Refused),
-        // curl names the phase that took too long (lib/multi.c)
-        28 if says(&["resolving timed out"]) => Some(FailureClass::Dns),
-        // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
-        28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
-        7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
-        // Current curl says `Could not connect to server` for every failed connect except a time-out
-        // (lib/connect.c); older ones have the system's words, such as `Bad access`
-        7 => Some(FailureClass::NotConnected),
-        35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
-        52 => Some(FailureClass::Reset),
-        55 | 56 if says(&["reset", "aborted", "forcibly closed"]) => Some(FailureClass::Reset),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn answer(written: &str) -> HttpAnswer {
 #[test]
 fn published_texts_are_classed() {
     for (code, text, class) in tables().texts {
-        assert_eq!(classify(code, &text), class, "{code} {text}");
+        assert_eq!(curl::classify(code, &text), class, "{code} {text}");
     }
 }
 

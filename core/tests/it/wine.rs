@@ -1,0 +1,82 @@
+//! Programs of Windows under Wine, started as a container runtime of Windows starts them.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use winconform_core::method::{ExecReply, ExecRequest, ExitStatus};
+
+/// Wine's folder, which `ci/windows-programs/run` makes; `launch.exe` is beside it.
+pub(crate) fn prefix() -> PathBuf {
+    std::env::var_os("WINEPREFIX")
+        .expect("Wine's folder is named")
+        .into()
+}
+
+/// The command that runs a request by a command line, which passes through `cmd /c` on the way into a `HostProcess`
+/// container (hcsshim, `internal/jobcontainers`).
+pub(crate) fn command(request: &ExecRequest, in_host_process: bool) -> Command {
+    let line: Vec<_> = request
+        .argv()
+        .iter()
+        .map(|argument| escape(argument))
+        .collect();
+    let shell = if in_host_process { "cmd /c " } else { "" };
+    let mut command = Command::new("wine");
+    command.arg(prefix().with_file_name("launch.exe"));
+    command.env(
+        "WINCONFORM_COMMAND_LINE",
+        format!("{shell}{}", line.join(" ")),
+    );
+    command
+}
+
+pub(crate) fn reply(mut command: Command, request: &ExecRequest) -> ExecReply {
+    let pipes = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let input = request.stdin().unwrap_or_default();
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    ExecReply {
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+        exit: ExitStatus::Code(output.status.code().expect("it ends by itself").into()),
+    }
+}
+
+/// Quotes an argument as containerd's shim does (golang.org/x/sys, `windows.EscapeArg`).
+fn escape(argument: &str) -> String {
+    if !argument.is_empty() && !argument.contains(['"', ' ', '\t']) {
+        return argument.to_owned();
+    }
+    let (mut quoted, mut slashes) = (String::from("\""), 0);
+    for character in argument.chars() {
+        match character {
+            '\\' => slashes += 1,
+            '"' => quoted.push_str(&"\\".repeat(std::mem::take(&mut slashes) + 1)),
+            _ => slashes = 0,
+        }
+        quoted.push(character);
+    }
+    quoted + &"\\".repeat(slashes) + "\""
+}
+
+#[test]
+fn arguments_are_quoted_as_the_runtime_does() {
+    for (argument, quoted) in [
+        ("-q", "-q"),
+        ("", "\"\""),
+        ("C:\\a\\b.exe", "C:\\a\\b.exe"),
+        ("echo a& b", "\"echo a& b\""),
+        ("a b\\", "\"a b\\\\\""),
+        ("say \"x\"", "\"say \\\"x\\\"\""),
+    ] {
+        assert_eq!(escape(argument), quoted);
+    }
+}
