@@ -119,8 +119,10 @@ async fn ask(get: &HttpGet, stream: Box<dyn Stream>, host: &str, by_proxy: bool)
         let exchange = async {
             let response = sender.send_request(request).await?;
             let status = response.status().as_u16();
-            let body = text(response.into_body()).await?;
-            Ok::<_, hyper::Error>(HttpReply::Answered { status, body })
+            let broken = |error| unreached(FailureClass::BrokenAnswer, error_text(&error));
+            let body = text(response.into_body()).await;
+            let answered = body.map(|body| HttpReply::Answered { status, body });
+            Ok::<_, hyper::Error>(answered.unwrap_or_else(broken))
         };
         // The connection makes progress only while it is polled, and ends with its one exchange
         let (mut connection, mut exchange) = (std::pin::pin!(connection), std::pin::pin!(exchange));
@@ -215,7 +217,7 @@ mod tests {
         for (says, expected) in [
             (&b"SSH-2.0-OpenSSH\r\n"[..], FailureClass::WrongAnswer),
             (b"", FailureClass::Reset),
-            (half, FailureClass::Reset),
+            (half, FailureClass::BrokenAnswer),
         ] {
             let (address, _asked) = server(says).await;
             let reply = got(address, None).await;

@@ -167,10 +167,10 @@ pub enum HttpReply {
         /// curl's message after the code.
         text: String,
     },
-    /// No answer: the machine that observes could not reach the server.
+    /// No whole answer, of a class that is known without curl's words.
     Unreached {
         class: FailureClass,
-        /// The words of that machine's system.
+        /// The words of the system that observes, or of its curl.
         text: String,
     },
 }

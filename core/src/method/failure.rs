@@ -23,6 +23,8 @@ pub enum FailureClass {
     /// Connected, but no answer came in time.
     NoAnswer,
     Reset,
+    /// An answer began and broke off.
+    BrokenAnswer,
     /// TLS could not be established.
     Tls,
     /// An HTTP status other than 200.

@@ -1,7 +1,10 @@
 //! Records written, read back and reported: the whole path from an event to a report's bytes.
 
-// Core alone does no I/O
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests do I/O"
+)]
 
 mod claims;
 mod config;

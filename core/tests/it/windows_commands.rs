@@ -27,9 +27,14 @@ fn ran(command: &Command, in_host_process: bool) -> (i64, String, String) {
 
 #[test]
 fn commands_of_windows_do_what_they_are_for() {
-    if std::env::var_os("WINEPREFIX").is_none() {
+    if std::env::var_os(wine::PREFIX).is_none() {
         let name = "commands_of_windows_do_what_they_are_for";
-        writeln!(std::io::stderr(), "not run: {name}: WINEPREFIX is not set").expect("it is open");
+        writeln!(
+            std::io::stderr(),
+            "not run: {name}: {} is not set",
+            wine::PREFIX
+        )
+        .expect("it is open");
         return;
     }
     let token = || Token::parse("5eed").expect("a token");

@@ -6,11 +6,12 @@ use std::process::{Command, Stdio};
 
 use winconform_core::method::{ExecReply, ExecRequest, ExitStatus};
 
-/// Wine's folder, which `ci/windows-programs/run` makes; `launch.exe` is beside it.
+/// Names Wine's folder, which `ci/windows-programs/run` makes; `launch.exe` is beside it.
+pub(crate) const PREFIX: &str = "WINCONFORM_TEST_WINEPREFIX";
+
 pub(crate) fn prefix() -> PathBuf {
-    std::env::var_os("WINEPREFIX")
-        .expect("Wine's folder is named")
-        .into()
+    let prefix = std::env::var_os(PREFIX);
+    prefix.expect("Wine's folder is named").into()
 }
 
 /// The command that runs a request by a command line, which passes through `cmd /c` on the way into a `HostProcess`
@@ -23,6 +24,7 @@ pub(crate) fn command(request: &ExecRequest, in_host_process: bool) -> Command {
         .collect();
     let shell = if in_host_process { "cmd /c " } else { "" };
     let mut command = Command::new("wine");
+    command.env("WINEPREFIX", prefix());
     command.arg(prefix().with_file_name("launch.exe"));
     command.env(
         "WINCONFORM_COMMAND_LINE",
@@ -52,10 +54,11 @@ pub(crate) fn reply(mut command: Command, request: &ExecRequest) -> ExecReply {
 
 /// Quotes an argument as containerd's shim does (golang.org/x/sys, `windows.EscapeArg`).
 fn escape(argument: &str) -> String {
-    if !argument.is_empty() && !argument.contains(['"', ' ', '\t']) {
-        return argument.to_owned();
-    }
-    let (mut quoted, mut slashes) = (String::from("\""), 0);
+    let quote = match argument.is_empty() || argument.contains([' ', '\t']) {
+        true => "\"",
+        false => "",
+    };
+    let (mut quoted, mut slashes) = (quote.to_owned(), 0);
     for character in argument.chars() {
         match character {
             '\\' => slashes += 1,
@@ -64,7 +67,10 @@ fn escape(argument: &str) -> String {
         }
         quoted.push(character);
     }
-    quoted + &"\\".repeat(slashes) + "\""
+    match quote {
+        "" => quoted,
+        quote => quoted + &"\\".repeat(slashes) + quote,
+    }
 }
 
 #[test]
@@ -76,6 +82,7 @@ fn arguments_are_quoted_as_the_runtime_does() {
         ("echo a& b", "\"echo a& b\""),
         ("a b\\", "\"a b\\\\\""),
         ("say \"x\"", "\"say \\\"x\\\"\""),
+        ("a\"b", "a\\\"b"),
     ] {
         assert_eq!(escape(argument), quoted);
     }

@@ -77,7 +77,7 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
     }
     let marker = format!("\n@@{token} ");
     let mut rest = reply.stdout.as_str();
-    let mut results = Vec::with_capacity(gets.len());
+    let mut transfers = Vec::with_capacity(gets.len());
     for (index, get) in gets.iter().enumerate() {
         let Some((body, after)) = rest.split_once(&marker) else {
             return Err(unrecognised(format!(
@@ -87,85 +87,126 @@ pub fn split(gets: &[HttpGet], token: &Token, reply: &ExecReply) -> Result<Vec<H
             )));
         };
         let (line, after) = after.split_once('\n').unwrap_or((after, ""));
-        let (status, exit) = result(line.trim_end(), &get.url())
+        let transfer = Transfer::read(body, line.trim_end(), &get.url())
             .ok_or_else(|| unrecognised(format!("result line `{}`", printable(line))))?;
-        // In text mode Windows ends the line before the marker with CR LF
-        let body = body.strip_suffix('\r').unwrap_or(body);
-        results.push((status, exit, body));
+        transfers.push(transfer);
         rest = after;
     }
     if !rest.trim().is_empty() {
         return Err(unrecognised("output after the last result".to_owned()));
     }
-    let failures = failure_of_each(&results, &reply.stderr)
-        .ok_or_else(|| unrecognised("messages that do not fit the results".to_owned()))?;
+    let misfit = || unrecognised("messages that do not fit the results".to_owned());
+    let messages = messages(&transfers, &reply.stderr).ok_or_else(misfit)?;
     // A second check: the code of a serial session is that of its last transfer
-    let last = failures.last().and_then(Option::as_ref);
+    let last = messages.last().and_then(Option::as_ref);
     if reply.exit != ExitStatus::Code(last.map_or(0, |(code, _)| i64::from(*code))) {
         let detail = format!("{:?} does not fit the last result", reply.exit);
         return Err(unrecognised(detail));
     }
-    let replies = results.into_iter().zip(failures);
-    let replies = replies.map(|((status, _, body), failure)| match failure {
-        Some((code, text)) => HttpReply::Failed { code, text },
-        // Before 7.66 curl accepts HTTP/0.9, which is any text
-        None if status == 0 => HttpReply::Failed {
-            code: NO_HTTP,
-            text: format!("the answer is no HTTP: {}", printable(body)),
-        },
-        None => HttpReply::Answered {
-            status,
-            body: body.to_owned(),
-        },
-    });
-    Ok(replies.collect())
+    let replies = transfers.into_iter().zip(messages);
+    let replies = replies.map(|(transfer, message)| transfer.reply(message));
+    replies.collect::<Option<_>>().ok_or_else(misfit)
 }
 
-/// CURLE_UNSUPPORTED_PROTOCOL, which curl says of an answer that is no HTTP.
-const NO_HTTP: u16 = 1;
-
-/// The status and the exit code in the line after a transfer: `200 0 http://10.96.0.1:80/`. curl before 7.75
-/// leaves the exit code out.
-fn result(line: &str, url: &str) -> Option<(u16, Option<u16>)> {
-    let (status, rest) = line.split_once(' ').filter(|(code, _)| code.len() == 3)?;
-    let (exit, shown) = rest.split_once(' ')?;
-    let exit = match exit {
-        "" => None,
-        exit => Some(exit.parse().ok()?),
-    };
-    Some((status.parse().ok()?, exit)).filter(|_| shown == url)
+/// One transfer as a session prints it.
+struct Transfer<'r> {
+    /// 0 where no status came.
+    status: u16,
+    /// curl before 7.75 leaves it out.
+    exit: Option<u16>,
+    body: &'r str,
 }
 
-/// What curl before 7.63 says of `%{stderr}` after each transfer and before the transfer's message
-/// (`src/tool_writeout.c`, `src/tool_operate.c`).
-const SEPARATOR: &str = "curl: unknown --write-out variable: 'stderr'";
+impl<'r> Transfer<'r> {
+    /// Reads the line after a transfer: `200 0 http://10.96.0.1:80/`.
+    fn read(body: &'r str, line: &str, url: &str) -> Option<Self> {
+        let (status, rest) = line.split_once(' ').filter(|(code, _)| code.len() == 3)?;
+        let (exit, _) = rest.split_once(' ').filter(|(_, shown)| *shown == url)?;
+        let exit = match exit {
+            "" => None,
+            exit => Some(exit.parse().ok()?),
+        };
+        let status = status.parse().ok()?;
+        // In text mode Windows ends the line before the marker with CR LF
+        let body = body.strip_suffix('\r').unwrap_or(body);
+        Some(Self { status, exit, body })
+    }
+
+    /// The reply, with curl's message where it failed; `None` for neither an answer nor a failure.
+    fn reply(self, message: Option<(u16, String)>) -> Option<HttpReply> {
+        let Self { status, body, .. } = self;
+        Some(match message {
+            // It was reached, so that this is no failure to connect
+            Some((code, text)) if status != 0 => HttpReply::Unreached {
+                class: FailureClass::BrokenAnswer,
+                text: format!("curl: ({code}) {text}, after the status {status}"),
+            },
+            Some((code, text)) => HttpReply::Failed { code, text },
+            // HTTP/0.9, which curl accepts before 7.66, is any text
+            None if status == 0 && !body.is_empty() => HttpReply::Unreached {
+                class: FailureClass::WrongAnswer,
+                text: format!("an answer that is no HTTP: {}", printable(body)),
+            },
+            None if status == 0 => return None,
+            None => HttpReply::Answered {
+                status,
+                body: body.to_owned(),
+            },
+        })
+    }
+
+    /// Whether it may have these messages.
+    fn fits(&self, messages: &[(u16, String)]) -> bool {
+        let has_failed = self.status == 0 && self.body.is_empty();
+        messages.len() == 1 || messages.is_empty() && !has_failed
+    }
+}
 
 /// The message of each transfer that failed, even if its answer had begun; `None` where messages and results do not
-/// fit, such as where output was lost.
-fn failure_of_each(
-    results: &[(u16, Option<u16>, &str)],
-    stderr: &str,
-) -> Option<Vec<Option<(u16, String)>>> {
-    if stderr.contains(SEPARATOR) {
-        let parts = stderr.split(SEPARATOR).skip(1);
-        let one = |part| {
-            let mut messages = failures(part);
-            let first = messages.next();
-            messages.next().is_none().then_some(first)
-        };
-        let each: Vec<_> = parts.map(one).collect::<Option<_>>()?;
-        return (each.len() == results.len()).then_some(each);
+/// fit, as where output was lost.
+///
+/// Before 7.75 curl does not know `%{exitcode}`, says so at the end of each transfer, and so separates its messages
+/// (`src/tool_writeout.c`); a message comes behind that before 7.66, and ahead of it from then on
+/// (`src/tool_operate.c`). Before 7.63 it does not know `%{stderr}` either.
+fn messages(transfers: &[Transfer<'_>], stderr: &str) -> Option<Vec<Option<(u16, String)>>> {
+    // Which curl it is, the results tell, which the token protects: a message may quote a server
+    if transfers.iter().any(|transfer| transfer.exit.is_some()) {
+        let mut messages = failures(stderr);
+        let each = transfers.iter().map(|transfer| match transfer.exit? {
+            0 => Some(None),
+            exit => messages.next().filter(|(code, _)| *code == exit).map(Some),
+        });
+        let each = each.collect::<Option<Vec<_>>>()?;
+        return messages.next().is_none().then_some(each);
     }
-    let mut messages = failures(stderr);
-    let each = results.iter().map(|(status, exit, _)| match exit {
-        Some(0) => Some(None),
-        Some(exit) => messages.next().filter(|(code, _)| code == exit).map(Some),
-        // From 7.63 to 7.74 nothing says to which of the answers a message belongs
-        None if *status == 0 => messages.next().map(Some),
-        None => Some(None),
-    });
-    let each = each.collect::<Option<Vec<_>>>()?;
-    messages.next().is_none().then_some(each)
+    let complains = |name: &str, line: &str| {
+        line.trim_end() == format!("curl: unknown --write-out variable: '{name}'")
+    };
+    let lines: Vec<_> = stderr.split_inclusive('\n').collect();
+    let parts = lines.split(|line| complains("exitcode", line));
+    let parts = parts.map(|lines| failures(&lines.concat()).collect());
+    let parts: Vec<Vec<_>> = parts.collect();
+    let (first, behind) = parts.split_first()?;
+    let (last, ahead) = parts.split_last()?;
+    let count = lines
+        .iter()
+        .filter(|line| complains("stderr", line))
+        .count();
+    if count != 0 && count != transfers.len() {
+        return None;
+    }
+    let fits = |each: &[Vec<_>]| {
+        let mut pairs = transfers.iter().zip(each);
+        each.len() == transfers.len() && pairs.all(|(transfer, some)| transfer.fits(some))
+    };
+    let mut ways = Vec::new();
+    ways.extend((first.is_empty() && fits(behind)).then_some(behind));
+    ways.extend((count == 0 && last.is_empty() && fits(ahead)).then_some(ahead));
+    ways.dedup();
+    match ways[..] {
+        [each] => Some(each.iter().map(|some| some.first().cloned()).collect()),
+        _ => None,
+    }
 }
 
 /// The class of a failure of curl. Exit 7 is always a failed connect, and its text says how: on Windows a
@@ -189,9 +230,9 @@ pub fn classify(code: u16, text: &str) -> Option<FailureClass> {
         // (lib/connect.c); older ones have the system's words, such as `Bad access`
         7 => Some(FailureClass::NotConnected),
         35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
-        NO_HTTP | 8 => Some(FailureClass::WrongAnswer),
-        // 18: fewer bytes came than the answer announced
-        18 | 52 => Some(FailureClass::Reset),
+        1 if says(&["http/0.9", "unsupported http"]) => Some(FailureClass::WrongAnswer),
+        8 => Some(FailureClass::WrongAnswer),
+        52 => Some(FailureClass::Reset),
         55 | 56 if says(&["reset", "aborted", "forcibly closed"]) => Some(FailureClass::Reset),
         _ => None,
     }
@@ -258,10 +299,10 @@ mod tests {
     fn each_target_gets_its_own_answer() {
         let out = "<H1>one</H1>\n@@t 200  http://10.96.0.0:80/\n\n@@t 000  http://10.96.0.1:80/\n\
             three\r\n@@t 200  http://10.96.0.2:80/\r\n";
-        let err = format!(
-            "{SEPARATOR}\r\n{SEPARATOR}\r\n\
-            curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n{SEPARATOR}\r\n"
-        );
+        let unknown = "curl: unknown --write-out variable: 'exitcode'\r\n\
+            curl: unknown --write-out variable: 'stderr'\r\n";
+        let message = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
+        let err = format!("{unknown}{unknown}{message}{unknown}");
         let replies = split(&gets(3), &token(), &reply(out, &err, 0)).expect("three results");
         let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
         assert_eq!(
@@ -305,51 +346,91 @@ mod tests {
         assert_eq!(replies[0], HttpReply::Answered { status: 404, body });
     }
 
+    /// What curls of four ages print of three transfers, one of which breaks with this status, and whether that says
+    /// which it is.
+    fn sessions(broken: usize, status: &str) -> [(ExecReply, bool); 4] {
+        let message = "curl: (18) transfer closed with 10 bytes remaining to read\n";
+        let exit = "curl: unknown --write-out variable: 'exitcode'\n";
+        let stream = "curl: unknown --write-out variable: 'stderr'\n";
+        let (mut new, mut old) = (String::new(), String::new());
+        let mut errors = [const { String::new() }; 4];
+        for n in 0..3 {
+            let (status, code) = if n == broken {
+                (status, 18)
+            } else {
+                ("200", 0)
+            };
+            let body = if status == "000" { "" } else { "x" };
+            new.push_str(&format!(
+                "{body}\n@@t {status} {code} http://10.96.0.{n}:80/\n"
+            ));
+            old.push_str(&format!("{body}\n@@t {status}  http://10.96.0.{n}:80/\n"));
+            let message = if n == broken { message } else { "" };
+            errors[0].push_str(message);
+            errors[1].push_str(&format!("{exit}{stream}{message}"));
+            errors[2].push_str(&format!("{exit}{message}"));
+            errors[3].push_str(&format!("{message}{exit}"));
+        }
+        let code = if broken == 2 { 18 } else { 0 };
+        let [newest, oldest, behind, ahead] = errors;
+        // From 7.63 to 7.74 nothing but what fits says on which side a message is
+        [
+            (reply(&new, &newest, code), true),
+            (reply(&old, &oldest, code), true),
+            (reply(&old, &behind, code), status == "000" || broken == 2),
+            (reply(&old, &ahead, code), status == "000" || broken == 0),
+        ]
+    }
+
     #[test]
     fn a_transfer_that_breaks_in_its_answer_has_failed_and_no_other_has() {
-        let message = "curl: (18) transfer closed with 10 bytes remaining to read\n";
-        let failed = |replies: Vec<HttpReply>| {
-            let failed = |reply: &HttpReply| matches!(reply, HttpReply::Failed { code: 18, .. });
-            replies.iter().map(failed).collect::<Vec<_>>()
-        };
-        for broken in 0..3 {
-            let (mut new, mut old, mut middle) = (String::new(), String::new(), String::new());
-            let mut separated = String::new();
-            for n in 0..3 {
-                let exit = if n == broken { 18 } else { 0 };
-                new.push_str(&format!("x\n@@t 200 {exit} http://10.96.0.{n}:80/\n"));
-                old.push_str(&format!("x\n@@t 200  http://10.96.0.{n}:80/\n"));
-                separated.push_str(&format!("{SEPARATOR}\n"));
-                if n == broken {
-                    separated.push_str(message);
-                    middle.push_str(message);
+        for (broken, status) in (0..3).flat_map(|n| [(n, "200"), (n, "000")]) {
+            for (session, is_told) in sessions(broken, status) {
+                let Ok(replies) = split(&gets(3), &token(), &session) else {
+                    assert!(!is_told, "{broken} {session:?}");
+                    continue;
+                };
+                assert!(is_told, "{session:?}");
+                for (n, reply) in replies.iter().enumerate() {
+                    let is_right = match reply {
+                        HttpReply::Answered { .. } => n != broken,
+                        HttpReply::Failed { .. } => n == broken && status == "000",
+                        HttpReply::Unreached { class, .. } => {
+                            n == broken && *class == FailureClass::BrokenAnswer && status == "200"
+                        }
+                    };
+                    assert!(is_right, "{n}: {reply:?}");
                 }
+                // Where standard error is lost, nothing is told
+                let stderr = String::new();
+                let lost = ExecReply { stderr, ..session };
+                assert!(split(&gets(3), &token(), &lost).is_err());
             }
-            let exit = if broken == 2 { 18 } else { 0 };
-            let expected: Vec<_> = (0..3).map(|n| n == broken).collect();
-            for (out, err) in [(&new, &middle), (&old, &separated)] {
-                let replies = split(&gets(3), &token(), &reply(out, err, exit));
-                assert_eq!(failed(replies.expect("three results")), expected);
-                // The same where its message was lost on the way
-                let lost = err.replace(message, "");
-                let lost = split(&gets(3), &token(), &reply(out, &lost, exit));
-                assert!(lost.is_err() || *out == old && exit == 0, "{lost:?}");
-            }
-            // A curl that says neither
-            assert!(split(&gets(3), &token(), &reply(&old, &middle, exit)).is_err());
         }
     }
 
     #[test]
+    fn words_of_a_server_do_not_make_a_new_curl_an_old_one() {
+        let quoted = "curl: unknown --write-out variable: 'exitcode'";
+        let err = format!("curl: (61) Unsolicited ({quoted}\n{quoted}\n{quoted}\n) found\n");
+        let out = "x\n@@t 200 61 http://10.96.0.0:80/\ny\n@@t 200 0 http://10.96.0.1:80/\n";
+        let replies = split(&gets(2), &token(), &reply(out, &err, 0)).expect("two results");
+        let is_broken = matches!(replies[0], HttpReply::Unreached { .. });
+        assert!(is_broken, "{replies:?}");
+    }
+
+    #[test]
     fn an_answer_that_is_no_http_is_one_that_is_wrong() {
-        let err = format!("{SEPARATOR}\n");
-        let out = "SSH-2.0\r\n\n@@t 000  http://10.96.0.0:80/\n";
-        let replies = split(&gets(1), &token(), &reply(out, &err, 0)).expect("one result");
-        let HttpReply::Failed { code, text } = &replies[0] else {
-            panic!("{replies:?}");
-        };
-        assert_eq!(classify(*code, text), Some(FailureClass::WrongAnswer));
-        assert!(text.contains("SSH-2.0"), "{text}");
+        let err = "curl: unknown --write-out variable: 'exitcode'\r\n";
+        let read = |out: &str| split(&gets(1), &token(), &reply(out, err, 0));
+        let replies = read("SSH-2.0\r\n\n@@t 000  http://10.96.0.0:80/\n").expect("one result");
+        let wrong = FailureClass::WrongAnswer;
+        assert!(matches!(&replies[0], HttpReply::Unreached { class, .. } if *class == wrong));
+        // Neither an answer nor a failure
+        assert!(read("\n@@t 000  http://10.96.0.0:80/\n").is_err());
+        assert_eq!(classify(1, "Protocol \"x\" disabled in libcurl"), None);
+        let new = "Received HTTP/0.9 when not allowed";
+        assert_eq!(classify(1, new), Some(wrong));
     }
 
     #[test]

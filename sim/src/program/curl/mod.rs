@@ -79,7 +79,7 @@ impl Streams {
             true => (message, None),
             false => (None, message),
         };
-        first.into_iter().for_each(|line| self.complain(&line));
+        self.complain(first);
         for part in &options.write_out {
             let unknown = match part {
                 Written::ExitCode if !build.since(7, 75) => Some("exitcode"),
@@ -93,17 +93,17 @@ impl Streams {
                 Written::ExitCode if unknown.is_none() => transfer.code.to_string(),
                 Written::ExitCode | Written::Stderr => String::new(),
             };
-            if let Some(name) = unknown {
-                self.complain(&format!("curl: unknown --write-out variable: '{name}'"));
-            }
+            let complaint = |name| format!("curl: unknown --write-out variable: '{name}'");
+            self.complain(unknown.map(complaint));
             self.out.extend(text.into_bytes());
         }
-        last.into_iter().for_each(|line| self.complain(&line));
+        self.complain(last);
     }
 
-    fn complain(&mut self, line: &str) {
+    fn complain(&mut self, line: Option<String>) {
         let end = if self.os == Os::Windows { "\r\n" } else { "\n" };
-        self.errors.extend(format!("{line}{end}").into_bytes());
+        self.errors
+            .extend(line.into_iter().flat_map(|line| (line + end).into_bytes()));
     }
 }
 
