@@ -168,7 +168,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Adds the next line; after an error nothing can be added.
+    /// Adds the next line. What an error leaves is no record: drop it.
     pub fn add(&mut self, line: Line) -> Result<(), RecordError> {
         let (number, expected) = (self.lines + 1, self.lines as u64);
         if line.seq != expected {

@@ -135,25 +135,23 @@ impl Journal {
         let text = to_line(&line).map_err(inexpressible)?;
         inner.seq += 1;
         let inner = &mut *inner;
-        // Before the listener, whose panic leaves the record whole
+        let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
+        let mut written = inner.failure.clone().map_or(Ok(()), Err);
+        if let (Ok(()), Some((file, _))) = (&written, &mut inner.file) {
+            let result = file.write_all(text.as_bytes()).and_then(|()| match sync {
+                true => synced(file.sync_data()),
+                false => Ok(()),
+            });
+            written = result.map_err(|source| inner.fail(source));
+        }
         if let Ok(fold) = &mut inner.fold
             && let Err(error) = fold.add(line.clone())
         {
             inner.fold = Err(error);
         }
+        // Last, so that its panic leaves the record whole
         (inner.listener)(&line);
-        let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
-        if let Some(failure) = &inner.failure {
-            return Err(failure.clone());
-        }
-        if let Some((file, _)) = &mut inner.file {
-            let written = file.write_all(text.as_bytes()).and_then(|()| match sync {
-                true => synced(file.sync_data()),
-                false => Ok(()),
-            });
-            written.map_err(|source| inner.fail(source))?;
-        }
-        Ok(())
+        written
     }
 
     /// How long ago the first event was written.
