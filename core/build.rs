@@ -2,6 +2,8 @@
 //!
 //! It also has the crate built anew when a manifest is new: `include_dir` tells of those alone that were there.
 
+#![allow(clippy::disallowed_methods, reason = "a build script does I/O")]
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

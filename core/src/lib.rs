@@ -4,8 +4,14 @@
 //! `text` → `document` → `claims` → `facts` → `config` → `command` → `fixture` → `method` → `verdict` → `suite` →
 //! `plan` → `record` → `report`.
 
-// Tests read files
-#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "tests read files"
+    )
+)]
 
 pub mod claims;
 pub mod command;
