@@ -90,11 +90,15 @@ fn connect_and_its_simulation_come_to_the_same() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
+/// The path of agnhost for Windows, which runs under Wine; `ci/windows-programs/run` names it.
+const OF_WINDOWS: &str = "WINCONFORM_TEST_AGNHOST_EXE";
+
 /// A real netexec, which ends with the test.
 struct Real {
     child: Child,
     http: u16,
-    udp: u16,
+    /// Nothing under Wine 8, where it cannot listen over UDP.
+    udp: Option<u16>,
 }
 
 impl Drop for Real {
@@ -105,12 +109,32 @@ impl Drop for Real {
 }
 
 impl Real {
+    fn free() -> u16 {
+        let on = TcpListener::bind((LOCAL, 0)).expect("a free port");
+        on.local_addr().expect("it is bound").port()
+    }
+
+    /// One of Windows, which ends when `/exit` is asked for.
+    fn under_wine(agnhost: &Path) -> Self {
+        let http = Self::free();
+        let ports = [format!("--http-port={http}"), "--udp-port=-1".to_owned()];
+        let mut command = Command::new("wine");
+        command.arg(agnhost).arg("netexec").args(ports);
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = quiet.spawn().expect("Wine runs");
+        while TcpStream::connect((LOCAL, http)).is_err() {
+            assert!(child.try_wait().expect("a child").is_none(), "it goes on");
+            std::thread::yield_now();
+        }
+        Self {
+            child,
+            http,
+            udp: None,
+        }
+    }
+
     fn start(agnhost: &Path) -> Self {
-        let free = || {
-            let on = TcpListener::bind((LOCAL, 0)).expect("a free port");
-            on.local_addr().expect("it is bound").port()
-        };
-        let (http, udp) = (free(), free());
+        let (http, udp) = (Self::free(), Self::free());
         let mut child = Command::new(agnhost)
             .args([
                 "netexec",
@@ -130,6 +154,7 @@ impl Real {
         assert!(started.is_some(), "netexec starts");
         // A full pipe would block it
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let udp = Some(udp);
         let real = Self { child, http, udp };
         while TcpStream::connect((LOCAL, http)).is_err() {
             std::thread::yield_now();
@@ -154,7 +179,7 @@ impl Real {
         let limit = Some(Duration::from_millis(500));
         socket.set_read_timeout(limit).expect("a limit");
         socket
-            .send_to(payload.as_bytes(), (LOCAL, self.udp))
+            .send_to(payload.as_bytes(), (LOCAL, self.udp?))
             .expect("sent");
         let mut buffer = [0; 2048];
         let (count, _) = socket.recv_from(&mut buffer).ok()?;
@@ -176,7 +201,6 @@ fn paths(scene: &Scene, real: &Real) -> Vec<String> {
     let dial = |request: &str, port: &str| {
         format!("/dial?host=127.0.0.1&port={port}&protocol=udp&request={request}&tries=1")
     };
-    let own = real.udp.to_string();
     let plain = [
         "/",
         "/other",
@@ -188,11 +212,15 @@ fn paths(scene: &Scene, real: &Real) -> Vec<String> {
         "/echo",
     ];
     let mut paths = plain.map(str::to_owned).to_vec();
-    paths.extend([
-        dial("hostname", refused),
-        dial("hostname", &own),
-        dial("nonsense", &own),
-    ]);
+    if let Some(own) = real.udp {
+        let own = own.to_string();
+        let dials = [
+            ("hostname", refused),
+            ("hostname", &own),
+            ("nonsense", &own),
+        ];
+        paths.extend(dials.map(|(request, port)| dial(request, port)));
+    }
     paths
 }
 
@@ -201,15 +229,37 @@ fn netexec_and_its_page_answer_the_same() {
     let Some(agnhost) = built("netexec_and_its_page_answer_the_same") else {
         return;
     };
-    let real = Real::start(&agnhost);
+    compare(&Real::start(&agnhost), Os::Linux);
+}
+
+#[test]
+fn netexec_of_windows_and_its_page_answer_the_same() {
+    let Some(agnhost) = std::env::var_os(OF_WINDOWS) else {
+        let name = "netexec_of_windows_and_its_page_answer_the_same";
+        writeln!(
+            std::io::stderr(),
+            "not run: {name}: {OF_WINDOWS} is not set"
+        )
+        .expect("it is open");
+        return;
+    };
+    let real = Real::under_wine(Path::new(&agnhost));
+    compare(&real, Os::Windows);
+    // A kill ends what started it, and not the program itself
+    let mut stream = TcpStream::connect((LOCAL, real.http)).expect("it listens");
+    let _ = stream.write_all(b"GET /exit?code=0 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let _ = stream.read(&mut [0]);
+}
+
+fn compare(real: &Real, os: Os) {
     let (_, hostname) = real.get("/hostname");
     let scene = Scene::new();
     let mut table = Table {
         own: LOCAL,
         hostname: hostname.clone(),
         links: scene.table.links.clone(),
-        netexec_udp: Some((LOCAL, real.udp)),
-        ..Table::new(Os::Linux)
+        netexec_udp: real.udp.map(|port| (LOCAL, port)),
+        ..Table::new(os)
     };
     table = table.page(LOCAL, real.http, Page::Netexec);
     let server = Server {
@@ -218,7 +268,7 @@ fn netexec_and_its_page_answer_the_same() {
         address: LOCAL,
         origin: Origin::Outside,
     };
-    let paths = paths(&scene, &real);
+    let paths = paths(&scene, real);
     let mut differ = Vec::new();
     for path in &paths {
         let answer = server.answer(path, LOCAL, &table);
@@ -230,7 +280,8 @@ fn netexec_and_its_page_answer_the_same() {
             ));
         }
     }
-    for payload in ["hostname", " HostName\n", "nonsense", ""] {
+    let payloads = ["hostname", " HostName\n", "nonsense", ""];
+    for payload in payloads.iter().filter(|_| real.udp.is_some()) {
         let simulated = netexec::datagram(payload, &hostname).map(|text| without_ports(&text));
         let real = real.send(payload).map(|text| without_ports(&text));
         if real != simulated {
