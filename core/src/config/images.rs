@@ -322,7 +322,7 @@ fn read_image(
     let without = format!("remove the tag: `{what}-tags` has the tag for each build");
     let has_user = behind.any(|behind| !is_digest(behind) || behind.contains('/'));
     let hint = if has_user {
-        "without user and password, which belong into a Secret that `pull-secrets` names"
+        "without user and password, which belong in a Secret that `pull-secrets` names"
     } else if text.contains("://") {
         "without the scheme: `registry.example.com/mirror`"
     } else if text.len() > 255

@@ -103,7 +103,7 @@ impl Suites {
                 }
                 _ => {
                     let message = "is neither claims.yaml nor limitations.yaml";
-                    let hint = "cases belong into a folder named for their area".to_owned();
+                    let hint = "cases belong in a folder named for their area".to_owned();
                     problems.push(Place::argument(&file.shown).problem(message, Some(hint)));
                 }
             }
@@ -184,7 +184,7 @@ fn read_cases(
             case.exceptions.splice(0..0, common.iter().cloned());
             let area = file.path.split('/').next().unwrap_or_default();
             if case.claim.area() != area {
-                let hint = format!("its cases belong into `{}/`", case.claim.area());
+                let hint = format!("its cases belong in `{}/`", case.claim.area());
                 let message = format!("`{}` is not of the area `{area}`", case.claim);
                 decoder.report(item, message, Some(hint));
             }

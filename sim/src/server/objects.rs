@@ -199,7 +199,9 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     let propagation = options["propagationPolicy"].as_str();
     let propagation = propagation.or(query("propagationPolicy"));
     if propagation.is_some_and(|policy| policy != "Background") {
-        return Err(Refusal::unserved("deletions but in the background"));
+        return Err(Refusal::unserved(
+            "deletions that are not in the background",
+        ));
     }
     let grace = options["gracePeriodSeconds"].as_i64();
     let dry = options["dryRun"].items().len() > 0;

@@ -174,13 +174,12 @@ fn withdraw(folder: &Path, screen: &Screen) {
 fn tell_of_remains(earlier: &RunView, cleanup: &Cleanup, screen: &Screen) {
     let left = earlier.left();
     if !left.is_empty() {
-        let (run, left) = (
-            printable(&earlier.started.run),
-            counted(left.len(), "object"),
-        );
+        let run = printable(&earlier.started.run);
+        let left = counted(left.len(), "object");
         let command = cleanup.command(&earlier.started.run);
         screen.complain(&format!(
-            "Run {run}, which was gone on with, may have left up to {left}. To remove them:\n  {command}\n"
+            "Run {run}, which this run resumed, may have left the {left} that it created, and their pods. To remove \
+             them:\n  {command}\n"
         ));
     }
 }

@@ -27,7 +27,8 @@ pub fn apart(token: &Token, reply: &ExecReply) -> Result<(ExecReply, ExecReply)>
             (before, code.trim_end() == "0", after)
         }
         _ => {
-            let detail = format!("no end of curl's output `{}`", printable(&reply.stdout));
+            let shown = printable(&reply.stdout);
+            let detail = format!("the line after curl's output is missing: `{shown}`");
             return Err(ErrorKind::UnrecognisedOutput.error(detail));
         }
     };
