@@ -2,8 +2,8 @@
 //! tokens.
 //!
 //! With a whole manifest, all the checks that it is for run. Without any single verb of it, `preflight` names
-//! the missing permission and the checks that it costs, and a run comes to no verdict that a healthy one does
-//! not.
+//! the missing permission and the checks that it costs, and a run gives no verdict that a healthy run does
+//! not give.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

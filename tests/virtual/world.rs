@@ -362,13 +362,7 @@ pub(crate) async fn ran_of(
     signals: watch::Receiver<u32>,
     listener: Listener,
 ) -> Ran {
-    let text = Arc::new(Mutex::new(String::new()));
-    let written = Arc::clone(&text);
-    let listener = Box::new(move |line: &Line| {
-        let line_text = to_line(line).expect("a line is JSON");
-        written.lock().expect("not poisoned").push_str(&line_text);
-        listener(line);
-    });
+    let (text, listener) = written(listener);
     let journal = Journal::create(cluster.api.env().clone(), None, Vec::new(), listener)
         .expect("a record in memory");
     let running = Box::pin(run(cluster, suites, options, &journal, signals));
@@ -383,6 +377,18 @@ pub(crate) async fn ran_of(
         finished: finished.expect("it ends"),
         text,
     }
+}
+
+/// The text of a record as its journal writes it, ahead of a listener.
+pub(crate) fn written(listener: Listener) -> (Arc<Mutex<String>>, Listener) {
+    let text = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&text);
+    let listener = move |line: &Line| {
+        let line_text = to_line(line).expect("a line is JSON");
+        kept.lock().expect("not poisoned").push_str(&line_text);
+        listener(line);
+    };
+    (text, Box::new(listener))
 }
 
 /// Like `ran`, without signals.

@@ -124,7 +124,7 @@ const SERVERS: [Server; 11] = [
 const NOT_UNDER_WINE: [&str; 1] = ["resets in the head"];
 
 /// A target with the classes of its failure, none where it answers.
-type Target = (String, HttpGet, &'static [FailureClass]);
+type Target = (&'static str, HttpGet, &'static [FailureClass]);
 
 fn listening() -> (TcpListener, u16) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
@@ -166,29 +166,21 @@ fn targets() -> (Vec<Target>, Vec<TcpStream>, TcpListener) {
                 std::thread::spawn(move || serve(stream, server));
             }
         });
-        targets.push((
-            server.name.to_owned(),
-            get("127.0.0.1", port),
-            server.classes,
-        ));
+        targets.push((server.name, get("127.0.0.1", port), server.classes));
     }
     targets.push((
-        "is closed".to_owned(),
+        "is closed",
         get("127.0.0.1", listening().1),
         &[Refused, NotConnected],
     ));
-    targets.push((
-        "has no name".to_owned(),
-        get("no-such-name.invalid", 80),
-        &[Dns],
-    ));
+    targets.push(("has no name", get("no-such-name.invalid", 80), &[Dns]));
     // Its queue is full, so that it answers no further SYN
     let (silent, port) = listening();
     let address = silent.local_addr().expect("it is bound");
     let short = Duration::from_millis(200);
     let connect = || TcpStream::connect_timeout(&address, short).ok();
     let filling = std::iter::from_fn(connect).take(20_000).collect();
-    targets.push(("is silent".to_owned(), get("127.0.0.1", port), &[Timeout]));
+    targets.push(("is silent", get("127.0.0.1", port), &[Timeout]));
     // The last one answers: the session's exit code says nothing of the others
     targets.push(targets[0].clone());
     (targets, filling, silent)
@@ -212,7 +204,7 @@ fn is_of_windows(program: &Path) -> bool {
         .is_some_and(|extension| extension == "exe")
 }
 
-/// What a session comes to otherwise than it has to.
+/// The targets of which the tool reads something wrong.
 fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<String> {
     let os = if is_of_windows(program) {
         Os::Windows
@@ -248,7 +240,7 @@ fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<Strin
             HttpReply::Answered { .. } => None,
         };
         let is_right = match class {
-            _ if is_of_windows(program) && NOT_UNDER_WINE.contains(&&**name) => true,
+            _ if is_of_windows(program) && NOT_UNDER_WINE.contains(name) => true,
             None => classes.is_empty(),
             Some(class) => class.is_some_and(|class| classes.contains(&class)),
         };

@@ -150,9 +150,7 @@ impl Api {
                         let detail = format!("silent for {idle:?}");
                         break ErrorKind::ExecTransport.error(detail);
                     }
-                    Ok(None | Some(Ok(Message::Close(_)))) => {
-                        break broken(&SocketError::ConnectionClosed);
-                    }
+                    Ok(None | Some(Ok(Message::Close(_)))) => break without_status(),
                     Ok(Some(Err(error))) => break broken(&error),
                     Ok(Some(Ok(Message::Binary(data)))) => data,
                     Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
@@ -184,12 +182,13 @@ where
         .await
 }
 
+fn without_status() -> ObservationError {
+    ErrorKind::ExitStatusLost.error("the session was closed without an exit status")
+}
+
 fn broken(error: &SocketError) -> ObservationError {
     match error {
-        SocketError::ConnectionClosed | SocketError::AlreadyClosed => {
-            let detail = "the session was closed without an exit status";
-            ErrorKind::ExitStatusLost.error(detail)
-        }
+        SocketError::ConnectionClosed | SocketError::AlreadyClosed => without_status(),
         SocketError::Capacity(_) => {
             ErrorKind::OutputTruncated.error("a message larger than any is kept")
         }

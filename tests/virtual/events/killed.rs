@@ -18,7 +18,7 @@ use winconform_core::verdict::Verdict;
 
 use crate::world::{
     Outcome, Ran, World, mortal, of_all_or, ran, trial, unbroken, unbroken_of, undisturbed,
-    verdicts, within,
+    verdicts, within, written,
 };
 
 /// The number of trials that share the events of a run.
@@ -190,23 +190,15 @@ async fn until(
     mut killed: watch::Receiver<bool>,
     listener: Listener,
 ) -> Option<String> {
-    let text = Arc::new(std::sync::Mutex::new(String::new()));
     let (_alive, signals) = watch::channel(0);
-    let kept = Arc::clone(&text);
-    let listener: Listener = Box::new(move |line| {
-        let line_text = winconform_core::record::to_line(line).expect("it is on record");
-        kept.lock()
-            .expect("nobody panics here")
-            .push_str(&line_text);
-        listener(line);
-    });
+    let (text, listener) = written(listener);
     let running = AssertUnwindSafe(ran(cluster, options, signals, listener)).catch_unwind();
     tokio::select! {
         biased;
         Ok(_) = killed.wait_for(|killed| *killed) => {}
         ended = running => if let Ok(Ran { .. }) = ended { return None },
     }
-    let text = std::mem::take(&mut *text.lock().expect("nobody panics here"));
+    let text = std::mem::take(&mut *text.lock().expect("not poisoned"));
     Some(text)
 }
 

@@ -401,7 +401,7 @@ mod tests {
                     };
                     assert!(is_right, "{n}: {reply:?}");
                 }
-                // Where standard error is lost, nothing is told
+                // Lost standard error leaves the session unrecognised
                 let stderr = String::new();
                 let lost = ExecReply { stderr, ..session };
                 assert!(split(&gets(3), &token(), &lost).is_err());
