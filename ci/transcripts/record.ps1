@@ -12,6 +12,7 @@ param(
 )
 $ErrorActionPreference = 'Stop'
 Set-StrictMode -Version Latest
+. (Join-Path $PSScriptRoot 'lib.ps1')
 New-Item -ItemType Directory -Force -Path $Out | Out-Null
 
 $system32 = Join-Path $env:SystemRoot 'System32'
@@ -44,51 +45,14 @@ $situations = @(
        command = @('nonesuch') }
 )
 
-# Runs a program and gives its streams as they come, without a shell in between.
-function Invoke-Raw([string] $File, [string] $Arguments, [string[]] $List) {
-    $start = [System.Diagnostics.ProcessStartInfo]::new($File)
-    if ($Arguments) { $start.Arguments = $Arguments } else { foreach ($one in $List) { $start.ArgumentList.Add($one) } }
-    $start.RedirectStandardOutput = $true
-    $start.RedirectStandardError = $true
-    $start.RedirectStandardInput = $true
-    $start.UseShellExecute = $false
-    $process = [System.Diagnostics.Process]::Start($start)
-    $process.StandardInput.Close()
-    # Both at once, or a full pipe would stop it
-    $stdout = $process.StandardOutput.ReadToEndAsync()
-    $stderr = $process.StandardError.ReadToEndAsync()
-    $process.WaitForExit()
-    @{ stdout = $stdout.Result; stderr = $stderr.Result; code = $process.ExitCode }
-}
-
-# What differs from run to run is left out.
-function Format-Text([string] $Text) {
-    $Text = $Text -replace "`r`n", "`n"
-    $Text = $Text -replace 'after \d+ ms', 'after … ms' -replace 'after \d+ milliseconds', 'after … milliseconds'
-    $Text.TrimEnd("`n")
-}
-
 foreach ($one in $situations) {
     $list = @($one.command | Select-Object -Skip 1)
     $ran = switch ($one.program) {
         'cmd' { Invoke-Raw 'cmd.exe' ('/c ' + ($one.command -join ' ')) @() }
         default { Invoke-Raw (Join-Path $system32 $one.command[0]) '' $list }
     }
-    foreach ($stream in 'stdout', 'stderr') {
-        $transcript = [ordered]@{
-            program = $one.program
-            version = if ($one.program -eq 'curl') { $curl } else { $windows }
-            os = 'windows'
-            situation = "recorded: $($one.situation)"
-            network = if ($one.ContainsKey('network')) { $one.network } else { @{} }
-            command = @($one.command)
-            text = Format-Text $ran[$stream]
-            stream = $stream
-            code = $ran.code
-            source = $Source
-        }
-        $path = Join-Path $Out "$($one.name)-$stream.json"
-        $transcript | ConvertTo-Json -Depth 5 | Set-Content -Path $path -Encoding utf8NoBOM
-    }
+    $network = if ($one.ContainsKey('network')) { $one.network } else { @{} }
+    $version = if ($one.program -eq 'curl') { $curl } else { $windows }
+    Save-Transcripts $Out $one.name $one.program $version $one.situation $network $one.command $ran $Source
     Write-Output "$($one.name): $($ran.code)"
 }
