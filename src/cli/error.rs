@@ -87,7 +87,10 @@ impl CliError {
             | Self::Run(RunError::Resume(_))
             | Self::Cleanup(CleanupError::Clean(CleanError::NotARun { .. })) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
-            Self::Guarded(_) | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
+            Self::Guarded(_)
+            | Self::Run(RunError::DoesNotFit(_) | RunError::Journal(JournalError::InUse { .. })) => {
+                20
+            }
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::Cleanup(CleanupError::Held(error)) => error.exit_code(),

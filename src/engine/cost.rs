@@ -1,19 +1,23 @@
 //! What a run requests from a cluster, by the manifests of its plan's fixtures.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 use winconform_core::config::Config;
-use winconform_core::facts::{Facts, PoolName};
+use winconform_core::facts::{Facts, Os, PoolName, WorkloadsFact};
 use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
+use super::scheduler::room::ALIVE;
 
 /// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once.
 pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, PoolCost> {
     let pools = facts.pools();
     let mut costs = BTreeMap::<_, PoolCost>::new();
+    // By pool, what each pod requests, and whether it has an address of its own
+    let mut each = BTreeMap::<_, Vec<(bool, [Quantity; 2])>>::new();
     for key in plan.fixtures() {
         let Some((name, pool)) = key.pool.as_ref().and_then(|name| pools.get_key_value(name))
         else {
@@ -33,8 +37,19 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
                 cost.placed += replicas;
                 continue;
             }
-            let containers = spec["containers"].as_array();
-            cost.add_pods(replicas, containers.into_iter().flatten().map(requests));
+            let containers = spec["containers"].as_array().into_iter().flatten();
+            let requests: Vec<_> = containers.map(requests).collect();
+            cost.add_pods(replicas, requests.iter().copied());
+            let sum = requests.into_iter().fold([Quantity::ZERO; 2], add);
+            let pod = (spec["hostNetwork"] != true, sum);
+            let each = each.entry(name.clone()).or_default();
+            each.extend((0..replicas).map(|_| pod));
+        }
+    }
+    for (name, pods) in each {
+        let pool = pools.get(&name).filter(|pool| pool.os == Os::Windows);
+        if let (Some(pool), Some(cost)) = (pool, costs.get_mut(&name)) {
+            cost.at_once = at_once(pods, pool.nodes.len());
         }
     }
     for (name, pulls) in pulls(plan, facts, &config.images) {
@@ -42,6 +57,28 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
         cost.add_pulls(&pulls);
     }
     costs
+}
+
+/// What the largest of these pods request that can exist at once on so many nodes.
+fn at_once(pods: Vec<(bool, [Quantity; 2])>, nodes: usize) -> BTreeMap<&'static str, Quantity> {
+    let (mut own, host): (Vec<_>, Vec<_>) = pods.into_iter().partition(|(own, _)| *own);
+    own.sort_by_key(|(_, [_, memory])| Reverse(*memory));
+    own.truncate(nodes * usize::try_from(ALIVE).unwrap_or(usize::MAX));
+    let count = |pods: usize| Quantity::ONE.times(pods as u64);
+    let all = own.iter().chain(&host).map(|(_, requests)| *requests);
+    let [cpu, memory] = all.fold([Quantity::ZERO; 2], add);
+    let (pods, addresses) = (count(own.len() + host.len()), count(own.len()));
+    let needed = [
+        ("pods", pods),
+        (WorkloadsFact::ADDRESS, addresses),
+        ("cpu", cpu),
+        ("memory", memory),
+    ];
+    needed.into()
+}
+
+fn add(sum: [Quantity; 2], more: [Quantity; 2]) -> [Quantity; 2] {
+    [sum[0].plus(more[0]), sum[1].plus(more[1])]
 }
 
 /// The processor and memory that a container requests.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
-use winconform_core::plan::{Access, Selection};
+use winconform_core::plan::{Access, Selection, Shortage};
 use winconform_core::record::{RecordError, ResumeError, RunView};
 
 use crate::cluster::{Cluster, LeaseError};
@@ -67,6 +67,9 @@ pub enum RunError {
     /// The server does not allow all that is necessary. Nothing was created.
     #[error("nothing was begun, since the server does not allow{}", listed(.0))]
     Denied(BTreeMap<Access, String>),
+    /// The nodes have less left than the run needs. Nothing was created.
+    #[error("nothing was begun, since the run does not fit on the nodes:{}", lines(.0))]
+    DoesNotFit(Vec<Shortage>),
     /// The selection does not fit this cluster. Nothing was created.
     #[error("{0}")]
     Selection(Diagnostics),
@@ -89,6 +92,11 @@ impl RunError {
     pub(crate) fn may_leave_a_lease(&self) -> bool {
         matches!(self, Self::Lease { source, .. } if matches!(source, LeaseError::ObservationError { .. }))
     }
+}
+
+fn lines(shortages: &[Shortage]) -> String {
+    let line = |shortage: &Shortage| format!("\n  {shortage}");
+    shortages.iter().map(line).collect::<Vec<_>>().concat()
 }
 
 /// Each denied access on its own line, with the authoriser's words.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::Config;
-use winconform_core::plan::Selection;
+use winconform_core::plan::{Selection, shortages};
 use winconform_core::report::preflight::Preflight;
 use winconform_core::suite::Suites;
 
 use super::access::uses;
+use super::cost::cost;
 use super::life::RunError;
 use super::run::plan_of;
 use crate::cluster::{Cluster, review};
@@ -24,6 +25,7 @@ pub async fn survey(
     let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(RunError::Selection)?;
     let plan = selected.plan;
+    let shortages = shortages(&cost(&plan, &facts, config), &facts);
     let needs = uses.of_plan(&plan);
     let accesses: BTreeSet<_> = needs.into_iter().map(|need| need.access).collect();
     let answers = review(&cluster.api, &accesses).await;
@@ -32,6 +34,7 @@ pub async fn survey(
         facts,
         plan,
         uses,
+        shortages,
         answers,
         ahead: cluster.api.clock.ahead(),
     })

@@ -14,12 +14,13 @@ use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::method::ReadyFixtures;
-use winconform_core::plan::{Plan, Selected, Selection, plan, pulls};
+use winconform_core::plan::{Plan, Selected, Selection, plan, pulls, shortages};
 use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, SIGNAL, TornDown, exit};
 use winconform_core::suite::Suites;
 
+use super::cost::cost;
 use super::image_platforms::note_unoffered;
-use super::life::{Life, RunError, RunOptions};
+use super::life::{Keep, Life, RunError, RunOptions};
 use super::stop::{Stop, passed, signalled, watch_reasons};
 use crate::cluster::{Cluster, LEASE_NAMESPACE, LeaseHeld, Watched, acquire, collect, watch_pods};
 use crate::engine::executor::perform::Executor;
@@ -145,6 +146,10 @@ async fn live(
         }
     };
     let pools = facts.pools();
+    let short = shortages(&cost(&selected.plan, &facts, &options.config), &facts);
+    if !short.is_empty() {
+        return Err(RunError::DoesNotFit(short));
+    }
     let plan = noted(life, suites, &facts, selected)?;
     spans.passed(planning);
 
@@ -191,7 +196,7 @@ async fn live(
     let executor = Executor::new(
         plan,
         facts,
-        options.repeat,
+        (options.repeat, options.keep == Keep::Never),
         fixtures,
         ready,
         spans,
@@ -260,6 +265,7 @@ pub(crate) fn fixtures(
         copied: Arc::default(),
         pods,
         repeat: options.repeat,
+        pods_ready: Arc::new(|_| {}),
     }
 }
 

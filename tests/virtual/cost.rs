@@ -12,8 +12,8 @@ use winconform_core::record::{Exit, RunView, critical_path};
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
 
 /// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, and
-/// one for fixtures that become ready long after the others.
-const EXECS: u64 = 3;
+/// as many for fixtures that become ready long after the others, since few start at once.
+const EXECS: u64 = 4;
 /// The prober that takes two more: one for the cluster's DNS suffix, and one for the controls of the checks
 /// that observe from each node.
 const TOLD: &str = "prober-linux";

@@ -13,6 +13,7 @@ mod cost;
 mod events;
 mod families;
 mod faults;
+mod gentle;
 mod harness;
 mod portal;
 mod repeated;
@@ -46,6 +47,7 @@ fn main() {
         events::outages::trials(),
         rows::page::trials(),
         cost::trials(),
+        gentle::trials(),
         rows::shown::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();

@@ -206,14 +206,20 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
 /// The diagnosis of the pod that failed on the second node has the output of HNS on that node.
 fn tells_beside() -> Outcome {
     let select = selection(&["net.pod-to-pod-udp/ring", "net.node-to-service-ip*"]);
-    let view = seen_of(two(), &BROKEN[..1], Vec::new(), 0, select)?;
+    let view = seen_of(
+        two(),
+        &["udp-dropped=node/windows-2022-a"],
+        Vec::new(),
+        0,
+        select,
+    )?;
     let key = FixtureName::RING.in_pool(Some(&PoolName::windows(WindowsBuild::SERVER_2022)));
-    let diagnosis = view.diagnoses.get(&key.on(Some(2)));
+    let diagnosis = view.diagnoses.get(&key.on(Some(1)));
     let evidence = diagnosis.ok_or("there is no diagnosis")?.evidence.iter();
     let hns = evidence.filter(|one| one.kind == EvidenceKind::Hns);
     let of: Vec<_> = hns.map(|one| one.of.as_str()).collect();
     match of.as_slice() {
-        ["windows-node in windows-2022, node 2"] => Ok(()),
+        ["windows-node in windows-2022, node 1"] => Ok(()),
         other => Err(format!("{other:?}")),
     }
 }

@@ -92,6 +92,9 @@ pub struct WorkloadsFact {
     /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or `ipv4,ipv6`, with how
     /// many pods have them; pods on the host's network do not count.
     pub windows_families: BTreeMap<String, u64>,
+    /// By Windows node, what those pods take of it: how many they are, and what they request of `cpu`, `memory`
+    /// and [`ADDRESS`](Self::ADDRESS), as quantities.
+    pub taken: BTreeMap<String, BTreeMap<String, String>>,
     /// One pod of a node-problem-detector for each Windows node that has one, with the node's name.
     pub problem_detectors: Vec<(String, String)>,
 }
@@ -99,4 +102,7 @@ pub struct WorkloadsFact {
 impl WorkloadsFact {
     /// How many names each list keeps.
     pub const SHOWN: usize = 20;
+    /// The resource of the addresses for pods on Windows nodes of EKS (amazon-vpc-resource-controller-k8s,
+    /// pkg/config/type.go).
+    pub const ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 }

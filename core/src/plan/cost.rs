@@ -1,6 +1,10 @@
 //! What a run asks of a cluster beside requests to its API server.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use crate::config::Image;
+use crate::facts::{Facts, PoolName};
 use crate::method::Quantity;
 
 use super::pulls::Pulls;
@@ -8,8 +12,10 @@ use super::pulls::Pulls;
 /// What a run's pods ask of the nodes of a pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolCost {
-    /// Pods, all of which may exist at once.
+    /// Pods in all.
     pub pods: u64,
+    /// What those request that exist at once, by resource, with the pods themselves and their addresses.
+    pub at_once: BTreeMap<&'static str, Quantity>,
     /// Further pods that exist only to be placed, whatever they request: most of them never run.
     pub placed: u64,
     /// What `pods` request together.
@@ -45,4 +51,73 @@ impl PoolCost {
             self.memory = self.memory.plus(memory.times(pods));
         }
     }
+}
+
+/// A resource of which the usable nodes of a pool have less left than a run needs at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shortage {
+    pub pool: PoolName,
+    pub resource: &'static str,
+    pub needed: Quantity,
+    pub left: Quantity,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pool,
+            resource,
+            needed,
+            left,
+        } = self;
+        write!(
+            f,
+            "{pool}: the run needs {needed} of {resource} at once, and {left} are left"
+        )
+    }
+}
+
+/// What the pools lack for a run. A resource of which a node does not say how much it has is not counted.
+pub fn shortages(costs: &BTreeMap<PoolName, PoolCost>, facts: &Facts) -> Vec<Shortage> {
+    let (Some(nodes), Some(workloads)) = (facts.nodes.value(), facts.workloads.value()) else {
+        return Vec::new();
+    };
+    let pools = facts.pools();
+    let mut shortages = Vec::new();
+    for (name, cost) in costs {
+        for (resource, needed) in &cost.at_once {
+            let usable = pools
+                .get(name)
+                .map(|pool| &pool.nodes[..])
+                .unwrap_or_default();
+            let left = usable.iter().map(|node| {
+                let details = &nodes.iter().find(|fact| fact.name == *node)?.details;
+                let has = Quantity::parse(details.allocatable.get(*resource)?)?;
+                let taken = workloads
+                    .taken
+                    .get(node)
+                    .and_then(|taken| taken.get(*resource));
+                let taken = taken.and_then(|taken| Quantity::parse(taken));
+                Some(
+                    has.less(taken.unwrap_or(Quantity::ZERO))
+                        .max(Quantity::ZERO),
+                )
+            });
+            let left: Option<Vec<_>> = left.collect();
+            let Some(left) = left.filter(|left| !left.is_empty()) else {
+                continue;
+            };
+            let left = left.into_iter().fold(Quantity::ZERO, Quantity::plus);
+            if left < *needed {
+                let (pool, needed) = (name.clone(), *needed);
+                shortages.push(Shortage {
+                    pool,
+                    resource,
+                    needed,
+                    left,
+                });
+            }
+        }
+    }
+    shortages
 }

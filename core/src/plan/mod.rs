@@ -15,7 +15,7 @@ pub use crate::verdict::Disposition;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::plan;
 pub use check::{Axis, Check, CheckId, Plan, PlannedAssertion, Point};
-pub use cost::PoolCost;
+pub use cost::{PoolCost, Shortage, shortages};
 pub use image_platform::{Manifest, Offer, Platform, Unoffered};
 pub use named::check_waivers;
 pub use pulls::{Pulls, pulls};

@@ -45,6 +45,7 @@ pub fn json(
             "memory": cost.memory,
             "images": cost.images,
             "placed": cost.placed,
+            "at-once": cost.at_once,
             "gigabytes": f64::from(cost.tenths) / 10.0,
         });
         (pool.as_str(), cost)
@@ -66,11 +67,15 @@ pub fn costs_text(costs: &BTreeMap<PoolName, PoolCost>) -> String {
         let count = |pods| counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
         let (pods, placed) = (count(cost.pods), count(cost.placed));
         let (cpu, memory) = (cost.cpu, cost.memory);
+        let at_once = cost.at_once.get("pods");
+        let at_once = at_once
+            .map(|pods| format!("at most {pods} at once, "))
+            .unwrap_or_default();
         let (images, pool) = (counted(cost.images, "image"), printable(pool.as_str()));
         let (whole, tenth) = (cost.tenths / 10, cost.tenths % 10);
         text += &format!(
-            "  {pool}: {pods} that request {cpu} CPU and {memory} of memory, {placed} that are there to be placed, \
-             {images} of about {whole}.{tenth} GB\n"
+            "  {pool}: {pods} that request {cpu} CPU and {memory} of memory, {at_once}{placed} that are there to be \
+             placed, {images} of about {whole}.{tenth} GB\n"
         );
     }
     match text.as_str() {

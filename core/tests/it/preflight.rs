@@ -91,6 +91,7 @@ fn report<T>(
         answers: answers(&plan, but),
         plan,
         uses,
+        shortages: Vec::new(),
         ahead: ahead.map(SignedDuration::from_secs),
     })
 }

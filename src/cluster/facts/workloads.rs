@@ -48,6 +48,7 @@ fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         fact.problem_detectors.push((path_of(pod), node.to_owned()));
     }
     fact.windows_pods += 1;
+    take(fact.taken.entry(node.to_owned()).or_default(), spec);
     let keep = |names: &mut Vec<String>| {
         if names.len() < WorkloadsFact::SHOWN {
             names.push(path_of(pod));
@@ -66,6 +67,27 @@ fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
     let in_pod_network = spec["hostNetwork"] != true;
     if let Some(families) = families(status).filter(|_| in_pod_network) {
         *fact.windows_families.entry(families).or_default() += 1;
+    }
+}
+
+/// Adds what a pod takes of its node.
+fn take(taken: &mut BTreeMap<String, String>, spec: &Json) {
+    let mut add = |resource: &str, amount: Quantity| {
+        let before = taken
+            .get(resource)
+            .and_then(|amount| Quantity::parse(amount));
+        let sum = before.unwrap_or(Quantity::ZERO).plus(amount);
+        taken.insert(resource.to_owned(), sum.to_string());
+    };
+    add("pods", Quantity::ONE);
+    for container in items(&spec["containers"]) {
+        for resource in ["cpu", "memory", WorkloadsFact::ADDRESS] {
+            let amount = container["resources"]["requests"][resource].as_str();
+            add(
+                resource,
+                amount.and_then(Quantity::parse).unwrap_or(Quantity::ZERO),
+            );
+        }
     }
 }
 

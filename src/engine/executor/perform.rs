@@ -71,16 +71,22 @@ impl Executor {
     pub(crate) fn new(
         plan: Plan,
         facts: Facts,
-        repeat: Repeat,
-        fixtures: Fixtures,
+        (repeat, removes): (Repeat, bool),
+        mut fixtures: Fixtures,
         ready: ReadyFixtures,
         spans: Spans,
         (tracker, cancel): (TaskTracker, CancellationToken),
     ) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (api, outside) = (fixtures.api.clone(), Arc::clone(&ready.outside));
+        let report = sender.clone();
+        fixtures.pods_ready = Arc::new(move |key| {
+            let _ = report.send(Message::Input(Input::PodsReady(key.clone())));
+        });
+        let room = (fixtures.loads(plan.fixtures()), removes);
+        let (durations, limits) = (api.durations(), api.limits());
         Self {
-            dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
+            dispatcher: Dispatcher::new(plan, repeat, room, durations, limits),
             vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
             shared: SharedRequests::default(),
             spans,
@@ -168,6 +174,7 @@ impl Executor {
                 self.spans.applies(&key);
                 self.apply(key);
             }
+            Command::Remove(key) => self.remove(key),
             Command::Observe(ix) => {
                 if let Some(state) = self.dispatcher.state(ix.check) {
                     self.spans.asks(ix, &state.check, state.paused);
@@ -234,9 +241,47 @@ impl Executor {
         });
     }
 
+    /// Reports where the pods of a fixture are that the run has not placed, and when they have started.
+    fn watch_start(&self, key: FixtureKey) {
+        let report = self.sender.clone();
+        let (fixtures, cancel) = (self.fixtures.clone(), self.cancel.clone());
+        let _ = report.send(Message::Input(Input::Bound(
+            key.clone(),
+            fixtures.bound(&key),
+        )));
+        self.tracker
+            .spawn(cancel.run_until_cancelled_owned(async move {
+                if fixtures.wait_for_start(&key).await.is_ok() {
+                    let _ = report.send(Message::Input(Input::PodsReady(key)));
+                }
+            }));
+    }
+
+    /// Removes the pods of a fixture. Where that fails they stay until tear-down, and count as long.
+    fn remove(&mut self, key: FixtureKey) {
+        Arc::make_mut(&mut self.ready).fixtures.remove(&key);
+        let (fixtures, sender, cancel) = (
+            self.fixtures.clone(),
+            self.sender.clone(),
+            self.cancel.clone(),
+        );
+        self.tracker.spawn(async move {
+            let removing = Box::pin(fixtures.remove_pods(&key));
+            if let Some(removed) = cancel.run_until_cancelled(removing).await {
+                if let Err(error) = &removed {
+                    tracing::debug!(%error, %key, "remove pods");
+                }
+                let _ = sender.send(Message::Input(Input::Removed(key, removed.is_ok())));
+            }
+        });
+    }
+
     fn fixture_done(&mut self, key: FixtureKey, result: FixtureResult, took: Duration) -> Input {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.spans.fixture_done(&key);
+        if key.name.is_aimed() {
+            self.watch_start(key.clone());
+        }
         self.objects.insert(key.clone(), result.objects);
         let (recorded, input) = match result.outcome {
             Ok(fixture) => {

@@ -37,6 +37,11 @@ impl Batching {
         let ends = still.map(|from| self.since[from] + patience);
         ends.max().filter(|end| *end > now)
     }
+
+    /// A vantage point has a session: what it could observe later waits anew.
+    pub(crate) fn begins(&mut self, from: &VantageKey) {
+        self.since.remove(from);
+    }
 }
 
 /// A check's claim, pool, source and family: the checks of each node share these with the check from the

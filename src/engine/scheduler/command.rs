@@ -1,5 +1,6 @@
 //! The messages between dispatcher and executor.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -8,6 +9,8 @@ use winconform_core::method::{Evaluated, ObservationError, Reply, Result, Source
 use winconform_core::plan::PlannedAssertion;
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{Conclusion, SkipReason};
+
+use super::room::Load;
 
 /// One assertion of one check, by their places in the plan.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -78,6 +81,12 @@ pub(crate) enum Input {
     /// The run begins.
     Started,
     Ready(FixtureKey),
+    /// All pods of a fixture are Ready, which is not ready before they have stayed so.
+    PodsReady(FixtureKey),
+    /// The scheduler has bound these pods of a fixture to Windows nodes, which the run had left to it.
+    Bound(FixtureKey, BTreeMap<String, Load>),
+    /// The removal of a fixture's pods is over; whether they are gone from their nodes.
+    Removed(FixtureKey, bool),
     Failed(FixtureKey, ObservationError),
     /// Somebody else deleted or replaced a fixture that was ready or had failed.
     Changed(FixtureKey, ObservationError),
@@ -97,6 +106,8 @@ pub(crate) enum Input {
 pub(crate) enum Command {
     /// Apply a fixture, and report when it is ready or why it is not.
     Apply(FixtureKey),
+    /// Remove the pods of a fixture, which nothing observes any more.
+    Remove(FixtureKey),
     /// Send an API request for an assertion.
     Observe(AssertionIx),
     /// Observe from a vantage point, all in one session.

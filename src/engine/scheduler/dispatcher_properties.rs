@@ -21,6 +21,7 @@ use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::dispatcher::Dispatcher;
 use super::repeat::Repeat;
+use super::room::{Load, Loads};
 
 /// How one assertion turns out in a generated world.
 #[derive(Clone, Copy, Debug)]
@@ -197,6 +198,8 @@ struct World {
     attempts: BTreeMap<CheckId, Vec<Verdict>>,
     apart: usize,
     applied: BTreeMap<FixtureKey, usize>,
+    /// The fixtures whose pods start.
+    starting: BTreeSet<FixtureKey>,
     /// How often somebody else deleted each fixture.
     deleted: BTreeMap<FixtureKey, usize>,
     exec_sessions: usize,
@@ -210,6 +213,7 @@ impl World {
             Input::Asked(assertion, _) => assert!(self.asking.remove(assertion)),
             Input::Confirmed(assertion, _) => assert!(self.confirming.remove(assertion)),
             Input::SessionReplies(from, _) => assert!(self.in_exec_session.remove(from)),
+            Input::Ready(key) | Input::Failed(key, _) => _ = self.starting.remove(key),
             _ => {}
         }
         let commands = self.dispatcher.step(self.now, input);
@@ -238,6 +242,7 @@ impl World {
                 *self.applied.entry(key.clone()).or_default() += 1;
                 let most = 2 * self.repetitions as usize;
                 assert!(self.applied[key] <= most, "{key} is applied ever again");
+                self.starts(key);
                 self.pending.push(match turn() {
                     Turn::Changed => {
                         *self.deleted.entry(key.clone()).or_default() += 1;
@@ -321,12 +326,29 @@ impl World {
                 assert_eq!(*number, self.repetitions);
             }
             Command::Conclude(check, conclusion) => self.conclude(*check, conclusion),
+            Command::Remove(key) => self.remove(key),
             Command::TearDown => self.torn_down = true,
         }
     }
 }
 
 impl World {
+    fn starts(&mut self, key: &FixtureKey) {
+        self.starting.insert(key.clone());
+        let (loads, starting) = (loads(), &self.starting);
+        let starting = starting.iter().filter_map(|key| loads.get(key)?.get("win"));
+        let starting: u64 = starting.map(|load| load.pods).sum();
+        assert!(starting <= 4, "{starting} pods start on one node");
+    }
+
+    fn remove(&mut self, key: &FixtureKey) {
+        for state in (0..).map_while(|index| self.dispatcher.state(index)) {
+            let is_over = state.concluded || !state.needs(key);
+            assert!(is_over, "{key} is removed under {}", state.check.id);
+        }
+        self.pending.push(Input::Removed(key.clone(), true));
+    }
+
     fn conclude(&mut self, check: usize, conclusion: &Conclusion) {
         let before = self.verdicts.insert(check, conclusion.verdict);
         assert!(before.is_none(), "check {check} is concluded twice");
@@ -363,6 +385,24 @@ impl World {
     }
 }
 
+/// Two pods of each of these fixtures, all on one node.
+fn loads() -> Loads {
+    let names = [
+        FixtureName::WIN_WEBSERVER,
+        FixtureName::WINDOWS_POD_PROBER,
+        FixtureName::WINDOWS_NODE_PROBER,
+    ];
+    let keys = names
+        .into_iter()
+        .flat_map(|name| (0..3).map(move |index| name.in_pool(Some(&pool(index)))));
+    let load = Load {
+        pods: 2,
+        addresses: 2,
+    };
+    keys.map(|key| (key, [("win".to_owned(), load)].into()))
+        .collect()
+}
+
 fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usize>) -> World {
     repeated(Repeat::Times(1), forms, turns, choices, stop_at)
 }
@@ -381,7 +421,14 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         ..Durations::default()
     };
     World {
-        dispatcher: Dispatcher::new(Plan { checks }, repeat, &durations, &limits),
+        dispatcher: Dispatcher::new(
+            Plan { checks },
+            repeat,
+            (loads(), true),
+            &durations,
+            &limits,
+        ),
+        starting: BTreeSet::new(),
         limits,
         now: Duration::ZERO,
         wake: None,
@@ -614,7 +661,8 @@ fn played(
 ) -> (Vec<Conclusion>, BTreeMap<FixtureKey, usize>) {
     let (durations, limits) = (Durations::default(), Limits::default());
     let (plan, repeat) = (Plan { checks }, Repeat::Times(times));
-    let mut dispatcher = Dispatcher::new(plan, repeat, &durations, &limits);
+    let room = (Loads::new(), false);
+    let mut dispatcher = Dispatcher::new(plan, repeat, room, &durations, &limits);
     let (mut now, mut conclusions) = (Duration::ZERO, Vec::new());
     let mut applied = BTreeMap::new();
     let mut open = VecDeque::from(dispatcher.step(now, Input::Started));
@@ -1063,12 +1111,13 @@ fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
     let mut dispatcher = Dispatcher::new(
         plan,
         Repeat::Times(1),
+        (Loads::new(), false),
         &Durations::default(),
         &Limits::default(),
     );
-    let mut open = dispatcher.step(Duration::ZERO, Input::Started);
+    let mut open = VecDeque::from(dispatcher.step(Duration::ZERO, Input::Started));
     let mut others = Vec::new();
-    while let Some(command) = open.pop() {
+    while let Some(command) = open.pop_front() {
         match command {
             Command::Apply(key) if key != last => {
                 open.extend(dispatcher.step(Duration::ZERO, Input::Ready(key)));

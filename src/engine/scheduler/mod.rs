@@ -8,3 +8,4 @@ pub(crate) mod dispatcher;
 pub(crate) mod dispatcher_properties;
 pub(crate) mod progress;
 pub(crate) mod repeat;
+pub(crate) mod room;

@@ -14,6 +14,9 @@ pub struct Quantity {
 
 impl Quantity {
     pub const ZERO: Self = Self { nanos: 0 };
+    pub const ONE: Self = Self {
+        nanos: 1_000_000_000,
+    };
 
     /// Reads a quantity; `None` where the text is none, or its value is too large to keep.
     pub fn parse(text: &str) -> Option<Self> {

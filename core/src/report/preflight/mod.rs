@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 
 use crate::facts::Facts;
 use crate::method::ErrorKind;
-use crate::plan::{Access, Answer, Check, Disposition, Plan, Purpose, Uses};
+use crate::plan::{Access, Answer, Check, Disposition, Plan, Purpose, Shortage, Uses};
 
 /// Minor versions of Kubernetes 1 that the expectations were written for.
 pub const EXPECTED: RangeInclusive<u64> = 24..=38;
@@ -24,6 +24,8 @@ pub struct Preflight {
     pub facts: Facts,
     pub plan: Plan,
     pub uses: Uses,
+    /// What the nodes lack for the run.
+    pub shortages: Vec<Shortage>,
     /// The server's answer for each access.
     pub answers: BTreeMap<Access, Answer>,
     /// How far the server's clock is ahead of ours; `None` when it does not say.
@@ -62,10 +64,12 @@ enum Prospect {
 }
 
 impl Preflight {
-    /// Whether every check that is not skipped can be observed and nothing would be left behind.
+    /// Whether the run fits on the nodes, every check that is not skipped can be observed, and nothing would be
+    /// left behind.
     pub fn is_ready(&self) -> bool {
         let broken = |check: &Check| matches!(check.disposition, Disposition::Inconclusive(_));
-        !self.lacks().iter().any(Lack::matters) && !self.plan.checks.iter().any(broken)
+        let fits = self.shortages.is_empty() && !self.lacks().iter().any(Lack::matters);
+        fits && !self.plan.checks.iter().any(broken)
     }
 
     /// What is not known to be allowed, sorted by access.

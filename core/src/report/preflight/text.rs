@@ -96,6 +96,9 @@ impl Preflight {
             let name = pad(&printable(name.as_str()), widest.unwrap_or_default());
             paragraph(text, &format!("  {name}  "), &words, width);
         }
+        for shortage in &self.shortages {
+            paragraph(text, "  too little: ", &shortage.to_string(), width);
+        }
     }
 
     fn permissions_text(&self, text: &mut String, width: usize) {

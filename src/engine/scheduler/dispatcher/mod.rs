@@ -9,9 +9,9 @@ mod conclude;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use winconform_core::config::{Durations, Limits};
+use winconform_core::config::{Durations, Image, Limits};
 use winconform_core::fixture::{FixtureKey, FixtureName, Need};
-use winconform_core::method::{ErrorKind, ObservationError, VantageKey};
+use winconform_core::method::{ErrorKind, ObservationError, SourceKind, VantageKey};
 use winconform_core::plan::Plan;
 use winconform_core::verdict::{Reason, Verdict};
 
@@ -19,6 +19,7 @@ use super::batching::{Batching, Unseen, is_among, unheld};
 use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::progress::{CheckState, Stage};
 use super::repeat::Repeat;
+use super::room::{Loads, Room};
 
 /// Decides what happens next.
 #[derive(Debug)]
@@ -28,6 +29,9 @@ pub(crate) struct Dispatcher {
     /// The fixtures that were applied again after somebody else had changed them, which happens once in a
     /// repetition.
     again: BTreeSet<FixtureKey>,
+    room: Room,
+    /// Whether pods are removed as soon as nothing observes them any more.
+    removes: bool,
     asking: BTreeSet<AssertionIx>,
     ask_queue: BTreeSet<AssertionIx>,
     in_exec_session: BTreeSet<VantageKey>,
@@ -59,6 +63,10 @@ enum FixtureState {
     Applied,
     Ready,
     Failed(ObservationError),
+    /// Its pods are being removed.
+    Leaving,
+    /// Nothing observes it: its pods are removed, or it was not applied at all.
+    Over,
 }
 
 /// Whether the fixtures that a check needs are ready.
@@ -69,7 +77,15 @@ enum Readiness {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
+    /// `loads` is what fixtures take of Windows nodes. `removes` says whether their pods go as soon as nothing
+    /// observes them any more.
+    pub(crate) fn new(
+        plan: Plan,
+        repeat: Repeat,
+        (loads, removes): (Loads, bool),
+        durations: &Durations,
+        limits: &Limits,
+    ) -> Self {
         let mut fixtures = plan.fixtures();
         if !fixtures.is_empty() {
             fixtures.insert(FixtureName::NAMESPACES.in_pool(None));
@@ -79,6 +95,8 @@ impl Dispatcher {
             checks: plan.checks.into_iter().map(CheckState::new).collect(),
             fixtures: fixtures.into_iter().map(unapplied).collect(),
             again: BTreeSet::new(),
+            room: Room::new(loads),
+            removes,
             asking: BTreeSet::new(),
             ask_queue: BTreeSet::new(),
             in_exec_session: BTreeSet::new(),
@@ -111,8 +129,20 @@ impl Dispatcher {
                 self.phase = Phase::Running;
                 self.skip_the_rest(&reason);
             }
+            (Phase::Running, Input::PodsReady(key)) => self.room.started(&key),
+            (Phase::Running, Input::Bound(key, load)) => self.room.bound(&key, load),
             (Phase::Running, Input::Ready(key)) => {
+                // Pods that are only placed start after that, or fail to for ever
+                if !key.name.is_aimed() {
+                    self.room.started(&key);
+                }
                 self.fixtures.insert(key, FixtureState::Ready);
+            }
+            (Phase::Running, Input::Removed(key, are_gone)) => {
+                if are_gone {
+                    self.room.removed(&key);
+                }
+                self.fixtures.insert(key, FixtureState::Over);
             }
             (Phase::Running, Input::Failed(key, error) | Input::Changed(key, error)) => {
                 self.fail(key, error);
@@ -144,8 +174,9 @@ impl Dispatcher {
 
     /// Adds every command that can be performed now.
     fn advance(&mut self) {
-        self.apply_fixtures();
         let gathered = self.begin_rounds();
+        self.remove_fixtures();
+        self.apply_fixtures();
         self.ask();
         self.exec_session();
         if self
@@ -209,7 +240,9 @@ impl Dispatcher {
             FixtureState::Failed(_)
             | FixtureState::Unapplied
             | FixtureState::Applied
-            | FixtureState::Ready => None,
+            | FixtureState::Ready
+            | FixtureState::Leaving
+            | FixtureState::Over => None,
         });
         let changed: Vec<_> = changed.collect();
         if !changed.is_empty() {
@@ -226,23 +259,113 @@ impl Dispatcher {
         for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
             state.begin_anew();
         }
+        self.room.removed(&key);
         self.fixtures.insert(key, FixtureState::Unapplied);
     }
 
+    /// Has each fixture applied for which there is room, in their order. Where nothing else could make room,
+    /// the first is applied all the same.
     fn apply_fixtures(&mut self) {
         let namespaces = FixtureName::NAMESPACES.in_pool(None);
         let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Ready));
-        for (key, state) in &mut self.fixtures {
-            if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
-                *state = FixtureState::Applied;
-                self.commands.push(Command::Apply(key.clone()));
+        let unapplied = self.fixtures.iter().filter(|(key, state)| {
+            matches!(state, FixtureState::Unapplied) && (may_apply || **key == namespaces)
+        });
+        let unapplied: Vec<_> = unapplied.map(|(key, _)| key.clone()).collect();
+        let is_last = self.repeat.ends_with(self.repetition);
+        let mut first = None;
+        for key in unapplied {
+            if is_last && !self.is_observed(&key) {
+                self.fixtures.insert(key, FixtureState::Over);
+            } else if self.room.is_enough_for(&key) {
+                self.apply(key);
+            } else {
+                first = first.or(Some(key));
             }
         }
+        if let Some(first) = first.filter(|_| self.is_idle()) {
+            self.apply(first);
+        }
+    }
+
+    fn apply(&mut self, key: FixtureKey) {
+        self.room.applies(&key);
+        self.fixtures.insert(key.clone(), FixtureState::Applied);
+        self.commands.push(Command::Apply(key));
+    }
+
+    /// Whether a check that is not done needs a fixture; all need the namespaces.
+    fn is_observed(&self, key: &FixtureKey) -> bool {
+        let mut open = self
+            .checks
+            .iter()
+            .filter(|state| !matches!(state.stage, Stage::Done));
+        open.any(|state| state.depends_on.iter().any(|(needed, _)| needed == key))
+    }
+
+    /// Whether nothing is under way that could make room.
+    fn is_idle(&self) -> bool {
+        let moves =
+            |state: &FixtureState| matches!(state, FixtureState::Applied | FixtureState::Leaving);
+        let waits = |state: &CheckState| match state.stage {
+            Stage::Done => true,
+            Stage::Due(at) if at > self.now => false,
+            Stage::Waiting | Stage::Due(_) => matches!(self.readiness(state), Readiness::NotYet),
+            Stage::Round(_) | Stage::Confirming(_) => false,
+        };
+        !self.fixtures.values().any(moves) && self.checks.iter().all(waits)
+    }
+
+    /// Has the pods removed that nothing observes any more. Those of a check that is not as expected stay for
+    /// the diagnosis.
+    fn remove_fixtures(&mut self) {
+        let is_done = |state: &CheckState| matches!(state.stage, Stage::Done);
+        if self.checks.iter().all(is_done) {
+            // Tear-down follows
+            return;
+        }
+        let outside = |state: &&CheckState| state.observes_from(SourceKind::Outside);
+        let mut open = self.checks.iter().filter(|state| !is_done(state));
+        let asks_outside = open.any(|state| outside(&state));
+        let (mut over, mut stay) = (Vec::new(), Vec::new());
+        for (key, state) in &self.fixtures {
+            let needs = |state: &&CheckState| state.depends_on.iter().any(|(it, _)| it == key);
+            let mut observed = self.checks.iter().filter(needs);
+            // The diagnosis observes from probers
+            let is_prober = matches!(
+                key.name.image(),
+                Some(Image::WindowsProber | Image::HostProcess)
+            );
+            if !matches!(state, FixtureState::Ready) || !self.room.has(key) || is_prober {
+                continue;
+            }
+            // What answered outside shows that the way to the cluster is whole
+            let shows_the_way = asks_outside && observed.clone().any(|state| outside(&state));
+            let is_as_expected = observed.clone().all(CheckState::is_over_as_expected);
+            if self.removes() && is_as_expected && !shows_the_way {
+                over.push(key.clone());
+            } else if observed.all(is_done) {
+                stay.push(key.clone());
+            }
+        }
+        for key in stay {
+            self.room.started(&key);
+        }
+        for key in over {
+            self.fixtures.insert(key.clone(), FixtureState::Leaving);
+            self.commands.push(Command::Remove(key));
+        }
+    }
+
+    /// Whether pods are removed in this repetition, after which there is no other.
+    fn removes(&self) -> bool {
+        self.removes && self.repeat.ends_with(self.repetition)
     }
 
     /// Takes note that a fixture failed; one that somebody else changed is applied again, once.
     fn fail(&mut self, key: FixtureKey, error: ObservationError) {
         let changed = error.kind == ErrorKind::FixtureChanged;
+        self.room.started(&key);
         if changed && self.again.insert(key.clone()) {
             self.reapply(key);
         } else {
@@ -297,6 +420,9 @@ impl Dispatcher {
         for (index, state) in self.checks.iter().enumerate() {
             match (&state.stage, state.good_rounds) {
                 (Stage::Waiting, _) => match self.readiness(state) {
+                    // What waits for room may wait for this very vantage point
+                    Readiness::NotYet
+                        if self.waits_for_room(state) && state.check.point.node.is_none() => {}
                     Readiness::NotYet => unseen.late.push(&state.check),
                     Readiness::Ready => _ = unseen.ready.insert(index, &state.check),
                     Readiness::Never(..) => {}
@@ -306,6 +432,15 @@ impl Dispatcher {
             }
         }
         unseen.awaited(self.now, &mut self.gathering)
+    }
+
+    /// Whether a fixture that a check needs is not applied yet.
+    fn waits_for_room(&self, state: &CheckState) -> bool {
+        let mut states = state
+            .depends_on
+            .iter()
+            .map(|(key, _)| self.fixtures.get(key));
+        states.any(|state| matches!(state, Some(FixtureState::Unapplied)))
     }
 
     fn readiness(&self, state: &CheckState) -> Readiness {
@@ -318,7 +453,17 @@ impl Dispatcher {
                 (Some(FixtureState::Failed(error)), Need::Ready | Need::Settled) => {
                     return Readiness::Never(key.clone(), error.clone());
                 }
-                (Some(FixtureState::Unapplied | FixtureState::Applied) | None, _) => {
+                // Nothing needs what is leaving or over
+                (
+                    Some(
+                        FixtureState::Unapplied
+                        | FixtureState::Applied
+                        | FixtureState::Leaving
+                        | FixtureState::Over,
+                    )
+                    | None,
+                    _,
+                ) => {
                     readiness = Readiness::NotYet;
                 }
             }
@@ -377,6 +522,7 @@ impl Dispatcher {
                 assertions.push(assertion);
             }
             self.in_exec_session.insert(from.clone());
+            self.gathering.begins(from);
             self.commands
                 .push(Command::ExecSession(from.clone(), assertions));
         }

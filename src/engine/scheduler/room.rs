@@ -1,0 +1,150 @@
+//! The room on Windows nodes: how many of the run's pods may start at once on each, and how many may be alive.
+//!
+//! A Windows node starts pods slowly, and its kubelet may become unhealthy over many (kubernetes/kubernetes#88153,
+//! Azure/AKS#3612); a small node of EKS has nine addresses for pods (amazon-vpc-resource-controller-k8s,
+//! pkg/aws/vpc/limits.go, m5.large, less one for the node itself).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use winconform_core::fixture::FixtureKey;
+
+/// The most pods that start at once on a node.
+const START: u64 = 4;
+/// The most pods that are alive on a node and have an address of their own.
+pub(crate) const ALIVE: u64 = 8;
+
+/// The pods of a fixture on one node.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) pods: u64,
+    /// Those with an address of their own.
+    pub(crate) addresses: u64,
+}
+
+/// What fixtures take of the Windows nodes, by the nodes' names; nothing of a fixture without such pods.
+pub(crate) type Loads = BTreeMap<FixtureKey, BTreeMap<String, Load>>;
+
+/// What the run has on the nodes at the moment.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    loads: Loads,
+    /// The fixtures whose pods start.
+    starting: BTreeSet<FixtureKey>,
+    /// The fixtures whose pods are there, those that start among them.
+    alive: BTreeSet<FixtureKey>,
+}
+
+impl Room {
+    pub(crate) fn new(loads: Loads) -> Self {
+        Self {
+            loads,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a fixture may be applied. One that is too large for a node by itself may where nothing else is.
+    pub(crate) fn is_enough_for(&self, key: &FixtureKey) -> bool {
+        let nodes = self.loads.get(key).into_iter().flatten();
+        let fits =
+            |taken: u64, more: u64, most: u64| taken == 0 || more == 0 || taken + more <= most;
+        nodes.into_iter().all(|(node, load)| {
+            let starting = self.taken(&self.starting, node);
+            let alive = self.taken(&self.alive, node);
+            fits(starting.pods, load.pods, START) && fits(alive.addresses, load.addresses, ALIVE)
+        })
+    }
+
+    /// What fixtures take of a node together.
+    fn taken(&self, fixtures: &BTreeSet<FixtureKey>, node: &str) -> Load {
+        let loads = fixtures
+            .iter()
+            .filter_map(|key| self.loads.get(key)?.get(node));
+        loads.fold(Load::default(), |sum, load| Load {
+            pods: sum.pods + load.pods,
+            addresses: sum.addresses + load.addresses,
+        })
+    }
+
+    pub(crate) fn applies(&mut self, key: &FixtureKey) {
+        self.starting.insert(key.clone());
+        self.alive.insert(key.clone());
+    }
+
+    /// The pods of a fixture are where nobody could foresee.
+    pub(crate) fn bound(&mut self, key: &FixtureKey, load: BTreeMap<String, Load>) {
+        self.loads.insert(key.clone(), load);
+    }
+
+    /// The pods of a fixture have started, or will not.
+    pub(crate) fn started(&mut self, key: &FixtureKey) {
+        self.starting.remove(key);
+    }
+
+    /// The pods of a fixture are gone.
+    pub(crate) fn removed(&mut self, key: &FixtureKey) {
+        self.starting.remove(key);
+        self.alive.remove(key);
+    }
+
+    /// Whether a fixture has pods on Windows nodes now.
+    pub(crate) fn has(&self, key: &FixtureKey) -> bool {
+        self.alive.contains(key) && self.loads.contains_key(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use winconform_core::fixture::FixtureName;
+
+    fn key(name: FixtureName) -> FixtureKey {
+        name.in_pool(None)
+    }
+
+    /// Fixtures with so many pods and addresses on one node.
+    fn room(fixtures: &[(FixtureName, u64, u64)]) -> Room {
+        let loads = fixtures.iter().map(|(name, pods, addresses)| {
+            let (pods, addresses) = (*pods, *addresses);
+            let load = Load { pods, addresses };
+            (key(*name), [("win-a".to_owned(), load)].into())
+        });
+        Room::new(loads.collect())
+    }
+
+    #[test]
+    fn four_start_at_once_and_the_next_once_one_has_started() {
+        let (first, second) = (FixtureName::CHURN, FixtureName::IIS);
+        let mut room = room(&[(first, 4, 4), (second, 1, 1)]);
+        assert!(room.is_enough_for(&key(first)));
+        room.applies(&key(first));
+        assert!(!room.is_enough_for(&key(second)));
+        room.started(&key(first));
+        assert!(room.is_enough_for(&key(second)) && room.has(&key(first)));
+    }
+
+    #[test]
+    fn eight_are_alive_and_pods_on_the_network_of_the_node_do_not_count() {
+        let (first, second, host) = (
+            FixtureName::CHURN,
+            FixtureName::IIS,
+            FixtureName::WINDOWS_NODE_PROBER,
+        );
+        let mut room = room(&[(first, 8, 8), (second, 1, 1), (host, 1, 0)]);
+        room.applies(&key(first));
+        room.started(&key(first));
+        assert!(!room.is_enough_for(&key(second)) && room.is_enough_for(&key(host)));
+        room.removed(&key(first));
+        assert!(room.is_enough_for(&key(second)) && !room.has(&key(first)));
+    }
+
+    #[test]
+    fn what_has_no_pods_on_windows_always_has_room() {
+        let first = FixtureName::CHURN;
+        let mut room = room(&[(first, 9, 9)]);
+        // Too large by itself: it gets an empty node
+        assert!(room.is_enough_for(&key(first)));
+        room.applies(&key(first));
+        let linux = key(FixtureName::LINUX_POD_PROBER);
+        assert!(room.is_enough_for(&linux) && !room.has(&linux));
+    }
+}

@@ -1,0 +1,187 @@
+//! How gently a whole run treats Windows nodes: how many of its pods start at once on each, how many are
+//! alive with an address of their own, and that this does not make it longer than these bounds do.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use hybrid_sim::{NamedTopology, Topology};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::PostParams;
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, ResourceExt};
+use libtest_mimic::Trial;
+use serde_json::json;
+use tokio::time::Instant;
+use winconform::engine::{RunError, RunOptions};
+use winconform_core::record::{Exit, critical_path};
+
+use crate::world::{Outcome, took, trial, undisturbed, within_of};
+
+/// The most pods of a run that start at once on a Windows node, and the most that are alive there with an
+/// address of their own.
+const START: usize = 4;
+const ALIVE: usize = 8;
+
+/// The most time of a run, in hundredths of the shortest that these bounds allow.
+const HUNDREDTHS: u128 = 110;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let each = ["hybrid", "kubeadm-flannel", "three-builds"];
+    let each = each.map(|name| {
+        trial(
+            format!("few_pods_at_once_on_a_windows_node::{name}"),
+            || few_at_once(name),
+        )
+    });
+    let full = trial("a_run_that_does_not_fit_begins_nothing", full);
+    each.into_iter().chain([full]).collect()
+}
+
+/// The pods of a run on Windows nodes, as they come and go.
+#[derive(Default)]
+struct Pods {
+    /// By name and UID: its node, whether it has an address of its own, and since when it starts unless it is Ready.
+    alive: BTreeMap<String, (String, bool, Option<Instant>)>,
+    /// The most that started at once on a node.
+    starting: Vec<String>,
+    most_alive: usize,
+    /// By node: how long pods started there, together.
+    started: BTreeMap<String, Duration>,
+}
+
+impl Pods {
+    fn take(&mut self, event: Event<Pod>) {
+        match event {
+            Event::InitApply(pod) | Event::Apply(pod) => self.changes(&pod),
+            Event::Delete(pod) => self.ends(&pod),
+            Event::Init | Event::InitDone => {}
+        }
+        let nodes = self.alive.values().map(|(node, ..)| node);
+        for node in nodes {
+            let here = self.alive.iter().filter(|(_, (at, ..))| at == node);
+            let (starting, others): (Vec<_>, Vec<_>) =
+                here.partition(|(_, (.., since))| since.is_some());
+            let alive = starting.iter().chain(&others);
+            let alive = alive.filter(|(_, (_, addressed, _))| *addressed).count();
+            if starting.len() > self.starting.len() {
+                self.starting = starting.iter().map(|(name, _)| (*name).clone()).collect();
+            }
+            self.most_alive = self.most_alive.max(alive);
+        }
+    }
+
+    fn changes(&mut self, pod: &Pod) {
+        let spec = pod.spec.as_ref();
+        let node = spec.and_then(|spec| spec.node_name.clone());
+        let Some(node) = node.filter(|node| node.starts_with("windows")) else {
+            return;
+        };
+        if !pod.labels().contains_key("winconform/run") {
+            return;
+        }
+        let status = pod.status.as_ref();
+        let phase = status.and_then(|status| status.phase.as_deref());
+        if matches!(phase, Some("Succeeded" | "Failed")) {
+            return self.ends(pod);
+        }
+        let conditions = status.and_then(|status| status.conditions.as_ref());
+        let ready = conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let addressed = spec.and_then(|spec| spec.host_network) != Some(true);
+        let since = (!ready).then(Instant::now);
+        let known = self.alive.entry(key(pod));
+        let known = known.or_insert_with(|| (node.clone(), addressed, since));
+        if let (Some(begun), true) = (known.2, ready) {
+            known.2 = None;
+            *self.started.entry(node).or_default() += begun.elapsed();
+        }
+    }
+
+    fn ends(&mut self, pod: &Pod) {
+        if let Some((node, _, Some(begun))) = self.alive.remove(&key(pod)) {
+            *self.started.entry(node).or_default() += begun.elapsed();
+        }
+    }
+}
+
+fn key(pod: &Pod) -> String {
+    format!("{} {}", pod.name_any(), pod.uid().unwrap_or_default())
+}
+
+fn few_at_once(name: &'static str) -> Outcome {
+    let mut topologies = NamedTopology::all().iter();
+    let topology: Topology = topologies
+        .find(|known| known.name == name)
+        .ok_or("there is no such topology")?
+        .topology();
+    within_of(topology, 1, async move |world| {
+        let mut options: RunOptions = world.whole("r0");
+        options.config.outside.load_balancers = false;
+        let cluster = world.cluster();
+        let (mut pods, api) = (Pods::default(), Api::<Pod>::all(world.server.client()));
+        let ran = {
+            let mut events = pin!(watcher(api, Config::default()));
+            let mut run = pin!(undisturbed(&cluster, &options));
+            loop {
+                tokio::select! {
+                    biased;
+                    event = events.try_next() => match event {
+                        Ok(Some(event)) => pods.take(event),
+                        other => return Err(format!("the watch of pods: {other:?}")),
+                    },
+                    ran = &mut run => break ran,
+                }
+            }
+        };
+        ran.came_to(Exit::Conformant)?;
+        let view = ran.view()?;
+        let path = critical_path(&view).ok_or("there is no critical path")?;
+        let busiest = pods.started.values().max().copied().unwrap_or_default();
+        let shortest = u128::from(path.took_ms).max(busiest.as_millis() / START as u128);
+        let (took, starting, alive) = (took(&view), pods.starting.len(), pods.most_alive);
+        let said = format!(
+            "{starting} pods start at once (at most {START}), {alive} are alive with an address (at most \
+             {ALIVE}); the run took {took:?}, the critical path {} ms, pods start for {busiest:?} on one node; \
+             at once start {:?}",
+            path.took_ms, pods.starting
+        );
+        let kept =
+            starting <= START && alive <= ALIVE && took.as_millis() * 100 <= shortest * HUNDREDTHS;
+        if kept { Ok(()) } else { Err(said) }
+    })
+}
+
+/// A node with four places left for pods.
+fn full() -> Outcome {
+    within_of(Topology::hybrid(), 1, async |world| {
+        let (client, node) = (world.server.client(), "windows-2022-a");
+        let pods = Api::<Pod>::namespaced(client, "default");
+        for nth in 0..106 {
+            let pod = json!({
+                "metadata": {"name": format!("taken-{nth}")},
+                "spec": {"nodeName": node, "containers": [{"name": "main", "image": "example.com/of-somebody"}]},
+            });
+            let pod = serde_json::from_value(pod).map_err(|error| error.to_string())?;
+            let created = pods.create(&PostParams::default(), &pod).await;
+            created.map_err(|error| error.to_string())?;
+        }
+        let before = world.objects().into_keys().collect::<Vec<_>>();
+        let ran = undisturbed(&world.cluster(), &world.whole("r0")).await;
+        let said = match ran.finished {
+            Err(RunError::DoesNotFit(short)) => {
+                short.iter().map(ToString::to_string).collect::<Vec<_>>()
+            }
+            other => return Err(format!("{other:?}")),
+        };
+        let expected = ["windows-2022: the run needs 9 of pods at once, and 4 are left"];
+        let after = world.objects().into_keys().collect::<Vec<_>>();
+        match (before == after, said) {
+            (true, said) if said == expected.map(str::to_owned) => Ok(()),
+            (unchanged, said) => Err(format!("unchanged: {unchanged}; {said:?}")),
+        }
+    })
+}
