@@ -178,8 +178,10 @@ fn execs() -> Outcome {
     if second.count() < 100 {
         return Err("it is not looked at in two families".to_owned());
     }
+    // A fixture that is ready a moment later may take one more
     let over = |(place, count): &(&String, &u64)| {
-        **count > most_execs(place) || **count > one.get(*place).copied().unwrap_or_default()
+        let alone = one.get(*place).copied().unwrap_or_default();
+        **count > most_execs(place) || **count > alone + 1
     };
     match two.iter().find(over) {
         None => Ok(()),
