@@ -126,7 +126,7 @@ impl Default for Durations {
             failing: seconds(3 * 60),
             sandbox: seconds(5 * 60),
             gather: seconds(60),
-            gather_per_node: seconds(90),
+            gather_per_node: seconds(120),
             converge: seconds(60),
             balancer: seconds(5 * 60),
             sign_of_life: seconds(2),
