@@ -5,7 +5,7 @@ use std::time::Duration;
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::fixture::{FixtureKey, FixtureName, Need};
-use winconform_core::method::{Difference, ErrorKind, SourceKind, Traits};
+use winconform_core::method::{Difference, ErrorKind, Traits};
 use winconform_core::plan::{Check, Disposition};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
@@ -110,16 +110,6 @@ impl CheckState {
         self.check.depends_on().any(|(key, _)| key == *fixture)
     }
 
-    /// Whether an assertion of it observes from such a place.
-    pub(crate) fn observes_from(&self, kind: SourceKind) -> bool {
-        let from = self
-            .check
-            .assertions
-            .iter()
-            .filter_map(|it| it.from.as_ref());
-        from.map(|from| from.kind).any(|from| from == kind)
-    }
-
     /// The fixture among its dependencies whose backends come and go.
     pub(crate) fn churned(&self) -> Option<FixtureKey> {
         let mut keys = self.depends_on.iter().map(|(key, _)| key);
@@ -162,12 +152,6 @@ impl CheckState {
     pub(crate) fn was_conclusive(&self) -> bool {
         let last = self.repetitions.last();
         last.is_some_and(|last| last.verdict.is_conclusive())
-    }
-
-    /// Whether it is done, with a verdict of a healthy cluster.
-    pub(crate) fn is_over_as_expected(&self) -> bool {
-        let last = self.repetitions.last();
-        matches!(self.stage, Stage::Done) && last.is_some_and(|last| last.verdict.is_expected())
     }
 
     /// Begins another repetition at that time. A check that has converged gets no more time to converge.
