@@ -12,8 +12,14 @@ use winconform_core::plan::{Plan, PoolCost, pulls};
 use super::fixtures::manifest;
 use super::scheduler::room::ALIVE;
 
-/// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once.
-pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, PoolCost> {
+/// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once. `stay`
+/// says that all pods stay until the end.
+pub fn cost(
+    plan: &Plan,
+    facts: &Facts,
+    config: &Config,
+    stay: bool,
+) -> BTreeMap<PoolName, PoolCost> {
     let pools = facts.pools();
     let mut costs = BTreeMap::<_, PoolCost>::new();
     // By pool, what each pod requests, and whether it has an address of its own
@@ -49,7 +55,7 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
     for (name, pods) in each {
         let pool = pools.get(&name).filter(|pool| pool.os == Os::Windows);
         if let (Some(pool), Some(cost)) = (pool, costs.get_mut(&name)) {
-            cost.at_once = at_once(pods, pool.nodes.len());
+            cost.at_once = at_once(pods, (!stay).then_some(pool.nodes.len()));
         }
     }
     for (name, pulls) in pulls(plan, facts, &config.images) {
@@ -59,11 +65,16 @@ pub fn cost(plan: &Plan, facts: &Facts, config: &Config) -> BTreeMap<PoolName, P
     costs
 }
 
-/// What the largest of these pods request that can exist at once on so many nodes.
-fn at_once(pods: Vec<(bool, [Quantity; 2])>, nodes: usize) -> BTreeMap<&'static str, Quantity> {
+/// What the largest of these pods request that can exist at once on so many nodes; what all request, if they stay.
+fn at_once(
+    pods: Vec<(bool, [Quantity; 2])>,
+    nodes: Option<usize>,
+) -> BTreeMap<&'static str, Quantity> {
     let (mut own, host): (Vec<_>, Vec<_>) = pods.into_iter().partition(|(own, _)| *own);
     own.sort_by_key(|(_, [_, memory])| Reverse(*memory));
-    own.truncate(nodes * usize::try_from(ALIVE).unwrap_or(usize::MAX));
+    if let Some(nodes) = nodes {
+        own.truncate(nodes * usize::try_from(ALIVE).unwrap_or(usize::MAX));
+    }
     let count = |pods: usize| Quantity::ONE.times(pods as u64);
     let all = own.iter().chain(&host).map(|(_, requests)| *requests);
     let [cpu, memory] = all.fold([Quantity::ZERO; 2], add);

@@ -68,7 +68,8 @@ pub enum RunError {
     #[error("nothing was begun, since the server does not allow{}", listed(.0))]
     Denied(BTreeMap<Access, String>),
     /// The nodes have less left than the run needs. Nothing was created.
-    #[error("nothing was begun, since the run does not fit on the nodes:{}", lines(.0))]
+    #[error("nothing was begun, since the run does not fit on the nodes:{}\n\
+             `--select '!pool=NAME*'` leaves out a pool, other selections need fewer pods", lines(.0))]
     DoesNotFit(Vec<Shortage>),
     /// The selection does not fit this cluster. Nothing was created.
     #[error("{0}")]

@@ -25,7 +25,7 @@ pub async fn survey(
     let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(RunError::Selection)?;
     let plan = selected.plan;
-    let shortages = shortages(&cost(&plan, &facts, config), &facts);
+    let shortages = shortages(&cost(&plan, &facts, config, false), &facts);
     let needs = uses.of_plan(&plan);
     let accesses: BTreeSet<_> = needs.into_iter().map(|need| need.access).collect();
     let answers = review(&cluster.api, &accesses).await;

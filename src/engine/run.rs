@@ -31,6 +31,7 @@ use crate::engine::record::diagnose::{Dependencies, diagnose};
 use crate::engine::record::journal::Journal;
 use crate::engine::record::record_plan::{noted, started};
 use crate::engine::record::spans::Spans;
+use crate::engine::scheduler::repeat::Repeat;
 use crate::transport::causes;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -146,10 +147,7 @@ async fn live(
         }
     };
     let pools = facts.pools();
-    let short = shortages(&cost(&selected.plan, &facts, &options.config), &facts);
-    if !short.is_empty() {
-        return Err(RunError::DoesNotFit(short));
-    }
+    fits(options, &selected.plan, &facts)?;
     let plan = noted(life, suites, &facts, selected)?;
     spans.passed(planning);
 
@@ -225,6 +223,16 @@ async fn live(
         spans.passed(ending);
     }
     ended(life)
+}
+
+/// Whether the run fits on the nodes. What an earlier run has settled needs no room.
+fn fits(options: &RunOptions, plan: &Plan, facts: &Facts) -> Result<(), RunError> {
+    let stay = options.keep != Keep::Never || options.repeat != Repeat::Times(1);
+    let short = shortages(&cost(plan, facts, &options.config, stay), facts);
+    match short.is_empty() || options.resume.is_some() {
+        true => Ok(()),
+        false => Err(RunError::DoesNotFit(short)),
+    }
 }
 
 /// Puts on record which images of the plan registries do not have for the pools that pull them.

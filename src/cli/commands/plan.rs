@@ -16,7 +16,7 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(CliError::Absent)?;
-    let costs = cost(&selected.plan, &facts, &settings.config);
+    let costs = cost(&selected.plan, &facts, &settings.config, false);
     match args.format {
         Format::Text => {
             screen.say(&claims::plan_text(&selected.plan));
