@@ -11,6 +11,7 @@ use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
 use super::scheduler::room::ALIVE;
+use crate::cluster::objects::status::requested;
 
 /// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once. `stay`
 /// says that all pods stay until the end.
@@ -94,11 +95,7 @@ fn add(sum: [Quantity; 2], more: [Quantity; 2]) -> [Quantity; 2] {
 
 /// The processor and memory that a container requests.
 fn requests(container: &Json) -> [Quantity; 2] {
-    let requests = &container["resources"]["requests"];
-    ["cpu", "memory"].map(|resource| {
-        let amount = requests[resource].as_str().and_then(Quantity::parse);
-        amount.unwrap_or(Quantity::ZERO)
-    })
+    ["cpu", "memory"].map(|resource| requested(container, resource))
 }
 
 #[cfg(test)]

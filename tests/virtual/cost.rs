@@ -111,7 +111,8 @@ fn came_to(
     })
 }
 
-/// The most requests per additional node between 8 and 24 (beyond that 8), and the most time of a run in hundredths of its critical path.
+/// The most requests per additional node between 8 and 24, and the most time of a run in hundredths of its
+/// critical path.
 const REQUESTS: u64 = 10;
 const HUNDREDTHS: u128 = 110;
 

@@ -42,7 +42,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// The pods of a run on Windows nodes, as they come and go.
 #[derive(Default)]
 struct Pods {
-    /// By name and UID: its node, whether it has an address of its own, and since when it starts unless it is Ready.
+    /// By name and UID: its node, whether it has an address of its own, and since when it starts unless it is
+    /// Ready.
     alive: BTreeMap<String, (String, bool, Option<Instant>)>,
     /// The most that started at once on a node.
     starting: Vec<String>,
@@ -52,7 +53,7 @@ struct Pods {
 }
 
 impl Pods {
-    fn take(&mut self, event: Event<Pod>) {
+    fn record(&mut self, event: Event<Pod>) {
         match event {
             Event::InitApply(pod) | Event::Apply(pod) => self.changes(&pod),
             Event::Delete(pod) => self.ends(&pod),
@@ -130,7 +131,7 @@ fn few_at_once(name: &'static str) -> Outcome {
                 tokio::select! {
                     biased;
                     event = events.try_next() => match event {
-                        Ok(Some(event)) => pods.take(event),
+                        Ok(Some(event)) => pods.record(event),
                         other => return Err(format!("the watch of pods: {other:?}")),
                     },
                     ran = &mut run => break ran,

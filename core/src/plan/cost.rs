@@ -79,41 +79,40 @@ impl fmt::Display for Shortage {
 
 /// What the pools lack for a run. A resource of which a node does not say how much it has is not counted.
 pub fn shortages(costs: &BTreeMap<PoolName, PoolCost>, facts: &Facts) -> Vec<Shortage> {
-    let (Some(nodes), Some(workloads)) = (facts.nodes.value(), facts.workloads.value()) else {
+    let nodes = facts.nodes.value().into_iter().flatten();
+    let nodes: BTreeMap<_, _> = nodes.map(|node| (&node.name, &node.details)).collect();
+    let Some(workloads) = facts.workloads.value() else {
         return Vec::new();
+    };
+    // What a node has left of a resource
+    let left = |node: &String, resource: &str| {
+        let has = Quantity::parse(nodes.get(node)?.allocatable.get(resource)?)?;
+        let taken = workloads
+            .taken
+            .get(node)
+            .and_then(|taken| taken.get(resource));
+        let taken = taken.and_then(|taken| Quantity::parse(taken));
+        Some(
+            has.less(taken.unwrap_or(Quantity::ZERO))
+                .max(Quantity::ZERO),
+        )
     };
     let pools = facts.pools();
     let mut shortages = Vec::new();
-    for (name, cost) in costs {
+    for (pool, cost) in costs {
+        let usable = pools
+            .get(pool)
+            .map(|pool| &pool.nodes[..])
+            .unwrap_or_default();
         for (resource, needed) in &cost.at_once {
-            let usable = pools
-                .get(name)
-                .map(|pool| &pool.nodes[..])
-                .unwrap_or_default();
-            let left = usable.iter().map(|node| {
-                let details = &nodes.iter().find(|fact| fact.name == *node)?.details;
-                let has = Quantity::parse(details.allocatable.get(*resource)?)?;
-                let taken = workloads
-                    .taken
-                    .get(node)
-                    .and_then(|taken| taken.get(*resource));
-                let taken = taken.and_then(|taken| Quantity::parse(taken));
-                Some(
-                    has.less(taken.unwrap_or(Quantity::ZERO))
-                        .max(Quantity::ZERO),
-                )
-            });
-            let left: Option<Vec<_>> = left.collect();
-            let Some(left) = left.filter(|left| !left.is_empty()) else {
-                continue;
-            };
-            let left = left.into_iter().fold(Quantity::ZERO, Quantity::plus);
-            if left < *needed {
-                let (pool, needed) = (name.clone(), *needed);
+            let each: Option<Vec<_>> = usable.iter().map(|node| left(node, resource)).collect();
+            let each = each.filter(|each| !each.is_empty());
+            let sum = each.map(|each| each.into_iter().fold(Quantity::ZERO, Quantity::plus));
+            if let Some(left) = sum.filter(|left| left < needed) {
                 shortages.push(Shortage {
-                    pool,
+                    pool: pool.clone(),
                     resource,
-                    needed,
+                    needed: *needed,
                     left,
                 });
             }

@@ -8,7 +8,7 @@ use winconform_core::method::fact::Quantity;
 
 use super::read::{Unread, fold, items, path_of};
 use crate::cluster::labels;
-use crate::cluster::objects::status::word;
+use crate::cluster::objects::status::{requested, word};
 use crate::transport::Api;
 
 pub(super) const PODS: &str = "/api/v1/pods";
@@ -48,7 +48,7 @@ fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         fact.problem_detectors.push((path_of(pod), node.to_owned()));
     }
     fact.windows_pods += 1;
-    take(fact.taken.entry(node.to_owned()).or_default(), spec);
+    add_requests(fact.taken.entry(node.to_owned()).or_default(), spec);
     let keep = |names: &mut Vec<String>| {
         if names.len() < WorkloadsFact::SHOWN {
             names.push(path_of(pod));
@@ -71,7 +71,7 @@ fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
 }
 
 /// Adds what a pod takes of its node.
-fn take(taken: &mut BTreeMap<String, String>, spec: &Json) {
+fn add_requests(taken: &mut BTreeMap<String, String>, spec: &Json) {
     let mut add = |resource: &str, amount: Quantity| {
         let before = taken
             .get(resource)
@@ -82,11 +82,7 @@ fn take(taken: &mut BTreeMap<String, String>, spec: &Json) {
     add("pods", Quantity::ONE);
     for container in items(&spec["containers"]) {
         for resource in ["cpu", "memory", WorkloadsFact::ADDRESS] {
-            let amount = container["resources"]["requests"][resource].as_str();
-            add(
-                resource,
-                amount.and_then(Quantity::parse).unwrap_or(Quantity::ZERO),
-            );
+            add(resource, requested(container, resource));
         }
     }
 }

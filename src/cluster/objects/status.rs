@@ -1,6 +1,7 @@
 //! Reads an object's status from its JSON, without I/O.
 
 use serde_json::Value as Json;
+use winconform_core::method::Quantity;
 use winconform_core::text::bound;
 
 /// The most bytes kept of a field.
@@ -26,6 +27,12 @@ pub fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
         .into_iter()
         .filter_map(|key| pod["status"][key].as_array())
         .flatten()
+}
+
+/// How much a container requests of a resource; nothing, where it does not say or says no quantity.
+pub fn requested(container: &Json, resource: &str) -> Quantity {
+    let amount = container["resources"]["requests"][resource].as_str();
+    amount.and_then(Quantity::parse).unwrap_or(Quantity::ZERO)
 }
 
 /// A field's text; empty for any other value.

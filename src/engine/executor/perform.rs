@@ -222,12 +222,17 @@ impl Executor {
         }
     }
 
-    fn apply(&self, key: FixtureKey) {
-        let (fixtures, sender, cancel) = (
+    /// What a task about a fixture needs: where it is applied, whom it reports to, and what ends it.
+    fn for_a_task(&self) -> (Fixtures, mpsc::UnboundedSender<Message>, CancellationToken) {
+        (
             self.fixtures.clone(),
             self.sender.clone(),
             self.cancel.clone(),
-        );
+        )
+    }
+
+    fn apply(&self, key: FixtureKey) {
+        let (fixtures, sender, cancel) = self.for_a_task();
         self.tracker.spawn(async move {
             let began = Instant::now();
             // Not cancelled as a whole: each request must be answered before tear-down lists the objects
@@ -243,8 +248,7 @@ impl Executor {
 
     /// Reports where the pods of a fixture are that the run has not placed, and when they have started.
     fn watch_start(&self, key: FixtureKey) {
-        let report = self.sender.clone();
-        let (fixtures, cancel) = (self.fixtures.clone(), self.cancel.clone());
+        let (fixtures, report, cancel) = self.for_a_task();
         let _ = report.send(Message::Input(Input::Bound(
             key.clone(),
             fixtures.bound(&key),
@@ -260,11 +264,7 @@ impl Executor {
     /// Removes the pods of a fixture. Where that fails they stay until tear-down, and count as long.
     fn remove(&mut self, key: FixtureKey) {
         Arc::make_mut(&mut self.ready).fixtures.remove(&key);
-        let (fixtures, sender, cancel) = (
-            self.fixtures.clone(),
-            self.sender.clone(),
-            self.cancel.clone(),
-        );
+        let (fixtures, sender, cancel) = self.for_a_task();
         self.tracker.spawn(async move {
             let removing = Box::pin(fixtures.remove_pods(&key));
             if let Some(removed) = cancel.run_until_cancelled(removing).await {

@@ -71,6 +71,12 @@ pub(crate) enum Stage {
     Done,
 }
 
+impl Stage {
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done)
+    }
+}
+
 impl CheckState {
     pub(crate) fn new(check: Check) -> Self {
         // Every fixture needs the namespaces: without these nothing else is applied

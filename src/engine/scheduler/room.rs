@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value as Json;
 use winconform_core::fixture::FixtureKey;
 
 /// The most pods that start at once on a node.
@@ -19,6 +20,13 @@ pub(crate) struct Load {
     pub(crate) pods: u64,
     /// Those with an address of their own.
     pub(crate) addresses: u64,
+}
+
+impl Load {
+    pub(crate) fn add(&mut self, pod_spec: &Json) {
+        self.pods += 1;
+        self.addresses += u64::from(pod_spec["hostNetwork"] != true);
+    }
 }
 
 /// What fixtures take of the Windows nodes, by the nodes' names; nothing of a fixture without such pods.
@@ -70,7 +78,7 @@ impl Room {
         self.alive.insert(key.clone());
     }
 
-    /// The pods of a fixture are where nobody could foresee.
+    /// The scheduler has put the pods of a fixture elsewhere than was counted.
     pub(crate) fn bound(&mut self, key: &FixtureKey, load: BTreeMap<String, Load>) {
         self.loads.insert(key.clone(), load);
     }

@@ -92,6 +92,7 @@ impl Dispatcher {
     }
 
     pub(super) fn finish(&mut self, index: usize) {
+        self.fixtures_due = true;
         let state = &mut self.checks[index];
         state.end_repetition();
         if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {

@@ -76,10 +76,7 @@ impl Dispatcher {
 
     /// Whether a check that is not done needs a fixture; all need the namespaces.
     fn is_observed(&self, key: &FixtureKey) -> bool {
-        let mut open = self
-            .checks
-            .iter()
-            .filter(|state| !matches!(state.stage, Stage::Done));
+        let mut open = self.checks.iter().filter(|state| !state.stage.is_done());
         open.any(|state| state.depends_on.iter().any(|(needed, _)| needed == key))
     }
 
@@ -99,17 +96,18 @@ impl Dispatcher {
     /// Has the pods removed that nothing observes any more. Those of a check that is not as expected stay for
     /// the diagnosis.
     pub(super) fn remove_fixtures(&mut self) {
-        let is_done = |state: &CheckState| matches!(state.stage, Stage::Done);
-        if self.checks.iter().all(is_done) {
+        let mut open = self
+            .checks
+            .iter()
+            .filter(|state| !state.stage.is_done())
+            .peekable();
+        if open.peek().is_none() {
             // Tear-down follows
             return;
         }
-        let mut open = self.checks.iter().filter(|state| !is_done(state));
         let asks_outside = open.any(is_outside);
         let (mut over, mut stay) = (Vec::new(), Vec::new());
         for (key, state) in &self.fixtures {
-            let needs = |state: &&CheckState| state.depends_on.iter().any(|(it, _)| it == key);
-            let mut observed = self.checks.iter().filter(needs);
             // The diagnosis observes from probers
             let is_prober = matches!(
                 key.name.image(),
@@ -118,12 +116,13 @@ impl Dispatcher {
             if !matches!(state, FixtureState::Ready) || !self.room.has(key) || is_prober {
                 continue;
             }
+            let mut observed = self.checks.iter().filter(|state| state.needs(key));
             // What answered outside shows that the way to the cluster is whole
             let shows_the_way = asks_outside && observed.clone().any(is_outside);
             let is_as_expected = observed.clone().all(is_over_as_expected);
             if self.removes() && is_as_expected && !shows_the_way {
                 over.push(key.clone());
-            } else if observed.all(is_done) {
+            } else if observed.all(|state| state.stage.is_done()) {
                 stay.push(key.clone());
             }
         }
@@ -193,7 +192,7 @@ impl Dispatcher {
 /// Whether a check is done, with a verdict of a healthy cluster.
 fn is_over_as_expected(state: &CheckState) -> bool {
     let last = state.repetitions.last();
-    matches!(state.stage, Stage::Done) && last.is_some_and(|last| last.verdict.is_expected())
+    state.stage.is_done() && last.is_some_and(|last| last.verdict.is_expected())
 }
 
 /// Whether an assertion of a check observes from outside the cluster.

@@ -33,6 +33,8 @@ pub(crate) struct Dispatcher {
     room: Room,
     /// Whether pods are removed as soon as nothing observes them any more.
     removes: bool,
+    /// Whether fixtures may have to be applied or removed: more than replies came, or a check is done.
+    fixtures_due: bool,
     asking: BTreeSet<AssertionIx>,
     ask_queue: BTreeSet<AssertionIx>,
     in_exec_session: BTreeSet<VantageKey>,
@@ -98,6 +100,7 @@ impl Dispatcher {
             again: BTreeSet::new(),
             room: Room::new(loads),
             removes,
+            fixtures_due: false,
             asking: BTreeSet::new(),
             ask_queue: BTreeSet::new(),
             in_exec_session: BTreeSet::new(),
@@ -121,6 +124,10 @@ impl Dispatcher {
     /// Takes what has happened at `now` since the start and returns what to do.
     pub(crate) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
         self.now = now;
+        self.fixtures_due = !matches!(
+            input,
+            Input::Asked(..) | Input::Confirmed(..) | Input::SessionReplies(..)
+        );
         match (self.phase, input) {
             (Phase::NotStarted, Input::Started) => {
                 self.phase = Phase::Running;
@@ -176,16 +183,13 @@ impl Dispatcher {
     /// Adds every command that can be performed now.
     fn advance(&mut self) {
         let gathered = self.begin_rounds();
-        self.remove_fixtures();
-        self.apply_fixtures();
+        if self.fixtures_due {
+            self.remove_fixtures();
+            self.apply_fixtures();
+        }
         self.ask();
         self.exec_session();
-        if self
-            .checks
-            .iter()
-            .all(|state| matches!(state.stage, Stage::Done))
-            && !self.observe_again()
-        {
+        if self.checks.iter().all(|state| state.stage.is_done()) && !self.observe_again() {
             for index in 0..self.checks.len() {
                 self.conclude(index);
             }
