@@ -94,6 +94,7 @@ pub struct WorkloadsFact {
     pub windows_families: BTreeMap<String, u64>,
     /// By Windows node, what those pods take of it: how many they are, and what they request of `cpu`, `memory`
     /// and [`ADDRESS`](Self::ADDRESS), as quantities.
+    #[serde(default)]
     pub taken: BTreeMap<String, BTreeMap<String, String>>,
     /// One pod of a node-problem-detector for each Windows node that has one, with the node's name.
     pub problem_detectors: Vec<(String, String)>,

@@ -343,7 +343,8 @@ impl World {
 
     fn remove(&mut self, key: &FixtureKey) {
         for state in (0..).map_while(|index| self.dispatcher.state(index)) {
-            let is_over = state.concluded || !state.needs(key);
+            let mut needs = state.check.depends_on();
+            let is_over = state.concluded || !needs.any(|(needed, _)| needed == *key);
             assert!(is_over, "{key} is removed under {}", state.check.id);
         }
         self.pending.push(Input::Removed(key.clone(), true));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::fixture::{FixtureKey, FixtureName, Need};
+use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{Difference, ErrorKind, Traits};
 use winconform_core::plan::{Check, Disposition};
 use winconform_core::record::{AssertionRecord, Attempted};
@@ -23,8 +23,6 @@ use super::differing::DifferingRounds;
 )]
 pub(crate) struct CheckState {
     pub(crate) check: Check,
-    /// The fixtures that its assertions depend on, each once, in their order.
-    pub(crate) depends_on: Vec<(FixtureKey, Need)>,
     pub(crate) stage: Stage,
     pub(crate) attempts: Vec<(Verdict, Reason)>,
     /// How many attempts the earlier repetitions had.
@@ -79,19 +77,8 @@ impl Stage {
 
 impl CheckState {
     pub(crate) fn new(check: Check) -> Self {
-        // Every fixture needs the namespaces: without these nothing else is applied
-        let namespaces = (FixtureName::NAMESPACES.in_pool(None), Need::Ready);
-        let mut depends_on = Vec::new();
-        for need in check.depends_on() {
-            for need in [namespaces.clone(), need] {
-                if !depends_on.contains(&need) {
-                    depends_on.push(need);
-                }
-            }
-        }
         Self {
             check,
-            depends_on,
             stage: Stage::Waiting,
             attempts: Vec::new(),
             before: 0,
@@ -112,14 +99,10 @@ impl CheckState {
         }
     }
 
-    pub(crate) fn needs(&self, fixture: &FixtureKey) -> bool {
-        self.check.depends_on().any(|(key, _)| key == *fixture)
-    }
-
     /// The fixture among its dependencies whose backends come and go.
     pub(crate) fn churned(&self) -> Option<FixtureKey> {
-        let mut keys = self.depends_on.iter().map(|(key, _)| key);
-        keys.find(|key| key.name == FixtureName::CHURN).cloned()
+        let mut keys = self.check.depends_on().map(|(key, _)| key);
+        keys.find(|key| key.name == FixtureName::CHURN)
     }
 
     /// Forgets the rounds on a fixture that is to be applied again, which gets the same time to converge as
@@ -418,9 +401,9 @@ impl CheckState {
     /// Whether its time to converge is over. A fixture that was applied again has it again.
     fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
         let balanced = self.check.assertions.iter().any(|assertion| {
-            let is_balancer =
-                |(key, _): &(FixtureKey, Need)| key.name == FixtureName::LOAD_BALANCER;
-            assertion.test.traits().needs_source && assertion.needs.iter().any(is_balancer)
+            let mut names = assertion.needs.iter().map(|(key, _)| key.name);
+            let observes = assertion.test.traits().needs_source;
+            observes && names.any(|name| name == FixtureName::LOAD_BALANCER)
         });
         let converge = match balanced {
             true => durations.converge.max(durations.balancer),

@@ -6,7 +6,8 @@ use winconform_core::verdict::{Reason, SkipReason, Verdict, is_unconfirmed};
 use super::super::command::{AssertionIx, AssertionOutcome, Command};
 use super::super::progress::Stage;
 use super::super::repeat::Repeat;
-use super::{Dispatcher, FixtureState};
+use super::Dispatcher;
+use super::states::FixtureState;
 
 /// The most attempts while another has to confirm an unexpected verdict, unless more are configured.
 const TO_CONFIRM: u32 = 4;
@@ -141,10 +142,9 @@ impl Dispatcher {
         self.repeat = Repeat::Times(0);
         self.ask_queue.clear();
         self.exec_session_queue.clear();
-        for state in self.fixtures.values_mut() {
-            if matches!(state, FixtureState::Unapplied) {
-                *state = FixtureState::Applied;
-            }
+        let unapplied = |state: &FixtureState| matches!(state, FixtureState::Unapplied);
+        for fixture in self.fixtures.which(unapplied) {
+            self.fixtures.set(fixture, FixtureState::Applied);
         }
     }
 }

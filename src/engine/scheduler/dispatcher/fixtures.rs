@@ -1,66 +1,64 @@
 //! Applies fixtures where there is room, again where somebody else changed them, and removes their pods early.
 
 use winconform_core::config::Image;
-use winconform_core::fixture::{FixtureKey, FixtureName, Need};
+use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{ErrorKind, ObservationError, SourceKind};
 
 use super::super::command::Command;
 use super::super::progress::{CheckState, Stage};
-use super::{Dispatcher, FixtureState, Readiness};
+use super::Dispatcher;
+use super::states::{FixtureIx, FixtureState, Readiness};
 
 impl Dispatcher {
     /// Has the fixtures applied again that failed because somebody else changed them, and the namespaces with
     /// them, which may be what was deleted.
     pub(super) fn reapply_changed(&mut self) {
         self.again.clear();
-        let changed = self.fixtures.iter().filter_map(|(key, state)| match state {
-            FixtureState::Failed(error) if error.kind == ErrorKind::FixtureChanged => {
-                Some(key.clone())
-            }
-            FixtureState::Failed(_)
-            | FixtureState::Unapplied
-            | FixtureState::Applied
-            | FixtureState::Ready
-            | FixtureState::Leaving
-            | FixtureState::Over => None,
+        let changed = self.fixtures.which(|state| {
+            matches!(state, FixtureState::Failed(error) if error.kind == ErrorKind::FixtureChanged)
         });
-        let changed: Vec<_> = changed.collect();
-        if !changed.is_empty() {
-            let namespaces = FixtureName::NAMESPACES.in_pool(None);
-            self.fixtures.insert(namespaces, FixtureState::Unapplied);
+        if !changed.is_empty()
+            && let Some(namespaces) = self.namespaces()
+        {
+            self.fixtures.set(namespaces, FixtureState::Unapplied);
         }
-        for key in changed {
-            self.reapply(key);
+        for fixture in changed {
+            self.reapply(fixture);
         }
     }
 
+    fn namespaces(&self) -> Option<FixtureIx> {
+        self.fixtures.ix(&FixtureName::NAMESPACES.in_pool(None))
+    }
+
     /// Has a fixture applied again, and gives its checks their time to converge again.
-    pub(super) fn reapply(&mut self, key: FixtureKey) {
-        for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
-            state.begin_anew();
+    pub(super) fn reapply(&mut self, fixture: FixtureIx) {
+        for check in self.fixtures.needed_by(fixture) {
+            self.checks[*check].begin_anew();
         }
-        self.room.removed(&key);
-        self.fixtures.insert(key, FixtureState::Unapplied);
+        self.room.removed(self.fixtures.key(fixture));
+        self.fixtures.set(fixture, FixtureState::Unapplied);
     }
 
     /// Has each fixture applied for which there is room, in their order. Where nothing else could make room,
     /// the first is applied all the same.
     pub(super) fn apply_fixtures(&mut self) {
-        let namespaces = FixtureName::NAMESPACES.in_pool(None);
-        let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Ready));
-        let unapplied = self.fixtures.iter().filter(|(key, state)| {
-            matches!(state, FixtureState::Unapplied) && (may_apply || **key == namespaces)
-        });
-        let unapplied: Vec<_> = unapplied.map(|(key, _)| key.clone()).collect();
+        let namespaces = self.namespaces();
+        let may_apply =
+            namespaces.is_some_and(|it| matches!(self.fixtures.state(it), FixtureState::Ready));
+        let mut unapplied = self
+            .fixtures
+            .which(|state| matches!(state, FixtureState::Unapplied));
+        unapplied.retain(|fixture| may_apply || Some(*fixture) == namespaces);
         let is_last = self.repeat.ends_with(self.repetition);
         let mut first = None;
-        for key in unapplied {
-            if is_last && !self.is_observed(&key) {
-                self.fixtures.insert(key, FixtureState::Over);
-            } else if self.room.is_enough_for(&key) {
-                self.apply(key);
+        for fixture in unapplied {
+            if is_last && !self.is_observed(fixture) {
+                self.fixtures.set(fixture, FixtureState::Over);
+            } else if self.room.is_enough_for(self.fixtures.key(fixture)) {
+                self.apply(fixture);
             } else {
-                first = first.or(Some(key));
+                first = first.or(Some(fixture));
             }
         }
         if let Some(first) = first.filter(|_| self.is_idle()) {
@@ -68,69 +66,80 @@ impl Dispatcher {
         }
     }
 
-    fn apply(&mut self, key: FixtureKey) {
+    fn apply(&mut self, fixture: FixtureIx) {
+        let key = self.fixtures.key(fixture).clone();
         self.room.applies(&key);
-        self.fixtures.insert(key.clone(), FixtureState::Applied);
+        self.fixtures.set(fixture, FixtureState::Applied);
         self.commands.push(Command::Apply(key));
     }
 
     /// Whether a check that is not done needs a fixture; all need the namespaces.
-    fn is_observed(&self, key: &FixtureKey) -> bool {
-        let mut open = self.checks.iter().filter(|state| !state.stage.is_done());
-        open.any(|state| state.depends_on.iter().any(|(needed, _)| needed == key))
+    fn is_observed(&self, fixture: FixtureIx) -> bool {
+        self.observers(fixture).any(|state| !state.stage.is_done())
+    }
+
+    /// The checks that need a fixture.
+    fn observers(&self, fixture: FixtureIx) -> impl Iterator<Item = &CheckState> + Clone {
+        let checks = self.fixtures.needed_by(fixture).iter();
+        checks.map(|check| &self.checks[*check])
     }
 
     /// Whether nothing is under way that could make room.
     fn is_idle(&self) -> bool {
-        let moves =
-            |state: &FixtureState| matches!(state, FixtureState::Applied | FixtureState::Leaving);
-        let waits = |state: &CheckState| match state.stage {
+        let moving = self
+            .fixtures
+            .which(|state| matches!(state, FixtureState::Applied | FixtureState::Leaving));
+        let waits = |(check, state): (usize, &CheckState)| match state.stage {
             Stage::Done => true,
             Stage::Due(at) if at > self.now => false,
-            Stage::Waiting | Stage::Due(_) => matches!(self.readiness(state), Readiness::NotYet),
+            Stage::Waiting | Stage::Due(_) => {
+                matches!(self.fixtures.readiness(check), Readiness::NotYet)
+            }
             Stage::Round(_) | Stage::Confirming(_) => false,
         };
-        !self.fixtures.values().any(moves) && self.checks.iter().all(waits)
+        moving.is_empty() && self.checks.iter().enumerate().all(waits)
     }
 
     /// Has the pods removed that nothing observes any more. Those of a check that is not as expected stay for
     /// the diagnosis.
     pub(super) fn remove_fixtures(&mut self) {
-        let mut open = self
-            .checks
-            .iter()
-            .filter(|state| !state.stage.is_done())
-            .peekable();
+        let is_open = |state: &&CheckState| !state.stage.is_done();
+        let mut open = self.checks.iter().filter(is_open).peekable();
         if open.peek().is_none() {
             // Tear-down follows
             return;
         }
         let asks_outside = open.any(is_outside);
         let (mut over, mut stay) = (Vec::new(), Vec::new());
-        for (key, state) in &self.fixtures {
+        for fixture in self
+            .fixtures
+            .which(|state| matches!(state, FixtureState::Ready))
+        {
+            let key = self.fixtures.key(fixture);
             // The diagnosis observes from probers
             let is_prober = matches!(
                 key.name.image(),
                 Some(Image::WindowsProber | Image::HostProcess)
             );
-            if !matches!(state, FixtureState::Ready) || !self.room.has(key) || is_prober {
+            if !self.room.has(key) || is_prober {
                 continue;
             }
-            let mut observed = self.checks.iter().filter(|state| state.needs(key));
+            let mut observers = self.observers(fixture);
             // What answered outside shows that the way to the cluster is whole
-            let shows_the_way = asks_outside && observed.clone().any(is_outside);
-            let is_as_expected = observed.clone().all(is_over_as_expected);
+            let shows_the_way = asks_outside && observers.clone().any(is_outside);
+            let is_as_expected = observers.clone().all(is_over_as_expected);
             if self.removes() && is_as_expected && !shows_the_way {
-                over.push(key.clone());
-            } else if observed.all(|state| state.stage.is_done()) {
-                stay.push(key.clone());
+                over.push(fixture);
+            } else if observers.all(|state| state.stage.is_done()) {
+                stay.push(fixture);
             }
         }
-        for key in stay {
-            self.room.started(&key);
+        for fixture in stay {
+            self.room.started(self.fixtures.key(fixture));
         }
-        for key in over {
-            self.fixtures.insert(key.clone(), FixtureState::Leaving);
+        for fixture in over {
+            self.fixtures.set(fixture, FixtureState::Leaving);
+            let key = self.fixtures.key(fixture).clone();
             self.commands.push(Command::Remove(key));
         }
     }
@@ -144,48 +153,21 @@ impl Dispatcher {
     pub(super) fn fail(&mut self, key: FixtureKey, error: ObservationError) {
         let changed = error.kind == ErrorKind::FixtureChanged;
         self.room.started(&key);
-        if changed && self.again.insert(key.clone()) {
-            self.reapply(key);
+        let Some(fixture) = self.fixtures.ix(&key) else {
+            return;
+        };
+        if changed && self.again.insert(key) {
+            self.reapply(fixture);
         } else {
-            self.fixtures.insert(key, FixtureState::Failed(error));
+            self.fixtures.set(fixture, FixtureState::Failed(error));
         }
     }
 
-    /// Whether a fixture that a check needs is not applied yet.
-    pub(super) fn waits_for_room(&self, state: &CheckState) -> bool {
-        let mut states = state
-            .depends_on
-            .iter()
-            .map(|(key, _)| self.fixtures.get(key));
-        states.any(|state| matches!(state, Some(FixtureState::Unapplied)))
-    }
-
-    pub(super) fn readiness(&self, state: &CheckState) -> Readiness {
-        let mut readiness = Readiness::Ready;
-        for (key, need) in &state.depends_on {
-            match (self.fixtures.get(key), need) {
-                (Some(FixtureState::Ready), _) => {}
-                (Some(FixtureState::Failed(error)), Need::Settled)
-                    if error.kind == ErrorKind::FixtureFailed => {}
-                (Some(FixtureState::Failed(error)), Need::Ready | Need::Settled) => {
-                    return Readiness::Never(key.clone(), error.clone());
-                }
-                // Nothing needs what is leaving or over
-                (
-                    Some(
-                        FixtureState::Unapplied
-                        | FixtureState::Applied
-                        | FixtureState::Leaving
-                        | FixtureState::Over,
-                    )
-                    | None,
-                    _,
-                ) => {
-                    readiness = Readiness::NotYet;
-                }
-            }
+    /// Takes note of what became of a fixture.
+    pub(super) fn becomes(&mut self, key: &FixtureKey, state: FixtureState) {
+        if let Some(fixture) = self.fixtures.ix(key) {
+            self.fixtures.set(fixture, state);
         }
-        readiness
     }
 }
 

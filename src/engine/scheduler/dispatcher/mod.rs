@@ -6,13 +6,14 @@
 
 mod conclude;
 mod fixtures;
+mod states;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::fixture::{FixtureKey, FixtureName};
-use winconform_core::method::{ObservationError, VantageKey};
+use winconform_core::fixture::FixtureKey;
+use winconform_core::method::VantageKey;
 use winconform_core::plan::Plan;
 use winconform_core::verdict::{Reason, Verdict};
 
@@ -21,12 +22,13 @@ use super::command::{AssertionIx, AssertionOutcome, Command, Input};
 use super::progress::{CheckState, Stage};
 use super::repeat::Repeat;
 use super::room::{Loads, Room};
+use states::{FixtureState, Fixtures, Readiness};
 
 /// Decides what happens next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     checks: Vec<CheckState>,
-    fixtures: BTreeMap<FixtureKey, FixtureState>,
+    fixtures: Fixtures,
     /// The fixtures that were applied again after somebody else had changed them, which happens once in a
     /// repetition.
     again: BTreeSet<FixtureKey>,
@@ -60,25 +62,6 @@ enum Phase {
     Over,
 }
 
-#[derive(Clone, Debug)]
-enum FixtureState {
-    Unapplied,
-    Applied,
-    Ready,
-    Failed(ObservationError),
-    /// Its pods are being removed.
-    Leaving,
-    /// Nothing observes it: its pods are removed, or it was not applied at all.
-    Over,
-}
-
-/// Whether the fixtures that a check needs are ready.
-enum Readiness {
-    NotYet,
-    Ready,
-    Never(FixtureKey, ObservationError),
-}
-
 impl Dispatcher {
     /// `loads` is what fixtures take of Windows nodes. `removes` says whether their pods go as soon as nothing
     /// observes them any more.
@@ -89,14 +72,9 @@ impl Dispatcher {
         durations: &Durations,
         limits: &Limits,
     ) -> Self {
-        let mut fixtures = plan.fixtures();
-        if !fixtures.is_empty() {
-            fixtures.insert(FixtureName::NAMESPACES.in_pool(None));
-        }
-        let unapplied = |key| (key, FixtureState::Unapplied);
         Self {
+            fixtures: Fixtures::new(&plan.checks),
             checks: plan.checks.into_iter().map(CheckState::new).collect(),
-            fixtures: fixtures.into_iter().map(unapplied).collect(),
             again: BTreeSet::new(),
             room: Room::new(loads),
             removes,
@@ -144,13 +122,13 @@ impl Dispatcher {
                 if !key.name.is_aimed() {
                     self.room.started(&key);
                 }
-                self.fixtures.insert(key, FixtureState::Ready);
+                self.becomes(&key, FixtureState::Ready);
             }
             (Phase::Running, Input::Removed(key, are_gone)) => {
                 if are_gone {
                     self.room.removed(&key);
                 }
-                self.fixtures.insert(key, FixtureState::Over);
+                self.becomes(&key, FixtureState::Over);
             }
             (Phase::Running, Input::Failed(key, error) | Input::Changed(key, error)) => {
                 self.fail(key, error);
@@ -220,13 +198,15 @@ impl Dispatcher {
                 true => self.durations.observe_again,
                 false => self.durations.converge,
             };
-        let mut observed = BTreeSet::new();
+        let mut churned = BTreeSet::new();
         for state in worth {
             state.repeat(at);
-            observed.extend(state.churned());
+            churned.extend(state.churned());
         }
-        for churned in observed {
-            self.reapply(churned);
+        for key in churned {
+            if let Some(fixture) = self.fixtures.ix(&key) {
+                self.reapply(fixture);
+            }
         }
         self.reapply_changed();
         self.repetition = self.repetition.saturating_add(1);
@@ -245,7 +225,7 @@ impl Dispatcher {
                 Stage::Due(at) if at <= now => Some(at),
                 Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done => continue,
             };
-            match self.readiness(&self.checks[index]) {
+            match self.fixtures.readiness(index) {
                 Readiness::NotYet => {}
                 Readiness::Never(fixture, error) => {
                     let attempt = (Verdict::Inconclusive, Reason::Fixture { fixture, error });
@@ -280,10 +260,11 @@ impl Dispatcher {
         let mut unseen = Unseen::default();
         for (index, state) in self.checks.iter().enumerate() {
             match (&state.stage, state.good_rounds) {
-                (Stage::Waiting, _) => match self.readiness(state) {
+                (Stage::Waiting, _) => match self.fixtures.readiness(index) {
                     // What waits for room may wait for this very vantage point
                     Readiness::NotYet
-                        if self.waits_for_room(state) && state.check.point.node.is_none() => {}
+                        if self.fixtures.waits_for_room(index)
+                            && state.check.point.node.is_none() => {}
                     Readiness::NotYet => unseen.late.push(&state.check),
                     Readiness::Ready => _ = unseen.ready.insert(index, &state.check),
                     Readiness::Never(..) => {}
