@@ -52,7 +52,11 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     let phase = status.and_then(|status| status.phase.as_deref());
     let over = matches!(phase, Some("Succeeded" | "Failed"));
     run.node.up().await;
-    if !over {
+    let unsupported = admit::unsupported(run).filter(|_| !over);
+    if let Some(message) = unsupported {
+        // It stays pending
+        events::warning(cluster, run, "UnsupportedPodSpec", message.to_owned());
+    } else if !over {
         if let Some(verdict) = admit::refusal(cluster, run) {
             cluster.clock.pass(REFUSING).await;
             events::warning(cluster, run, &verdict.reason, verdict.message.clone());
@@ -65,7 +69,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
             run.note(|book| book.started = run.now(cluster));
         }
     }
-    let works = !over && !run.book().refused;
+    let works = !over && unsupported.is_none() && !run.book().refused;
     let mut updates = seen.clone();
     let reporter = Reporter::default();
     let reports = async {
