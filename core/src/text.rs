@@ -79,6 +79,29 @@ pub fn is_dns_label(text: &str) -> bool {
     text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
 }
 
+/// Whether a text can be the name of most objects (apimachinery `validation.IsDNS1123Subdomain`).
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_label)
+}
+
+/// Whether a text can be the key of a label or taint (apimachinery `validation.IsQualifiedName`).
+pub fn is_label_key(text: &str) -> bool {
+    match text.split_once('/') {
+        Some((domain, name)) => is_dns_subdomain(domain) && is_label_value(name),
+        None => is_label_value(text),
+    }
+}
+
+/// Whether a text can be a label's value that is not empty (apimachinery `validation.IsValidLabelValue`), and so
+/// adds nothing to a selector.
+pub fn is_label_value(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=63).contains(&text.len())
+        && text.chars().all(inner)
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
 /// A text, or `***` if it has an `@`: that may have a user and a password before or after it.
 pub fn hide_user(text: &str) -> &str {
     match text.contains('@') {

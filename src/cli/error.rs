@@ -21,9 +21,6 @@ pub(crate) enum CliError {
     Suites(Diagnostics),
     #[error("{0}")]
     Settings(Diagnostics),
-    /// The cluster has nothing that was selected.
-    #[error("{0}")]
-    Absent(Diagnostics),
     #[cfg(feature = "demo")]
     #[error("{0}")]
     Topology(Diagnostics),
@@ -84,9 +81,9 @@ impl CliError {
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
-            | Self::Run(RunError::Resume(_))
+            | Self::Run(RunError::Resume(_) | RunError::Excluded(_))
             | Self::Cleanup(CleanupError::Clean(CleanError::NotARun { .. })) => 2,
-            Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
+            Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
             Self::Guarded(_)
             | Self::Run(RunError::DoesNotFit(_) | RunError::Journal(JournalError::InUse { .. })) => {
                 20
@@ -115,7 +112,10 @@ impl CliError {
             #[cfg(feature = "demo")]
             Self::Topology(_) => Some("the topology is not valid"),
             Self::Settings(_) => Some("the configuration or the arguments are not valid"),
-            Self::Absent(_) | Self::Run(RunError::Selection(_)) => {
+            Self::Run(RunError::Excluded(_)) => {
+                Some("the nodes of this cluster do not fit what the configuration excludes")
+            }
+            Self::Run(RunError::Selection(_)) => {
                 Some("this cluster has nothing that matches the selection")
             }
             _ => None,

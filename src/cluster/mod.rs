@@ -14,6 +14,7 @@ mod review;
 pub use connection::client::named;
 pub use connection::connect::{Cluster, ConnectError, ConnectOptions, connect};
 pub use connection::kubeconfig::KubeconfigError;
+pub(crate) use facts::collect_with;
 pub(crate) use facts::fold;
 pub use facts::{READ, collect};
 pub use guard::{Guarded, guard};

@@ -102,6 +102,8 @@ mod tests {
                 os,
                 build: *build,
                 nodes: vec!["a".to_owned()],
+                spared: Vec::new(),
+                excluded: Vec::new(),
                 unusable: Vec::new(),
                 taints: Vec::new(),
                 runtimes: BTreeSet::new(),

@@ -22,8 +22,7 @@ pub async fn survey(
     selection: &Selection,
 ) -> Result<Preflight, RunError> {
     let uses = uses(&config.images);
-    let planned = plan_of(cluster, suites, config, selection).await;
-    let (facts, selected) = planned.map_err(RunError::Selection)?;
+    let (facts, selected) = plan_of(cluster, suites, config, selection).await?;
     let plan = selected.plan;
     let shortages = shortages(&cost(&plan, &facts, config, false), &facts);
     let needs = uses.of_plan(&plan);

@@ -351,6 +351,8 @@ mod tests {
                 os: Os::Windows,
                 build: Some(WindowsBuild::SERVER_2022),
                 nodes: pulls.nodes.clone(),
+                spared: Vec::new(),
+                excluded: Vec::new(),
                 unusable: Vec::new(),
                 taints: Vec::new(),
                 runtimes: BTreeSet::new(),

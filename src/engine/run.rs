@@ -11,10 +11,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
-use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::method::ReadyFixtures;
-use winconform_core::plan::{Plan, Selected, Selection, plan, pulls, shortages};
+use winconform_core::plan::{Plan, Selected, Selection, exclude, plan, pulls, shortages};
 use winconform_core::record::{Activity, Ended, Event, Exit, ObjectName, SIGNAL, TornDown, exit};
 use winconform_core::suite::Suites;
 
@@ -22,7 +21,9 @@ use super::cost::cost;
 use super::image_platforms::note_unoffered;
 use super::life::{Keep, Life, RunError, RunOptions};
 use super::stop::{Stop, passed, signalled, watch_reasons};
-use crate::cluster::{Cluster, LEASE_NAMESPACE, LeaseHeld, Watched, acquire, collect, watch_pods};
+use crate::cluster::{
+    Cluster, LEASE_NAMESPACE, LeaseHeld, Watched, acquire, collect_with, watch_pods,
+};
 use crate::engine::executor::perform::Executor;
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::manifest;
@@ -47,10 +48,11 @@ pub async fn plan_of(
     suites: &Suites,
     config: &Config,
     selection: &Selection,
-) -> Result<(Facts, Selected), Diagnostics> {
-    let facts = collect(&cluster.api).await;
-    let selected = selection.apply(plan(suites, &facts, config), &facts)?;
-    Ok((facts, selected))
+) -> Result<(Facts, Selected), RunError> {
+    let mut facts = collect_with(&cluster.api, &config.nodes).await;
+    exclude(&mut facts, &config.nodes.exclude).map_err(RunError::Excluded)?;
+    let selected = selection.apply(plan(suites, &facts, config), &facts);
+    Ok((facts, selected.map_err(RunError::Selection)?))
 }
 
 /// Runs everything planned and removes everything created, also after a panic. `signals` is 1 once the user
@@ -143,7 +145,7 @@ async fn live(
             return stopped(life, Stop::Deadline(after));
         }
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
-            planned.map_err(RunError::Selection)?
+            planned?
         }
     };
     let pools = facts.pools();

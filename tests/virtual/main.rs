@@ -13,11 +13,10 @@ mod cost;
 mod events;
 mod families;
 mod faults;
-mod gentle;
 mod harness;
+mod nodes;
 mod portal;
 mod repeated;
-mod ring;
 mod rows;
 mod same;
 mod together;
@@ -35,7 +34,7 @@ fn main() {
         events::signals::trials(),
         events::deadline::trials(),
         repeated::trials(),
-        ring::trials(),
+        nodes::ring::trials(),
         same::trials(),
         together::trials(),
         rows::trials(),
@@ -47,7 +46,7 @@ fn main() {
         events::outages::trials(),
         rows::page::trials(),
         cost::trials(),
-        gentle::trials(),
+        nodes::trials(),
         rows::shown::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();

@@ -14,7 +14,7 @@ use winconform_core::fixture::FixtureName;
 use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 
-use crate::ring::two;
+use crate::nodes::ring::two;
 use crate::world::{
     Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
 };

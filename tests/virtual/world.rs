@@ -1,12 +1,17 @@
 //! A simulated cluster in memory, and runs in it.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, JoinOptions, Joined, Loopback, Topology};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::runtime::watcher::{Config, Event, watcher};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde_json::Value;
@@ -395,6 +400,27 @@ pub(crate) fn written(listener: Listener) -> (Arc<Mutex<String>>, Listener) {
 pub(crate) async fn undisturbed(cluster: &Cluster, options: &RunOptions) -> Ran {
     let (_alive, signals) = watch::channel(0);
     ran(cluster, options, signals, Box::new(|_| {})).await
+}
+
+/// The same, and all pods of the cluster as they come and go meanwhile.
+pub(crate) async fn watched(
+    world: &World,
+    options: &RunOptions,
+    mut record: impl FnMut(Event<Pod>),
+) -> Result<Ran, String> {
+    let (cluster, api) = (world.cluster(), Api::<Pod>::all(world.server.client()));
+    let mut events = pin!(watcher(api, Config::default()));
+    let mut run = pin!(undisturbed(&cluster, options));
+    loop {
+        tokio::select! {
+            biased;
+            event = events.try_next() => match event {
+                Ok(Some(event)) => record(event),
+                other => return Err(format!("the watch of pods: {other:?}")),
+            },
+            ran = &mut run => return Ok(ran),
+        }
+    }
 }
 
 /// An undisturbed run of `SELECTED`, which is conformant and leaves nothing.

@@ -10,7 +10,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::written::WrittenImages;
 use crate::document::{Decoder, Node};
 use crate::facts::{WindowsBuild, read_build};
-use crate::text::{hide_user, is_dns_label};
+use crate::text::{hide_user, is_dns_label, is_dns_subdomain};
 
 /// A role a container image plays in a run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
@@ -67,8 +67,7 @@ impl PullSecret {
     /// `NAMESPACE/NAME`: a DNS label and a DNS subdomain (RFC 1123), as the API takes them.
     fn parse(text: &str) -> Option<Self> {
         let (namespace, name) = text.split_once('/')?;
-        let is_label = |label: &str| label.len() <= 63 && is_dns_label(label);
-        let valid = is_label(namespace) && name.len() <= 253 && name.split('.').all(is_label);
+        let valid = namespace.len() <= 63 && is_dns_label(namespace) && is_dns_subdomain(name);
         valid.then(|| Self {
             namespace: namespace.to_owned(),
             name: name.to_owned(),

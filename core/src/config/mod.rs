@@ -1,4 +1,5 @@
-//! What a user or a profile may set: profile, images, the outside, durations, limits, selection and waivers.
+//! What a user or a profile may set: profile, images, nodes, the outside, durations, limits, selection and
+//! waivers.
 //!
 //! A file is read `as written` first, from which its schema is generated, and is then validated as a whole.
 //! The suites, which are read later, know which claims and axes exist.
@@ -10,6 +11,7 @@ mod duration;
 mod durations;
 mod images;
 mod limits;
+mod nodes;
 mod outside;
 mod profile;
 mod read;
@@ -20,6 +22,7 @@ pub use duration::{DurationError, parse_duration, shown};
 pub use durations::Durations;
 pub use images::{Image, Images, PullPolicy, PullSecret};
 pub use limits::Limits;
+pub use nodes::{NodeSelector, Nodes};
 pub use outside::{Outside, Target};
 pub use profile::{Counts, Profile, Rules};
 pub use read::read;
@@ -34,6 +37,8 @@ pub struct Config {
     pub profile: Profile,
     /// The image table.
     pub images: Images,
+    /// Which nodes a run keeps off.
+    pub nodes: Nodes,
     /// What lies outside the cluster.
     pub outside: Outside,
     /// Time limits.

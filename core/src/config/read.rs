@@ -9,7 +9,7 @@ use super::duration::{parse_duration, shown};
 use super::profile::Profile;
 use super::waiver::Waiver;
 use super::written::{Written, WrittenDurations, WrittenLimits};
-use super::{Config, Durations, Limits, images, outside};
+use super::{Config, Durations, Limits, Nodes, images, nodes, outside};
 use crate::claims::Pattern;
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
 
@@ -43,11 +43,13 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     };
     let profile = fields.filled("profile");
     let images = section(decoder, &mut fields, "images", images::read);
+    let nodes = section(decoder, &mut fields, "nodes", nodes::read);
     let outside = section(decoder, &mut fields, "outside", outside::read);
     let durations = fields.filled("durations");
     let written = Written {
         profile: profile.and_then(|node| decoder.member(node, "profile", Profile::ALL)),
         images,
+        nodes,
         outside,
         durations: durations
             .and_then(|node| read_durations(decoder, node))
@@ -119,6 +121,9 @@ fn valid(written: Written) -> Config {
     Config {
         profile: written.profile.unwrap_or_default(),
         images: images::valid(written.images),
+        nodes: Nodes {
+            exclude: written.nodes.exclude,
+        },
         outside: outside::valid(written.outside),
         durations,
         limits,

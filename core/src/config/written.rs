@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 
 use super::images::{PullPolicy, PullSecret};
+use super::nodes::NodeSelector;
 use super::outside::Target;
 use super::profile::Profile;
 use super::waiver::Waiver;
@@ -21,6 +22,9 @@ pub(super) struct Written {
     /// The images that nodes pull for a run.
     #[schemars(default)]
     pub(super) images: WrittenImages,
+    /// Which nodes a run keeps off.
+    #[schemars(default)]
+    pub(super) nodes: WrittenNodes,
     /// What lies outside the cluster.
     #[schemars(default)]
     pub(super) outside: WrittenOutside,
@@ -74,6 +78,15 @@ pub(super) struct WrittenImages {
     /// The tag of Windows Server Core for a build, as those of IIS.
     #[schemars(default, with = "BTreeMap<String, String>")]
     pub(super) server_core_tags: BTreeMap<WindowsBuild, String>,
+}
+
+/// Which nodes a run keeps off.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenNodes {
+    /// Nodes on which a run puts no pod: the name of each, or a label of them, as `KEY=VALUE` or `KEY=*`. None unless set.
+    #[schemars(default, with = "Vec<String>")]
+    pub(super) exclude: Vec<Placed<NodeSelector>>,
 }
 
 /// What lies outside the cluster: how a run observes from there, and what pods should reach there.

@@ -9,7 +9,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::build::WindowsBuild;
 use super::known::Known;
 use super::network::{ClusterDns, Cni, KubeProxy};
-use super::node::NodeFact;
+use super::node::{NodeFact, VirtualNodeFact};
 use super::objects::{
     CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
     WorkloadsFact,
@@ -59,13 +59,17 @@ pub struct Pool {
     /// Its operating system.
     pub os: Os,
     pub build: Option<WindowsBuild>,
-    /// Its usable nodes, sorted by name.
+    /// The nodes that a run uses, sorted by name: usable ones, none of them excluded or spared.
     pub nodes: Vec<String>,
+    /// Usable nodes that a run spares, since others are there.
+    pub spared: Vec<String>,
+    /// Its usable nodes that the configuration excludes.
+    pub excluded: Vec<String>,
     /// Its nodes that are not Ready or not schedulable.
     pub unusable: Vec<String>,
-    /// The taints of its usable nodes, which pods placed there tolerate.
+    /// The taints of the nodes that a run uses, which pods placed there tolerate.
     pub taints: Vec<serde_json::Value>,
-    /// The container runtimes that its usable nodes report, such as `containerd://1.7.20`.
+    /// The container runtimes that these nodes report, such as `containerd://1.7.20`.
     pub runtimes: BTreeSet<String>,
 }
 
@@ -109,9 +113,40 @@ impl Pool {
     }
 
     fn in_order(&self) -> Vec<&String> {
-        let mut names: Vec<_> = self.nodes.iter().chain(&self.unusable).collect();
+        let aside = [&self.spared, &self.excluded, &self.unusable];
+        let mut names: Vec<_> = self
+            .nodes
+            .iter()
+            .chain(aside.into_iter().flatten())
+            .collect();
         names.sort_unstable();
         names
+    }
+
+    /// The places of its spared nodes.
+    pub fn spared(&self) -> Vec<NodeOrdinal> {
+        let names = self.in_order().into_iter().enumerate();
+        let spared = names.filter(|(_, name)| self.spared.contains(name));
+        let places = spared.filter_map(|(place, _)| (place + 1).try_into().ok());
+        places.collect()
+    }
+
+    /// How many nodes it has, whether a run uses them or not.
+    pub fn total(&self) -> usize {
+        self.in_order().len()
+    }
+
+    /// How many nodes a run does not use, and why: `1 not usable`, `2 excluded`.
+    pub fn unused(&self) -> Vec<String> {
+        let words = [
+            (&self.unusable, "not usable"),
+            (&self.excluded, "excluded"),
+            (&self.spared, "spared"),
+        ];
+        let words = words.into_iter().filter(|(nodes, _)| !nodes.is_empty());
+        words
+            .map(|(nodes, word)| format!("{} {word}", nodes.len()))
+            .collect()
     }
 
     /// The RuntimeClass handler with which its nodes run containers as they do without a RuntimeClass; `None`
@@ -149,6 +184,8 @@ pub struct Facts {
     pub nodes: Known<Vec<NodeFact>>,
     /// Names of the nodes that do not say whether they run Linux or Windows; `nodes` does not contain them.
     pub silent_nodes: Known<Vec<String>>,
+    /// The nodes behind which no kubelet of a machine runs pods; `nodes` does not contain them.
+    pub virtual_nodes: Known<Vec<VirtualNodeFact>>,
     /// Who provisioned the cluster, such as `aks`, `eks`, `gke` or `kubeadm`; `None` when no rule
     /// recognises it.
     pub provider: Known<Option<String>>,
@@ -185,9 +222,11 @@ impl Facts {
     }
 
     /// The pools. Windows nodes whose build cannot be read form the pool `windows-unknown`, so that they do
-    /// not vanish.
+    /// not vanish. Of the spared nodes a run uses as many as a pool lacks of two others: without a second node
+    /// nothing between two is observed.
     pub fn pools(&self) -> BTreeMap<PoolName, Pool> {
         let mut pools = BTreeMap::<PoolName, Pool>::new();
+        let mut facts = BTreeMap::new();
         for node in self.nodes.value().into_iter().flatten() {
             let name = match (node.os, node.build) {
                 (Os::Linux, _) => PoolName::linux(),
@@ -198,25 +237,41 @@ impl Facts {
                 os: node.os,
                 build: node.build,
                 nodes: Vec::new(),
+                spared: Vec::new(),
+                excluded: Vec::new(),
                 unusable: Vec::new(),
                 taints: Vec::new(),
                 runtimes: BTreeSet::new(),
             });
-            if !node.usable {
-                pool.unusable.push(node.name.clone());
-                continue;
-            }
-            pool.nodes.push(node.name.clone());
-            pool.runtimes.insert(node.details.runtime.clone());
-            for taint in &node.taints {
-                if !pool.taints.contains(taint) {
-                    pool.taints.push(taint.clone());
-                }
-            }
+            let among = match node {
+                NodeFact { usable: false, .. } => &mut pool.unusable,
+                NodeFact {
+                    excluded: Some(_), ..
+                } => &mut pool.excluded,
+                NodeFact {
+                    spared: Some(_), ..
+                } => &mut pool.spared,
+                _ => &mut pool.nodes,
+            };
+            among.push(node.name.clone());
+            facts.insert(&node.name, node);
         }
         for pool in pools.values_mut() {
-            pool.nodes.sort();
+            pool.spared.sort();
+            pool.excluded.sort();
             pool.unusable.sort();
+            let lacking = Pool::TOGETHER.saturating_sub(pool.nodes.len());
+            let lacking = lacking.min(pool.spared.len());
+            pool.nodes.extend(pool.spared.drain(..lacking));
+            pool.nodes.sort();
+            for node in pool.nodes.iter().filter_map(|name| facts.get(name)) {
+                pool.runtimes.insert(node.details.runtime.clone());
+                for taint in &node.taints {
+                    if !pool.taints.contains(taint) {
+                        pool.taints.push(taint.clone());
+                    }
+                }
+            }
         }
         pools
     }
@@ -234,6 +289,8 @@ mod tests {
             nodes: (1..=nodes)
                 .map(|number| format!("win-{number:02}"))
                 .collect(),
+            spared: Vec::new(),
+            excluded: Vec::new(),
             unusable: Vec::new(),
             taints: Vec::new(),
             runtimes: BTreeSet::new(),

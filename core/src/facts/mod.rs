@@ -4,6 +4,7 @@ mod build;
 mod cluster;
 mod family;
 mod known;
+mod marks;
 mod network;
 mod node;
 mod objects;
@@ -17,8 +18,9 @@ pub(crate) use build::read_build;
 pub use cluster::{Facts, NodeOrdinal, Os, Pool, PoolName};
 pub use family::{IpFamily, SecondFamily};
 pub use known::Known;
+pub use marks::Marked;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
-pub use node::{ConditionFact, NodeDetails, NodeFact};
+pub use node::{ConditionFact, NodeDetails, NodeFact, VirtualNodeFact};
 pub use objects::{
     CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
     WorkloadsFact,

@@ -19,6 +19,12 @@ pub struct NodeFact {
     pub build: Option<WindowsBuild>,
     /// Whether it is Ready and schedulable.
     pub usable: bool,
+    /// What of the configuration excludes it from the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excluded: Option<String>,
+    /// Why a run spares it where others are there, such as `spot, by its label karpenter.sh/capacity-type=spot`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spared: Option<String>,
     /// Its `NoSchedule` and `NoExecute` taints, as in the API.
     pub taints: Vec<serde_json::Value>,
     /// Details that placement does not depend on.
@@ -26,11 +32,26 @@ pub struct NodeFact {
     pub details: NodeDetails,
 }
 
+/// A node behind which no kubelet of a machine runs pods. It is in no pool, and no claim is about it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct VirtualNodeFact {
+    pub name: String,
+    /// Its operating system, if it says.
+    pub os: Option<Os>,
+    /// By what it is known, such as `kwok, by its label type=kwok`.
+    pub by: String,
+    /// Its labels that the configuration names.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}
+
 /// What a node says of itself beyond what placement needs.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct NodeDetails {
-    /// Its labels of the domains `kubernetes.io` and `k8s.io`, and the labels that identify its provider.
+    /// Its labels of the domains `kubernetes.io` and `k8s.io`, and the labels that identify its provider or that
+    /// the configuration names.
     pub labels: BTreeMap<String, String>,
     /// `status.nodeInfo.architecture`.
     pub arch: String,
@@ -80,6 +101,9 @@ pub struct ConditionFact {
 impl NodeFact {
     /// Why it takes no pods: `win-a is cordoned`.
     pub fn unusable_for(&self) -> String {
+        if let Some(by) = &self.excluded {
+            return format!("{} is excluded by the configuration (`{by}`)", self.name);
+        }
         let ready = self.details.condition("Ready");
         let why = match ready.map(|ready| ready.status.as_str()) {
             Some("True") if self.details.unschedulable => "is cordoned",

@@ -839,6 +839,8 @@ fn node_of(name: &str, build: WindowsBuild) -> NodeFact {
         os: Os::Windows,
         build: Some(build),
         usable: true,
+        excluded: None,
+        spared: None,
         taints: Vec::new(),
         details: NodeDetails {
             pod_cidrs: ["10.0.1.0/24", "fd00:1::/64"].map(str::to_owned).to_vec(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Check, CheckId, Plan, PlannedAssertion, Point};
+use super::hindrance::no_usable;
 use super::points::{at_point, points};
 use crate::config::Config;
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, WindowsBuild};
@@ -63,10 +64,10 @@ impl Surroundings<'_> {
         if pools.is_empty() {
             let disposition = match &self.facts.nodes {
                 Known::Unknown { reason } => Disposition::Inconclusive(unknown("nodes", reason)),
-                Known::Fact { .. } => Disposition::Skip(SkipReason::NoUsableNode {
-                    of: "windows".to_owned(),
-                    why: Vec::new(),
-                }),
+                Known::Fact { .. } => {
+                    let why = self.not_machines(Os::Windows).collect();
+                    Disposition::Skip(no_usable(Os::Windows.as_str(), why))
+                }
             };
             return vec![self.check(case, Point::default(), Scope::Within, Err(disposition))];
         }
@@ -74,7 +75,12 @@ impl Surroundings<'_> {
             Across::Pools => pools.clone(),
             Across::Pool | Across::Nodes => vec![None],
         };
-        let ring = |kind, pool: &PoolName| self.each(kind, pool);
+        let ring = |kind, pool: &PoolName| {
+            let mut nodes = self.each(kind, pool);
+            nodes.extend(self.spared(kind, pool));
+            nodes.sort_unstable();
+            nodes
+        };
         points(&case.over, &pools, &to, self.second.perhaps(), ring)
             .into_iter()
             .map(|point| self.check_at(case, point))
@@ -109,6 +115,9 @@ impl Surroundings<'_> {
         }
         if let Some(reason) = self.lacks_ring(case, point) {
             return Err(not_applicable(reason));
+        }
+        if let Some(reason) = self.is_spared(point) {
+            return Err(Disposition::Skip(reason));
         }
         let build = point.pool.as_ref().and_then(|pool| self.build(pool));
         match self.suites.limitation(case) {
@@ -187,6 +196,30 @@ impl Surroundings<'_> {
             | SourceKind::LinuxNode
             | SourceKind::Outside => self.ring(pool),
         }
+    }
+
+    /// The nodes of a pool that have such a vantage point where no others are there; at most as many as are
+    /// observed from.
+    fn spared(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
+        let pool = self
+            .pools
+            .get(pool)
+            .filter(|_| kind != SourceKind::WindowsNode);
+        let mut spared = pool.map_or_else(Vec::new, Pool::spared);
+        spared.truncate(self.config.limits.nodes_observed_from);
+        spared
+    }
+
+    /// Why a point's node is not observed from, if a run spares it.
+    fn is_spared(&self, point: &Point) -> Option<SkipReason> {
+        let name = point.node_name(&self.pools)?;
+        let pool = self.pools.get(&point.source_pool()?)?;
+        let mut nodes = self.facts.nodes.value()?.iter();
+        let node = nodes.find(|node| node.name == name && pool.spared.contains(&name))?;
+        Some(SkipReason::Spared {
+            by: node.spared.clone()?,
+            node: name,
+        })
     }
 
     /// The nodes of a pool from each of which a run observes.

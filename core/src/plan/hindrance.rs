@@ -1,9 +1,11 @@
 //! Why an assertion is not observed: what it needs does not exist, or the configuration does not ask for it.
 
+use std::collections::BTreeSet;
+
 use super::build::{Surroundings, unknown};
 use super::check::PlannedAssertion;
 use crate::config::Image;
-use crate::facts::{NodeFact, PoolName};
+use crate::facts::{NodeFact, Os, PoolName};
 use crate::fixture::FixtureName;
 use crate::method::{SourceKind, VantageKey};
 use crate::verdict::{Disposition, SkipReason};
@@ -13,6 +15,17 @@ const NAMED: usize = 3;
 
 /// Providers whose clusters have a load balancer without any sign of it.
 const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
+
+/// The skip of checks without a usable node, with the first of these reasons.
+pub(super) fn no_usable(of: &str, mut why: Vec<String>) -> SkipReason {
+    let more = why.len().saturating_sub(NAMED);
+    why.truncate(NAMED);
+    why.extend((more > 0).then(|| format!("and {more} more")));
+    SkipReason::NoUsableNode {
+        of: of.to_owned(),
+        why,
+    }
+}
 
 impl Surroundings<'_> {
     /// Why an assertion is not observed: the configuration does not ask for it, no node can run what it
@@ -44,18 +57,27 @@ impl Surroundings<'_> {
 
     /// The skip of a pool without usable nodes, with the reasons of its first nodes.
     fn no_usable(&self, pool: &PoolName) -> SkipReason {
-        let unusable = self.pools.get(pool).map(|pool| &pool.unusable[..]);
-        let unusable = unusable.unwrap_or_default();
+        let unused = self.pools.get(pool);
+        let unused = unused
+            .into_iter()
+            .flat_map(|pool| [&pool.unusable, &pool.excluded]);
+        let unused: BTreeSet<_> = unused.flatten().collect();
         let nodes = self.facts.nodes.value().into_iter().flatten();
-        let nodes = nodes.filter(|node| unusable.contains(&node.name));
-        let mut why: Vec<_> = nodes.take(NAMED).map(NodeFact::unusable_for).collect();
-        if unusable.len() > NAMED {
-            why.push(format!("and {} more", unusable.len() - NAMED));
-        }
-        SkipReason::NoUsableNode {
-            of: pool.to_string(),
-            why,
-        }
+        let nodes = nodes.filter(|node| unused.contains(&node.name));
+        let why = nodes.map(NodeFact::unusable_for);
+        let os = if *pool == PoolName::linux() {
+            Os::Linux
+        } else {
+            Os::Windows
+        };
+        no_usable(pool.as_str(), why.chain(self.not_machines(os)).collect())
+    }
+
+    /// Why the nodes of an operating system that are virtual are not usable.
+    pub(super) fn not_machines(&self, os: Os) -> impl Iterator<Item = String> {
+        let nodes = self.facts.virtual_nodes.value().into_iter().flatten();
+        let nodes = nodes.filter(move |node| node.os == Some(os));
+        nodes.map(|node| format!("{} is virtual ({})", node.name, node.by))
     }
 
     /// The skip of an assertion that needs agnhost to send or serve in a pool without an image of it.

@@ -253,6 +253,8 @@ mod tests {
             os,
             build,
             nodes: Vec::new(),
+            spared: Vec::new(),
+            excluded: Vec::new(),
             unusable: Vec::new(),
             taints: Vec::new(),
             runtimes: BTreeSet::new(),

@@ -71,10 +71,10 @@ fn places(facts: &Facts) -> String {
         return format!("nodes that are unknown ({})", printable(reason));
     }
     let pools = facts.pools().into_iter().map(|(name, pool)| {
-        let nodes = counted(pool.nodes.len() + pool.unusable.len(), "node");
-        match pool.unusable.len() {
-            0 => format!("{name} of {nodes}"),
-            unusable => format!("{name} of {nodes}, {unusable} of them not usable"),
+        let nodes = counted(pool.total(), "node");
+        match pool.unused().join(" and ") {
+            unused if unused.is_empty() => format!("{name} of {nodes}"),
+            unused => format!("{name} of {nodes}, {unused}"),
         }
     });
     let pools: Vec<_> = pools.collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::facts::{
     ClusterDns, Cni, Facts, GmsaFact, Known, KubeProxy, LoadBalancerFact, NodeFact, Os, PullFact,
-    WebhookFact, WorkloadsFact,
+    VirtualNodeFact, WebhookFact, WorkloadsFact,
 };
 use crate::report::text::layout::{pad, wrap};
 use crate::text::printable;
@@ -130,10 +130,9 @@ fn pools(out: &mut Out, facts: &Facts) {
                 out.lines("nodes", &["none".to_owned()]);
             }
             for (name, pool) in &pools {
-                let mut line = format!("{} usable", pool.nodes.len());
-                if !pool.unusable.is_empty() {
-                    line.push_str(&format!(", {} not", pool.unusable.len()));
-                }
+                let mut line = vec![format!("{} usable", pool.nodes.len())];
+                line.extend(pool.unused());
+                let mut line = line.join(", ");
                 if let Some(build) = pool.build {
                     line.push_str(&format!(", build {build}"));
                 }
@@ -144,6 +143,7 @@ fn pools(out: &mut Out, facts: &Facts) {
                 out.lines(name.as_str(), &[line]);
             }
             silent(out, &facts.silent_nodes);
+            not_machines(out, &facts.virtual_nodes);
             out.lines("", &[format!("from {source}")]);
         }
     }
@@ -158,6 +158,19 @@ fn silent(out: &mut Out, silent: &Known<Vec<String>>) {
             out.lines("of no pool", &[line]);
         }
         Known::Unknown { reason } => out.unknown("of no pool", reason),
+    }
+}
+
+/// The nodes behind which no kubelet of a machine runs pods, if there are any.
+fn not_machines(out: &mut Out, nodes: &Known<Vec<VirtualNodeFact>>) {
+    let mut by = BTreeMap::<_, Vec<_>>::new();
+    for node in nodes.value().into_iter().flatten() {
+        by.entry(&node.by).or_default().push(node.name.clone());
+    }
+    let line = |(by, names): (&String, Vec<String>)| format!("{}: {by}", joined(&names));
+    let lines: Vec<_> = by.into_iter().map(line).collect();
+    if !lines.is_empty() {
+        out.lines("not used", &lines);
     }
 }
 
@@ -198,8 +211,14 @@ fn node_lines(node: &NodeFact) -> Vec<String> {
         }
     }
     let mut second = yes(node.usable, "usable", "not usable");
-    if details.control_plane {
+    if details.control_plane && node.spared.is_none() {
         second.push_str(", control plane");
+    }
+    if let Some(by) = &node.excluded {
+        second.push_str(&format!(", excluded ({by})"));
+    }
+    if let Some(by) = &node.spared {
+        second.push_str(&format!(", spared where others are there ({by})"));
     }
     if details.unschedulable {
         second.push_str(", cordoned");

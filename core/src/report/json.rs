@@ -57,6 +57,8 @@ pub fn render(view: &RunView) -> String {
             "build": pool.build.map(|build| build.to_string()),
             "nodes": pool.nodes.len(),
             "unusable": pool.unusable.len(),
+            "excluded": pool.excluded.len(),
+            "spared": pool.spared.len(),
         })).collect::<Vec<_>>(),
         "observed-from": observed_from(view),
         "exit": {"code": code, "meaning": meaning},

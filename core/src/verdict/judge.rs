@@ -78,6 +78,12 @@ pub enum SkipReason {
     NotAsked {
         reason: String,
     },
+    /// A run spares the node, since others of its pool are there.
+    Spared {
+        node: String,
+        /// What it is besides a machine for anybody's pods.
+        by: String,
+    },
     /// The claim's ledger entry does not cover this cluster and says to skip then.
     OutOfScope {
         /// Which part of the scope is not met.
@@ -107,6 +113,7 @@ impl SkipReason {
         match self {
             Self::NotApplicable { .. }
             | Self::NotAsked { .. }
+            | Self::Spared { .. }
             | Self::OutOfScope { .. }
             | Self::Version { .. }
             | Self::NotWindowsSpecific { .. } => true,
@@ -126,6 +133,7 @@ impl SkipReason {
             | Self::NoAgnhost { pool: place } => Some(place),
             Self::NotApplicable { .. }
             | Self::NotAsked { .. }
+            | Self::Spared { .. }
             | Self::OutOfScope { .. }
             | Self::Version { .. }
             | Self::NotWindowsSpecific { .. }
@@ -153,6 +161,13 @@ impl fmt::Display for SkipReason {
             ),
             Self::NotApplicable { reason } => write!(f, "not applicable: {reason}"),
             Self::NotAsked { reason } => write!(f, "not asked for: {reason}"),
+            Self::Spared { node, by } => {
+                let node = printable(node);
+                write!(
+                    f,
+                    "not applicable: other nodes are there, and {node} is spared ({by})"
+                )
+            }
             Self::OutOfScope { reason } => write!(f, "out of the limitation's scope: {reason}"),
             Self::Version { reason } => write!(f, "not on this server: {reason}"),
             Self::NotWindowsSpecific {

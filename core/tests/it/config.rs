@@ -46,7 +46,9 @@ fn what_the_example_proposes_is_valid() {
         !text.is_empty() && (!text.starts_with(' ') || text.starts_with("  "))
     };
     let lines = EXAMPLE.lines().map(|line| match line {
-        "protected: []" | "select: []" | "waivers: []" | "  pull-secrets: []" => String::new(),
+        "protected: []" | "select: []" | "waivers: []" | "  pull-secrets: []" | "  exclude: []" => {
+            String::new()
+        }
         _ if is_setting(line) => line.replacen('#', "", 1),
         _ => line.to_owned(),
     });
@@ -79,6 +81,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         let text = match name.as_str() {
             "WrittenImages" => "images: {KEY: 1}\n",
             "WrittenDurations" => "durations: {KEY: 1}\n",
+            "WrittenNodes" => "nodes: {KEY: 1}\n",
             "WrittenOutside" => "outside: {KEY: 1}\n",
             "Target" => "outside: {names: [{KEY: 1}]}\n",
             "WrittenLimits" => "limits: {KEY: 1}\n",
@@ -88,7 +91,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         };
         mappings.push((text, keys(definition)));
     }
-    assert_eq!(mappings.len(), 7);
+    assert_eq!(mappings.len(), 8);
     mappings
 }
 

@@ -406,7 +406,7 @@ fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
         let id = &first.planned.id;
         format!(
             "run k3x9 has verdicts of 1 check that this cluster no longer has, such as {id}; the cluster had \
-             the pools linux of 2 nodes, windows-2022 of 3 nodes, 1 of them not usable and now has {now}: begin a new run"
+             the pools linux of 2 nodes, windows-2022 of 3 nodes, 1 not usable and now has {now}: begin a new run"
         )
     };
     assert_eq!(refused(&now), message("the pools linux of 2 nodes"));

@@ -21,7 +21,7 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
     let table = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
-        .map_err(CliError::Absent)?;
+        .map_err(CliError::Run)?;
     let pulled = pulls(&selected.plan, &facts, table);
     let offers = image_platforms(cluster.api.env(), LIMIT, &pulled, &facts.pools()).await;
     match args.format {

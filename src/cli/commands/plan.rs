@@ -15,7 +15,7 @@ pub(crate) async fn run(args: ShownArgs, screen: &Screen) -> Result<u8, CliError
     let cluster = connected(&args.on.cluster, &settings.config, screen).await?;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
-        .map_err(CliError::Absent)?;
+        .map_err(CliError::Run)?;
     let costs = cost(&selected.plan, &facts, &settings.config, false);
     match args.format {
         Format::Text => {

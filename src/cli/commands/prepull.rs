@@ -26,7 +26,7 @@ pub(crate) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     let images = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
-        .map_err(CliError::Absent)?;
+        .map_err(CliError::Run)?;
     let wanted = pulls(&selected.plan, &facts, images);
     if wanted.is_empty() {
         screen.say("Nothing is pulled.\n");

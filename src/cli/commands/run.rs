@@ -107,8 +107,12 @@ pub(crate) fn reported(
     screen: &Screen,
 ) -> Result<Finished, CliError> {
     // A refused run has nothing to report, least of all another run's results
-    if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_) | RunError::Resume(_))) =
-        finished
+    if let Err(
+        refused @ (RunError::Lease { .. }
+        | RunError::Excluded(_)
+        | RunError::Selection(_)
+        | RunError::Resume(_)),
+    ) = finished
     {
         return Err(unbegun(CliError::Run(refused), folder, screen));
     }

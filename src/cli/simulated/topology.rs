@@ -9,11 +9,10 @@ use hybrid_sim::{
 use winconform_core::document::{
     Decoder, Diagnostic, Diagnostics, Fields, Node, Place, Value, did_you_mean, parse,
 };
-use winconform_core::text::is_dns_label;
+use winconform_core::text::{is_dns_label, is_label_key, is_label_value};
 
 use crate::cli::error::CliError;
 use crate::cli::settings::{LARGEST, read_bounded};
-use crate::cluster::labels::is_value;
 
 const POOLS: [&str; 4] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -269,7 +268,7 @@ fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<String, Strin
                 format!("the label `{key}` follows from the pool"),
                 Some(hint),
             )
-        } else if !is_key(key) {
+        } else if !is_label_key(key) {
             let message = format!("`{key}` cannot be the key of a label");
             (message, Some(KEY_HINT))
         } else {
@@ -285,7 +284,7 @@ fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<String, Strin
 /// The value of a label or taint, which may be empty.
 fn read_value(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<String> {
     if let Value::Text(text) = &node.value
-        && (text.is_empty() || is_value(text))
+        && (text.is_empty() || is_label_value(text))
     {
         return Some(text.clone());
     }
@@ -319,7 +318,7 @@ fn read_taint(decoder: &mut Decoder<'_>, node: &Node) -> Option<TaintSpec> {
     let mut fields = decoder.fields(node, "a taint")?;
     let key = fields.read(decoder, "key", |decoder, node| {
         let text = decoder.text(node, "`key`")?;
-        if !is_key(text) {
+        if !is_label_key(text) {
             let message = format!("`{text}` cannot be the key of a taint");
             decoder.report(node, message, Some(KEY_HINT.to_owned()));
         }
@@ -384,14 +383,6 @@ fn read_network(decoder: &mut Decoder<'_>, node: &Node, usual: NetworkSpec) -> N
 const KEY_HINT: &str =
     "a name of at most 63 letters, digits and -_. , if need be after a domain and /";
 const VALUE_HINT: &str = "at most 63 letters, digits and -_. , letter or digit at either end";
-
-fn is_key(text: &str) -> bool {
-    let domain = |text: &str| text.len() <= 253 && text.split('.').all(is_dns_label);
-    match text.split_once('/') {
-        Some((before, name)) => domain(before) && is_value(name),
-        None => is_value(text),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ pub const READ: &[(&str, &[&str])] = &[
     ("cluster", &["/api/v1/namespaces/kube-system"]),
     ("nodes", &["/api/v1/nodes"]),
     ("silent-nodes", &["/api/v1/nodes"]),
+    ("virtual-nodes", &["/api/v1/nodes"]),
     (
         "provider",
         &[

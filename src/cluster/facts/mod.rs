@@ -14,6 +14,7 @@ mod workloads;
 
 use std::collections::BTreeSet;
 
+use winconform_core::config::Nodes;
 use winconform_core::facts::products::{Rules, Signs, kube_proxy};
 use winconform_core::facts::{Facts, GmsaFact, Known, LoadBalancerFact, Os};
 
@@ -25,9 +26,14 @@ pub(crate) use read::fold;
 
 /// Collects all facts at once.
 pub async fn collect(api: &Api) -> Facts {
+    collect_with(api, &Nodes::default()).await
+}
+
+/// The same, with the labels of nodes by which the configuration excludes some.
+pub(crate) async fn collect_with(api: &Api, named: &Nodes) -> Facts {
     // The nodes, and the facts that depend on which nodes run Windows
     let running = async {
-        let nodes = nodes::nodes(api).await;
+        let nodes = nodes::nodes(api, named).await;
         let windows: Result<BTreeSet<_>, _> = nodes.as_ref().map(|nodes| {
             let windows = nodes.told.values().filter(|node| node.os == Os::Windows);
             windows.map(|node| node.name.clone()).collect()
@@ -82,6 +88,8 @@ pub async fn collect(api: &Api) -> Facts {
     let silent = nodes.as_ref().map(|nodes| nodes.silent.iter());
     let silent = silent.map(|names| names.cloned().collect());
     facts.silent_nodes = known(silent.map_err(Clone::clone), nodes::NODES);
+    let not_machines = nodes.as_ref().map(|nodes| nodes.not_machines.clone());
+    facts.virtual_nodes = known(not_machines.map_err(Clone::clone), nodes::NODES);
     let nodes = nodes.map(|nodes| nodes.told.into_values().collect());
     facts.nodes = known(nodes, nodes::NODES);
     facts.workloads = known(workloads, workloads::PODS);

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
+use winconform_core::config::Nodes as Kept;
 use winconform_core::facts::products::{NodeSigns, Rules, texts};
-use winconform_core::facts::{ConditionFact, NodeDetails, NodeFact, Os, WindowsBuild};
+use winconform_core::facts::{
+    ConditionFact, Marked, NodeDetails, NodeFact, Os, VirtualNodeFact, WindowsBuild,
+};
 
 use super::read::{Unread, fold, items, path_of};
 use crate::cluster::objects::status::{is, word};
@@ -37,15 +40,25 @@ pub(super) struct Nodes {
     pub(super) told: BTreeMap<String, NodeFact>,
     /// The names of nodes that do not report what they run.
     pub(super) silent: BTreeSet<String>,
+    /// Nodes behind which no kubelet of a machine runs pods.
+    pub(super) not_machines: Vec<VirtualNodeFact>,
     /// The signs of products on them.
     pub(super) signs: NodeSigns,
 }
 
-pub(super) async fn nodes(api: &Api) -> Result<Nodes, Unread> {
+/// Reads the nodes, each with the labels that `named` names.
+pub(super) async fn nodes(api: &Api, named: &Kept) -> Result<Nodes, Unread> {
     let rules = Rules::built_in();
     fold(api, NODES, "", |nodes: &mut Nodes, node| {
         nodes.signs.add(rules, node);
-        match read(node) {
+        let Marked {
+            virtual_by,
+            spared_by,
+        } = Marked::read(node);
+        if let Some(by) = virtual_by {
+            return nodes.not_machines.push(not_machine(node, by, named));
+        }
+        match read(node, spared_by, named) {
             Some(node) => drop(nodes.told.insert(node.name.clone(), node)),
             None => drop(nodes.silent.insert(path_of(node))),
         }
@@ -53,18 +66,28 @@ pub(super) async fn nodes(api: &Api) -> Result<Nodes, Unread> {
     .await
 }
 
+fn not_machine(node: &Json, by: String, named: &Kept) -> VirtualNodeFact {
+    let mut labels = texts(&node["metadata"]["labels"]);
+    labels.retain(|key, _| named.names_label(key));
+    VirtualNodeFact {
+        name: path_of(node),
+        os: os(node),
+        by,
+        labels,
+    }
+}
+
+fn os(node: &Json) -> Option<Os> {
+    let os = node["status"]["nodeInfo"]["operatingSystem"].as_str()?;
+    Os::ALL.iter().copied().find(|known| known.as_str() == os)
+}
+
 /// Reads a node; `None` if it does not report whether it runs Linux or Windows.
-fn read(node: &Json) -> Option<NodeFact> {
-    let info = &node["status"]["nodeInfo"];
-    let (os, build) = match info["operatingSystem"].as_str()? {
-        "linux" => (Os::Linux, None),
-        "windows" => {
-            let kernel = info["kernelVersion"].as_str();
-            (Os::Windows, kernel.and_then(WindowsBuild::parse_kernel))
-        }
-        _ => return None,
-    };
-    let details = details(node, os);
+fn read(node: &Json, spared: Option<String>, named: &Kept) -> Option<NodeFact> {
+    let os = os(node)?;
+    let kernel = node["status"]["nodeInfo"]["kernelVersion"].as_str();
+    let kernel = kernel.filter(|_| os == Os::Windows);
+    let details = details(node, os, named);
     let keeps_away =
         |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
     let taints = details.all_taints.iter().filter(keeps_away);
@@ -75,21 +98,25 @@ fn read(node: &Json) -> Option<NodeFact> {
     Some(NodeFact {
         name: node["metadata"]["name"].as_str()?.to_owned(),
         os,
-        build,
+        build: kernel.and_then(WindowsBuild::parse_kernel),
         usable: is(node, "Ready") && !leaving && !details.unschedulable,
+        excluded: None,
+        spared,
         taints: taints.cloned().collect(),
         details,
     })
 }
 
-fn details(node: &Json, os: Os) -> NodeDetails {
+fn details(node: &Json, os: Os, named: &Kept) -> NodeDetails {
     let (metadata, spec, status) = (&node["metadata"], &node["spec"], &node["status"]);
     let info = &status["nodeInfo"];
     let mut labels = texts(&metadata["labels"]);
     let control_plane = ["control-plane", "master"]
         .iter()
         .any(|role| labels.contains_key(&format!("node-role.kubernetes.io/{role}")));
-    labels.retain(|key, _| is_of_kubernetes(key) || Rules::built_in().names_label(key));
+    labels.retain(|key, _| {
+        is_of_kubernetes(key) || Rules::built_in().names_label(key) || named.names_label(key)
+    });
     let images = match os {
         Os::Linux => Vec::new(),
         Os::Windows => items(&status["images"])
@@ -177,7 +204,7 @@ mod tests {
             let node = json!({"metadata": {"name": "n"}, "spec": {"taints": taints},
                 "status": {"nodeInfo": {"operatingSystem": "linux"},
                     "conditions": [{"type": "Ready", "status": "True"}]}});
-            read(&node).expect("a node")
+            read(&node, None, &Kept::default()).expect("a node")
         };
         let kept = node(&taints);
         assert_eq!(kept.details.all_taints.len(), TAINTS);

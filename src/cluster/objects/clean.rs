@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, Result};
-use winconform_core::text::printable;
+use winconform_core::text::{is_label_value, printable};
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
@@ -90,7 +90,7 @@ const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
 
 /// Refuses a text that is no label value, since it would widen the selector.
 pub(crate) fn check_run(run: Option<&str>) -> Result<(), CleanError> {
-    let wrong = run.filter(|run| !labels::is_value(run)).map(str::to_owned);
+    let wrong = run.filter(|run| !is_label_value(run)).map(str::to_owned);
     wrong.map_or(Ok(()), |run| Err(CleanError::NotARun { run }))
 }
 

@@ -30,13 +30,3 @@ pub fn selector(run: Option<&str>) -> String {
         Some(run) => format!("{MANAGED_BY}={WINCONFORM},{RUN}={run}"),
     }
 }
-
-/// Whether a text can be a label's value (apimachinery `validation.IsValidLabelValue`), and so
-/// adds nothing to a selector.
-pub(crate) fn is_value(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    (1..=63).contains(&text.len())
-        && text.chars().all(inner)
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-}

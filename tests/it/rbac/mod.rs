@@ -62,6 +62,8 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
         os,
         build,
         usable: true,
+        excluded: None,
+        spared: None,
         taints: Vec::new(),
         details: NodeDetails::default(),
     };

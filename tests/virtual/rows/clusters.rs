@@ -1,7 +1,7 @@
 //! The clusters of the rows in the table of faults: their nodes and their other objects.
 
 use hybrid_sim::server::Server;
-use hybrid_sim::{IpFamilies, NamedTopology, NetworkMode, Topology};
+use hybrid_sim::{IpFamilies, NamedTopology, NetworkMode, NodeSpec, Pool, TaintSpec, Topology};
 use serde_json::Value;
 
 use crate::table;
@@ -14,6 +14,10 @@ const CALICO: &str = "-calico";
 const ROUTED: &str = "-routed";
 /// Nodes with an overlay that no object shows.
 const OVERLAY: &str = "-overlay";
+/// Two nodes of EKS Fargate beside the others.
+const FARGATE: &str = "-fargate";
+/// A Linux node of a system pool and a Windows node on spot capacity beside the others, as AKS marks them.
+const SPARED: &str = "-spared";
 
 /// Nodes, and the other initial objects of their cluster.
 pub(crate) struct Nodes {
@@ -43,7 +47,7 @@ impl Nodes {
         };
         let mut rest = suffixes;
         while !rest.is_empty() {
-            let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY];
+            let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED];
             let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
             let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
             nodes.change(suffix);
@@ -59,6 +63,14 @@ impl Nodes {
         if suffix == CALICO {
             self.objects.extend(calico());
         }
+        if suffix == FARGATE {
+            let nodes = ["fargate-ip-10-0-1-12", "fargate-ip-10-0-1-34"];
+            let nodes = nodes.map(fargate);
+            self.topology.nodes.extend(nodes);
+        }
+        if suffix == SPARED {
+            self.topology.nodes.extend(spared());
+        }
         for node in &mut self.topology.nodes {
             match suffix {
                 CALICO => node.network.policies = true,
@@ -68,6 +80,43 @@ impl Nodes {
             }
         }
     }
+}
+
+/// A node of EKS Fargate.
+fn fargate(name: &str) -> NodeSpec {
+    let key = "eks.amazonaws.com/compute-type";
+    marked(name, Pool::Linux, [key, "fargate"], true)
+}
+
+/// Nodes that are there for something else, whose names come before all others of their pool.
+fn spared() -> [NodeSpec; 2] {
+    let windows = "windows-2022".parse().expect("a pool");
+    let (mode, priority) = (
+        "kubernetes.azure.com/mode",
+        "kubernetes.azure.com/scalesetpriority",
+    );
+    [
+        marked("aks-system-0", Pool::Linux, [mode, "system"], false),
+        marked("aks-spot-0", windows, [priority, "spot"], true),
+    ]
+}
+
+/// A node with a label, and perhaps with a taint that says the same.
+fn marked(name: &str, pool: Pool, [key, value]: [&str; 2], is_tainted: bool) -> NodeSpec {
+    let mut node = NodeSpec::new(name, pool);
+    node.labels.insert(key.to_owned(), value.to_owned());
+    let taint = |key: &str, value: &str| TaintSpec {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: "NoSchedule".to_owned(),
+    };
+    let of_pool = match pool {
+        Pool::Linux => None,
+        Pool::Windows(_) => Some(taint("os", "windows")),
+    };
+    let taints = of_pool.into_iter().chain([taint(key, value)]);
+    node.taints = is_tainted.then(|| taints.collect());
+    node
 }
 
 /// The objects by which the tool recognises Calico.

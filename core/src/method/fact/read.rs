@@ -366,7 +366,12 @@ fn dns(facts: &Facts) -> Result<FactObservation> {
         ObservedEndpoint {
             address: endpoint.address.clone(),
             node: endpoint.node.clone(),
-            os: nodes.iter().find(on).map(|node| node.os),
+            os: nodes.iter().find(on).map(|node| node.os).or_else(|| {
+                let mut not_machines = facts.virtual_nodes.value().into_iter().flatten();
+                not_machines
+                    .find(|node| endpoint.node.as_ref() == Some(&node.name))?
+                    .os
+            }),
             ready: endpoint.ready,
         }
     };

@@ -77,7 +77,7 @@ pub(crate) fn observed_from(view: &RunView) -> Vec<String> {
     }
     let texts = observed.into_iter().flat_map(|(name, nodes)| {
         let pool = &pools[name];
-        let total = pool.nodes.len() + pool.unusable.len();
+        let total = pool.total();
         let name = printable(name.as_str());
         let fewer = |few: &BTreeSet<_>| few.len() < nodes.known.len();
         let themselves = nodes.themselves.filter(fewer);

@@ -39,9 +39,10 @@ impl Preflight {
             };
             json!({"id": check.id, "prospect": prospect, "reason": reason})
         };
-        let pools = self.facts.pools().into_iter().map(
-            |(name, pool)| json!({"name": name, "usable": pool.nodes, "unusable": pool.unusable}),
-        );
+        let pools = self.facts.pools().into_iter().map(|(name, pool)| {
+            json!({"name": name, "usable": pool.nodes, "unusable": pool.unusable,
+                "excluded": pool.excluded, "spared": pool.spared})
+        });
         pretty(&json!({
             "ready": self.is_ready(),
             "context": self.context,

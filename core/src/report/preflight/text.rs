@@ -85,16 +85,28 @@ impl Preflight {
         let widest = pools.keys().map(|name| columns(name.as_str())).max();
         for (name, pool) in &pools {
             let mut words = format!("{} usable", pool.nodes.len());
-            if !pool.unusable.is_empty() {
-                let named = pool.unusable.iter().take(NAMED);
+            for (unused, how) in [
+                (&pool.unusable, "not"),
+                (&pool.excluded, "excluded"),
+                (&pool.spared, "spared"),
+            ] {
+                if unused.is_empty() {
+                    continue;
+                }
+                let named = unused.iter().take(NAMED);
                 let named: Vec<_> = named.map(|name| printable(name)).collect();
-                let _ = write!(words, ", {} not: {}", pool.unusable.len(), named.join(", "));
-                if pool.unusable.len() > NAMED {
+                let _ = write!(words, ", {} {how}: {}", unused.len(), named.join(", "));
+                if unused.len() > NAMED {
                     words.push_str(", …");
                 }
             }
             let name = pad(&printable(name.as_str()), widest.unwrap_or_default());
             paragraph(text, &format!("  {name}  "), &words, width);
+        }
+        let not_machines = self.facts.virtual_nodes.value().map_or(0, Vec::len);
+        if not_machines > 0 {
+            let words = counted(not_machines, "virtual node");
+            paragraph(text, "  not used: ", &words, width);
         }
         for shortage in &self.shortages {
             paragraph(text, "  too little: ", &shortage.to_string(), width);

@@ -107,10 +107,10 @@ pub(crate) fn pools(facts: &Facts) -> Vec<String> {
         .iter()
         .map(|(name, pool)| {
             let name = printable(name.as_str());
-            let total = counted(pool.nodes.len() + pool.unusable.len(), "node");
-            match pool.unusable.len() {
-                0 => format!("{name} {total}"),
-                unusable => format!("{name} {total} ({unusable} not usable)"),
+            let total = counted(pool.total(), "node");
+            match pool.unused().join(", ") {
+                unused if unused.is_empty() => format!("{name} {total}"),
+                unused => format!("{name} {total} ({unused})"),
             }
         })
         .collect();
@@ -123,6 +123,11 @@ pub(crate) fn pools(facts: &Facts) -> Vec<String> {
             "windows of unknown build {}",
             counted(count, "node")
         )),
+    }
+    let not_machines = facts.virtual_nodes.value().map_or(0, Vec::len);
+    if not_machines > 0 {
+        let nodes = counted(not_machines, "virtual node");
+        pools.push(format!("{nodes} (not used)"));
     }
     if pools.is_empty() {
         pools.push("none".to_owned());

@@ -107,7 +107,7 @@ pub struct PlacementObservation {
     pub start: Start,
     /// The build of the point's pool.
     pub pool: Option<WindowsBuild>,
-    /// How many usable nodes the pool has.
+    /// How many nodes of the pool the run uses.
     pub pool_nodes: usize,
     /// How many of them have a taint that the pod does not tolerate.
     pub untolerated_nodes: usize,
@@ -194,8 +194,10 @@ fn read(pod: PlacedPod, at: &Bound<'_>, pods: &[Json]) -> Result<PlacementObserv
         return Err(ErrorKind::NotApplied.error(detail));
     }
     let nodes = &at.ready.node_facts;
+    let used: BTreeSet<_> = at.ready.nodes.iter().map(|node| &node.name).collect();
     let of_pool = |node: &&NodeFact| {
-        node.os == Os::Windows && node.build == at.build && at.build.is_some() && node.usable
+        let is_there = node.build == at.build && at.build.is_some();
+        node.os == Os::Windows && is_there && used.contains(&node.name)
     };
     let of_pool: Vec<_> = nodes.iter().filter(of_pool).collect();
     let untolerated = |node: &&&NodeFact| has_untolerated(node, pod);

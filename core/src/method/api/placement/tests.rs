@@ -3,7 +3,7 @@
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
 use crate::fixture::Until;
-use crate::method::{ApiReply, ReadyFixtures, Reply};
+use crate::method::{ApiReply, PoolNode, ReadyFixtures, Reply};
 use crate::rows::listed;
 use serde::Deserialize;
 use serde_json::json;
@@ -22,6 +22,8 @@ fn nodes(taints: &[Json]) -> Vec<NodeFact> {
         os: build.map_or(Os::Linux, |_| Os::Windows),
         build,
         usable: true,
+        excluded: None,
+        spared: None,
         taints: build.map_or(Vec::new(), |_| taints.to_vec()),
         details: NodeDetails::default(),
     };
@@ -34,9 +36,17 @@ fn nodes(taints: &[Json]) -> Vec<NodeFact> {
 }
 
 fn seen_among(nodes: Vec<NodeFact>, pod: PlacedPod, items: &Json) -> Result<PlacementObservation> {
+    let used = nodes.iter().filter(|node| node.usable);
+    let used = used.map(|node| PoolNode {
+        name: node.name.clone(),
+        pool: node.build.map_or_else(PoolName::linux, PoolName::windows),
+        kubelet: None,
+        addresses: Vec::new(),
+    });
     let ready = ReadyFixtures {
         run: "r1".to_owned(),
         namespace: "winconform-r1".to_owned(),
+        nodes: used.collect(),
         node_facts: Arc::new(nodes),
         ..ReadyFixtures::default()
     };

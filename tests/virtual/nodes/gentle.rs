@@ -2,14 +2,12 @@
 //! alive with an address of their own, and that this does not make it longer than these bounds do.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures::TryStreamExt;
 use hybrid_sim::{NamedTopology, Topology};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
-use kube::runtime::watcher::{Config, Event, watcher};
+use kube::runtime::watcher::Event;
 use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::json;
@@ -17,7 +15,7 @@ use tokio::time::Instant;
 use winconform::engine::{RunError, RunOptions};
 use winconform_core::record::{Exit, critical_path};
 
-use crate::world::{Outcome, took, trial, undisturbed, within_of};
+use crate::world::{Outcome, took, trial, undisturbed, watched, within_of};
 
 /// The most pods of a run that start at once on a Windows node, and the most that are alive there with an
 /// address of their own.
@@ -122,22 +120,8 @@ fn few_at_once(name: &'static str) -> Outcome {
     within_of(topology, 1, async move |world| {
         let mut options: RunOptions = world.whole("r0");
         options.config.outside.load_balancers = false;
-        let cluster = world.cluster();
-        let (mut pods, api) = (Pods::default(), Api::<Pod>::all(world.server.client()));
-        let ran = {
-            let mut events = pin!(watcher(api, Config::default()));
-            let mut run = pin!(undisturbed(&cluster, &options));
-            loop {
-                tokio::select! {
-                    biased;
-                    event = events.try_next() => match event {
-                        Ok(Some(event)) => pods.record(event),
-                        other => return Err(format!("the watch of pods: {other:?}")),
-                    },
-                    ran = &mut run => break ran,
-                }
-            }
-        };
+        let mut pods = Pods::default();
+        let ran = watched(world, &options, |event| pods.record(event)).await?;
         ran.came_to(Exit::Conformant)?;
         let view = ran.view()?;
         let path = critical_path(&view).ok_or("there is no critical path")?;
