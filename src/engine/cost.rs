@@ -10,6 +10,7 @@ use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
+use super::fixtures::runtime_class::{self, chosen};
 use super::scheduler::room::ALIVE;
 use crate::cluster::objects::status::requested;
 
@@ -22,6 +23,13 @@ pub fn cost(
     stay: bool,
 ) -> BTreeMap<PoolName, PoolCost> {
     let pools = facts.pools();
+    // A run whose RuntimeClass is missing does not begin
+    let class = chosen(config, facts).ok().flatten();
+    let overhead = |resource| {
+        let class = class.as_ref()?;
+        Quantity::parse(class.overhead.get(resource)?)
+    };
+    let overhead = ["cpu", "memory"].map(|it| overhead(it).unwrap_or(Quantity::ZERO));
     let mut costs = BTreeMap::<_, PoolCost>::new();
     // By pool, what each pod requests, and whether it has an address of its own
     let mut each = BTreeMap::<_, Vec<(bool, [Quantity; 2])>>::new();
@@ -45,7 +53,8 @@ pub fn cost(
                 continue;
             }
             let containers = spec["containers"].as_array().into_iter().flatten();
-            let requests: Vec<_> = containers.map(requests).collect();
+            let overhead = runtime_class::is_for(key.name).then_some(overhead);
+            let requests: Vec<_> = containers.map(requests).chain(overhead).collect();
             cost.add_pods(replicas, requests.iter().copied());
             let sum = requests.into_iter().fold([Quantity::ZERO; 2], add);
             let pod = (spec["hostNetwork"] != true, sum);

@@ -27,6 +27,7 @@ use crate::cluster::{
 use crate::engine::executor::perform::Executor;
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::manifest;
+use crate::engine::fixtures::runtime_class::chosen;
 use crate::engine::fixtures::tear_down::{end, tear_down};
 use crate::engine::record::diagnose::{Dependencies, diagnose};
 use crate::engine::record::journal::Journal;
@@ -51,6 +52,7 @@ pub async fn plan_of(
 ) -> Result<(Facts, Selected), RunError> {
     let mut facts = collect_with(&cluster.api, &config.nodes).await;
     exclude(&mut facts, &config.nodes.exclude).map_err(RunError::Excluded)?;
+    chosen(config, &facts).map_err(|problem| RunError::Selection(problem.into()))?;
     let selected = selection.apply(plan(suites, &facts, config), &facts);
     Ok((facts, selected.map_err(RunError::Selection)?))
 }
@@ -148,6 +150,7 @@ async fn live(
             planned?
         }
     };
+    let class = chosen(&options.config, &facts).unwrap_or_default();
     let pools = facts.pools();
     fits(options, &selected.plan, &facts)?;
     let plan = noted(life, suites, &facts, selected)?;
@@ -190,7 +193,7 @@ async fn live(
     let ready = ReadyFixtures::new(&options.run, namespaces, &facts, &options.config.outside);
     let nodes = Arc::clone(&ready.node_facts);
     let mut fixtures = fixtures(life, pools, nodes, pods);
-    fixtures.second = plan.second_family();
+    (fixtures.second, fixtures.runtime_class) = (plan.second_family(), class);
     let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), depends) = (watch::channel(before), Dependencies::from_plan(&plan));
     let executor = Executor::new(
@@ -269,6 +272,7 @@ pub(crate) fn fixtures(
         nodes,
         most: options.config.limits.nodes_observed_from,
         images: Arc::new(options.config.images.clone()),
+        runtime_class: None,
         second: None,
         journal: life.journal.clone(),
         domain: Arc::default(),

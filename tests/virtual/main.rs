@@ -18,6 +18,7 @@ mod nodes;
 mod portal;
 mod repeated;
 mod rows;
+mod runtime_class;
 mod same;
 mod together;
 mod world;
@@ -37,6 +38,7 @@ fn main() {
         nodes::ring::trials(),
         same::trials(),
         together::trials(),
+        runtime_class::trials(),
         rows::trials(),
         families::trials(),
         admission::trials(),

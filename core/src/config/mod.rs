@@ -1,5 +1,5 @@
-//! What a user or a profile may set: profile, images, nodes, the outside, durations, limits, selection and
-//! waivers.
+//! What a user or a profile may set: profile, images, nodes, fixtures, the outside, durations, limits, selection
+//! and waivers.
 //!
 //! A file is read `as written` first, from which its schema is generated, and is then validated as a whole.
 //! The suites, which are read later, know which claims and axes exist.
@@ -39,6 +39,8 @@ pub struct Config {
     pub images: Images,
     /// Which nodes a run keeps off.
     pub nodes: Nodes,
+    /// The RuntimeClass of the cluster that Windows pods run under.
+    pub runtime_class: Option<Placed<String>>,
     /// What lies outside the cluster.
     pub outside: Outside,
     /// Time limits.

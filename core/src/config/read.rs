@@ -8,10 +8,11 @@ use sha2::{Digest, Sha256};
 use super::duration::{parse_duration, shown};
 use super::profile::Profile;
 use super::waiver::Waiver;
-use super::written::{Written, WrittenDurations, WrittenLimits};
+use super::written::{Written, WrittenDurations, WrittenFixtures, WrittenLimits};
 use super::{Config, Durations, Limits, Nodes, images, nodes, outside};
 use crate::claims::Pattern;
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
+use crate::text::is_dns_subdomain;
 
 /// Reads a config file: keeps what is valid and reports the rest to `found`. It reports an empty file, since
 /// a template with a mistyped name of a value gives one.
@@ -44,12 +45,14 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     let profile = fields.filled("profile");
     let images = section(decoder, &mut fields, "images", images::read);
     let nodes = section(decoder, &mut fields, "nodes", nodes::read);
+    let fixtures = section(decoder, &mut fields, "fixtures", read_fixtures);
     let outside = section(decoder, &mut fields, "outside", outside::read);
     let durations = fields.filled("durations");
     let written = Written {
         profile: profile.and_then(|node| decoder.member(node, "profile", Profile::ALL)),
         images,
         nodes,
+        fixtures,
         outside,
         durations: durations
             .and_then(|node| read_durations(decoder, node))
@@ -124,6 +127,7 @@ fn valid(written: Written) -> Config {
         nodes: Nodes {
             exclude: written.nodes.exclude,
         },
+        runtime_class: written.fixtures.runtime_class,
         outside: outside::valid(written.outside),
         durations,
         limits,
@@ -148,6 +152,24 @@ fn public(decoder: &Decoder<'_>, node: &Node, config: &Config) -> Option<Diagnos
     );
     let hint = "set `images.mirror` to where your copies are, or name each image".to_owned();
     Some(decoder.place(node).problem(message, Some(hint)))
+}
+
+fn read_fixtures(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenFixtures> {
+    let mut fields = decoder.fields(node, "`fixtures`")?;
+    let class = fields.filled("runtime-class");
+    let runtime_class = class.and_then(|node| {
+        let value = decoder.text(node, "`runtime-class`")?.to_owned();
+        if !is_dns_subdomain(&value) {
+            let message = format!("`{value}` cannot be the name of a RuntimeClass");
+            let hint = "labels of a-z, 0-9 and -, with dots between them".to_owned();
+            decoder.report(node, message, Some(hint));
+            return None;
+        }
+        let at = decoder.place(node);
+        Some(Placed { value, at })
+    });
+    fields.finish(decoder);
+    Some(WrittenFixtures { runtime_class })
 }
 
 fn read_durations(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenDurations> {

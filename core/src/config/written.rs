@@ -25,6 +25,9 @@ pub(super) struct Written {
     /// Which nodes a run keeps off.
     #[schemars(default)]
     pub(super) nodes: WrittenNodes,
+    /// The pods of a run.
+    #[schemars(default)]
+    pub(super) fixtures: WrittenFixtures,
     /// What lies outside the cluster.
     #[schemars(default)]
     pub(super) outside: WrittenOutside,
@@ -87,6 +90,15 @@ pub(super) struct WrittenNodes {
     /// Nodes on which a run puts no pod: the name of each, or a label of them, as `KEY=VALUE` or `KEY=*`. None unless set.
     #[schemars(default, with = "Vec<String>")]
     pub(super) exclude: Vec<Placed<NodeSelector>>,
+}
+
+/// The pods of a run.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenFixtures {
+    /// The RuntimeClass of the cluster that Windows pods run under, such as one for Hyper-V isolation; none but those of the samples unless set. `HostProcess` pods, and pods that are there to be placed, keep what their manifests say.
+    #[schemars(with = "Option<String>")]
+    pub(super) runtime_class: Option<Placed<String>>,
 }
 
 /// What lies outside the cluster: how a run observes from there, and what pods should reach there.

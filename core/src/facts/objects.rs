@@ -13,6 +13,9 @@ pub struct RuntimeClassFact {
     pub node_selector: BTreeMap<String, String>,
     /// `scheduling.tolerations`, as in the API.
     pub tolerations: Vec<serde_json::Value>,
+    /// `overhead.podFixed`: quantities by resource.
+    #[serde(default)]
+    pub overhead: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

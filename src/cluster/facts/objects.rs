@@ -21,6 +21,7 @@ pub(super) async fn runtime_classes(api: &Api) -> Result<Vec<RuntimeClassFact>, 
             handler: word(&class["handler"]),
             node_selector: texts(&scheduling["nodeSelector"]),
             tolerations: items(&scheduling["tolerations"]).cloned().collect(),
+            overhead: texts(&class["overhead"]["podFixed"]),
         })
     })
     .await
