@@ -11,7 +11,7 @@ use super::error::CliError;
 
 /// The reports made from a record.
 const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
-const RECORD: &str = "record.jsonl";
+pub(super) const RECORD: &str = "record.jsonl";
 
 /// Creates the folder and checks that files can be created in it, before a run begins.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
@@ -98,7 +98,7 @@ pub(crate) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
 }
 
 /// Writes a file whole or not at all: a reader never sees half of it.
-fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
+pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
     let part = path.with_extension("part");
     // This removes an existing link; `create_new` follows none
     let _ = std::fs::remove_file(&part);

@@ -5,6 +5,7 @@
 // Other programs read and write it
 #![warn(missing_docs)]
 
+mod anonymize;
 mod critical_path;
 mod diagnosis;
 mod event;
@@ -15,6 +16,7 @@ mod resume;
 mod span;
 mod write;
 
+pub use anonymize::anonymized;
 pub use critical_path::{CriticalPath, critical_path};
 pub use diagnosis::{Diagnosis, Evidence, EvidenceKind};
 pub use event::{

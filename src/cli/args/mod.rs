@@ -267,6 +267,10 @@ pub(crate) struct ReportArgs {
     /// Write junit.xml and report.json into this folder, too
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Give nodes, hosts, addresses and other people's objects other names, the same everywhere; --out gets
+    /// the record with these names, too
+    #[arg(long, requires = "out")]
+    pub(crate) anonymize: bool,
 }
 
 fn parse_deadline(text: &str) -> Result<Duration, String> {

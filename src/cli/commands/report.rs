@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use winconform_core::record::{RunView, exit, read};
+use winconform_core::record::{RunView, anonymized, exit, read};
 
 use crate::cli::args::ReportArgs;
 use crate::cli::error::CliError;
@@ -14,7 +14,10 @@ use crate::cli::settings::{length, unread};
 pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     let path = &args.record;
     args.out.as_deref().map(out::prepare).transpose()?;
-    let view = load(path)?;
+    let view = match (&args.out, args.anonymize) {
+        (Some(folder), true) => anonymous(path, folder)?,
+        _ => load(path)?,
+    };
     if let Some(folder) = &args.out {
         out::write(folder, &view)?;
     }
@@ -24,13 +27,39 @@ pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
 
 /// Reads a record.
 pub(crate) fn load(path: &Path) -> Result<RunView, CliError> {
+    viewed(path, &text_of(path)?)
+}
+
+fn text_of(path: &Path) -> Result<String, CliError> {
     length(path)?;
     let text = std::fs::read(path).and_then(as_text);
-    let text = text.map_err(unread(path))?;
-    read(&text).map_err(|source| CliError::Record {
+    text.map_err(unread(path))
+}
+
+fn viewed(path: &Path, text: &str) -> Result<RunView, CliError> {
+    read(text).map_err(|source| CliError::Record {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Reads a record, and writes it into a folder under other names, which is what the reports are made of.
+fn anonymous(path: &Path, folder: &Path) -> Result<RunView, CliError> {
+    if out::holds(folder, path) {
+        let shown = folder.display();
+        let message = format!(
+            "`--out {shown}` has the very record, which would be replaced: name another folder"
+        );
+        return Err(CliError::Usage(message));
+    }
+    let text = text_of(path)?;
+    // What is wrong with it is told of the record as it is
+    viewed(path, &text)?;
+    let text =
+        anonymized(&text).map_err(|line| CliError::Usage(format!("line {line} is not JSON")))?;
+    let view = viewed(path, &text)?;
+    out::write_whole(&folder.join(out::RECORD), &text)?;
+    Ok(view)
 }
 
 /// The record's text. A kill may cut its last line within a character.
