@@ -400,7 +400,6 @@ mod tests {
         // Name, address, key of what pods take
         assert_eq!(count("\"host-1\""), 3, "{text}");
         assert_eq!(count("198.18.0."), 2, "{text}");
-        assert_eq!(anonymized(&text).expect("a record").len(), text.len());
     }
 
     #[test]

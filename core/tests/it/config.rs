@@ -81,6 +81,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         let text = match name.as_str() {
             "WrittenImages" => "images: {KEY: 1}\n",
             "WrittenDurations" => "durations: {KEY: 1}\n",
+            "WrittenFixtures" => "fixtures: {KEY: 1}\n",
             "WrittenNodes" => "nodes: {KEY: 1}\n",
             "WrittenOutside" => "outside: {KEY: 1}\n",
             "Target" => "outside: {names: [{KEY: 1}]}\n",
@@ -91,7 +92,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         };
         mappings.push((text, keys(definition)));
     }
-    assert_eq!(mappings.len(), 8);
+    assert_eq!(mappings.len(), 9);
     mappings
 }
 
