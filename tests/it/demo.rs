@@ -444,6 +444,36 @@ fn what_is_not_tested_somewhere_says_where_and_a_report_exits_as_its_run_did() {
 }
 
 #[test]
+fn a_record_with_other_names_has_the_same_verdicts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [plain, other] = ["plain", "other"].map(|name| folder.path().join(name));
+    let [plain, other] = [&plain, &other].map(|path| path.to_str().expect("a path in UTF-8"));
+    let areas = ["--select", "area=env", "--select", "net.pod-to-node*"];
+    let fault = ["--topology", "hybrid", "--fault", "dns-down"];
+    demo(&[&areas[..], &fault, &["--out", plain]].concat());
+    let record = format!("{plain}/record.jsonl");
+    let done = tool(&["report", &record, "--anonymize", "--out", plain]);
+    assert!(text(&done.stderr).contains("name another folder"));
+    let before = tool(&["report", &record, "--format", "json"]);
+    let after = tool(&["report", &record, "--anonymize", "--out", other]);
+    assert_eq!(before.status.code(), after.status.code());
+    for file in ["record.jsonl", "report.json", "junit.xml"] {
+        let written = fs::read_to_string(format!("{other}/{file}")).expect("it is written");
+        for name in ["windows-2022-a", "\"linux-a\"", "10.128.", "a simulation"] {
+            assert!(!written.contains(name), "{name} in {file}");
+        }
+    }
+    let verdicts = |report: &str| {
+        let report: serde_json::Value = serde_json::from_str(report).expect("JSON");
+        let checks = report["checks"].as_array().expect("checks").iter();
+        let each = checks.map(|check| (check["id"].clone(), check["verdict"].clone()));
+        each.collect::<Vec<_>>()
+    };
+    let written = fs::read_to_string(format!("{other}/report.json")).expect("it is written");
+    assert_eq!(verdicts(&text(&before.stdout)), verdicts(&written));
+}
+
+#[test]
 fn a_record_that_is_in_no_file_is_not_pointed_to() {
     let select = ["--topology", "hybrid", "--select", "sample.nanoserver"];
     let done = demo(&[&select[..], &["--fault", "pull-fails=windows"]].concat());

@@ -211,7 +211,8 @@ impl Names {
             Json::Array(items) => items.iter_mut().for_each(|item| self.replace(item)),
             Json::Object(fields) => {
                 let replaced = std::mem::take(fields).into_iter().map(|(key, mut value)| {
-                    if !OWN.contains(&key.as_str()) {
+                    // A verdict with its reason has the same key as the word alone
+                    if value.is_object() || !OWN.contains(&key.as_str()) {
                         self.replace(&mut value);
                     }
                     (self.known.get(&key).cloned().unwrap_or(key), value)
@@ -352,6 +353,7 @@ mod tests {
                     "without-os": ["payments/api-7f"], "taken": {"ip-10-0-1-2.eu.corp.example": {"pods": "3"}},
                 }}},
             }}),
+            json!({"verdict": {"check": "env.cni", "conclusion": {"verdict": "pass", "reason": {"seen": "10.0.1.2 of acme-inject"}}}}),
             json!({"attempt": {"check": "net.dns-service[pool=windows-2022]", "verdict": "fail", "assertions": [{
                 "comparison": {"not-met": {"seen": "http://portal.acme.example/ from 10.0.1.2:80 and [fd00::7]:80 on ip-10-0-1-2: 10.0.20348.2700 \
                     at 00:00:15; taint {acme.example/dedicated: billing}; host portal.acme.example; 4c1e0d1e-0000-4a4a-8b8b-0123456789ab; acme-inject refuses; arn:aws:eks:eu-west-1:4711:cluster/acme"}},
@@ -399,7 +401,7 @@ mod tests {
         let count = |word: &str| text.matches(word).count();
         // Name, address, key of what pods take
         assert_eq!(count("\"host-1\""), 3, "{text}");
-        assert_eq!(count("198.18.0."), 2, "{text}");
+        assert_eq!(count("198.18.0."), 3, "{text}");
     }
 
     #[test]
