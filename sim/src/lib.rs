@@ -44,7 +44,7 @@ pub use nodes::kubelet::ServingError;
 pub use nodes::traces::Traces;
 pub use program::{ImageOn, simulates};
 pub use topology::{
-    Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,
-    Topology, UnknownPool,
+    ApiSpec, Build, Effect, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os,
+    Pool, SecurityGroup, TaintSpec, Topology, UnknownPool, letters,
 };
 pub use wire::loopback::{Loopback, Stream};

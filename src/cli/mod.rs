@@ -14,6 +14,9 @@ mod shell;
 pub(crate) mod simulated;
 mod suites;
 
+#[cfg(feature = "demo")]
+pub use simulated::topology::named as named_topology;
+
 use std::process::ExitCode;
 
 use clap::Parser;

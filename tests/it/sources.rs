@@ -20,7 +20,7 @@ const BANS: [(&str, &str); 2] = [
     ),
     (
         "hybrid_sim",
-        "src/cli/(args/simulated|error|simulated/(demo/.*|simulate|topology)).rs",
+        "src/cli/(args/simulated|error|simulated/(demo/.*|simulate|topology/.*)).rs",
     ),
 ];
 

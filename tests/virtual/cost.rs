@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hybrid_sim::{IpFamilies, NamedTopology, Topology};
+use hybrid_sim::{IpFamilies, Topology};
 use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::config::{self, Durations, Limits};
 use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, RunView, critical_path};
 
+use crate::rows::clusters::of_row;
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
 
 /// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, and
@@ -66,11 +67,9 @@ fn old_curl() -> Outcome {
 }
 
 fn three_builds(ip_families: IpFamilies) -> Topology {
-    let mut topologies = NamedTopology::all().iter();
-    let known = topologies.find(|known| known.name == "three-builds");
     Topology {
         ip_families,
-        ..known.expect("it is known").topology()
+        ..of_row("three-builds")
     }
 }
 

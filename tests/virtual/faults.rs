@@ -13,6 +13,7 @@ use winconform_core::verdict::Verdict;
 
 use crate::harness::{BROKEN_WORLD, Told, seeds, seeds_of_a_broken_world};
 use crate::products::{self, of_the_way};
+use crate::rows::clusters::of_row;
 use crate::rows::policy::mutating;
 use crate::table;
 use crate::troubles::{TROUBLES, tally};
@@ -116,7 +117,7 @@ fn boots() -> Outcome {
 }
 
 fn three_builds() -> Topology {
-    Topology::named("three-builds").expect("a named topology")
+    of_row("three-builds")
 }
 
 /// One of two nodes of a pool falls silent, is Ready to the API server for a while, and may come back: no

@@ -39,6 +39,7 @@ fn main() {
         same::trials(),
         together::trials(),
         runtime_class::trials(),
+        rows::topologies::trials(),
         rows::trials(),
         families::trials(),
         admission::trials(),

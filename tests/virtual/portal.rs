@@ -17,7 +17,7 @@ use winconform_core::report::junit;
 use winconform_core::text::is_hostile;
 use winconform_core::verdict::Verdict;
 
-use crate::rows::clusters::Nodes;
+use crate::rows::clusters::of_row;
 use crate::table;
 use crate::troubles::tally;
 use crate::world::{Outcome, Ran, World, selection, trial, undisturbed, within, within_of};
@@ -123,7 +123,7 @@ fn hostile() -> Outcome {
         "net.service-ip-from-pod",
         "sample.win-webserver",
     ];
-    within_of(Nodes::of_row("three-builds"), 1, async |world: &World| {
+    within_of(of_row("three-builds"), 1, async |world: &World| {
         for fault in BROKEN {
             world.joined.faults().set(fault.parse().expect("a fault"));
         }

@@ -26,7 +26,6 @@ use winconform_core::record::{Exit, Line, RunView, SIMULATED, read, to_line};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
-use crate::rows::clusters::Nodes;
 use crate::table::asked;
 use crate::{products, runs, suites};
 
@@ -108,14 +107,10 @@ pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) ->
 }
 
 /// Like `within_seeded`, with other nodes.
-pub(crate) fn within_of<T>(
-    nodes: impl Into<Nodes>,
-    seed: u64,
-    act: impl AsyncFnOnce(&World) -> T,
-) -> T {
+pub(crate) fn within_of<T>(topology: Topology, seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
     let runtime = simulated_runtime().build();
     runtime.expect("a runtime starts").block_on(async {
-        let world = World::begin(seed, nodes.into()).await;
+        let world = World::begin(seed, topology).await;
         let came_to = Box::pin(act(&world)).await;
         let unserved = world.server.unserved();
         assert!(
@@ -135,17 +130,14 @@ pub(crate) fn trial(
 }
 
 impl World {
-    async fn begin(seed: u64, nodes: Nodes) -> Self {
-        let Nodes { topology, objects } = nodes;
+    async fn begin(seed: u64, topology: Topology) -> Self {
         let (loopback, began) = (Loopback::in_memory(EPOCH), Instant::now());
         let network = loopback.clone();
         let env = Env::simulated(EPOCH, seed, dial(move |address| network.connect(address)));
         let options = ServerOptions {
             seed,
-            ip_families: topology.ip_families,
-            objects,
             loopback: loopback.clone(),
-            ..ServerOptions::default()
+            ..ServerOptions::of(&topology)
         };
         let server = Server::start(&options).expect("a known version");
         let options = JoinOptions {

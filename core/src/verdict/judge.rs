@@ -240,13 +240,37 @@ impl<'l> ControlOutcome<'l> {
             (Role::SamePath | Role::OtherOs, _) => None,
         }
     }
+
+    /// Why it cannot be asked here, if nothing is proven without it.
+    fn does_not_apply(&self) -> Option<&'l str> {
+        match (self.role, self.observed) {
+            (Role::SamePath, Ok(Comparison::NotApplicable(reason))) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Why its check is skipped, if it is.
+    fn skips(&self) -> Option<SkipReason> {
+        let control = self.name.to_owned();
+        if let Some(there) = self.fails_there_too() {
+            return Some(SkipReason::NotWindowsSpecific {
+                control,
+                expected: there.expected.clone(),
+                seen: there.seen.clone(),
+            });
+        }
+        let reason = self.does_not_apply()?;
+        let reason = format!("control `{control}`: {reason}");
+        Some(SkipReason::NotApplicable { reason })
+    }
 }
 
 /// Judges one round of a check: its own assertion and its controls'.
 ///
 /// A control that does not hold, or could not be observed, leaves all types but informational inconclusive:
 /// without it a dead Service would confirm "nodes cannot reach Services", and a policy that refuses
-/// everything would confirm every rejection. A check that fails for the other system, too, is skipped.
+/// everything would confirm every rejection. A check that fails for the other system, too, is skipped, and so
+/// is one that holds where its control cannot be asked: it would hold anyway.
 pub fn judge(
     kind: ClaimType,
     observed: Evaluation<'_>,
@@ -273,12 +297,15 @@ pub fn judge(
         // A control does not cast doubt on what works
         (Role::OtherOs, _) => !works,
     };
-    let is_proven = !controls.iter().any(is_amiss);
+    let mut amiss = controls.iter().filter(|one| is_amiss(one)).peekable();
+    let is_proven = amiss.peek().is_none();
+    let is_moot = !is_proven && amiss.all(|one| one.does_not_apply().is_some());
     match (kind, observed) {
         (_, Err(_)) => Verdict::Inconclusive,
         (_, Ok(NotApplicable(_))) => Verdict::Skip,
         (Informational, Ok(Met(_) | NotMet(_) | Unexpected(_))) => Verdict::Informational,
         (_, Ok(Met(_) | NotMet(_) | Unexpected(_))) if fails_for_all => Verdict::Skip,
+        (Capability | Requirement | Rejection | Advice, Ok(Met(_))) if is_moot => Verdict::Skip,
         (_, Ok(Met(_) | NotMet(_) | Unexpected(_))) if !is_proven => Verdict::Inconclusive,
         (Capability | Requirement | Rejection | Advice, Ok(Met(_))) => Verdict::Pass,
         (Capability | Requirement | Rejection, Ok(NotMet(_) | Unexpected(_)))
@@ -362,14 +389,7 @@ pub fn reason_for(
         ) => {
             let mut controls = controls.iter();
             let amiss = match verdict {
-                Verdict::Skip => controls.find_map(|one| {
-                    let there = one.fails_there_too()?;
-                    Some(Reason::Skipped(SkipReason::NotWindowsSpecific {
-                        control: one.name.to_owned(),
-                        expected: there.expected.clone(),
-                        seen: there.seen.clone(),
-                    }))
-                }),
+                Verdict::Skip => controls.find_map(|one| one.skips().map(Reason::Skipped)),
                 Verdict::Inconclusive => controls.find_map(control_amiss),
                 // The other operating system does not matter here
                 _ => controls
@@ -570,9 +590,15 @@ mod tests {
                 } else {
                     Inconclusive
                 };
+                let is_asked = !matches!(control, Ok(Comparison::NotApplicable(_)));
+                let holds = match kind {
+                    ClaimType::Informational | ClaimType::Limitation => told,
+                    _ if is_asked => told,
+                    _ => Skip,
+                };
                 assert_eq!(
                     row(kind, &controls, &Scope::Within),
-                    [told, told, told, Skip, Inconclusive]
+                    [holds, told, told, Skip, Inconclusive]
                 );
             }
         }
@@ -600,8 +626,14 @@ mod tests {
             ..outcome_of(Role::SamePath, observed)
         };
         let controls = [named("first", Ok(&holds)), named("second", Ok(&refuted))];
-        let named = reason_for(Verdict::Inconclusive, Ok(&holds), &controls);
-        assert!(matches!(named, Reason::Control { name, .. } if name == "second"));
+        let reason = reason_for(Verdict::Inconclusive, Ok(&holds), &controls);
+        assert!(matches!(reason, Reason::Control { name, .. } if name == "second"));
+        let moot = Comparison::NotApplicable("a webhook does".to_owned());
+        let controls = [named("first", Ok(&holds)), named("second", Ok(&moot))];
+        let Reason::Skipped(reason) = reason_for(Verdict::Skip, Ok(&holds), &controls) else {
+            panic!("it is skipped");
+        };
+        assert_eq!(reason.to_string(), "not applicable: control `second`: a webhook does");
     }
 
     #[test]

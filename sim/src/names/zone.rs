@@ -2,16 +2,18 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::world::{Endpoint, Key, World};
+use crate::world::{CLUSTER_DNS, Endpoint, Key, World};
 
 /// The virtual address of the cluster's DNS.
 pub(super) fn server(world: &World) -> Option<IpAddr> {
-    let service = world.services.get(&dns_service())?;
+    let service = world.services.get(&dns_service(world)?)?;
     service.addresses.first().copied()
 }
 
-fn dns_service() -> Key {
-    Key::new("kube-system", "kube-dns")
+fn dns_service(world: &World) -> Option<Key> {
+    let keys = CLUSTER_DNS.map(|(namespace, name)| Key::new(namespace, name));
+    keys.into_iter()
+        .find(|key| world.services.get(key).is_some())
 }
 
 /// Whether an address is the cluster's DNS: its virtual address, or a backend's.
@@ -19,10 +21,10 @@ pub(super) fn is_cluster(world: &World, queried: IpAddr) -> bool {
     match server(world) {
         None => queried == super::UNKNOWN_SERVER,
         Some(address) if address == queried => true,
-        Some(_) => world
-            .slices
-            .for_service(&dns_service())
-            .any(|slice| slice.endpoints.iter().any(|each| each.address == queried)),
+        Some(_) => dns_service(world).is_some_and(|service| {
+            let mut slices = world.slices.for_service(&service);
+            slices.any(|slice| slice.endpoints.iter().any(|each| each.address == queried))
+        }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
 use crate::topology::{Build, NetworkMode, Os};
-use crate::world::{Key, Node, Outside, Pod, World};
+use crate::world::{CLUSTER_DNS, Key, Node, Outside, Pod, World};
 
 /// VXLAN's headers: outer Ethernet, IP and UDP, and its own.
 const VXLAN: usize = 50;
@@ -116,6 +116,9 @@ impl<'a> Flow<'a> {
             return Outcome::TimedOut;
         }
         if protocol == Protocol::Icmp {
+            if !self.world.network.outside_pings {
+                return Outcome::TimedOut;
+            }
             // windows-networking.md: VFP cannot transpose ICMP, so pings beyond the network are not routed
             // back; it names win-overlay, win-bridge and Azure-CNI
             let limited = node.pool.os() == Os::Windows
@@ -188,11 +191,18 @@ impl<'a> Flow<'a> {
                 || remote && pod.is_some() && host && overlay
         };
         let lost = remote && (unbuilt(here) || unbuilt(there))
+            || remote && here.is_some() && there.is_some() && !self.is_let_through(to.1)
             || self.suffers(FaultKind::NodeVanishes, [here, there])
             || over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there])
             || here.is_some_and(from)
             || !policy::allows(self, there, pod, to.1);
         lost.then_some(Outcome::TimedOut)
+    }
+
+    /// Whether the nodes' security group lets a packet pass to a port of another node, or of a pod on it.
+    fn is_let_through(&self, port: u16) -> bool {
+        let group = self.world.network.between_nodes.as_ref();
+        group.is_none_or(|group| group.passes(self.request.protocol, port))
     }
 
     /// `outcome`, unless the payload is too large for a path that loses large packets: the path to the node
@@ -257,7 +267,10 @@ fn bystander(world: &World, address: IpAddr, port: u16, protocol: Protocol) -> O
                         || slice.ports.values().any(|each| *each == port))
             })
     };
-    if is_of("kube-system", "kube-dns") {
+    if CLUSTER_DNS
+        .into_iter()
+        .any(|(namespace, name)| is_of(namespace, name))
+    {
         return Some(match protocol {
             Protocol::Icmp => Backend::Echo,
             _ => Backend::Dns,

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::nodes::cluster::Cluster;
 use crate::nodes::join::gone;
 use crate::nodes::node::{MANAGED, read};
+use crate::world::CLUSTER_DNS;
 
 const NAMESPACE: &str = "kube-system";
 const SERVICE: &str = "kube-dns";
@@ -28,8 +29,11 @@ pub(crate) async fn add(cluster: &Cluster, node: &str, pod_network: [u8; 3]) -> 
     let client = &cluster.client;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
-    if services.get_opt(SERVICE).await?.is_some() {
-        return Ok(());
+    for (namespace, name) in CLUSTER_DNS {
+        let known: Api<Service> = Api::namespaced(client.clone(), namespace);
+        if known.get_opt(name).await?.is_some() {
+            return Ok(());
+        }
     }
     let ports = |port| {
         json!([{"name": "dns", "port": port, "protocol": "UDP"},

@@ -23,8 +23,8 @@ pub(crate) enum Family {
     /// `windows-host-process-containers-base-image`: it has no files and runs on any Windows build
     /// (microsoft/windows-host-process-containers-base-image).
     HostProcessBase,
-    /// A cluster's components, whose work the simulator does elsewhere: kube-proxy, Flannel and `CoreDNS`,
-    /// each for every operating system and build.
+    /// A cluster's components, whose work the simulator does elsewhere, such as kube-proxy and `CoreDNS`: each
+    /// for every operating system and build.
     Component,
 }
 
@@ -132,6 +132,14 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
     })
 }
 
+/// The error of CRI-O, which runs on Linux alone here, for an operating system that the image lacks
+/// (cri-o issue 6457; containers/image, `internal/manifest/oci_index.go`).
+pub(crate) fn no_image_in_index() -> String {
+    "rpc error: code = Unknown desc = choosing image instance: no image found in image index for \
+     architecture \"amd64\", variant \"\", OS \"linux\""
+        .to_owned()
+}
+
 /// The error of containerd issue 6989, also for an operating system that the manifest list lacks.
 pub(crate) fn no_match(full: &str) -> String {
     format!(
@@ -193,7 +201,7 @@ pub(crate) fn malformed(reference: &str) -> Option<String> {
 }
 
 /// The reference as containerd writes it: with a registry, and with a tag or digest.
-fn normalise(reference: &str) -> String {
+pub(crate) fn normalise(reference: &str) -> String {
     let first = reference.split('/').next().unwrap_or_default();
     let named = first.contains(['.', ':']) || first == "localhost";
     let full = match (reference.contains('/'), named) {
@@ -228,11 +236,32 @@ fn family(full: &str) -> Option<Family> {
         "nanoserver" => Some(Family::Nanoserver),
         "busybox" => Some(Family::Busybox),
         "pause" => Some(Family::Pause),
-        "kube-proxy" | "flannel" | "coredns" => Some(Family::Component),
         "windows-host-process-containers-base-image" => Some(Family::HostProcessBase),
-        _ => None,
+        name => COMPONENTS.contains(&name).then_some(Family::Component),
     }
 }
+
+/// The last parts of the names of components' images, of all topologies.
+const COMPONENTS: [&str; 14] = [
+    "kube-proxy",
+    "flannel",
+    "coredns",
+    "hardened-coredns",
+    "k8s-dns-kube-dns",
+    // Calico's
+    "node",
+    "node-windows",
+    "mirrored-calico-node",
+    // AKS'
+    "azure-cns",
+    "azure-cns-win",
+    "azure-cloud-node-manager",
+    // EKS'
+    "amazon-k8s-cni",
+    "aws-network-policy-agent",
+    // OpenShift's, all of one name
+    "ocp-v4.0-art-dev",
+];
 
 /// Whether an image has a variant for a pool.
 fn fits(family: Family, full: &str, pool: Pool) -> bool {

@@ -16,20 +16,6 @@ use crate::pods::reporting::book::NodeVerdict;
 use crate::pods::spec::resources;
 use crate::topology::Os;
 
-/// The label of EKS Fargate's nodes with its value.
-const FARGATE: (&str, &str) = ("eks.amazonaws.com/compute-type", "fargate");
-
-/// Why the kubelet of a Fargate node never starts the pod, if it does not: such a node is there for one pod, which
-/// Fargate's own scheduler has put there. Other pods stay pending (kubernetes-sigs/aws-ebs-csi-driver#672, #488).
-pub(crate) fn unsupported(run: &Arc<PodRun>) -> Option<&'static str> {
-    let (key, value) = FARGATE;
-    let labels = &run.node.labels;
-    let spec = run.pod.spec.as_ref()?;
-    let is_fargate = labels.get(key).is_some_and(|label| label == value);
-    let is_own = spec.scheduler_name.as_deref() == Some("fargate-scheduler");
-    (is_fargate && !is_own).then_some("Pod not supported: SchedulerName is not fargate-scheduler")
-}
-
 /// Returns why the node refuses the pod, if it does.
 pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
     let (pod, node) = (&run.pod, &run.node);
@@ -127,8 +113,17 @@ fn lacking(
     if used + 1 > pods {
         return short("pods", 1, used, pods);
     }
+    let own = spec
+        .containers
+        .iter()
+        .filter_map(|one| one.resources.as_ref()?.requests.as_ref());
+    let extended = own
+        .flat_map(|requests| requests.keys())
+        .map(String::as_str)
+        .filter(|name| name.contains('/'));
     ["cpu", "memory", "ephemeral-storage"]
         .into_iter()
+        .chain(extended)
         .find_map(|name| {
             // `cpu` counts in thousandths, every other resource in bytes
             let unit = if name == "cpu" { 1 } else { 1000 };

@@ -30,7 +30,7 @@ use crate::base::fields::Fields;
 use crate::nodes::kubelet::{ServingError, self_signed};
 use crate::server::checks::admission::{Recorded, versions};
 use crate::server::storage::state::State;
-use crate::topology::IpFamilies;
+use crate::topology::{ApiSpec, IpFamilies, Topology};
 use crate::wire::listen::{greet, http, serve};
 use crate::wire::loopback::{BUFFER, Loopback, exchange};
 use crate::world::Key;
@@ -58,8 +58,8 @@ pub struct ServerOptions {
     pub ip_families: IpFamilies,
     /// Where the server runs. Nodes that join must run there, too.
     pub loopback: Loopback,
-    /// Objects to create at the start, in this order, beside the objects of every cluster.
-    pub objects: Vec<Value>,
+    /// What the server has beside what every cluster has; its version's suffix goes behind `version`.
+    pub api: ApiSpec,
 }
 
 impl Default for ServerOptions {
@@ -69,7 +69,23 @@ impl Default for ServerOptions {
             seed: 1,
             ip_families: IpFamilies::default(),
             loopback: Loopback::default(),
-            objects: Vec::new(),
+            api: ApiSpec::default(),
+        }
+    }
+}
+
+impl ServerOptions {
+    /// The options of the server of a topology.
+    pub fn of(topology: &Topology) -> Self {
+        let (usual, release) = (Self::default(), topology.api.release().0);
+        Self {
+            version: match release {
+                "" => usual.version,
+                release => release.to_owned(),
+            },
+            ip_families: topology.ip_families,
+            api: topology.api.clone(),
+            ..usual
         }
     }
 }
@@ -116,12 +132,17 @@ impl Server {
         state.families = options.ip_families;
         state.wall = options.loopback.wall;
         begin(&mut state);
-        for object in &options.objects {
+        for object in &options.api.objects {
             let name = &object["metadata"]["name"];
             let refused = |why| ServerError::Object(format!("{name}: {why}"));
-            seed(&mut state, object.clone()).map_err(refused)?;
+            let text = object.to_string().replace("VERSION", &options.version);
+            let object = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+            seed(&mut state, object).map_err(refused)?;
             controllers::settle(&mut state);
         }
+        options.api.release().1.clone_into(&mut state.suffix);
+        state.groups.clone_from(&options.api.groups);
+        state.effects.clone_from(&options.api.effects);
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::new(state, options.loopback.clone(), stop.clone()));
         let kept = Arc::clone(&shared);

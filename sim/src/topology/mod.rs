@@ -1,7 +1,9 @@
-//! The nodes of a simulated cluster, with their operating systems and builds.
+//! The nodes of a simulated cluster, with their operating systems and builds, and what is around them.
 
+mod api;
 mod named;
 
+pub use api::{ApiSpec, Effect};
 pub use named::NamedTopology;
 
 use std::collections::BTreeMap;
@@ -9,6 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
+
+use crate::world::Protocol;
 
 /// The kernel of the Linux nodes.
 pub(crate) const LINUX_KERNEL: &str = "6.12.48+deb13-amd64";
@@ -22,8 +26,36 @@ pub struct Topology {
     pub ip_families: IpFamilies,
     /// Whether servers outside the cluster answer.
     pub outside: bool,
+    /// Whether they answer pings.
+    pub outside_pings: bool,
+    /// What nodes and their pods may send to other nodes and their pods; `None` means everything.
+    pub between_nodes: Option<SecurityGroup>,
     /// Whether Services of type LoadBalancer get addresses, at which outside clients reach them.
     pub load_balancer: bool,
+    /// What an embedded API server has and does beside the nodes; another API server has its own.
+    pub api: ApiSpec,
+}
+
+/// The ports to which a security group lets packets pass between nodes. It lets no ping pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityGroup {
+    /// First and last TCP ports.
+    pub tcp: Vec<(u16, u16)>,
+    /// First and last UDP ports.
+    pub udp: Vec<(u16, u16)>,
+}
+
+impl SecurityGroup {
+    /// Whether packets of a protocol pass to a port.
+    pub(crate) fn passes(&self, protocol: Protocol, port: u16) -> bool {
+        let ranges = match protocol {
+            Protocol::Tcp => &self.tcp,
+            Protocol::Udp => &self.udp,
+            Protocol::Icmp => return false,
+        };
+        let mut ranges = ranges.iter();
+        ranges.any(|(first, last)| (*first..=*last).contains(&port))
+    }
 }
 
 impl Topology {
@@ -34,9 +66,25 @@ impl Topology {
     /// The most nodes in memory, where a listener is no socket.
     pub const MOST_IN_MEMORY: usize = 20_000;
 
+    /// The topology of these nodes, with nothing special around them.
+    pub fn of(nodes: Vec<NodeSpec>) -> Self {
+        Self {
+            nodes,
+            ip_families: IpFamilies::default(),
+            outside: true,
+            outside_pings: true,
+            between_nodes: None,
+            load_balancer: false,
+            api: ApiSpec::default(),
+        }
+    }
+
     /// The topology of one Linux node and one of Windows Server 2022.
     pub fn hybrid() -> Self {
-        Self::named("hybrid").expect("it is known")
+        Self::of(vec![
+            NodeSpec::new("linux-a", Pool::Linux),
+            NodeSpec::new("windows-2022-a", Pool::Windows(Build::Ws2022)),
+        ])
     }
 
     /// The pools of its nodes, in the order of their first nodes.
@@ -61,7 +109,7 @@ impl Topology {
             let share = count / pools.len() + usize::from(at < count % pools.len());
             let like = specs.into_iter().cycle().take(share).enumerate();
             let named = like.map(|(index, like)| NodeSpec {
-                name: format!("{pool}-{}", named::letters(index)),
+                name: format!("{pool}-{}", letters(index)),
                 ..like.clone()
             });
             named.collect::<Vec<_>>()
@@ -71,13 +119,14 @@ impl Topology {
             ..self.clone()
         }
     }
+}
 
-    /// The named topology, if there is one.
-    pub fn named(name: &str) -> Option<Self> {
-        let named = NamedTopology::all()
-            .iter()
-            .find(|known| known.name == name)?;
-        Some(named.topology())
+/// The letters of a number: `a` to `z`, then `aa` and so on.
+pub fn letters(index: usize) -> String {
+    let last = char::from(b'a' + u8::try_from(index % 26).unwrap_or(0));
+    match index / 26 {
+        0 => last.to_string(),
+        before => letters(before - 1) + &last.to_string(),
     }
 }
 
@@ -145,15 +194,35 @@ pub struct NodeSpec {
     pub memory: u32,
     /// Labels beyond those of every node of its pool, which they may replace.
     pub labels: BTreeMap<String, String>,
+    /// Annotations beyond those that a kubelet sets.
+    pub annotations: BTreeMap<String, String>,
     /// Its taints; `None` means those of every node of its pool.
     pub taints: Option<Vec<TaintSpec>>,
     /// The runtime handlers beyond those of every node of its pool.
     pub handlers: Vec<String>,
+    /// The handlers that it reports in `status.runtimeHandlers`, the empty one for the default; none if its
+    /// runtime does not say.
+    pub reported_handlers: Vec<String>,
+    /// Its container runtime and the version of that, as the kubelet reports them.
+    pub runtime: String,
+    /// The version of its kubelet; `None` means the API server's.
+    pub kubelet: Option<String>,
+    /// How many pods it takes.
+    pub pods: u32,
+    /// Resources beyond those of every node, such as addresses, with their amounts.
+    pub resources: BTreeMap<String, u32>,
+    /// What it says instead of running a pod, if it is the face of a service without nodes.
+    pub stand_in: Option<String>,
     /// How its pods are connected.
     pub network: NetworkSpec,
 }
 
 impl NodeSpec {
+    /// Whether its runtime is CRI-O.
+    pub(crate) fn is_crio(&self) -> bool {
+        self.runtime.starts_with("cri-o://")
+    }
+
     /// Creates a default node, with 4 processors and 16 GiB.
     pub fn new(name: impl Into<String>, pool: Pool) -> Self {
         Self {
@@ -162,8 +231,15 @@ impl NodeSpec {
             cpus: 4,
             memory: 16 * 1024,
             labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
             taints: None,
             handlers: Vec::new(),
+            reported_handlers: Vec::new(),
+            runtime: "containerd://2.1.0".to_owned(),
+            kubelet: None,
+            pods: 110,
+            resources: BTreeMap::new(),
+            stand_in: None,
             network: NetworkSpec::default(),
         }
     }
@@ -345,19 +421,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_topologies_and_nodes_are_told_apart() {
-        let hybrid = Topology::hybrid();
-        assert_eq!(Topology::named("hybrid"), Some(hybrid.clone()));
-        assert_eq!(Topology::named("hybird"), None);
-        let names: Vec<_> = hybrid.nodes.iter().map(|node| node.name.as_str()).collect();
-        assert_eq!(names, ["linux-a", "windows-2022-a"]);
-        for named in NamedTopology::all() {
-            let nodes = named.topology().nodes;
-            let names: BTreeSet<_> = nodes.iter().map(|node| &node.name).collect();
-            assert_eq!(names.len(), nodes.len(), "{}", named.name);
-        }
-        let far: Vec<_> = [0, 25, 26, 51, 52, 701, 702].map(named::letters).into();
+    fn topologies_have_names_of_their_own() {
+        let names: BTreeSet<_> = NamedTopology::ALL.iter().map(|known| known.name).collect();
+        assert_eq!(names.len(), NamedTopology::ALL.len());
+        let far: Vec<_> = [0, 25, 26, 51, 52, 701, 702].map(letters).into();
         assert_eq!(far, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
+    }
+
+    #[test]
+    fn a_security_group_lets_ports_pass_and_no_ping() {
+        let group = SecurityGroup {
+            tcp: vec![(53, 53), (1025, 65535)],
+            udp: vec![(53, 53)],
+        };
+        let passes = |protocol, port| group.passes(protocol, port);
+        assert!(passes(Protocol::Tcp, 8080) && passes(Protocol::Udp, 53));
+        assert!(!passes(Protocol::Tcp, 80) && !passes(Protocol::Udp, 8081));
+        assert!(!passes(Protocol::Icmp, 0));
     }
 
     #[test]
@@ -377,8 +457,14 @@ mod tests {
 
     #[test]
     fn nodes_are_spread_over_the_pools() {
-        let topology = Topology::named("three-builds").expect("it is known");
-        assert_eq!(topology.of_nodes(8), topology);
+        let builds = Build::ALL.map(Pool::Windows);
+        let pools = [Pool::Linux].into_iter().chain(builds);
+        let topology = Topology::of(
+            pools
+                .map(|pool| NodeSpec::new(format!("{pool}-a"), pool))
+                .collect(),
+        );
+        assert_eq!(topology.of_nodes(4), topology);
         let pools = |topology: &Topology| -> Vec<usize> {
             let of = |pool| topology.nodes.iter().filter(move |spec| spec.pool == pool);
             topology

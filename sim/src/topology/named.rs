@@ -1,95 +1,34 @@
-//! The named topologies, and the other objects in their clusters.
+//! The topologies that are known by name: YAML in the shape of any topology file.
 
-use std::sync::LazyLock;
-
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{IpFamilies, NetworkMode, NodeSpec, Pool, TaintSpec, Topology};
-
-/// A named topology.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
+/// A topology with a name.
+#[derive(Clone, Copy, Debug)]
 pub struct NamedTopology {
     /// The name.
-    pub name: String,
-    /// A description of its nodes.
-    pub what: String,
-    pools: Vec<(String, usize)>,
-    /// Whether the cluster is as kubeadm and Flannel set it up, with their objects.
-    #[serde(default)]
-    kubeadm: bool,
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
 }
-
-/// The label and taint by which kubeadm marks control plane nodes (`cmd/kubeadm/app/constants`).
-const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
-
-static NAMED: LazyLock<Vec<NamedTopology>> = LazyLock::new(|| {
-    serde_saphyr::from_str(include_str!("named.yaml")).expect("named.yaml is whole")
-});
 
 impl NamedTopology {
-    /// All named topologies; the first is a demo's default.
-    pub fn all() -> &'static [Self] {
-        &NAMED
-    }
+    /// All of them; the first is a demo's default.
+    pub const ALL: &[Self] = &[
+        Self::of("kubeadm-flannel", include_str!("kubeadm-flannel.yaml")),
+        Self::of("kubeadm-calico", include_str!("kubeadm-calico.yaml")),
+        Self::of("aks", include_str!("aks.yaml")),
+        Self::of("capz", include_str!("capz.yaml")),
+        Self::of("eks", include_str!("eks.yaml")),
+        Self::of("gke", include_str!("gke.yaml")),
+        Self::of("openshift", include_str!("openshift.yaml")),
+        Self::of("rke2", include_str!("rke2.yaml")),
+        Self::of("hybrid", include_str!("plain/hybrid.yaml")),
+        Self::of("three-builds", include_str!("plain/three-builds.yaml")),
+        Self::of("windows-only", include_str!("plain/windows-only.yaml")),
+        Self::of("linux-only", include_str!("plain/linux-only.yaml")),
+        Self::of("single-windows", include_str!("plain/single-windows.yaml")),
+        Self::of("fifty", include_str!("plain/fifty.yaml")),
+    ];
 
-    /// Its nodes and settings.
-    pub fn topology(&self) -> Topology {
-        let each = |(pool, count): &(String, usize)| {
-            let pool: Pool = pool.parse().expect("named.yaml names pools");
-            (0..*count).map(move |index| NodeSpec::new(format!("{pool}-{}", letters(index)), pool))
-        };
-        let mut topology = Topology {
-            nodes: self.pools.iter().flat_map(each).collect(),
-            ip_families: IpFamilies::default(),
-            outside: true,
-            load_balancer: false,
-        };
-        if self.kubeadm {
-            as_kubeadm(&mut topology);
-        }
-        topology
-    }
-
-    /// The cluster's objects beside the nodes, for an embedded API server of a version; another API server
-    /// has its own.
-    pub fn objects(&self, version: &str) -> Vec<Value> {
-        if !self.kubeadm {
-            return Vec::new();
-        }
-        let text = include_str!("kubeadm-flannel.yaml").replace("VERSION", version);
-        let list: Value = serde_saphyr::from_str(&text).expect("the built-in objects are valid");
-        list["items"].as_array().cloned().unwrap_or_default()
-    }
-}
-
-/// Turns the first Linux node into a control plane node, and the network into Flannel's VXLAN.
-fn as_kubeadm(topology: &mut Topology) {
-    let names = ["control-plane", "linux-a"];
-    for (spec, name) in topology.nodes.iter_mut().zip(names) {
-        name.clone_into(&mut spec.name);
-    }
-    if let Some(first) = topology.nodes.first_mut() {
-        let others = "node.kubernetes.io/exclude-from-external-load-balancers";
-        let labels = [CONTROL_PLANE, others].map(|label| (label.to_owned(), String::new()));
-        first.labels.extend(labels);
-        first.taints = Some(vec![TaintSpec {
-            key: CONTROL_PLANE.to_owned(),
-            value: String::new(),
-            effect: "NoSchedule".to_owned(),
-        }]);
-    }
-    for spec in &mut topology.nodes {
-        spec.network.mode = NetworkMode::Overlay;
-    }
-}
-
-/// The letters of a number: `a` to `z`, then `aa` and so on.
-pub(super) fn letters(index: usize) -> String {
-    let last = char::from(b'a' + u8::try_from(index % 26).unwrap_or(0));
-    match index / 26 {
-        0 => last.to_string(),
-        before => letters(before - 1) + &last.to_string(),
+    const fn of(name: &'static str, text: &'static str) -> Self {
+        Self { name, text }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) use node::Node;
 pub(crate) use objects::{Nodes, Pods, Services};
 pub(crate) use page::Page;
 pub(crate) use protocol::Protocol;
-pub(crate) use settings::{Network, Outside};
+pub(crate) use settings::{CLUSTER_DNS, Network, Outside, is_cluster_dns};
 pub(crate) use slices::Slices;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Protocol;
+use super::settings::is_cluster_dns;
 use super::{Key, Node, Pod, PodPort, Service, ServicePort};
 
 /// The nodes, by name and by address.
@@ -222,7 +223,7 @@ impl Services {
                 maps.by_node_port.insert(at, key.clone());
             }
         }
-        if (&*key.namespace, &*key.name) == ("kube-system", "kube-dns") {
+        if is_cluster_dns(&key.namespace, &key.name) {
             maps.dns = service.addresses.first().copied();
         }
         maps.all.insert(key, service);

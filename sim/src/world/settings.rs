@@ -3,6 +3,21 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::topology::SecurityGroup;
+
+/// Namespace and name of the Service that is the cluster's DNS, as kubeadm and most vendors, RKE2 and `OpenShift`
+/// call it.
+pub(crate) const CLUSTER_DNS: [(&str, &str); 3] = [
+    ("kube-system", "kube-dns"),
+    ("kube-system", "rke2-coredns-rke2-coredns"),
+    ("openshift-dns", "dns-default"),
+];
+
+/// Whether a Service is the cluster's DNS.
+pub(crate) fn is_cluster_dns(namespace: &str, name: &str) -> bool {
+    CLUSTER_DNS.contains(&(namespace, name))
+}
+
 /// A server outside the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outside {
@@ -19,6 +34,9 @@ pub(crate) struct Network {
     /// The cluster's DNS domain.
     pub(crate) domain: String,
     pub(crate) outside: Vec<Outside>,
+    /// Whether they answer pings.
+    pub(crate) outside_pings: bool,
+    pub(crate) between_nodes: Option<SecurityGroup>,
     /// The address from which the outside client connects.
     pub(crate) client: Ipv4Addr,
     /// The nodes' own name server, which knows outside names only.
@@ -56,6 +74,8 @@ impl Default for Network {
                     &[],
                 ),
             ],
+            outside_pings: true,
+            between_nodes: None,
             client: [198, 51, 100, 7].into(),
             nodes_resolver: [8, 8, 8, 8].into(),
         }

@@ -16,7 +16,10 @@ pub(crate) struct DemoArgs {
     /// List what can be broken
     #[arg(long)]
     pub(crate) list_faults: bool,
-    /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
+    /// List the topologies that have a name
+    #[arg(long)]
+    pub(crate) list_topologies: bool,
+    /// Which nodes and what is around them, as a name (see --list-topologies) or a YAML file
     #[arg(long, value_name = "NAME|FILE", default_value = "kubeadm-flannel")]
     pub(crate) topology: String,
     /// Simulate N nodes instead of those of the topology, spread evenly over its pools and named after

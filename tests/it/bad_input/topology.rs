@@ -63,7 +63,7 @@ fn every_mistake_of_a_file() {
     refused(
         "same-names",
         "nodes:\n- {name: a, pool: linux}\n- {name: win, pool: windows-2022, count: 3}\n\
-         - {name: a, pool: windows-2019}\n- {name: win-2, pool: windows-2019}\n",
+         - {name: a, pool: windows-2019}\n- {name: win-b, pool: windows-2019}\n",
     );
     refused(
         "too-many",

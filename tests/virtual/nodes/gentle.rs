@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hybrid_sim::{NamedTopology, Topology};
+use hybrid_sim::Topology;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
 use kube::runtime::watcher::Event;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use winconform::engine::{RunError, RunOptions};
 use winconform_core::record::{Exit, critical_path};
 
+use crate::rows::clusters::of_row;
 use crate::world::{Outcome, took, trial, undisturbed, watched, within_of};
 
 /// The most pods of a run that start at once on a Windows node, and the most that are alive there with an
@@ -112,12 +113,7 @@ fn key(pod: &Pod) -> String {
 }
 
 fn few_at_once(name: &'static str) -> Outcome {
-    let mut topologies = NamedTopology::all().iter();
-    let topology: Topology = topologies
-        .find(|known| known.name == name)
-        .ok_or("there is no such topology")?
-        .topology();
-    within_of(topology, 1, async move |world| {
+    within_of(of_row(name), 1, async move |world| {
         let mut options: RunOptions = world.whole("r0");
         options.config.outside.load_balancers = false;
         let mut pods = Pods::default();

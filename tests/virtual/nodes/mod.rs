@@ -16,7 +16,7 @@ use winconform_core::record::{Exit, RunView};
 use winconform_core::report::junit;
 use winconform_core::verdict::Verdict;
 
-use crate::rows::clusters::Nodes;
+use crate::rows::clusters::of_row;
 use crate::world::{Outcome, trial, undisturbed, watched, within_of};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -41,11 +41,11 @@ fn excluded(list: &str) -> Kept {
 }
 
 fn on_its_nodes() -> Outcome {
-    let mut nodes = Nodes::of_row("three-builds-fargate-spared");
-    let labelled = nodes.topology.nodes.iter_mut();
+    let mut topology = of_row("three-builds-fargate-spared");
+    let labelled = topology.nodes.iter_mut();
     let labelled = labelled.filter(|node| node.name == "windows-2025-a");
     labelled.for_each(|node| drop(node.labels.insert("team".to_owned(), "payments".to_owned())));
-    within_of(nodes, 1, async |world| {
+    within_of(topology, 1, async |world| {
         let mut options: RunOptions = world.whole("r0");
         options.config.nodes = excluded("windows-2019-b, team=payments");
         let mut used = BTreeSet::new();
@@ -91,7 +91,7 @@ fn spares(view: &RunView, id: &str) -> Outcome {
 }
 
 fn without_a_pool() -> Outcome {
-    within_of(Nodes::of_row("three-builds"), 1, async |world| {
+    within_of(of_row("three-builds"), 1, async |world| {
         let mut options: RunOptions = world.whole("r0");
         options.config.nodes = excluded("windows-2019-a, windows-2019-b");
         let ran = undisturbed(&world.cluster(), &options).await;
@@ -107,7 +107,7 @@ fn without_a_pool() -> Outcome {
 }
 
 fn nothing_there() -> Outcome {
-    within_of(Nodes::of_row("hybrid"), 1, async |world| {
+    within_of(of_row("hybrid"), 1, async |world| {
         let before = world.objects();
         for (list, said) in [
             ("windows-2022-b", "no node is called `windows-2022-b`"),

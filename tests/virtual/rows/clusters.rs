@@ -1,8 +1,8 @@
 //! The clusters of the rows in the table of faults: their nodes and their other objects.
 
-use hybrid_sim::server::Server;
 use hybrid_sim::{IpFamilies, NamedTopology, NetworkMode, NodeSpec, Pool, TaintSpec, Topology};
 use serde_json::Value;
+use winconform::cli::named_topology;
 
 use crate::table;
 
@@ -19,65 +19,42 @@ const FARGATE: &str = "-fargate";
 /// A Linux node of a system pool and a Windows node on spot capacity beside the others, as AKS marks them.
 const SPARED: &str = "-spared";
 
-/// Nodes, and the other initial objects of their cluster.
-pub(crate) struct Nodes {
-    pub(crate) topology: Topology,
-    pub(crate) objects: Vec<Value>,
+/// The cluster that a row names: a topology of `demo`, with a suffix for each difference.
+pub(crate) fn of_row(name: &str) -> Topology {
+    let mut known = NamedTopology::ALL.iter();
+    let starts = known.find_map(|known| Some((known.name, name.strip_prefix(known.name)?)));
+    let (known, mut rest) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
+    let (_, mut topology) = named_topology(known).expect("it is known");
+    while !rest.is_empty() {
+        let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED];
+        let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
+        let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
+        change(&mut topology, suffix);
+        rest = &rest[suffix.len()..];
+    }
+    topology
 }
 
-impl From<Topology> for Nodes {
-    fn from(topology: Topology) -> Self {
-        let objects = Vec::new();
-        Self { topology, objects }
+fn change(topology: &mut Topology, suffix: &str) {
+    if suffix == DUAL_STACK {
+        topology.ip_families = IpFamilies::DualStack;
     }
-}
-
-impl Nodes {
-    /// The nodes that a row names: a topology of `demo`, with a suffix for each difference.
-    pub(crate) fn of_row(name: &str) -> Self {
-        let topologies = NamedTopology::all();
-        let starts = topologies
-            .iter()
-            .find_map(|known| Some((known, name.strip_prefix(known.name.as_str())?)));
-        let (known, suffixes) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
-        let version = Server::versions().next().unwrap_or_default();
-        let mut nodes = Self {
-            topology: known.topology(),
-            objects: known.objects(version),
-        };
-        let mut rest = suffixes;
-        while !rest.is_empty() {
-            let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED];
-            let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
-            let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
-            nodes.change(suffix);
-            rest = &rest[suffix.len()..];
-        }
-        nodes
+    if suffix == CALICO {
+        topology.api.objects.extend(calico());
     }
-
-    fn change(&mut self, suffix: &str) {
-        if suffix == DUAL_STACK {
-            self.topology.ip_families = IpFamilies::DualStack;
-        }
-        if suffix == CALICO {
-            self.objects.extend(calico());
-        }
-        if suffix == FARGATE {
-            let nodes = ["fargate-ip-10-0-1-12", "fargate-ip-10-0-1-34"];
-            let nodes = nodes.map(fargate);
-            self.topology.nodes.extend(nodes);
-        }
-        if suffix == SPARED {
-            self.topology.nodes.extend(spared());
-        }
-        for node in &mut self.topology.nodes {
-            match suffix {
-                CALICO => node.network.policies = true,
-                ROUTED => node.network.mode = NetworkMode::L2Bridge,
-                OVERLAY => node.network.mode = NetworkMode::Overlay,
-                _ => {}
-            }
+    if suffix == FARGATE {
+        let nodes = ["fargate-ip-10-0-1-12", "fargate-ip-10-0-1-34"];
+        topology.nodes.extend(nodes.map(fargate));
+    }
+    if suffix == SPARED {
+        topology.nodes.extend(spared());
+    }
+    for node in &mut topology.nodes {
+        match suffix {
+            CALICO => node.network.policies = true,
+            ROUTED => node.network.mode = NetworkMode::L2Bridge,
+            OVERLAY => node.network.mode = NetworkMode::Overlay,
+            _ => {}
         }
     }
 }
@@ -85,7 +62,11 @@ impl Nodes {
 /// A node of EKS Fargate.
 fn fargate(name: &str) -> NodeSpec {
     let key = "eks.amazonaws.com/compute-type";
-    marked(name, Pool::Linux, [key, "fargate"], true)
+    let says = "Pod not supported: SchedulerName is not fargate-scheduler";
+    NodeSpec {
+        stand_in: Some(says.to_owned()),
+        ..marked(name, Pool::Linux, [key, "fargate"], true)
+    }
 }
 
 /// Nodes that are there for something else, whose names come before all others of their pool.

@@ -7,6 +7,7 @@ pub(crate) mod page;
 pub(crate) mod policy;
 mod rejections;
 pub(crate) mod shown;
+pub(crate) mod topologies;
 pub(crate) mod validation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,7 @@ use winconform_core::record::{CheckView, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::products;
-use crate::rows::clusters::Nodes;
+use crate::rows::clusters::of_row;
 use crate::rows::policy::{mutating, refusing};
 use crate::rows::validation::Validation;
 use crate::table::{self, NONE, ROWS, Row, asked};
@@ -100,16 +101,16 @@ fn says(view: &RunView, row: &Row) -> Outcome {
 
 /// The view of a run under the fault of a row.
 pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
-    let mut nodes = Nodes::of_row(&row.topology);
+    let mut topology = of_row(&row.topology);
     // Every world in memory has a load balancer
-    nodes.topology.load_balancer = true;
+    topology.load_balancer = true;
     let fault = row.fault.parse::<ProductFault>().ok();
     let plan: FaultPlan = fault.iter().cloned().collect();
-    let misfits = plan.misfits(&nodes.topology, "");
+    let misfits = plan.misfits(&topology, "");
     if !misfits.is_empty() {
         return Err(format!("{} is nowhere: {misfits:?}", row.fault));
     }
-    within_of(nodes, 1, async |world: &World| {
+    within_of(topology, 1, async |world: &World| {
         if let Some(fault) = fault {
             world.joined.faults().set(fault);
         }

@@ -120,9 +120,14 @@ impl Joined {
         let mut cluster = Cluster::new(client, Clock::new(speed), options.seed, switch, nodes);
         (cluster.traces, cluster.version) = (traces.clone(), version);
         let cluster = Arc::new(cluster);
-        if !topology.outside {
-            cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
-        }
+        cluster.change(|world| {
+            let network = Arc::make_mut(&mut world.network);
+            network.outside_pings = topology.outside_pings;
+            network.between_nodes.clone_from(&topology.between_nodes);
+            if !topology.outside {
+                network.outside.clear();
+            }
+        });
         for (name, listener) in listeners {
             let (shared, node) = (Arc::clone(&cluster), Arc::clone(&cluster.nodes[&name]));
             cluster.spawn(kubelet::serve(shared, node, listener, tls.clone()));

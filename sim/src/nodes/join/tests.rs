@@ -198,12 +198,7 @@ fn rivals(node: &str) -> BTreeMap<String, Value> {
 fn options(nodes: usize) -> JoinOptions {
     let names = (0..nodes).map(|number| NodeSpec::new(format!("n{number}"), Pool::Linux));
     JoinOptions {
-        topology: Topology {
-            nodes: names.collect(),
-            ip_families: crate::topology::IpFamilies::default(),
-            outside: true,
-            load_balancer: false,
-        },
+        topology: Topology::of(names.collect()),
         faults: FaultPlan::default(),
         seed: 1,
         speed: 1.0,

@@ -129,9 +129,11 @@ pub(crate) async fn register(cluster: &Cluster, node: &NodeState) -> kube::Resul
     let labels = labels.filter_map(|(label, value)| Some((label, value?)));
     let labels: BTreeMap<String, String> = labels.collect();
     let cidrs = node.view.pod_cidrs();
+    let mut annotations = node.spec.annotations.clone();
+    annotations.insert(ATTACHED.0.to_owned(), ATTACHED.1.to_owned());
     let object: Node = read(json!({
         "metadata": {
-            "name": node.name, "labels": labels, "annotations": {ATTACHED.0: ATTACHED.1},
+            "name": node.name, "labels": labels, "annotations": annotations,
         },
         "spec": {
             "podCIDR": cidrs.first(), "podCIDRs": cidrs, "taints": taints(node, &faults),

@@ -64,6 +64,7 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
         "features": {"supplementalGroupsPolicy": node.pool.os() == Os::Linux},
         "images": images(node),
         "nodeInfo": info(node, version, faults),
+        "runtimeHandlers": node.spec.reported_handlers.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
     })
 }
 
@@ -93,9 +94,11 @@ fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
     let mut resources = vec![
         ("cpu", spec.cpus.to_string()),
         ("memory", format!("{memory}Ki")),
-        ("pods", "110".to_owned()),
+        ("pods", spec.pods.to_string()),
         ("ephemeral-storage", disk),
     ];
+    let others = spec.resources.iter();
+    resources.extend(others.map(|(name, amount)| (name.as_str(), amount.to_string())));
     if pool.os() == Os::Linux {
         resources.extend(["hugepages-1Gi", "hugepages-2Mi"].map(|name| (name, "0".to_owned())));
     }
@@ -162,8 +165,9 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> Value {
     };
     let runtime = match node.suffers(FaultKind::RuntimeDocker, faults) {
         true => "docker://18.9.9",
-        false => "containerd://2.1.0",
+        false => node.spec.runtime.as_str(),
     };
+    let version = node.spec.kubelet.as_deref().unwrap_or(version);
     let skewed = node.suffers(FaultKind::KubeletSkewed, faults);
     let older = older(version).filter(|_| skewed);
     json!({

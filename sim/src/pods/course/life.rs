@@ -52,10 +52,10 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     let phase = status.and_then(|status| status.phase.as_deref());
     let over = matches!(phase, Some("Succeeded" | "Failed"));
     run.node.up().await;
-    let unsupported = admit::unsupported(run).filter(|_| !over);
-    if let Some(message) = unsupported {
+    let stand_in = run.node.spec.stand_in.as_ref().filter(|_| !over);
+    if let Some(says) = stand_in {
         // It stays pending
-        events::warning(cluster, run, "UnsupportedPodSpec", message.to_owned());
+        events::warning(cluster, run, "UnsupportedPodSpec", says.clone());
     } else if !over {
         if let Some(verdict) = admit::refusal(cluster, run) {
             cluster.clock.pass(REFUSING).await;
@@ -69,7 +69,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
             run.note(|book| book.started = run.now(cluster));
         }
     }
-    let works = !over && unsupported.is_none() && !run.book().refused;
+    let works = !over && stand_in.is_none() && !run.book().refused;
     let mut updates = seen.clone();
     let reporter = Reporter::default();
     let reports = async {

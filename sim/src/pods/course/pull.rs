@@ -73,6 +73,15 @@ impl Slot<'_> {
             Ok(image) if missing && image.is_servercore() => Err(image::no_match(&image.reference)),
             resolved => resolved,
         };
+        let resolved = match resolved {
+            Err(why)
+                if run.node.spec.is_crio()
+                    && why == image::no_match(&image::normalise(reference)) =>
+            {
+                Err(image::no_image_in_index())
+            }
+            other => other,
+        };
         let is_stored = |image: &&Image| run.node.image(&image.reference).initialized();
         let stored = resolved.as_ref().ok().filter(is_stored);
         if let Some(image) = stored.filter(|_| !always) {

@@ -11,6 +11,7 @@ use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::pods::container::start_time;
 use crate::pods::reporting::events;
+use crate::pods::spec::resources;
 use crate::topology::{NodeSpec, Os};
 use crate::world;
 
@@ -78,6 +79,14 @@ pub(crate) fn unlabelled(id: &str) -> String {
     ))
 }
 
+/// Whether the pod requests an address, if its node counts them: then nothing else gives it one.
+fn has_address(run: &PodRun) -> bool {
+    const ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
+    let spec = run.pod.spec.as_ref();
+    let requested = spec.map_or(0, |spec| resources::requested(spec, ADDRESS));
+    requested > 0 || !run.node.spec.resources.contains_key(ADDRESS)
+}
+
 /// Whether the pod's node selector names Windows; other rules that keep it there do not count
 /// (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`, `hasWindowsNodeSelector`).
 fn selects_windows(run: &PodRun) -> bool {
@@ -112,10 +121,10 @@ async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> 
              operating system does not match the host operating system.: unknown"
         ));
     }
-    if run.suffers(FaultKind::NetworkNeedsSelector, cluster)
-        && run.node.pool.os() == Os::Windows
+    let needs_selector = run.suffers(FaultKind::NetworkNeedsSelector, cluster);
+    if run.node.pool.os() == Os::Windows
         && !run.host_network()
-        && !selects_windows(run)
+        && (needs_selector && !selects_windows(run) || !has_address(run))
     {
         return Some(unlabelled(&id));
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
+use super::webhooks;
 use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
@@ -32,6 +33,9 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
     account(state, &namespace, spec).map_err(forbidden)?;
     priority(state, spec).map_err(forbidden)?;
     runtime_class(state, spec).map_err(forbidden)?;
+    for effect in &state.effects {
+        webhooks::act(state, effect, &namespace, spec).map_err(forbidden)?;
+    }
     for key in ["not-ready", "unreachable"] {
         let key = format!("node.kubernetes.io/{key}");
         let has = |one: &Value| {

@@ -10,3 +10,4 @@ pub(crate) mod refusal;
 pub(crate) mod services;
 pub(crate) mod shape;
 pub(crate) mod valid;
+mod webhooks;

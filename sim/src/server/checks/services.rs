@@ -11,7 +11,7 @@ use super::{families, given};
 use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
-use crate::world::Key;
+use crate::world::{Key, is_cluster_dns};
 
 /// The address that kubeadm gives to the cluster's DNS: the tenth.
 const DNS: &str = "10.96.0.10";
@@ -120,7 +120,7 @@ fn allocated(
     family: &str,
     taken: &BTreeSet<String>,
 ) -> Option<String> {
-    let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
+    let is_dns = is_cluster_dns(&key.namespace, &key.name);
     match is_dns && family != families::IPV6 && !taken.contains(DNS) {
         true => Some(DNS.to_owned()),
         false => state.given.address(family, |at| taken.contains(at)),

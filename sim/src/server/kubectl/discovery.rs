@@ -38,11 +38,14 @@ pub(crate) fn answer(shared: &Shared, head: &Parts, body: &Bytes) -> Result<Answ
         }
         // kubectl requests this for lists, in protobuf: an empty document has no bytes
         (true, ["openapi", "v2"]) => return Ok(text(StatusCode::OK, V2, "")),
-        (true, ["version"]) => version(shared.state().recorded.git_version()),
+        (true, ["version"]) => {
+            let state = shared.state();
+            version(&format!("{}{}", state.recorded.git_version(), state.suffix))
+        }
         (true, ["api"]) => {
             json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
         }
-        (true, ["apis"]) => groups(),
+        (true, ["apis"]) => groups(&shared.state().groups),
         (true, ["apis", group]) => self::group(group)?,
         (true, ["api", version]) => resources("", version)?,
         (true, ["apis", group, version]) => resources(group, version)?,
@@ -102,9 +105,13 @@ fn of_version(group: &str, version: &str) -> Value {
     json!({"name": group, "versions": [version], "preferredVersion": version})
 }
 
-fn groups() -> Value {
+/// Lists the served groups, and those without any object.
+fn groups(others: &[String]) -> Value {
     let groups = served().into_iter().filter(|(group, _)| !group.is_empty());
-    let groups = groups.map(|(group, version)| of_version(group, version));
+    let others = others.iter().map(|group| (group.as_str(), "v1"));
+    let groups = groups
+        .chain(others)
+        .map(|(group, version)| of_version(group, version));
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups.collect::<Vec<_>>()})
 }
 

@@ -17,7 +17,7 @@ use crate::server::checks::admission::Recorded;
 use crate::server::checks::given::Given;
 use crate::server::controllers::{self, Work};
 use crate::server::kinds::Kind;
-use crate::topology::IpFamilies;
+use crate::topology::{Effect, IpFamilies};
 use crate::world::Key;
 
 /// The letters of generated names: no vowels, so that they form no words (apimachinery, `pkg/util/rand`).
@@ -32,6 +32,12 @@ pub(crate) struct State {
     pub(crate) given: Given,
     /// The families of the addresses of Services.
     pub(crate) families: IpFamilies,
+    /// The vendor's part of the server's version.
+    pub(crate) suffix: String,
+    /// The API groups without any object.
+    pub(crate) groups: Vec<String>,
+    /// What webhooks do to new pods.
+    pub(crate) effects: Vec<Effect>,
     pub(crate) wall: Wall,
     pub(crate) work: BTreeSet<Work>,
     /// The work that is due later.
@@ -64,6 +70,9 @@ impl State {
             applied: HashMap::new(),
             given: Given::default(),
             families: IpFamilies::default(),
+            suffix: String::new(),
+            groups: Vec::new(),
+            effects: Vec::new(),
             wall: Wall::default(),
             work: BTreeSet::new(),
             due: BTreeSet::new(),

@@ -24,20 +24,16 @@ pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let mut problems = Vec::new();
     let selection = settings::selected(&args.select, &suites, &mut problems);
-    let mut server = server(args, &mut problems);
     let before = problems.len();
     let mut topology = topology::look(&args.topology, &mut problems)?;
+    let valid = problems.len() == before;
+    let server = server(args, &topology, &mut problems);
     if let Some(count) = args.nodes
-        && problems.len() == before
+        && valid
     {
         topology = sized(&topology, count, args, &mut problems);
     }
-    server.ip_families = topology.ip_families;
-    // An unknown version is refused when the server starts
-    if Server::versions().any(|known| known == server.version) {
-        server.objects = topology::objects(&args.topology, &server.version);
-    }
-    let on = (problems.len() == before).then_some(&topology);
+    let on = valid.then_some(&topology);
     let faults = faults(&args.faults, on, &mut problems);
     Diagnostics::check(problems).map_err(CliError::Settings)?;
     Ok(Given {
@@ -58,23 +54,28 @@ fn seed(args: &DemoArgs) -> u64 {
     }
 }
 
-fn server(args: &DemoArgs, problems: &mut Vec<Diagnostic>) -> ServerOptions {
+fn server(args: &DemoArgs, topology: &Topology, problems: &mut Vec<Diagnostic>) -> ServerOptions {
     let mut options = ServerOptions {
         seed: seed(args),
-        ..ServerOptions::default()
+        ..ServerOptions::of(topology)
     };
-    if let Some(version) = &args.kubernetes_version {
-        let known: Vec<_> = Server::versions().collect();
-        if !known.contains(&version.as_str()) {
-            let message = format!("no answers are recorded of Kubernetes `{version}`");
-            let is_begun = known.iter().any(|known| known.starts_with(version));
-            let hint = match is_begun {
-                true => did_you_mean(version, &known),
-                false => format!("known are: {}", known.join(", ")),
-            };
-            problems.push(Place::argument("--kubernetes-version").problem(message, Some(hint)));
+    let by = match &args.kubernetes_version {
+        Some(version) => {
+            options.version.clone_from(version);
+            "--kubernetes-version"
         }
-        options.version.clone_from(version);
+        None => "--topology",
+    };
+    let version = &options.version;
+    let known: Vec<_> = Server::versions().collect();
+    if !known.contains(&version.as_str()) {
+        let message = format!("no answers are recorded of Kubernetes `{version}`");
+        let is_begun = known.iter().any(|known| known.starts_with(version));
+        let hint = match is_begun {
+            true => did_you_mean(version, &known),
+            false => format!("known are: {}", known.join(", ")),
+        };
+        problems.push(Place::argument(by).problem(message, Some(hint)));
     }
     options
 }

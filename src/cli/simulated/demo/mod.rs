@@ -22,7 +22,7 @@ use crate::cli::commands::run::{begun, count_signals, reported};
 use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::cli::screen::Screen;
-use crate::cli::simulated::simulate;
+use crate::cli::simulated::{simulate, topology};
 use crate::cluster::{Cluster, LEASE_NAME};
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
 use crate::transport::{Env, dial, simulated_runtime};
@@ -64,6 +64,10 @@ pub(crate) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
 pub(crate) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
         screen.say(&simulate::catalogue());
+        return Ok(0);
+    }
+    if args.list_topologies {
+        screen.say(&topology::catalogue());
         return Ok(0);
     }
     let given = given::read(&args)?;

@@ -1,0 +1,172 @@
+//! What admission webhooks do to new pods: a closed list. The reader of a topology names each, and its
+//! objects show the configuration of the webhook, which nothing calls.
+
+use serde_json::{Value, json};
+
+use crate::base::fields::Fields;
+use crate::server::storage::state::State;
+use crate::topology::Effect;
+
+/// Does to a new pod what a webhook does; the error is why the pod is refused.
+pub(super) fn act(
+    state: &State,
+    effect: &Effect,
+    namespace: &str,
+    spec: &mut Value,
+) -> Result<(), String> {
+    match effect {
+        Effect::Resource(name) => {
+            if selects_windows(spec) && spec["hostNetwork"] != true {
+                for of in ["limits", "requests"] {
+                    if let Some(first) = spec.items_mut("containers").next() {
+                        first["resources"][of][name] = json!("1");
+                    }
+                }
+            }
+        }
+        Effect::Toleration(taint) => {
+            let toleration = json!({"key": taint.key, "operator": "Equal", "value": taint.value,
+                "effect": taint.effect});
+            let has = spec["tolerations"].items().any(|one| *one == toleration);
+            if selects_windows(spec) && !has {
+                spec["tolerations"].push(toleration);
+            }
+        }
+        Effect::Sidecar { name, image } => {
+            if namespace != "kube-system" {
+                spec["containers"].push(json!({"name": name, "image": image,
+                    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+                    "imagePullPolicy": "IfNotPresent", "resources": {}}));
+            }
+        }
+        Effect::HostDenied { unless, says } => {
+            let windows = spec["os"]["name"] == "windows";
+            let account = spec["serviceAccountName"].text();
+            if spec["hostNetwork"] == true
+                && !windows
+                && !is_bound(state, namespace, account, unless)
+            {
+                return Err(says.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a pod's node selector names Windows; other rules that keep it there do not count.
+fn selects_windows(spec: &Value) -> bool {
+    let labels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
+    let mut values = labels.into_iter().map(|label| &spec["nodeSelector"][label]);
+    values.any(|value| value == "windows")
+}
+
+/// Whether a binding gives a role of the cluster to an account, or to all accounts of its namespace.
+fn is_bound(state: &State, namespace: &str, account: &str, role: &str) -> bool {
+    let group = format!("system:serviceaccounts:{namespace}");
+    let is_subject = |subject: &Value| match subject["kind"].text() {
+        "ServiceAccount" => subject["name"] == account && subject["namespace"] == namespace,
+        "Group" => subject["name"] == group,
+        _ => false,
+    };
+    let local = state.store.all("rolebindings", namespace);
+    let mut bindings = local.chain(state.store.all("clusterrolebindings", ""));
+    bindings.any(|(_, binding)| {
+        binding["roleRef"]["name"] == role && binding["subjects"].items().any(is_subject)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::checks::admission::{Recorded, versions};
+    use crate::server::kinds::Kind;
+    use crate::topology::TaintSpec;
+
+    fn state() -> State {
+        let version = versions().next().expect("one");
+        State::new(
+            Recorded::by_version(version).expect("known"),
+            1,
+            String::new(),
+        )
+    }
+
+    fn after(effect: &Effect, mut spec: Value) -> Value {
+        act(&state(), effect, "a", &mut spec).expect("it is not refused");
+        spec
+    }
+
+    #[test]
+    fn only_a_node_selector_brings_an_address_or_a_toleration() {
+        let address = Effect::Resource("example.com/address".to_owned());
+        let selector = json!({"kubernetes.io/os": "windows"});
+        let spec = json!({"nodeSelector": selector, "containers": [{"name": "a"}, {"name": "b"}]});
+        let amount = json!({"example.com/address": "1"});
+        let now = after(&address, spec.clone());
+        let resources = json!({"limits": amount, "requests": amount});
+        assert_eq!(
+            now["containers"],
+            json!([{"name": "a", "resources": resources}, {"name": "b"}])
+        );
+        let taint = TaintSpec {
+            key: "os".to_owned(),
+            value: "windows".to_owned(),
+            effect: "NoSchedule".to_owned(),
+        };
+        let toleration = Effect::Toleration(taint);
+        let once = after(&toleration, spec);
+        assert_eq!(once["tolerations"].items().count(), 1);
+        assert_eq!(after(&toleration, once.clone()), once);
+        let affine =
+            json!({"affinity": {}, "os": {"name": "windows"}, "containers": [{"name": "a"}]});
+        for effect in [&address, &toleration] {
+            assert_eq!(after(effect, affine.clone()), affine);
+        }
+    }
+
+    #[test]
+    fn pods_of_the_system_get_no_sidecar() {
+        let sidecar = Effect::Sidecar {
+            name: "proxy".to_owned(),
+            image: "example.com/proxy:1".to_owned(),
+        };
+        let spec = json!({"containers": [{"name": "a"}]});
+        assert_eq!(
+            after(&sidecar, spec.clone())["containers"].items().count(),
+            2
+        );
+        let mut system = spec.clone();
+        act(&state(), &sidecar, "kube-system", &mut system).expect("it is not refused");
+        assert_eq!(system, spec);
+    }
+
+    #[test]
+    fn the_nodes_network_is_for_bound_accounts_and_windows() {
+        let effect = Effect::HostDenied {
+            unless: "privileged".to_owned(),
+            says: "no".to_owned(),
+        };
+        let mut state = state();
+        let spec = |more: Value| {
+            let mut spec = json!({"hostNetwork": true, "serviceAccountName": "default"});
+            for (key, value) in more.fields() {
+                spec[key] = value.clone();
+            }
+            spec
+        };
+        let refused = |state: &State, more| act(state, &effect, "a", &mut spec(more)).is_err();
+        assert!(refused(&state, json!({})));
+        assert!(!refused(&state, json!({"hostNetwork": false})));
+        assert!(!refused(&state, json!({"os": {"name": "windows"}})));
+        let binding = json!({"roleRef": {"name": "privileged"}, "subjects": [
+            {"kind": "ServiceAccount", "name": "default", "namespace": "a"}]});
+        let key = crate::world::Key::new("a", "b");
+        state.store.put(
+            Kind::named("rolebindings"),
+            &key,
+            json!({"metadata": {}, "roleRef": binding["roleRef"], "subjects": binding["subjects"]}),
+        );
+        assert!(!refused(&state, json!({})));
+        assert!(refused(&state, json!({"serviceAccountName": "other"})));
+    }
+}

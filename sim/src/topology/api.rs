@@ -1,0 +1,54 @@
+//! What an embedded API server has and does beside the nodes.
+
+use serde_json::Value;
+
+use super::TaintSpec;
+
+/// What an embedded API server has and does beside the nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiSpec {
+    /// Its Kubernetes version with a vendor's suffix, such as `1.36.4-gke.1`; empty for upstream's newest.
+    pub version: String,
+    /// API groups that it serves beside Kubernetes' own, without any object of theirs.
+    pub groups: Vec<String>,
+    /// Objects to create at the start, in this order. In their texts `VERSION` stands for the server's
+    /// version.
+    pub objects: Vec<Value>,
+    /// What webhooks do to new pods, in this order.
+    pub effects: Vec<Effect>,
+}
+
+impl ApiSpec {
+    /// The version as upstream numbers it, and the vendor's suffix.
+    pub fn release(&self) -> (&str, &str) {
+        let end = self.version.find(['-', '+']).unwrap_or(self.version.len());
+        self.version.split_at(end)
+    }
+}
+
+/// What an admission webhook does to a new pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The first container of a pod that has its own address, and whose node selector names Windows, gets
+    /// one of this resource (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`).
+    Resource(String),
+    /// A pod whose node selector names Windows tolerates this taint (Google, "Deploying a Windows Server
+    /// application").
+    Toleration(TaintSpec),
+    /// A pod outside `kube-system` gets another container.
+    Sidecar {
+        /// The container's name.
+        name: String,
+        /// Its image.
+        image: String,
+    },
+    /// A pod that uses its node's network, and does not declare Windows as its operating system, is refused
+    /// unless a binding gives its account this `ClusterRole` (openshift/apiserver-library-go,
+    /// `pkg/securitycontextconstraints/sccadmission/admission.go`).
+    HostDenied {
+        /// The `ClusterRole`.
+        unless: String,
+        /// The reason in the refusal.
+        says: String,
+    },
+}

@@ -1,0 +1,131 @@
+//! Reads what is around the nodes of a topology: their network, the API server, the webhooks.
+
+use hybrid_sim::{ApiSpec, Effect, NetworkMode, NetworkSpec, SecurityGroup};
+use winconform_core::document::{Decoder, Fields, Node};
+
+use super::nodes::read_taint;
+use super::read_flag;
+
+pub(super) fn read_network(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    usual: NetworkSpec,
+) -> NetworkSpec {
+    let mut network = usual;
+    let Some(mut fields) = decoder.fields(node, "`network`") else {
+        return network;
+    };
+    let known = NetworkMode::ALL.map(NetworkMode::name);
+    let find = |text: &str| {
+        let mut modes = NetworkMode::ALL.into_iter();
+        modes.find(|mode| mode.name() == text)
+    };
+    let mode = fields.or(decoder, "mode", usual.mode, |decoder, node| {
+        decoder.word(node, "mode", &known, find)
+    });
+    network.mode = mode.unwrap_or(usual.mode);
+    read_flag(decoder, &mut fields, "dsr", &mut network.dsr);
+    read_flag(decoder, &mut fields, "policies", &mut network.policies);
+    read_flag(decoder, &mut fields, "host-ports", &mut network.host_ports);
+    fields.finish(decoder);
+    network
+}
+
+/// `{tcp: [53, 1025-65535], udp: [53]}`.
+pub(super) fn read_group(decoder: &mut Decoder<'_>, node: &Node) -> Option<SecurityGroup> {
+    let mut fields = decoder.fields(node, "`between-nodes`")?;
+    let mut ports = |key| {
+        let read = |decoder: &mut Decoder<'_>, node: &Node| {
+            decoder.each(node, &format!("`{key}`"), read_ports)
+        };
+        fields.or(decoder, key, Vec::new(), read)
+    };
+    let (tcp, udp) = (ports("tcp"), ports("udp"));
+    fields.finish(decoder);
+    Some(SecurityGroup {
+        tcp: tcp?,
+        udp: udp?,
+    })
+}
+
+/// A port or a range of ports.
+fn read_ports(decoder: &mut Decoder<'_>, node: &Node) -> Option<(u16, u16)> {
+    use winconform_core::document::Value;
+    let text = match &node.value {
+        Value::Int(port) => port.to_string(),
+        Value::Text(text) => text.clone(),
+        _ => String::new(),
+    };
+    let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+    let read = first.parse::<u16>().ok().zip(last.parse::<u16>().ok());
+    let read = read.filter(|(first, last)| first <= last);
+    if read.is_none() {
+        decoder.report(
+            node,
+            "ports must be a port or a range, such as 1025-65535",
+            None,
+        );
+    }
+    read
+}
+
+/// Reads the keys that describe an embedded API server.
+pub(super) fn read_api(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>) -> ApiSpec {
+    let version = fields.or(decoder, "version", String::new(), |decoder, node| {
+        decoder.text(node, "`version`").map(str::to_owned)
+    });
+    let text = |decoder: &mut Decoder<'_>, node: &Node| {
+        decoder.text(node, "an API group").map(str::to_owned)
+    };
+    let groups = fields.or(decoder, "groups", Vec::new(), |decoder, node| {
+        decoder.kept(node, "`groups`", text)
+    });
+    let objects = fields.or(decoder, "objects", Vec::new(), |decoder, node| {
+        decoder.kept(node, "`objects`", |decoder, node| {
+            decoder.entries(node, "an object").map(|_| node.to_json())
+        })
+    });
+    let effects = fields.or(decoder, "webhooks", Vec::new(), |decoder, node| {
+        decoder.kept(node, "`webhooks`", read_effect)
+    });
+    ApiSpec {
+        version: version.unwrap_or_default(),
+        groups: groups.unwrap_or_default(),
+        objects: objects.unwrap_or_default(),
+        effects: effects.unwrap_or_default(),
+    }
+}
+
+/// What a webhook does: the one key says which.
+fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
+    const KNOWN: [&str; 4] = ["resource", "toleration", "sidecar", "host-denied"];
+    let entry = decoder.tagged(node, "effect of a webhook", &KNOWN)?;
+    let node = &entry.node;
+    if entry.key == "resource" {
+        return decoder
+            .text(node, "`resource`")
+            .map(|name| Effect::Resource(name.to_owned()));
+    }
+    if entry.key == "toleration" {
+        return read_taint(decoder, node).map(Effect::Toleration);
+    }
+    let sidecar = entry.key == "sidecar";
+    let (what, keys) = match sidecar {
+        true => ("`sidecar`", ["name", "image"]),
+        false => ("`host-denied`", ["unless", "says"]),
+    };
+    let mut fields = decoder.fields(node, what)?;
+    let [first, second] = keys.map(|key| fields.text(decoder, key));
+    fields.finish(decoder);
+    let (first, second) = (first?, second?);
+    Some(match sidecar {
+        true => Effect::Sidecar {
+            name: first,
+            image: second,
+        },
+        false => Effect::HostDenied {
+            unless: first,
+            says: second,
+        },
+    })
+}
