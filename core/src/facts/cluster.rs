@@ -222,8 +222,8 @@ impl Facts {
     }
 
     /// The pools. Windows nodes whose build cannot be read form the pool `windows-unknown`, so that they do
-    /// not vanish. Of the spared nodes a run uses as many as a pool lacks of two others: without a second node
-    /// nothing between two is observed.
+    /// not vanish. Of the spared nodes a run uses as many as a pool lacks of two others, or all where there is no other:
+    /// without a second node nothing between two is observed.
     pub fn pools(&self) -> BTreeMap<PoolName, Pool> {
         let mut pools = BTreeMap::<PoolName, Pool>::new();
         let mut facts = BTreeMap::new();
@@ -260,8 +260,11 @@ impl Facts {
             pool.spared.sort();
             pool.excluded.sort();
             pool.unusable.sort();
-            let lacking = Pool::TOGETHER.saturating_sub(pool.nodes.len());
-            let lacking = lacking.min(pool.spared.len());
+            // A pool that is made of such nodes is not spared: it is what there is to be tested
+            let lacking = match pool.nodes.len() {
+                0 => pool.spared.len(),
+                others => Pool::TOGETHER.saturating_sub(others).min(pool.spared.len()),
+            };
             pool.nodes.extend(pool.spared.drain(..lacking));
             pool.nodes.sort();
             for node in pool.nodes.iter().filter_map(|name| facts.get(name)) {
