@@ -266,7 +266,8 @@ impl<'l> ControlOutcome<'l> {
 ///
 /// A control that does not hold, or could not be observed, leaves all types but informational inconclusive:
 /// without it a dead Service would confirm "nodes cannot reach Services", and a policy that refuses
-/// everything would confirm every rejection. A check that fails for the other system, too, is skipped.
+/// everything would confirm every rejection. A check that fails for the other system, too, is skipped; one
+/// that holds passes without that control, and one that fails is inconclusive.
 pub fn judge(
     kind: ClaimType,
     observed: Evaluation<'_>,

@@ -55,10 +55,10 @@ impl NamedTopology {
     /// The cluster's objects beside the nodes, for an embedded API server of a version; another API server
     /// has its own.
     pub fn objects(&self, version: &str) -> Vec<Value> {
-        if !self.kubeadm {
-            return Vec::new();
-        }
-        let text = include_str!("kubeadm-flannel.yaml").replace("VERSION", version);
+        let text = match self.kubeadm {
+            true => include_str!("kubeadm-flannel.yaml").replace("VERSION", version),
+            false => include_str!("flannel-routes.yaml").to_owned(),
+        };
         let list: Value = serde_saphyr::from_str(&text).expect("the built-in objects are valid");
         list["items"].as_array().cloned().unwrap_or_default()
     }

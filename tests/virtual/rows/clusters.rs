@@ -27,8 +27,10 @@ pub(crate) struct Nodes {
 
 impl From<Topology> for Nodes {
     fn from(topology: Topology) -> Self {
-        let objects = Vec::new();
-        Self { topology, objects }
+        Self {
+            topology,
+            objects: Self::of_row("hybrid").objects,
+        }
     }
 }
 
@@ -61,6 +63,7 @@ impl Nodes {
             self.topology.ip_families = IpFamilies::DualStack;
         }
         if suffix == CALICO {
+            self.objects.retain(|object| !of_flannel(object));
             self.objects.extend(calico());
         }
         if suffix == FARGATE {
@@ -117,6 +120,11 @@ fn marked(name: &str, pool: Pool, [key, value]: [&str; 2], is_tainted: bool) -> 
     let taints = of_pool.into_iter().chain([taint(key, value)]);
     node.taints = is_tainted.then(|| taints.collect());
     node
+}
+
+/// Whether an object belongs to Flannel.
+fn of_flannel(object: &Value) -> bool {
+    object["metadata"]["namespace"] == "kube-flannel"
 }
 
 /// The objects by which the tool recognises Calico.
