@@ -81,7 +81,7 @@ impl CliError {
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
-            | Self::Run(RunError::Resume(_) | RunError::Excluded(_))
+            | Self::Run(RunError::Resume(_) | RunError::Configuration(_))
             | Self::Cleanup(CleanupError::Clean(CleanError::NotARun { .. })) => 2,
             Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
             Self::Guarded(_)
@@ -112,8 +112,8 @@ impl CliError {
             #[cfg(feature = "demo")]
             Self::Topology(_) => Some("the topology is not valid"),
             Self::Settings(_) => Some("the configuration or the arguments are not valid"),
-            Self::Run(RunError::Excluded(_)) => {
-                Some("the nodes of this cluster do not fit what the configuration excludes")
+            Self::Run(RunError::Configuration(_)) => {
+                Some("the configuration does not fit this cluster")
             }
             Self::Run(RunError::Selection(_)) => {
                 Some("this cluster has nothing that matches the selection")

@@ -106,6 +106,7 @@ mod tests {
                 excluded: Vec::new(),
                 unusable: Vec::new(),
                 taints: Vec::new(),
+                handlers: None,
                 runtimes: BTreeSet::new(),
             };
             pools.insert(name.clone(), pool);

@@ -71,9 +71,9 @@ pub enum RunError {
     #[error("nothing was begun, since the run does not fit on the nodes:{}\n\
              `--select '!pool=NAME*'` leaves out a pool, other selections need fewer pods", lines(.0))]
     DoesNotFit(Vec<Shortage>),
-    /// The configuration excludes nodes that this cluster does not have, or all that it has. Nothing was created.
+    /// The configuration names something that this cluster does not have, or excludes all of it. Nothing was created.
     #[error("{0}")]
-    Excluded(Diagnostics),
+    Configuration(Diagnostics),
     /// The selection does not fit this cluster. Nothing was created.
     #[error("{0}")]
     Selection(Diagnostics),

@@ -355,6 +355,7 @@ mod tests {
                 excluded: Vec::new(),
                 unusable: Vec::new(),
                 taints: Vec::new(),
+                handlers: None,
                 runtimes: BTreeSet::new(),
             };
             (name.clone(), pool)

@@ -51,8 +51,8 @@ pub async fn plan_of(
     selection: &Selection,
 ) -> Result<(Facts, Selected), RunError> {
     let mut facts = collect_with(&cluster.api, &config.nodes).await;
-    exclude(&mut facts, &config.nodes.exclude).map_err(RunError::Excluded)?;
-    chosen(config, &facts).map_err(|problem| RunError::Selection(problem.into()))?;
+    exclude(&mut facts, &config.nodes.exclude).map_err(RunError::Configuration)?;
+    chosen(config, &facts).map_err(|problem| RunError::Configuration(problem.into()))?;
     let selected = selection.apply(plan(suites, &facts, config), &facts);
     Ok((facts, selected.map_err(RunError::Selection)?))
 }

@@ -127,7 +127,7 @@ fn missing() -> Outcome {
         let before = world.objects();
         let ran = undisturbed(&world.cluster(), &options(world, "hyperv")).await;
         let said = match &ran.finished {
-            Err(RunError::Selection(problems)) => problems.to_string(),
+            Err(RunError::Configuration(problems)) => problems.to_string(),
             other => return Err(format!("{other:?}")),
         };
         let expected = "config.yaml:1:27: the cluster has no RuntimeClass `hyperv`\n  hint: did you mean `hyper-v`? known are: hyper-v\n1 problem";

@@ -77,6 +77,10 @@ pub struct Durations {
     pub diagnose: Duration,
     /// The whole tear-down.
     pub tear_down: Duration,
+    /// How much more of it each Windows pod adds, on the node with most of them; nothing if the configuration says
+    /// how long a tear-down may take. Windows nodes end pods slowly, one after the other (Azure/AKS#1461,
+    /// Azure/aks-engine#3632).
+    pub tear_down_of_pod: Duration,
     /// The duration of a run's Lease, after which another run may call it dead.
     pub lease: Duration,
     /// How often the Lease is renewed.
@@ -134,6 +138,7 @@ impl Default for Durations {
             observe_again: Duration::from_millis(500),
             diagnose: seconds(20),
             tear_down: seconds(120),
+            tear_down_of_pod: seconds(5),
             lease: seconds(12),
             lease_renewal: seconds(3),
             pod_deadline: seconds(4 * 3600),

@@ -108,6 +108,9 @@ fn valid(written: Written) -> Config {
     ] {
         *place = value.unwrap_or(*place);
     }
+    if set.tear_down.is_some() {
+        durations.tear_down_of_pod = Duration::ZERO;
+    }
     if let Some(answer) = set.api_answer {
         durations = durations.answered_within(answer);
     }

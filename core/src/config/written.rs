@@ -151,7 +151,7 @@ pub(super) struct WrittenDurations {
     /// How long a check over the network may take to get the expected result. From 1s to 30m; 1m unless set.
     #[schemars(with = "Option<String>")]
     pub(super) converge: Option<Duration>,
-    /// All of tear-down. From 10s to 1h; 2m unless set.
+    /// All of tear-down. Unless set, each Windows pod on the node with most of them adds 5s. From 10s to 1h; 2m unless set.
     #[schemars(with = "Option<String>")]
     pub(super) tear_down: Option<Duration>,
 }

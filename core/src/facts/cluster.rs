@@ -71,6 +71,9 @@ pub struct Pool {
     pub taints: Vec<serde_json::Value>,
     /// The container runtimes that these nodes report, such as `containerd://1.7.20`.
     pub runtimes: BTreeSet<String>,
+    /// The handlers that the runtimes of all these nodes have; `None` if one of them does not say.
+    #[serde(default)]
+    pub handlers: Option<BTreeSet<String>>,
 }
 
 /// A node's place in its pool, from 1: among all of its nodes, usable or not, in the order of their
@@ -149,13 +152,20 @@ impl Pool {
             .collect()
     }
 
-    /// The RuntimeClass handler with which its nodes run containers as they do without a RuntimeClass; `None`
-    /// if none is known. containerd on Windows has this one (containerd `pkg/cri/config/config_windows.go`);
-    /// other runtimes have none in common.
+    /// The RuntimeClass handler with which containerd on Windows runs containers as it does without a RuntimeClass
+    /// (containerd `internal/cri/config/config_windows.go`); other runtimes have none in common.
+    pub const HANDLER: &str = "runhcs-wcow-process";
+
+    /// The handler for a RuntimeClass of its nodes, if they have it: their kubelets say so from Kubernetes 1.30 on,
+    /// and before, containerd has it by default.
     pub fn handler(&self) -> Option<&'static str> {
         let is_known = |runtime: &String| runtime.starts_with("containerd://");
-        let is_containerd = self.os == Os::Windows && self.runtimes.iter().all(is_known);
-        (is_containerd && !self.runtimes.is_empty()).then_some("runhcs-wcow-process")
+        let is_containerd = !self.runtimes.is_empty() && self.runtimes.iter().all(is_known);
+        let has = match &self.handlers {
+            Some(handlers) => handlers.contains(Self::HANDLER),
+            None => is_containerd,
+        };
+        (self.os == Os::Windows && has).then_some(Self::HANDLER)
     }
 }
 
@@ -222,8 +232,8 @@ impl Facts {
     }
 
     /// The pools. Windows nodes whose build cannot be read form the pool `windows-unknown`, so that they do
-    /// not vanish. Of the spared nodes a run uses as many as a pool lacks of two others: without a second node
-    /// nothing between two is observed.
+    /// not vanish. Of the spared nodes a run uses as many as a pool lacks of two others, or all where there is no other:
+    /// without a second node nothing between two is observed.
     pub fn pools(&self) -> BTreeMap<PoolName, Pool> {
         let mut pools = BTreeMap::<PoolName, Pool>::new();
         let mut facts = BTreeMap::new();
@@ -242,6 +252,7 @@ impl Facts {
                 unusable: Vec::new(),
                 taints: Vec::new(),
                 runtimes: BTreeSet::new(),
+                handlers: None,
             });
             let among = match node {
                 NodeFact { usable: false, .. } => &mut pool.unusable,
@@ -260,11 +271,22 @@ impl Facts {
             pool.spared.sort();
             pool.excluded.sort();
             pool.unusable.sort();
-            let lacking = Pool::TOGETHER.saturating_sub(pool.nodes.len());
-            let lacking = lacking.min(pool.spared.len());
+            // A pool that is made of such nodes is not spared: it is what there is to be tested
+            let lacking = match pool.nodes.len() {
+                0 => pool.spared.len(),
+                others => Pool::TOGETHER.saturating_sub(others).min(pool.spared.len()),
+            };
             pool.nodes.extend(pool.spared.drain(..lacking));
             pool.nodes.sort();
-            for node in pool.nodes.iter().filter_map(|name| facts.get(name)) {
+            let used: Vec<_> = pool
+                .nodes
+                .iter()
+                .filter_map(|name| facts.get(name))
+                .collect();
+            let handlers = used.iter().map(|node| node.details.handlers.clone());
+            let both = |all: Option<BTreeSet<String>>, other: Option<_>| Some(&all? & &other?);
+            pool.handlers = handlers.reduce(both).flatten();
+            for node in used {
                 pool.runtimes.insert(node.details.runtime.clone());
                 for taint in &node.taints {
                     if !pool.taints.contains(taint) {
@@ -294,6 +316,7 @@ mod tests {
             unusable: Vec::new(),
             taints: Vec::new(),
             runtimes: BTreeSet::new(),
+            handlers: None,
         };
         for (nodes, most, ring) in [
             (0, 16, vec![]),
@@ -317,6 +340,27 @@ mod tests {
         assert_eq!(many.ring(4), [9, 10]);
         many.unusable.extend(many.nodes.pop());
         assert!(many.ring(4).is_empty());
+    }
+
+    #[test]
+    fn a_handler_is_what_all_kubelets_report_or_what_containerd_has() {
+        let handler = |reported: [Option<&[&str]>; 2]| {
+            let nodes = reported
+                .iter()
+                .zip(["win-a", "win-b"])
+                .map(|(handlers, name)| {
+                    serde_json::json!({"name": name, "os": "windows", "build": "10.0.20348",
+                    "details": {"runtime": "containerd://2.1.0", "handlers": handlers}})
+                });
+            let nodes = serde_json::json!({"nodes": nodes.collect::<Vec<_>>()});
+            let facts = crate::facts::values::facts(nodes.as_object().expect("values"));
+            facts.pools()["windows-2022"].handler()
+        };
+        let own = ["runhcs-wcow-process", "other"];
+        assert_eq!(handler([Some(&own), Some(&own)]), Some(Pool::HANDLER));
+        assert_eq!(handler([Some(&own), Some(&[])]), None);
+        // One of an older version
+        assert_eq!(handler([Some(&["other"]), None]), Some(Pool::HANDLER));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Nodes as the API shows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,9 @@ pub struct NodeDetails {
     pub addresses: Vec<(String, String)>,
     /// `status.daemonEndpoints.kubeletEndpoint.Port`.
     pub kubelet_port: Option<u16>,
+    /// The names of the handlers of its container runtime, `status.runtimeHandlers`; `None` if it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<BTreeSet<String>>,
     /// The images it reports, one name of each, on Windows nodes alone; the kubelet caps the list at 50 by
     /// default.
     pub images: Vec<String>,

@@ -25,6 +25,9 @@ pub struct ReadyFixture {
     pub headless: Option<String>,
     /// The port its pods serve on.
     pub port: Option<u16>,
+    /// The port of its pods to which its Services lead; it may be another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_port: Option<u16>,
     /// The port its pods serve UDP on.
     pub udp: Option<u16>,
     /// Its pods, by name.

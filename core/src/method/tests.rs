@@ -333,19 +333,63 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
 }
 
 #[test]
-fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_question() {
+fn a_service_is_asked_from_the_node_of_all_its_pods_where_that_is_the_question() {
     let mut ready = standing();
-    let web = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
-    let web = ready.fixtures.get_mut(&web).expect("it stands");
-    web.pods = vec![pod("web-2", "win-b", "10.0.2.1")];
     let query = http(FixtureName::WIN_WEBSERVER, Target::ServiceIpOnSameNode);
     let none = Reply::Get(Vec::new());
     bound_in(&ready, None, |at| {
         assert_eq!(request::<Http>(&query, at), Ok(Request::Get(Vec::new())));
         let absent = read::<Http>(&query, at, &none).expect("read").absent;
-        let told = "it observes from node win-a, and the pods of win-webserver are on win-b";
+        let told = "it observes from node win-a, and the Service also leads to pod web-2 on win-b";
         assert_eq!(absent.as_deref(), Some(told));
     });
+    let web = FixtureName::WIN_WEBSERVER.in_pool(Some(&pool()));
+    let web = ready.fixtures.get_mut(&web).expect("it stands");
+    web.pods.truncate(1);
+    let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
+    let Ok(Request::Get(gets)) = asked else {
+        panic!("it is asked for over HTTP")
+    };
+    assert_eq!(gets[0].url(), "http://10.96.0.1:80/");
+}
+
+#[test]
+fn nodes_are_told_apart_by_where_it_is_observed_from() {
+    let mut ready = standing();
+    ready.nodes.retain(|node| node.name == "win-a");
+    let query = |target| HttpQuery { of: None, target };
+    let other = query(Target::OtherNodes);
+    let none = Reply::Get(Vec::new());
+    let seen = bound_in(&ready, None, |at| read::<Http>(&other, at, &none));
+    let told = "it observes from node win-a, and no other is usable";
+    assert_eq!(seen.expect("read").absent.as_deref(), Some(told));
+    ready.nodes[0].name = "win-b".to_owned();
+    let own = query(Target::OwnNode);
+    let asked = bound_in(&ready, None, |at| request::<Http>(&own, at));
+    let unknown = ErrorKind::FactUnknown.error("the address of node win-a");
+    assert_eq!(asked, Err(unknown));
+}
+
+#[test]
+fn nodes_with_our_pods_and_without_a_backend_are_asked_by_themselves() {
+    let mut ready = standing();
+    let query = http(FixtureName::WIN_WEBSERVER, Target::NodePortsWithoutBackend);
+    let none = Reply::Get(Vec::new());
+    let seen = bound_in(&ready, None, |at| read::<Http>(&query, at, &none));
+    let told = "no Windows node runs pods of ours and none of win-webserver";
+    assert_eq!(seen.expect("read").absent.as_deref(), Some(told));
+    let nano = ReadyFixture {
+        pods: vec![pod("nano", "win-idle", "10.0.3.1")],
+        ..ReadyFixture::default()
+    };
+    let key = FixtureName::NANO_SERVER.in_pool(Some(&pool()));
+    ready.fixtures.insert(key, nano);
+    let asked = bound_in(&ready, None, |at| request::<Http>(&query, at));
+    let Ok(Request::Get(gets)) = asked else {
+        panic!("it is asked for over HTTP")
+    };
+    let urls: Vec<_> = gets.iter().map(HttpGet::url).collect();
+    assert_eq!(urls, ["http://192.168.0.3:30080/"]);
 }
 
 #[test]
@@ -942,6 +986,7 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
         FixtureName::WINDOWS_POD_PROBER,
         FixtureName::CHURN,
         FixtureName::WIN_WEBSERVER,
+        FixtureName::LOCAL_SERVICE,
     ];
     assert_eq!(in_second, of_both);
     let on_node = [

@@ -303,6 +303,7 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         node_port: Some(80),
         headless: Some("*".to_owned()),
         port: Some(80),
+        target_port: Some(80),
         udp: Some(80),
         pods: vec![ReadyPod {
             name: "*".to_owned(),

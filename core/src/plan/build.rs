@@ -255,10 +255,10 @@ impl Surroundings<'_> {
     }
 
     /// The node that a point's node observes: the next node of the ring, and from the last the first. A
-    /// Windows node itself observes the pod on it.
-    fn observed(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
+    /// Windows node itself, and each control of it, observes the pod on it.
+    fn observed(&self, point: &Point) -> Option<NodeOrdinal> {
         let node = point.node?;
-        if source == Some(SourceKind::WindowsNode) {
+        if point.source == Some(SourceKind::WindowsNode) {
             return Some(node);
         }
         let ring = self.ring(point.pool.as_ref()?);
@@ -274,7 +274,7 @@ impl Surroundings<'_> {
         point: &Point,
     ) -> PlannedAssertion {
         let of = point.to.as_ref().or(point.pool.as_ref());
-        let node = self.observed(source, point);
+        let node = self.observed(point);
         let key = |(name, need): (FixtureName, Need)| (name.in_pool(of).on(node), need);
         let from = source.map(|kind| VantageKey {
             kind,
@@ -395,6 +395,7 @@ mod tests {
     use crate::method::{HttpExpectation, Test, Workload};
     use crate::rows::listed;
     use crate::suite::SuiteFile;
+    use crate::verdict::Outside;
 
     fn files(root: &Path, below: &Path) -> Vec<SuiteFile> {
         let entries = std::fs::read_dir(root.join(below)).expect("the suites");
@@ -446,6 +447,12 @@ mod tests {
 
     fn usual() -> Facts {
         facts("v1.37.0", hybrid(&json!({})))
+    }
+
+    fn on_flannel(facts: Facts) -> Facts {
+        let flannel = json!({"cni": {"product": "flannel"}});
+        let cni = values::facts(flannel.as_object().expect("values")).cni;
+        Facts { cni, ..facts }
     }
 
     /// A row of `dispositions.yaml`.
@@ -557,7 +564,7 @@ mod tests {
             };
             let linux = json!({"name": "lin"});
             let nodes = (1..=nodes).map(windows).chain([linux]).collect();
-            let facts = facts("v1.37.0", nodes);
+            let facts = on_flannel(facts("v1.37.0", nodes));
             let checks = of_claim(&facts, "net.node-to-service-ip/each-windows-node");
             let observed = checks
                 .iter()
@@ -657,7 +664,7 @@ mod tests {
 
     #[test]
     fn a_limitation_expects_its_signature_and_its_control_the_answer() {
-        let check = of_claim(&usual(), "net.node-to-service-ip").remove(0);
+        let check = of_claim(&on_flannel(usual()), "net.node-to-service-ip").remove(0);
         assert_eq!(check.scope, Scope::Within);
         let (own, controls) = check.assertions.split_first().expect("it has an assertion");
         assert!(expects_failure(own) && !controls.is_empty());
@@ -667,13 +674,15 @@ mod tests {
 
     #[test]
     fn out_of_scope_a_limitation_is_observed_as_a_capability() {
-        let facts = facts("v1.37.0", hybrid(&json!({"build": "10.0.25398"})));
+        let new = facts("v1.37.0", hybrid(&json!({"build": "10.0.25398"})));
+        let old = facts("v1.13.12", hybrid(&json!({})));
         // The image table has no image for that build: this asks the scope alone
-        let suites = suites();
-        let entry = suites.ledger.entries().next().expect("an entry");
-        let build = WindowsBuild::parse_label("10.0.25398");
-        assert_eq!(entry.scope(build, &facts), Ok(Scope::AsCapability));
-        assert!(dispositions(&facts).iter().any(|(_, disposition)| {
+        let mut entries = suites().ledger.entries();
+        let entry = entries.find(|entry| entry.outside == Outside::Capability);
+        let entry = entry.expect("an entry");
+        assert_eq!(entry.scope(None, &new), Ok(Scope::Within));
+        assert_eq!(entry.scope(None, &old), Ok(Scope::AsCapability));
+        assert!(dispositions(&new).iter().any(|(_, disposition)| {
             matches!(disposition, Disposition::Skip(SkipReason::NoImage { .. }))
         }));
     }

@@ -161,7 +161,9 @@ impl PlannedAssertion {
         });
         let probers = prober.into_iter().chain(beside);
         let probers = probers.map(|prober| (prober, Need::Ready));
-        self.needs.iter().cloned().chain(probers)
+        let all = self.needs.iter().cloned().chain(probers);
+        let compares = self.role == Role::OtherOs;
+        all.map(move |(key, need)| (key, if compares { Need::Compared } else { need }))
     }
 }
 

@@ -47,6 +47,14 @@ impl Surroundings<'_> {
                 if fixture.needs_linux() && linux.is_none_or(|linux| linux.nodes.is_empty()) {
                     return Some(self.no_usable(&PoolName::linux()));
                 }
+                if let (true, Some(handlers)) = (fixture.has_runtime_class(), &pool.handlers)
+                    && pool.handler().is_none()
+                {
+                    return Some(SkipReason::NoHandler {
+                        pool: name.to_string(),
+                        has: handlers.iter().cloned().collect(),
+                    });
+                }
                 let image = self.config.images.for_role(fixture.image()?, pool.build);
                 image.is_none().then(|| SkipReason::NoImage {
                     pool: name.to_string(),

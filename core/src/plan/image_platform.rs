@@ -257,6 +257,7 @@ mod tests {
             excluded: Vec::new(),
             unusable: Vec::new(),
             taints: Vec::new(),
+            handlers: None,
             runtimes: BTreeSet::new(),
         }
     }

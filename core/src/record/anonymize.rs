@@ -12,25 +12,44 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::Value as Json;
 
-/// Words of Kubernetes' and of the tool that may also be names, and then say nothing about whose cluster it is.
-const PLAIN: [&str; 14] = [
+use super::event::SIMULATED;
+
+/// Words that may also be names, and then say nothing about whose cluster it is: Kubernetes', the tool's vantage
+/// points, and parts of the names of the images that it pulls.
+const PLAIN: [&str; 30] = [
+    "agnhost",
+    "api",
+    "apis",
     "default",
     "dns",
     "docker",
+    "e2e-test-images",
+    "iis",
     "kube-dns",
     "kube-proxy",
     "kube-system",
     "kubernetes",
+    "library",
     "linux",
+    "linux-node",
+    "linux-pod",
     "localhost",
+    "microsoft",
+    "nanoserver",
     "node",
     "os",
+    "outside",
+    "pause",
+    "servercore",
     "true",
     "windows",
+    "windows-node",
+    "windows-pod",
     "winconform",
+    "mcr",
 ];
 /// Hosts and domains that everybody has.
-const PUBLIC: [&str; 13] = [
+const PUBLIC: [&str; 12] = [
     "cluster.local",
     "docker.io",
     "gcr.io",
@@ -38,32 +57,57 @@ const PUBLIC: [&str; 13] = [
     "github.com",
     "k8s.io",
     "kubernetes.io",
-    "mcr.microsoft.com",
+    "microsoft.com",
     "msftconnecttest.com",
-    "openshift.io",
     "pkg.dev",
     "quay.io",
     "projectcalico.org",
 ];
-/// How the keys of the labels begin that stay: others may be names, or have names as values.
-const LABELS: [&str; 5] = [
-    "beta.kubernetes.io/",
-    "kubernetes.io/",
-    "node-role.kubernetes.io/",
-    "node.kubernetes.io/",
-    "topology.kubernetes.io/",
+/// How the names of images begin that everybody has.
+const IMAGES: [&str; 7] = [
+    "docker.io/flannel/",
+    "docker.io/library/",
+    "ghcr.io/flannel-io/",
+    "mcr.microsoft.com/",
+    "quay.io/calico/",
+    "registry.k8s.io/",
+    "winconform/",
+];
+/// The labels of nodes that stay: the keys and values of others may be names.
+const LABELS: [&str; 10] = [
+    "beta.kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "kubernetes.io/arch",
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+    "node.kubernetes.io/instance-type",
+    "node.kubernetes.io/windows-build",
+    "os",
 ];
 /// Fields of the tool's own words.
-const OWN: [&str; 15] = [
-    "at", "check", "checks", "claim", "exit", "fixture", "hint", "id", "point", "pool", "profile",
-    "suites", "title", "type", "verdict",
+const OWN: [&str; 17] = [
+    "at", "check", "checks", "claim", "exit", "fixture", "hint", "id", "kind", "point", "pool",
+    "profile", "role", "suites", "title", "type", "verdict",
 ];
+/// Events with the tool's own words in every field.
+const OWN_EVENTS: [&str; 5] = ["plan", "span", "fixture", "intent", "run-ended"];
 
+/// IPv4, or at least two colons between groups of hexadecimal digits.
 static ADDRESS: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"[0-9A-Fa-f:]*:[0-9A-Fa-f:]+(?:\.\d+){0,3}|\d+(?:\.\d+){3}"));
-static UUID: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
-static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"https?://([A-Za-z0-9.-]*[A-Za-z0-9])"));
+    LazyLock::new(|| pattern(r"\d+(?:\.\d+){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}"));
+/// Also a MAC address, and the twelve digits of an account of AWS.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+    let uuid = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+    pattern(&format!(
+        r"(?i)\b(?:{uuid}|[0-9a-f]{{2}}(?:[:-][0-9a-f]{{2}}){{5}}|\d{{12}})\b"
+    ))
+});
+/// The host of a URL, and EC2's names of hosts.
+static HOST: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?:https?://)([A-Za-z0-9.-]*[A-Za-z0-9])|\b(ip(?:-\d{1,3}){4}(?:\.[a-z0-9-]+)*)")
+});
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"));
 
@@ -88,16 +132,20 @@ pub fn anonymized(record: &str) -> Result<String, usize> {
     }
     let mut names = Names::default();
     for line in &lines {
+        names.protect(line, false);
+    }
+    for line in &lines {
         names.learn(&line["event"]);
     }
     for found in HOST.captures_iter(record) {
-        names.learn_host(&found[1]);
+        let host = found.get(1).or(found.get(2));
+        names.learn_host(host.map_or("", |host| host.as_str()));
     }
     let replaced = lines.into_iter().map(|mut line| {
         if let Some(facts) = line["event"].get_mut("facts") {
-            forget_labels(facts);
+            forget(facts);
         }
-        names.replace(&mut line);
+        names.replace(&mut line, false);
         format!("{line}\n")
     });
     Ok(replaced.collect())
@@ -106,7 +154,10 @@ pub fn anonymized(record: &str) -> Result<String, usize> {
 /// The names of a record, each with its replacement.
 #[derive(Default)]
 struct Names {
+    /// In lower case.
     known: BTreeMap<String, String>,
+    /// Words of the record itself, without which it cannot be read.
+    words: BTreeSet<String>,
     /// How many names of each kind there are.
     counts: BTreeMap<&'static str, usize>,
     /// The number of each UUID and address.
@@ -114,29 +165,64 @@ struct Names {
 }
 
 impl Names {
+    /// Learns the words of the record itself: its keys, and the words of the tool's own events.
+    fn protect(&mut self, value: &Json, is_own: bool) {
+        match value {
+            Json::Object(fields) => {
+                for (key, value) in fields {
+                    if !NAMED.contains(&key.as_str()) {
+                        self.words.insert(key.clone());
+                        self.protect(
+                            value,
+                            is_own
+                                || OWN_EVENTS.contains(&key.as_str())
+                                || OWN.contains(&key.as_str()),
+                        );
+                    }
+                }
+            }
+            Json::Array(items) => items.iter().for_each(|item| self.protect(item, is_own)),
+            Json::String(word) if is_own && !word.contains(' ') => {
+                _ = self.words.insert(word.clone())
+            }
+            _ => {}
+        }
+    }
+
     /// Learns the names in an event.
     fn learn(&mut self, event: &Json) {
-        if let Some(context) = event["run-started"]["context"].as_str() {
+        let started = &event["run-started"];
+        let context = started["context"].as_str().unwrap_or_default();
+        if !context.starts_with(SIMULATED) {
             self.add("context", context);
+            // As `gke_PROJECT_ZONE_NAME`, `arn:aws:eks:REGION:ACCOUNT:cluster/NAME` and `USER@CLUSTER`
+            context
+                .split([':', '/', '_', '@'])
+                .filter(|part| part.len() > 3)
+                .for_each(|part| self.add("context", part));
+        }
+        for waiver in values_of(&started["waivers"]) {
+            self.add("owner", waiver["owner"].as_str().unwrap_or_default());
         }
         let facts = &event["facts"];
         for node in values(&facts["nodes"]) {
             self.learn_node(node);
         }
+        for node in values(&facts["virtual-nodes"]) {
+            self.learn_host(node["name"].as_str().unwrap_or_default());
+        }
+        for node in values(&facts["silent-nodes"]).filter_map(Json::as_str) {
+            self.learn_host(node);
+        }
         let lists = [
-            ("silent-nodes", "", "host"),
             ("runtime-classes", "name", "runtime-class"),
             ("storage-classes", "name", "storage-class"),
             ("webhooks", "configuration", "webhook-configuration"),
             ("webhooks", "name", "webhook"),
         ];
         for (fact, field, kind) in lists {
-            for item in values(&facts[fact]) {
-                let item = if field.is_empty() { item } else { &item[field] };
-                for name in item.as_str().into_iter().flat_map(|text| text.split('/')) {
-                    self.add(kind, name);
-                }
-            }
+            let named = values(&facts[fact]).filter_map(|item| item[field].as_str());
+            named.for_each(|name| self.add(kind, name));
         }
         let pulls = values(&facts["pulls"]).filter_map(|pull| pull["image"].as_str());
         pulls.for_each(|image| self.learn_image(image));
@@ -157,14 +243,28 @@ impl Names {
         }
         self.add("boot", details["boot-id"].as_str().unwrap_or_default());
         for taint in values_of(&details["all-taints"]).chain(values_of(&node["taints"])) {
-            let key = taint["key"].as_str().unwrap_or_default();
-            if !LABELS.iter().any(|start| key.starts_with(start)) {
-                key.split('/').for_each(|part| self.add("taint", part));
-            }
-            self.add("value", taint["value"].as_str().unwrap_or_default());
+            self.learn_label(taint["key"].as_str(), taint["value"].as_str());
+        }
+        if let Some(excluded) = node["excluded"]
+            .as_str()
+            .and_then(|text| text.split_once('='))
+        {
+            self.learn_label(Some(excluded.0), Some(excluded.1));
         }
         let images = values_of(&details["images"]).filter_map(Json::as_str);
         images.for_each(|image| self.learn_image(image));
+    }
+
+    fn learn_label(&mut self, key: Option<&str>, value: Option<&str>) {
+        let key = key.unwrap_or_default();
+        let (domain, name) = key.split_once('/').unwrap_or(("", key));
+        if !is_public(domain) {
+            self.add("label", domain);
+            self.add("label", name);
+        }
+        if !LABELS.contains(&key) {
+            self.add("value", value.unwrap_or_default());
+        }
     }
 
     /// Learns the name of a host, its domain, and the name in it.
@@ -173,49 +273,54 @@ impl Names {
             return;
         }
         self.add("host", host);
-        if let Some((label, domain)) = host.split_once('.') {
+        let Some((label, domain)) = host.split_once('.') else {
+            return;
+        };
+        let is_end = PUBLIC.iter().any(|public| public.ends_with(domain));
+        if !is_end && !domain.starts_with("winconform") && !domain.starts_with("svc") {
             self.add("domain", domain);
-            // A plain word in front of the domain stays
-            if label.contains(|c: char| c.is_ascii_digit() || c == '-') {
-                self.add("host", label);
-            }
+        }
+        // A plain word in front of the domain stays
+        if label.contains(|c: char| c.is_ascii_digit() || c == '-') {
+            self.add("host", label);
         }
     }
 
     fn learn_image(&mut self, image: &str) {
         let name = image.split('@').next().unwrap_or_default();
-        let host = name.split('/').next().unwrap_or_default();
-        if !host.contains(['.', ':']) || is_public(host) {
+        if !name.contains('/') || IMAGES.iter().any(|start| name.starts_with(start)) {
             return;
         }
-        for part in name.split('/') {
+        for part in name.split('/').filter(|part| !is_public(part)) {
             self.add("image", part.split(':').next().unwrap_or_default());
         }
     }
 
     fn add(&mut self, kind: &'static str, name: &str) {
-        let is_plain = PLAIN.contains(&name) || is_public(name) || is_of_pool(name);
-        let is_short = name.len() < 3 || name.chars().all(|c| c.is_ascii_digit());
-        if is_plain || is_short || self.known.contains_key(name) {
+        let name = name.to_ascii_lowercase();
+        let is_plain = PLAIN.contains(&name.as_str()) || is_public(&name) || is_of_pool(&name);
+        let is_short = name.len() < 2 || name.chars().all(|c| c.is_ascii_digit());
+        if is_plain || is_short || self.words.contains(&name) || self.known.contains_key(&name) {
             return;
         }
         let count = self.counts.entry(kind).or_default();
         *count += 1;
-        self.known
-            .insert(name.to_owned(), format!("{kind}-{count}"));
+        self.known.insert(name, format!("{kind}-{count}"));
     }
 
-    fn replace(&mut self, value: &mut Json) {
+    /// `named` says that the keys of an object are names.
+    fn replace(&mut self, value: &mut Json, named: bool) {
         match value {
             Json::String(text) => *text = self.text(text),
-            Json::Array(items) => items.iter_mut().for_each(|item| self.replace(item)),
+            Json::Array(items) => items.iter_mut().for_each(|item| self.replace(item, false)),
             Json::Object(fields) => {
                 let replaced = std::mem::take(fields).into_iter().map(|(key, mut value)| {
                     // A verdict with its reason has the same key as the word alone
                     if value.is_object() || !OWN.contains(&key.as_str()) {
-                        self.replace(&mut value);
+                        self.replace(&mut value, NAMED.contains(&key.as_str()));
                     }
-                    (self.known.get(&key).cloned().unwrap_or(key), value)
+                    let key = if named { self.text(&key) } else { key };
+                    (key, value)
                 });
                 *fields = replaced.collect();
             }
@@ -224,6 +329,9 @@ impl Names {
     }
 
     fn text(&mut self, text: &str) -> String {
+        if let Some(known) = self.known.get(&text.to_ascii_lowercase()) {
+            return known.clone();
+        }
         let mut text = text.to_owned();
         for (name, replacement) in &self.known {
             // The context of a kubeconfig may be any text
@@ -231,8 +339,11 @@ impl Names {
                 text = text.replace(name, replacement);
             }
         }
-        let text = UUID.replace_all(&text, |found: &Captures<'_>| {
-            format!("00000000-0000-4000-8000-{:012x}", self.number(&found[0]))
+        let text = NUMBER.replace_all(&text, |found: &Captures<'_>| {
+            format!(
+                "00000000-0000-4000-8000-{:012x}",
+                self.number(&found[0].to_ascii_lowercase())
+            )
         });
         let text = ADDRESS.replace_all(&text, |found: &Captures<'_>| self.address(&found[0]));
         let text = WORD.replace_all(&text, |found: &Captures<'_>| self.longest(&found[0]));
@@ -241,7 +352,11 @@ impl Names {
 
     /// A word of letters, digits, dots and hyphens with its names replaced, the longest first.
     fn longest(&self, word: &str) -> String {
-        if let Some(known) = self.known.get(word) {
+        let known = |word: &str| {
+            let long = word.len() > 2;
+            self.known.get(&word.to_ascii_lowercase()).filter(|_| long)
+        };
+        if let Some(known) = known(word) {
             return known.clone();
         }
         let cuts: Vec<_> = word
@@ -249,7 +364,7 @@ impl Names {
             .map(|(at, _)| at)
             .collect();
         for at in cuts.iter().rev() {
-            if let Some(known) = self.known.get(&word[..*at]) {
+            if let Some(known) = known(&word[..*at]) {
                 let rest = self.longest(&word[at + 1..]);
                 return format!("{known}{}{rest}", &word[*at..=*at]);
             }
@@ -270,31 +385,55 @@ impl Names {
         const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
         const BENCHMARKS: u32 = Ipv4Addr::new(198, 18, 0, 0).to_bits();
         const DOCUMENTATION: u128 = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
-        match text.parse() {
-            Ok(IpAddr::V4(it)) if it.is_loopback() || it.is_unspecified() || it == METADATA => {
+        // A colon may belong to the sentence
+        let trimmed = text.trim_end_matches(':');
+        let address = match text.parse() {
+            Ok(address) => address,
+            Err(_) if trimmed.len() < text.len() => {
+                return format!("{}{}", self.address(trimmed), &text[trimmed.len()..]);
+            }
+            Err(_) => return text.to_owned(),
+        };
+        match address {
+            IpAddr::V4(it) if it.is_loopback() || it.is_unspecified() || it == METADATA => {
                 text.to_owned()
             }
-            Ok(IpAddr::V6(it)) if it.is_loopback() || it.is_unspecified() => text.to_owned(),
-            Ok(IpAddr::V4(_)) => {
+            IpAddr::V6(it) if it.is_loopback() || it.is_unspecified() => text.to_owned(),
+            IpAddr::V4(_) => {
                 let nth = self.number(text) & 0x1_ffff;
                 Ipv4Addr::from_bits(BENCHMARKS + nth).to_string()
             }
-            Ok(IpAddr::V6(_)) => {
+            IpAddr::V6(_) => {
                 let nth = u128::from(self.number(text));
                 Ipv6Addr::from_bits(DOCUMENTATION + nth).to_string()
             }
-            Err(_) => text.to_owned(),
         }
     }
 }
 
-/// Drops the labels of nodes that are not Kubernetes' own.
-fn forget_labels(facts: &mut Json) {
-    let nodes = facts["nodes"]["fact"]["value"].as_array_mut();
-    for node in nodes.into_iter().flatten() {
-        if let Some(labels) = node["details"]["labels"].as_object_mut() {
-            labels.retain(|key, _| LABELS.iter().any(|start| key.starts_with(start)));
+/// Objects whose keys are names.
+const NAMED: [&str; 4] = ["labels", "node-selector", "nodeSelector", "taken"];
+
+/// Drops the labels of nodes that are not Kubernetes' own, and where RuntimeClasses place pods.
+fn forget(facts: &mut Json) {
+    for nodes in ["nodes", "virtual-nodes"] {
+        let nodes = facts
+            .get_mut(nodes)
+            .and_then(|fact| fact["fact"]["value"].as_array_mut());
+        for node in nodes.into_iter().flatten() {
+            for labels in ["/details/labels", "/labels"] {
+                if let Some(labels) = node.pointer_mut(labels).and_then(Json::as_object_mut) {
+                    labels.retain(|key, _| LABELS.contains(&key.as_str()));
+                }
+            }
         }
+    }
+    let classes = facts
+        .get_mut("runtime-classes")
+        .and_then(|fact| fact["fact"]["value"].as_array_mut());
+    for class in classes.into_iter().flatten() {
+        class["node-selector"] = Json::Object(serde_json::Map::new());
+        class["tolerations"] = Json::Array(Vec::new());
     }
 }
 
@@ -337,44 +476,59 @@ mod tests {
     fn record() -> String {
         let node = json!({
             "name": "ip-10-0-1-2.eu.corp.example", "os": "windows", "taints": [],
+            "excluded": "acme.example/owner=finance",
             "details": {
                 "labels": {"kubernetes.io/os": "windows", "acme.example/team": "payments"},
                 "addresses": [["InternalIP", "10.0.1.2"], ["Hostname", "ip-10-0-1-2.eu.corp.example"]],
                 "all-taints": [{"key": "acme.example/dedicated", "value": "billing", "effect": "NoSchedule"}],
-                "images": ["registry.acme.example/payments/api:1", "mcr.microsoft.com/windows/nanoserver:ltsc2022"],
+                "images": ["registry.acme.example/payments/api:1", "gcr.io/acme-4711/api", "acmehub/web:3",
+                    "registry.acme.example/windows/servercore/iis:ltsc2022",
+                    "mcr.microsoft.com/windows/nanoserver:ltsc2022"],
             },
         });
+        let seen = [
+            "http://portal.acme.example/ from 10.0.1.2:80 and [fd00::7]:80 on ip-10-0-1-2: 10.0.20348.2700 at 00:00:15",
+            "taint {acme.example/dedicated: billing}; host portal.acme.example; see https://learn.microsoft.com/x",
+            "4C1E0D1E-0000-4a4a-8b8b-0123456789ab; acme-inject refuses; arn:aws:iam::471100001234:role/acme-prod",
+            "Reply from fd00:aaaa::7: time<1ms; addr:10.77.1.2; InternalIP:10.77.1.3; IP-10-0-1-2; 0a:58:0a:f4:00:02",
+            "ip-10-77-9-9.eu-west-1.compute.internal; excluded by acme.example/owner=finance; acme-prod; fargate-acme-1",
+        ];
         let lines = [
-            json!({"run-started": {"context": "arn:aws:eks:eu-west-1:4711:cluster/acme"}}),
+            json!({"run-started": {"context": "arn:aws:eks:eu-west-1:471100001234:cluster/acme-prod",
+                "waivers": [{"owner": "jane@acme.example"}]}}),
             json!({"facts": {
                 "nodes": {"fact": {"value": [node], "source": "/api/v1/nodes"}},
+                "virtual-nodes": {"fact": {"value": [{"name": "fargate-acme-1", "labels": {"acme.example/x": "acme"}}]}},
                 "webhooks": {"fact": {"value": [{"configuration": "acme-inject", "name": "inject.acme.example"}]}},
+                "runtime-classes": {"fact": {"value": [{"name": "acme-class", "node-selector": {"acme": "payments"}}]}},
                 "workloads": {"fact": {"value": {
-                    "without-os": ["payments/api-7f"], "taken": {"ip-10-0-1-2.eu.corp.example": {"pods": "3"}},
+                    "without-os": ["payments/api-7f", "status/verdict"],
+                    "taken": {"ip-10-0-1-2.eu.corp.example": {"pods": "3"}},
                 }}},
             }}),
-            json!({"verdict": {"check": "env.cni", "conclusion": {"verdict": "pass", "reason": {"seen": "10.0.1.2 of acme-inject"}}}}),
+            json!({"verdict": {"check": "env.cni", "conclusion": {"verdict": "pass",
+                "reason": {"seen": "10.0.1.2 of acme-inject", "status": "mcr.microsoft.com/windows"}}}}),
             json!({"attempt": {"check": "net.dns-service[pool=windows-2022]", "verdict": "fail", "assertions": [{
-                "comparison": {"not-met": {"seen": "http://portal.acme.example/ from 10.0.1.2:80 and [fd00::7]:80 on ip-10-0-1-2: 10.0.20348.2700 \
-                    at 00:00:15; taint {acme.example/dedicated: billing}; host portal.acme.example; 4c1e0d1e-0000-4a4a-8b8b-0123456789ab; acme-inject refuses; arn:aws:eks:eu-west-1:4711:cluster/acme"}},
+                "comparison": {"not-met": {"seen": seen.join("; ")}},
             }]}}),
         ];
-        let lines = lines.map(|event| {
+        let line = |event| {
             format!(
                 "{}\n",
                 json!({"at": "2026-01-01T00:00:00Z", "event": event})
             )
-        });
-        lines.concat()
+        };
+        lines.map(line).concat()
     }
 
     #[test]
     fn no_name_of_the_cluster_is_left() {
         let text = anonymized(&record()).expect("a record");
-        for name in [
-            "acme", "payments", "billing", "corp", "10.0.1.2", "ip-10", "fd00", "4711", "4c1e0d1e",
-            "api-7f", "portal",
-        ] {
+        let names = [
+            "acme", "payments", "billing", "finance", "corp", "10.0.1.2", "10.77", "ip-10",
+            "IP-10", "fd00", "4711", "1E0D", "api-7f", "portal", "0a:58", "jane",
+        ];
+        for name in names {
             assert!(!text.contains(name), "{name}: {text}");
         }
     }
@@ -389,6 +543,8 @@ mod tests {
             "2026-01-01T00:00:00Z",
             "mcr.microsoft.com/windows/nanoserver:ltsc2022",
             "kubernetes.io/os",
+            "\"status\":",
+            "learn.microsoft.com",
             "\"verdict\":\"fail\"",
         ] {
             assert!(text.contains(word), "{word}: {text}");
@@ -401,7 +557,7 @@ mod tests {
         let count = |word: &str| text.matches(word).count();
         // Name, address, key of what pods take
         assert_eq!(count("\"host-1\""), 3, "{text}");
-        assert_eq!(count("198.18.0."), 3, "{text}");
+        assert_eq!(count("198.18.0."), 5, "{text}");
     }
 
     #[test]

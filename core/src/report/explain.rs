@@ -268,12 +268,7 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
     };
     field(text, "builds", &builds);
     if let Some(network) = &entry.network {
-        let mode = network.mode.as_str();
-        field(
-            text,
-            "network",
-            &format!("{} in mode {mode}", network.product),
-        );
+        field(text, "network", &network.to_string());
     }
     field(text, "kubernetes", &entry.kubernetes.to_string());
     field(

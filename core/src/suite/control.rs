@@ -29,11 +29,13 @@ pub struct Control {
 fn is_of_any_system(control: &Test, case: &Test) -> bool {
     match (control, case) {
         (Test::Http(test), Test::Http(case)) => match test.query.target {
-            Target::Port80OnOtherNodes => {
-                let pods = [Target::Pods, Target::PodsOnOtherNodes];
-                case.query.of == Some(FixtureName::WIN_WEBSERVER)
-                    && pods.contains(&case.query.target)
-            }
+            // The Services of the win-webserver lead to another port
+            Target::Port80OnOtherNodes => match case.query.target {
+                Target::Pods | Target::PodsOnOtherNodes => {
+                    case.query.of == Some(FixtureName::WIN_WEBSERVER)
+                }
+                target => target == Target::LoadBalancer && case.query.of == Some(FixtureName::IIS),
+            },
             target => target.is_outside() && target == case.query.target,
         },
         (Test::Ping(test), Test::Ping(case)) => {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::claims::ClaimType;
+use crate::facts::Pool;
 use crate::fixture::FixtureKey;
 use crate::method::{Comparison, Difference, ErrorKind, ObservationError, Result};
 use crate::text::printable;
@@ -67,6 +68,12 @@ pub enum SkipReason {
     NoImage {
         pool: String,
     },
+    /// The container runtime of the pool's nodes lacks the handler for a RuntimeClass.
+    NoHandler {
+        pool: String,
+        /// The handlers that all of them have.
+        has: Vec<String>,
+    },
     /// agnhost has no image for the pool's build, and nothing else in its pods can do what the check needs.
     NoAgnhost {
         pool: String,
@@ -119,6 +126,7 @@ impl SkipReason {
             | Self::NotWindowsSpecific { .. } => true,
             Self::NoUsableNode { .. }
             | Self::NoImage { .. }
+            | Self::NoHandler { .. }
             | Self::NoAgnhost { .. }
             | Self::Interrupted
             | Self::Deadline => false,
@@ -130,6 +138,7 @@ impl SkipReason {
         match self {
             Self::NoUsableNode { of: place, .. }
             | Self::NoImage { pool: place }
+            | Self::NoHandler { pool: place, .. }
             | Self::NoAgnhost { pool: place } => Some(place),
             Self::NotApplicable { .. }
             | Self::NotAsked { .. }
@@ -154,6 +163,17 @@ impl fmt::Display for SkipReason {
                 }
             }
             Self::NoImage { pool } => write!(f, "the image table has no image for {pool}"),
+            Self::NoHandler { pool, has } => {
+                let has = match has.as_slice() {
+                    [] => "no other".to_owned(),
+                    has => printable(&has.join(", ")),
+                };
+                write!(
+                    f,
+                    "the container runtime of {pool} has no handler {} for a RuntimeClass, and has {has}",
+                    Pool::HANDLER
+                )
+            }
             Self::NoAgnhost { pool } => write!(
                 f,
                 "agnhost has no image for {pool} (`images: {{agnhost-builds: …}}`): nothing in a pod \
@@ -270,7 +290,8 @@ impl<'l> ControlOutcome<'l> {
 /// A control that does not hold, or could not be observed, leaves all types but informational inconclusive:
 /// without it a dead Service would confirm "nodes cannot reach Services", and a policy that refuses
 /// everything would confirm every rejection. A check that fails for the other system, too, is skipped, and so
-/// is one that holds where its control cannot be asked: it would hold anyway.
+/// is one that holds where its control cannot be asked: it would hold anyway. One that holds passes without the
+/// control of the other system, and one that fails is inconclusive.
 pub fn judge(
     kind: ClaimType,
     observed: Evaluation<'_>,
@@ -633,7 +654,10 @@ mod tests {
         let Reason::Skipped(reason) = reason_for(Verdict::Skip, Ok(&holds), &controls) else {
             panic!("it is skipped");
         };
-        assert_eq!(reason.to_string(), "not applicable: control `second`: a webhook does");
+        assert_eq!(
+            reason.to_string(),
+            "not applicable: control `second`: a webhook does"
+        );
     }
 
     #[test]

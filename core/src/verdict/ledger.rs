@@ -1,6 +1,7 @@
 //! The ledger of known limitations: where each holds, how it fails, and why.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use semver::VersionReq;
 use strum::IntoStaticStr;
@@ -30,7 +31,7 @@ pub struct LedgerEntry {
     /// The builds it holds for; empty for all.
     pub builds: BTreeSet<WindowsBuild>,
     pub kubernetes: VersionReq,
-    /// The network plugin it holds for; `None` for all.
+    /// The network plugins it holds for; `None` for all.
     pub network: Option<ScopedNetwork>,
     /// How the claim is treated elsewhere.
     pub outside: Outside,
@@ -66,13 +67,24 @@ impl Ledger {
     }
 }
 
-/// A network plugin in a mode.
+/// Network plugins, in some modes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScopedNetwork {
-    /// Its product, as in the facts.
-    pub product: String,
-    /// How it connects Windows pods.
-    pub mode: CniMode,
+    /// Their products, as in the facts.
+    pub products: Vec<String>,
+    /// How they connect Windows pods; empty for all modes.
+    pub modes: Vec<CniMode>,
+}
+
+impl fmt::Display for ScopedNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.products.join(", "))?;
+        let modes: Vec<_> = self.modes.iter().map(|mode| mode.as_str()).collect();
+        match modes.as_slice() {
+            [] => Ok(()),
+            modes => write!(f, " in mode {}", modes.join(", ")),
+        }
+    }
 }
 
 impl LedgerEntry {
@@ -111,27 +123,33 @@ impl LedgerEntry {
 }
 
 impl ScopedNetwork {
-    /// Why a cluster's network is not this one; `None` if it is.
+    /// Why a cluster's network is none of these; `None` if it is one. Nobody has told of others, nor of one that
+    /// no rule recognises.
     fn missed(&self, facts: &Facts) -> Result<Option<String>, Disposition> {
-        let unknown = |why: &str| {
-            let detail = format!("the network plugin's mode, on which the scope depends: {why}");
+        let unknown = |what: &str, why: &str| {
+            let detail = format!("{what}, on which the limitation's scope depends: {why}");
             Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
         };
-        match facts.cni.known().map_err(unknown)? {
-            None => Ok(Some("no rule recognises the network plugin".to_owned())),
-            Some(cni) if cni.product != self.product => {
-                Ok(Some(format!("the network plugin is {}", cni.product)))
+        let cni = facts.cni.known();
+        let cni = cni.map_err(|why| unknown("the network plugin", why))?;
+        let missed = match cni {
+            None => "no rule recognises the network plugin".to_owned(),
+            Some(cni) if !self.products.contains(&cni.product) => {
+                format!("the network plugin is {}", cni.product)
             }
+            Some(_) if self.modes.is_empty() => return Ok(None),
             Some(cni) => match cni.mode {
-                Some(mode) if mode == self.mode => Ok(None),
-                Some(mode) => Ok(Some(format!(
-                    "{} is in mode {}",
-                    cni.product,
-                    mode.as_str()
-                ))),
-                None => Err(unknown("the API does not tell it")),
+                Some(mode) if self.modes.contains(&mode) => return Ok(None),
+                Some(mode) => format!("{} is in mode {}", cni.product, mode.as_str()),
+                None => {
+                    return Err(unknown(
+                        "the network plugin's mode",
+                        "the API does not tell it",
+                    ));
+                }
             },
-        }
+        };
+        Ok(Some(format!("{missed}, and it is known of {self} alone")))
     }
 }
 
@@ -270,14 +288,21 @@ fn read_scope(
 
 fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork> {
     let mut fields = decoder.fields(node, "`network`")?;
-    let product = fields.text(decoder, "product");
-    let mode = fields.read(decoder, "mode", |decoder, node| {
-        decoder.member(node, "mode", CniMode::ALL)
+    let products = fields.read(decoder, "products", |decoder, node| {
+        decoder.each(node, "`products`", |decoder, node| {
+            let product = decoder.text(node, "a network plugin")?;
+            Some(product.to_owned())
+        })
+    });
+    let modes = fields.or(decoder, "modes", Vec::new(), |decoder, node| {
+        decoder.each(node, "`modes`", |decoder, node| {
+            decoder.member(node, "mode", CniMode::ALL)
+        })
     });
     fields.finish(decoder);
     Some(ScopedNetwork {
-        product: product?,
-        mode: mode?,
+        products: products?,
+        modes: modes?,
     })
 }
 

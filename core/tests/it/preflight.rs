@@ -144,6 +144,31 @@ fn what_no_check_needs_keeps_none_from_being_run() {
 }
 
 #[test]
+fn a_server_that_ends_no_input_costs_what_runs_in_pods() {
+    let of = |version: &str, product: Option<&str>| {
+        let fact = |value: &str| Known::Fact {
+            value: value.to_owned(),
+            source: String::new(),
+        };
+        let mut facts = runs::facts();
+        facts.server = fact(version);
+        facts.provider = Known::Fact {
+            value: product.map(str::to_owned),
+            source: String::new(),
+        };
+        report(&facts, None, &[], |report| {
+            (report.text(200), report.is_ready())
+        })
+    };
+    let (old, ready) = of("v1.29.14", None);
+    assert!(!ready && old.contains("would be inconclusive: before Kubernetes 1.30 the server"));
+    let (new, ready) = of("v1.30.0", Some("openshift"));
+    assert!(ready && !new.contains("1.30 the server"), "{new}");
+    assert!(new.contains("manifests/rbac/openshift.yaml"));
+    assert!(!old.contains("openshift.yaml"));
+}
+
+#[test]
 fn what_is_not_known_is_said() {
     let mut facts = runs::facts();
     facts.server = Known::Fact {

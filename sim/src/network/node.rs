@@ -15,6 +15,14 @@ impl<'a> Flow<'a> {
         {
             return lost;
         }
+        // On VXLAN (flannel issue 1369; flannel pull request 1096, comment of 2 July 2019, says so of a Service)
+        if windows
+            && local
+            && self.pod.is_some()
+            && self.world.suffers(FaultKind::OwnNodeUnreached, name)
+        {
+            return Outcome::TimedOut;
+        }
         if request.protocol == Protocol::Icmp {
             // By default Windows Defender Firewall lets no echo request in
             return if windows && !local {

@@ -193,6 +193,7 @@ impl<'a> Flow<'a> {
         let lost = remote && (unbuilt(here) || unbuilt(there))
             || remote && here.is_some() && there.is_some() && !self.is_let_through(to.1)
             || self.suffers(FaultKind::NodeVanishes, [here, there])
+            || remote && self.is_filtered([here, there], to)
             || over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there])
             || here.is_some_and(from)
             || !policy::allows(self, there, pod, to.1);
@@ -203,6 +204,23 @@ impl<'a> Flow<'a> {
     fn is_let_through(&self, port: u16) -> bool {
         let group = self.world.network.between_nodes.as_ref();
         group.is_none_or(|group| group.passes(self.request.protocol, port))
+    }
+
+    /// Whether a security group drops the request between two nodes. That of terraform-aws-modules/eks lets nodes
+    /// reach each other by DNS and by TCP from port 1025 on (`node_groups.tf`, `ingress_self_coredns_*` and
+    /// `ingress_nodes_ephemeral`; issue 2513). Of what an overlay carries it sees only VXLAN's datagrams.
+    fn is_filtered(&self, ends: [Option<There<'_>>; 2], (address, port): (IpAddr, u16)) -> bool {
+        let [Some((_, node)), Some(_)] = ends else {
+            return false;
+        };
+        let is_of_pod = self.world.nodes.by_address(address).is_none();
+        let tunnelled = is_of_pod && node.network.mode == NetworkMode::Overlay;
+        let passes = match self.request.protocol {
+            Protocol::Tcp => port == 53 || port >= 1025,
+            Protocol::Udp => port == 53,
+            Protocol::Icmp => false,
+        };
+        (tunnelled || !passes) && self.suffers(FaultKind::SecurityGroup, ends)
     }
 
     /// `outcome`, unless the payload is too large for a path that loses large packets: the path to the node

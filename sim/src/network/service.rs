@@ -52,7 +52,14 @@ impl<'a> Flow<'a> {
             // Windows user guide: "Windows container hosts are not able to access the IP of services
             // scheduled on them"; the debug page (debug/windows.md) says so of any Service, and this model
             // follows it
-            if !virtual_address || !self.world.suffers(FaultKind::NodeServiceIpAnswers, name) {
+            let lifted = [
+                FaultKind::NodeServiceIpAnswers,
+                FaultKind::RemoteServiceIpAnswers,
+            ];
+            let is_lifted = lifted
+                .into_iter()
+                .any(|kind| self.world.suffers(kind, name));
+            if !virtual_address || !is_lifted {
                 return Outcome::TimedOut;
             }
         }
@@ -137,6 +144,8 @@ impl<'a> Flow<'a> {
                 return Outcome::TimedOut;
             }
         }
+        // Calico issues 4078 and 7305: only the node on which the backend runs answers
+        let stays = winkernel && self.world.suffers(FaultKind::NodePortNotForwarded, name);
         // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address and
         // forwards to no other node; without DSR it has no effect. Preserve-destination "also disables
         // node-node forwarding", and needs DSR too; Linux ignores that annotation
@@ -157,7 +166,7 @@ impl<'a> Flow<'a> {
             ..self
         };
         // iptables: a connection from the node itself may go to any backend in spite of the policy
-        forwarded.balance(key, service, port, local && !turned_away)
+        forwarded.balance(key, service, port, stays || local && !turned_away)
     }
 
     /// Whether nothing on a node forwards to Services of the request's family: kube-proxy has one proxier per
@@ -219,6 +228,15 @@ impl<'a> Flow<'a> {
                 Os::Linux | Os::Windows => Outcome::TimedOut,
             };
         };
+        // The guide says so of "services scheduled on them" alone
+        let is_here = endpoint.node.as_deref() == Some(name);
+        if self.is_host()
+            && winkernel
+            && is_here
+            && !self.world.suffers(FaultKind::NodeServiceIpAnswers, name)
+        {
+            return Outcome::TimedOut;
+        }
         // If the pod runs on another node, a node has already forwarded the request with its own address
         let itself = self.pod.is_some_and(|(_, pod)| {
             Some(endpoint.address) == pod.like(endpoint.address) && self.is_on(&pod.node)

@@ -20,12 +20,48 @@ impl NamedTopology {
         Self::of("gke", include_str!("gke.yaml")),
         Self::of("openshift", include_str!("openshift.yaml")),
         Self::of("rke2", include_str!("rke2.yaml")),
-        Self::of("hybrid", include_str!("plain/hybrid.yaml")),
-        Self::of("three-builds", include_str!("plain/three-builds.yaml")),
-        Self::of("windows-only", include_str!("plain/windows-only.yaml")),
-        Self::of("linux-only", include_str!("plain/linux-only.yaml")),
-        Self::of("single-windows", include_str!("plain/single-windows.yaml")),
-        Self::of("fifty", include_str!("plain/fifty.yaml")),
+        Self::of(
+            "hybrid",
+            concat!(
+                include_str!("plain/hybrid.yaml"),
+                include_str!("plain/flannel-routes.yaml")
+            ),
+        ),
+        Self::of(
+            "three-builds",
+            concat!(
+                include_str!("plain/three-builds.yaml"),
+                include_str!("plain/flannel-routes.yaml")
+            ),
+        ),
+        Self::of(
+            "windows-only",
+            concat!(
+                include_str!("plain/windows-only.yaml"),
+                include_str!("plain/flannel-routes.yaml")
+            ),
+        ),
+        Self::of(
+            "linux-only",
+            concat!(
+                include_str!("plain/linux-only.yaml"),
+                include_str!("plain/flannel-routes.yaml")
+            ),
+        ),
+        Self::of(
+            "single-windows",
+            concat!(
+                include_str!("plain/single-windows.yaml"),
+                include_str!("plain/flannel-routes.yaml")
+            ),
+        ),
+        Self::of(
+            "fifty",
+            concat!(
+                include_str!("plain/fifty.yaml"),
+                include_str!("plain/flannel-routes.yaml")
+            ),
+        ),
     ];
 
     const fn of(name: &'static str, text: &'static str) -> Self {

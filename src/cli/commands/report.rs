@@ -45,11 +45,11 @@ fn viewed(path: &Path, text: &str) -> Result<RunView, CliError> {
 
 /// Reads a record, and writes it into a folder under other names, which is what the reports are made of.
 fn anonymous(path: &Path, folder: &Path) -> Result<RunView, CliError> {
-    if out::holds(folder, path) {
+    let written = folder.join(out::RECORD);
+    if written.symlink_metadata().is_ok() {
         let shown = folder.display();
-        let message = format!(
-            "`--out {shown}` has the very record, which would be replaced: name another folder"
-        );
+        let message =
+            format!("`--out {shown}` has a record, which would be replaced: name another folder");
         return Err(CliError::Usage(message));
     }
     let text = text_of(path)?;
@@ -58,7 +58,7 @@ fn anonymous(path: &Path, folder: &Path) -> Result<RunView, CliError> {
     let text =
         anonymized(&text).map_err(|line| CliError::Usage(format!("line {line} is not JSON")))?;
     let view = viewed(path, &text)?;
-    out::write_whole(&folder.join(out::RECORD), &text)?;
+    out::write_whole(&written, &text)?;
     Ok(view)
 }
 

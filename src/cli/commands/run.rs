@@ -109,7 +109,7 @@ pub(crate) fn reported(
     // A refused run has nothing to report, least of all another run's results
     if let Err(
         refused @ (RunError::Lease { .. }
-        | RunError::Excluded(_)
+        | RunError::Configuration(_)
         | RunError::Selection(_)
         | RunError::Resume(_)),
     ) = finished

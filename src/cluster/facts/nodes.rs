@@ -34,6 +34,8 @@ const IMAGES: usize = 50;
 
 const TAINTS: usize = 64;
 
+const HANDLERS: usize = 64;
+
 #[derive(Default)]
 pub(super) struct Nodes {
     /// By name.
@@ -146,8 +148,16 @@ fn details(node: &Json, os: Os, named: &Kept) -> NodeDetails {
         kubelet_port: status["daemonEndpoints"]["kubeletEndpoint"]["Port"]
             .as_u64()
             .and_then(|port| u16::try_from(port).ok()),
+        handlers: handlers(&status["runtimeHandlers"]),
         images,
     }
+}
+
+/// The names of handlers; the default one is listed once more, without its name.
+fn handlers(list: &Json) -> Option<BTreeSet<String>> {
+    let named = |handler: &Json| Some(word(&handler["name"])).filter(|name| !name.is_empty());
+    let is_told = items(list).next().is_some();
+    is_told.then(|| items(list).take(HANDLERS).filter_map(named).collect())
 }
 
 /// The parts of a taint that a toleration matches, each text bounded.

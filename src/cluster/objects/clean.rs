@@ -103,7 +103,11 @@ pub async fn remove_run(
     budget: Duration,
 ) -> Result<Removed, CleanError> {
     check_run(run)?;
-    let mut removal = Removal::new(api, run, budget);
+    let removal = Removal::new(api, run, budget);
+    let pods = removal.labelled(&PODS).await.unwrap_or_default();
+    let more = api.durations().tear_down_of_pod * busiest(&pods);
+    let budget = budget + more.min(MOST_FOR_PODS);
+    let mut removal = Removal { budget, ..removal };
     removal.remove_all(&FIRST, budget * 3 / 4).await;
     let mut then = ALL.to_vec();
     then.retain(|kind| !FIRST.contains(kind) && **kind != LEASES);
@@ -111,6 +115,21 @@ pub async fn remove_run(
     // Last, so that no other run begins meanwhile
     removal.remove_all(&[&LEASES], budget).await;
     removal.finish()
+}
+
+/// The most time that pods add to a removal.
+const MOST_FOR_PODS: Duration = Duration::from_mins(10);
+
+/// How many pods are on the Windows node that has most of these.
+fn busiest(pods: &[(ObjectRef, ListedObject)]) -> u32 {
+    let mut nodes = BTreeMap::<&str, u32>::new();
+    for node in pods
+        .iter()
+        .filter_map(|(_, pod)| pod.windows_node.as_deref())
+    {
+        *nodes.entry(node).or_default() += 1;
+    }
+    nodes.into_values().max().unwrap_or_default()
 }
 
 #[derive(Clone)]
@@ -135,6 +154,8 @@ pub(crate) struct ListedObject {
     pub(crate) run: String,
     /// Whether a controller created it, and would create another in its place.
     controlled: bool,
+    /// The node of a pod for Windows.
+    windows_node: Option<String>,
     deleting: Deleting,
     why: String,
 }
@@ -352,6 +373,7 @@ impl<'a> Removal<'a> {
             controlled: owners
                 .is_some_and(|list| list.iter().any(|owner| owner["controller"] == true)),
             deleting,
+            windows_node: windows_node(&item["spec"]),
             why,
         };
         Some((object, state))
@@ -407,6 +429,14 @@ impl<'a> Removal<'a> {
         removed.unlisted = self.unlisted.into_iter().collect();
         Ok(removed)
     }
+}
+
+/// The node of a pod that selects Windows, or says that it is for Windows.
+fn windows_node(spec: &Json) -> Option<String> {
+    let selects = &spec["nodeSelector"]["kubernetes.io/os"];
+    let is_windows = *selects == "windows" || spec["os"]["name"] == "windows";
+    let node = spec["nodeName"].as_str().filter(|_| is_windows)?;
+    Some(node.to_owned())
 }
 
 #[cfg(test)]
@@ -519,6 +549,23 @@ mod tests {
         let mut tries = fake.log();
         tries.retain(|line| *line == format!("DELETE {POD}"));
         assert_eq!(tries.len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_pods_on_a_windows_node_have_more_time_to_go() {
+        let fake = fake();
+        for number in 0..24 {
+            let name = format!("win-{number}");
+            let mut pod = object(&name, Some("w-r1"), Some("r1"));
+            pod["spec"] = json!({"nodeName": "win-a", "os": {"name": "windows"}});
+            fake.put(&PODS.object_path(Some("w-r1"), &name), pod);
+        }
+        fake.stick("/api/v1/namespaces/w-r1/pods/win-7");
+        let begun = Instant::now();
+        assert!(cleaned(&fake, Some("r1")).await.is_clean());
+        // Each adds 5 s, and half of all has to pass before one is forced
+        let took = begun.elapsed();
+        assert!((BUDGET..BUDGET * 3 / 2).contains(&took), "{took:?}");
     }
 
     /// Adds a pod that a controller of run `r1` created.

@@ -19,6 +19,10 @@ pub const FAMILY: &str = "winconform/family";
 /// Marks an object that something other than the run is to remove.
 pub const MAY_GO: &str = "winconform/may-go";
 
+/// The annotation with which the cluster autoscaler removes a node although a pod is on it that has no controller
+/// (kubernetes/autoscaler, cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a node?").
+pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+
 /// The annotation of the namespace kube-system that forbids runs on a cluster; its value says why. The only one
 /// that we never set.
 pub const PROTECTED: &str = "winconform/protected";

@@ -131,8 +131,11 @@ impl Observer {
         let observed = holds && !traits.expects_no_answer;
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         for Dependency { key, need, objects } in &self.dependencies {
-            // A prober that observed, or a pod that answered, was there; to read one per node costs much
-            if key.node.is_some() && (met || observed && prober.as_ref() == Some(key)) {
+            // A prober that observed, or a pod that answered, was there; to read one per node or for each control
+            // costs much. A control of the other system that holds changes nothing
+            let is_of_many = key.node.is_some() || self.ix.assertion > 0;
+            let was_there = met || observed && prober.as_ref() == Some(key);
+            if is_of_many && was_there || *need == Need::Compared && holds {
                 continue;
             }
             let mut health = objects.health(api, since).await;
@@ -164,7 +167,7 @@ impl Observer {
                 health.unknown = health.unknown.or(second.unknown);
             }
             // The assertion may observe just whether it is ready
-            let unready = health.unready.filter(|_| *need == Need::Ready);
+            let unready = health.unready.filter(|_| *need != Need::Settled);
             if let (Some(error), true) = (health.unknown.or(unready), outcome.evaluated.is_ok()) {
                 outcome.evaluated = Err(error);
             }

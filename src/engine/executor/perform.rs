@@ -41,7 +41,7 @@ use crate::engine::stop::Stop;
 enum Message {
     FixtureDone {
         key: FixtureKey,
-        result: FixtureResult,
+        result: Box<FixtureResult>,
         took: Duration,
     },
     Changed(Changed),
@@ -144,7 +144,7 @@ impl Executor {
                         break input;
                     }
                     Ok(Some(Message::FixtureDone { key, result, took })) => {
-                        break self.fixture_done(key, result, took);
+                        break self.fixture_done(key, *result, took);
                     }
                     Ok(Some(Message::Changed(changed))) => {
                         // Many assertions may report a change of the same objects
@@ -242,6 +242,7 @@ impl Executor {
                 outcome: Err(panicked()),
             });
             let took = began.elapsed();
+            let result = Box::new(result);
             let _ = sender.send(Message::FixtureDone { key, result, took });
         });
     }

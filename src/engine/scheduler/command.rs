@@ -28,6 +28,14 @@ pub(crate) struct AssertionOutcome {
 }
 
 impl AssertionOutcome {
+    /// The outcome of an assertion that is not sent.
+    pub(crate) fn lost(error: ObservationError) -> Self {
+        Self {
+            reply: None,
+            evaluated: Err(error),
+        }
+    }
+
     pub(crate) fn holds(&self) -> bool {
         let evaluated = self.evaluated.as_ref();
         evaluated.is_ok_and(|evaluated| evaluated.comparison.holds())

@@ -671,7 +671,13 @@ fn played(
         let input = match command {
             Command::Apply(key) => {
                 *applied.entry(key.clone()).or_default() += 1;
-                Input::Ready(key)
+                match key.name {
+                    FixtureName::LINUX_SERVER => {
+                        let error = ErrorKind::FixtureFailed.error("it crashes");
+                        Input::Failed(key, error)
+                    }
+                    _ => Input::Ready(key),
+                }
             }
             Command::ExecSession(from, assertions) => {
                 let assertions = assertions.into_iter();
@@ -777,6 +783,25 @@ fn what_passes_for_linux_excuses_nothing_that_lasts_for_windows() {
             is_untold || verdict == Verdict::Fail,
             "{verdict}: {lasts} from {first}"
         );
+    }
+}
+
+#[test]
+fn what_works_is_told_without_the_control_of_another_system() {
+    for (turn, expected) in [
+        (Turn::Met, Verdict::Pass),
+        (Turn::NotMet, Verdict::Inconclusive),
+    ] {
+        let mut both = check(0, 0);
+        let mut control = both.assertions[0].clone();
+        control.role = Role::OtherOs;
+        control.needs = vec![(FixtureName::LINUX_SERVER.in_pool(None), Need::Ready)];
+        both.assertions.push(control);
+        let (conclusions, _) = played(vec![both], 1, |_, ix, _| {
+            assert_eq!(ix.assertion, 0, "the control's fixture is not there");
+            outcome(turn)
+        });
+        assert_eq!(conclusions[0].verdict, expected);
     }
 }
 

@@ -35,7 +35,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         )
     });
     let full = trial("a_run_that_does_not_fit_begins_nothing", full);
-    each.into_iter().chain([full]).collect()
+    let small = trial("a_run_fits_on_one_windows_node_of_4_gib", small);
+    each.into_iter().chain([full, small]).collect()
 }
 
 /// The pods of a run on Windows nodes, as they come and go.
@@ -133,6 +134,18 @@ fn few_at_once(name: &'static str) -> Outcome {
         let kept =
             starting <= START && alive <= ALIVE && took.as_millis() * 100 <= shortest * HUNDREDTHS;
         if kept { Ok(()) } else { Err(said) }
+    })
+}
+
+/// A node with the least memory that a topology can have.
+fn small() -> Outcome {
+    let mut topology = Topology::hybrid();
+    for node in &mut topology.nodes {
+        node.memory = 4 * 1024;
+    }
+    within_of(topology, 1, async |world| {
+        let ran = undisturbed(&world.cluster(), &world.whole("r0")).await;
+        ran.came_to(Exit::Conformant)
     })
 }
 

@@ -117,7 +117,7 @@ fn nothing_there() -> Outcome {
             options.config.nodes = excluded(list);
             let ran = undisturbed(&world.cluster(), &options).await;
             match &ran.finished {
-                Err(RunError::Excluded(problems)) if problems.to_string().contains(said) => {}
+                Err(RunError::Configuration(problems)) if problems.to_string().contains(said) => {}
                 other => return Err(format!("{list}: {other:?}")),
             }
         }

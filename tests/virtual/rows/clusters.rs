@@ -40,7 +40,9 @@ fn change(topology: &mut Topology, suffix: &str) {
         topology.ip_families = IpFamilies::DualStack;
     }
     if suffix == CALICO {
-        topology.api.objects.extend(calico());
+        let objects = &mut topology.api.objects;
+        objects.retain(|object| !of_flannel(object));
+        objects.extend(calico());
     }
     if suffix == FARGATE {
         let nodes = ["fargate-ip-10-0-1-12", "fargate-ip-10-0-1-34"];
@@ -98,6 +100,11 @@ fn marked(name: &str, pool: Pool, [key, value]: [&str; 2], is_tainted: bool) -> 
     let taints = of_pool.into_iter().chain([taint(key, value)]);
     node.taints = is_tainted.then(|| taints.collect());
     node
+}
+
+/// Whether an object belongs to Flannel.
+fn of_flannel(object: &Value) -> bool {
+    object["metadata"]["namespace"] == "kube-flannel"
 }
 
 /// The objects by which the tool recognises Calico.

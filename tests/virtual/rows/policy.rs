@@ -9,7 +9,7 @@ use crate::scheduling::{NEVER_PREEMPTS, OS_SELECTS};
 
 /// A policy that refuses pods: its name, its message, and whether it refuses a pod.
 type Refuses = (&'static str, &'static str, fn(&Value) -> bool);
-const REFUSES: [Refuses; 2] = [
+const REFUSES: [Refuses; 3] = [
     (
         "policy-no-host-process",
         "the house runs no HostProcess containers",
@@ -20,6 +20,14 @@ const REFUSES: [Refuses; 2] = [
         "policy-pods-select",
         "pods have to select their nodes",
         |pod| pod["spec"]["nodeSelector"].is_null(),
+    ),
+    (
+        "policy-no-low-ports",
+        "the house opens no low ports to all",
+        |pod| {
+            let name = "net.ipv4.ip_unprivileged_port_start";
+            pod["spec"]["securityContext"]["sysctls"][0]["name"] == name
+        },
     ),
 ];
 

@@ -31,7 +31,7 @@ impl Preflight {
             })
         };
         let check = |check: &Check| {
-            let (prospect, reason) = match Self::prospect(check, &lacks) {
+            let (prospect, reason) = match self.prospect(check, &lacks) {
                 Prospect::Run => ("run", None),
                 Prospect::Forbidden => ("forbidden", None),
                 Prospect::Inconclusive(why) => ("inconclusive", Some(why)),

@@ -10,11 +10,19 @@ use std::ops::RangeInclusive;
 use jiff::SignedDuration;
 
 use crate::facts::Facts;
-use crate::method::ErrorKind;
+use crate::method::{ErrorKind, SourceKind};
 use crate::plan::{Access, Answer, Check, Disposition, Plan, Purpose, Shortage, Uses};
 
 /// Minor versions of Kubernetes 1 that the expectations were written for.
 pub const EXPECTED: RangeInclusive<u64> = 24..=38;
+
+/// The first version whose API server ends the standard input of an exec over WebSocket: v5.channel.k8s.io
+/// (KEP-4006, `TranslateStreamCloseWebsocketRequests`, which is on by default from then on).
+const EXEC: semver::Version = semver::Version::new(1, 30, 0);
+
+/// Why a check from a pod or a node cannot be observed on an older server.
+const OLD_EXEC: &str = "before Kubernetes 1.30 the server cannot end the standard input of programs in pods, by \
+                        which they get what to observe";
 
 /// Everything that a preflight finds out.
 #[derive(Clone, Debug)]
@@ -67,7 +75,11 @@ impl Preflight {
     /// Whether the run fits on the nodes, every check that is not skipped can be observed, and nothing would be
     /// left behind.
     pub fn is_ready(&self) -> bool {
-        let broken = |check: &Check| matches!(check.disposition, Disposition::Inconclusive(_));
+        let broken = |check: &Check| match check.disposition {
+            Disposition::Inconclusive(_) => true,
+            Disposition::Observe => self.needs_newer_exec(check),
+            Disposition::Skip(_) => false,
+        };
         let fits = self.shortages.is_empty() && !self.lacks().iter().any(Lack::matters);
         fits && !self.plan.checks.iter().any(broken)
     }
@@ -122,7 +134,7 @@ impl Preflight {
         lacks.into_values().collect()
     }
 
-    fn prospect(check: &Check, lacks: &[Lack<'_>]) -> Prospect {
+    fn prospect(&self, check: &Check, lacks: &[Lack<'_>]) -> Prospect {
         let costed = lacks
             .iter()
             .any(|lack| lack.costs.iter().any(|costed| costed.id == check.id));
@@ -130,8 +142,19 @@ impl Preflight {
             Disposition::Skip(reason) => Prospect::Skipped(reason.to_string()),
             _ if costed => Prospect::Forbidden,
             Disposition::Inconclusive(error) => Prospect::Inconclusive(error.to_string()),
+            Disposition::Observe if self.needs_newer_exec(check) => {
+                Prospect::Inconclusive(OLD_EXEC.to_owned())
+            }
             Disposition::Observe => Prospect::Run,
         }
+    }
+
+    /// Whether a check runs a program in a pod, and the server is too old for its input.
+    fn needs_newer_exec(&self, check: &Check) -> bool {
+        let from = check.assertions.iter().filter_map(|it| it.from.as_ref());
+        let mut kinds = from.map(|from| from.kind);
+        let is_old = |version: semver::Version| version < EXEC;
+        self.facts.kubernetes().is_some_and(is_old) && kinds.any(|kind| kind != SourceKind::Outside)
     }
 
     fn version_is_expected(&self) -> Option<bool> {

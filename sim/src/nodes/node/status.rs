@@ -35,6 +35,7 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
     [
         FaultKind::KubeletSkewed,
         FaultKind::RuntimeDocker,
+        FaultKind::HandlerUnknown,
         FaultKind::NothingReserved,
         FaultKind::NodeNotReady,
         FaultKind::MemoryPressure,
@@ -64,7 +65,7 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
         "features": {"supplementalGroupsPolicy": node.pool.os() == Os::Linux},
         "images": images(node),
         "nodeInfo": info(node, version, faults),
-        "runtimeHandlers": node.spec.reported_handlers.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
+        "runtimeHandlers": handlers(node, faults),
     })
 }
 
@@ -150,6 +151,28 @@ fn images(node: &NodeState) -> Vec<Value> {
     images
         .map(|image| json!({"names": [image.reference], "sizeBytes": image.bytes}))
         .collect()
+}
+
+/// The handlers of the runtime, as containerd 2 lists those of its configuration: the default twice, once without
+/// a name (`introspectRuntimeHandlers` in internal/cri/server/service.go).
+fn handlers(node: &NodeState, faults: &FaultSet) -> Vec<Value> {
+    let reported = &node.spec.reported_handlers;
+    let mut names = vec![""];
+    if node.suffers(FaultKind::RuntimeDocker, faults) {
+        return Vec::new();
+    }
+    if node.suffers(FaultKind::HandlerUnknown, faults) {
+        // Nothing but the default
+    } else if !reported.is_empty() {
+        names = reported.iter().map(String::as_str).collect();
+    } else {
+        names.push(match node.pool.os() {
+            Os::Linux => "runc",
+            Os::Windows => "runhcs-wcow-process",
+        });
+        names.extend(node.spec.handlers.iter().map(String::as_str));
+    }
+    names.iter().map(|name| json!({"name": name})).collect()
 }
 
 fn info(node: &NodeState, version: &str, faults: &FaultSet) -> Value {

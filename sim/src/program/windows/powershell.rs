@@ -65,12 +65,17 @@ fn http_listener(script: &str) -> Option<Started> {
             1,
         )));
     }
-    let (_, prefix) = script.split_once(".Prefixes.Add('http://*:")?;
-    let port = prefix.split_once("/')")?.0.parse().ok()?;
+    let prefixes = script.split(".Prefixes.Add('http://*:").skip(1);
+    let ports = prefixes.map(|prefix| prefix.split_once("/')")?.0.parse().ok());
+    let ports: Vec<u16> = ports.collect::<Option<_>>()?;
+    let port = ports.first()?;
     let before = script.split(".Start()").next().unwrap_or_default();
     let before: Duration = before.lines().filter_map(slept).sum();
     Some(Started::Serves {
-        listening: BTreeMap::from([(port, Page::WinWebserver)]),
+        listening: ports
+            .iter()
+            .map(|port| (*port, Page::WinWebserver))
+            .collect(),
         listening_udp: BTreeMap::new(),
         // PowerShell takes seconds to start before it listens; without a probe the pod is Ready by then
         warm_up: Duration::from_secs(4) + before,
@@ -91,11 +96,20 @@ mod tests {
         let script = "$listener = New-Object System.Net.HttpListener\n$listener.Prefixes.Add('http://*:80/')\n$listener.Start()";
         let servercore = place(Os::Windows, Family::Servercore);
         let slow = format!("Start-Sleep -Seconds 20\n{script}");
-        for (script, seconds) in [(script, 4), (&slow, 24)] {
+        let both = script.replace(
+            "\n$listener.Start",
+            "\n$listener.Prefixes.Add('http://*:81/')\n$listener.Start",
+        );
+        for (script, seconds, ports) in [
+            (script, 4, &[80][..]),
+            (&slow, 24, &[80]),
+            (&both, 4, &[80, 81]),
+        ] {
             match start(&servercore, &["powershell.exe", "-command", script]) {
                 Started::Serves {
                     listening, warm_up, ..
                 } => {
+                    assert!(listening.keys().eq(ports));
                     assert_eq!(listening.get(&80), Some(&Page::WinWebserver));
                     assert_eq!(warm_up.as_secs(), seconds);
                 }

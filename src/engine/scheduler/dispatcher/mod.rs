@@ -284,22 +284,27 @@ impl Dispatcher {
     /// Queues the assertions of a check, from `first` on.
     fn queue_assertions(&mut self, index: usize, first: usize) {
         let assertions = self.checks[index].check.assertions.iter().enumerate();
+        let mut lost = Vec::new();
         for (assertion, planned) in assertions.skip(first) {
             let ix = AssertionIx {
                 check: index,
                 assertion,
             };
-            match &planned.from {
-                Some(from) => {
+            match (self.fixtures.lost(planned), &planned.from) {
+                (Some(error), _) => lost.push((ix, AssertionOutcome::lost(error))),
+                (None, Some(from)) => {
                     self.exec_session_queue
                         .entry(from.clone())
                         .or_default()
                         .insert(ix);
                 }
-                None => {
+                (None, None) => {
                     self.ask_queue.insert(ix);
                 }
             }
+        }
+        for (ix, outcome) in lost {
+            self.accept(ix, outcome);
         }
     }
 

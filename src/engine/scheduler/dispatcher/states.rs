@@ -5,7 +5,8 @@
 
 use winconform_core::fixture::{FixtureKey, FixtureName, Need};
 use winconform_core::method::{ErrorKind, ObservationError};
-use winconform_core::plan::Check;
+use winconform_core::plan::{Check, PlannedAssertion};
+use winconform_core::verdict::Role;
 
 #[derive(Clone, Debug)]
 pub(super) enum FixtureState {
@@ -120,6 +121,17 @@ impl Fixtures {
         needed.any(|(ix, _)| matches!(self.state(*ix), FixtureState::Unapplied))
     }
 
+    /// Why a control of the other operating system cannot be observed: a fixture that it depends on failed.
+    pub(super) fn lost(&self, planned: &PlannedAssertion) -> Option<ObservationError> {
+        let mut needed = planned
+            .depends_on()
+            .filter(|_| planned.role == Role::OtherOs);
+        needed.find_map(|(key, _)| match self.state(self.ix(&key)?) {
+            FixtureState::Failed(error) => Some(error.clone()),
+            _ => None,
+        })
+    }
+
     /// Whether what the check at a place in the plan needs is ready.
     pub(super) fn readiness(&self, check: usize) -> Readiness {
         let mut readiness = Readiness::Ready;
@@ -128,6 +140,7 @@ impl Fixtures {
                 (FixtureState::Ready, _) => {}
                 (FixtureState::Failed(error), Need::Settled)
                     if error.kind == ErrorKind::FixtureFailed => {}
+                (FixtureState::Failed(_), Need::Compared) => {}
                 (FixtureState::Failed(error), Need::Ready | Need::Settled) => {
                     return Readiness::Never(self.key(*ix).clone(), error.clone());
                 }

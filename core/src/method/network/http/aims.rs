@@ -31,7 +31,7 @@ impl Target {
             return Ok(Aims::none(absent));
         }
         match self {
-            Self::Nodes => return kubelets(at),
+            Self::Nodes | Self::OtherNodes | Self::OwnNode => return kubelets(self, at),
             Self::Itself => return itself(at, false),
             Self::ItselfByService => return itself(at, true),
             Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
@@ -57,6 +57,7 @@ impl Target {
                 let here = &at.vantage()?.node;
                 Ok(by_80_too(binding.pods(|pod| pod.node != *here)?))
             }
+            Self::PodsBehindService => binding.pods_behind_service(),
             Self::EveryPodBehindServiceIp if !at.once => {
                 let aim = binding.service()?;
                 Ok(Aims {
@@ -68,6 +69,7 @@ impl Target {
                 Ok(Aims::from_each([binding.service()?]))
             }
             Self::ServiceIpOnSameNode => binding.service_from_here(),
+            Self::LocalServiceIp => binding.local_service(),
             Self::ShortName => Ok(Aims::from_each([binding.by_name(None)?])),
             Self::NamespacedName => Ok(Aims::from_each([binding.by_name(Some(String::new()))?])),
             Self::FullName => {
@@ -98,11 +100,14 @@ impl Target {
                 Ok(aims)
             }
             Self::Nodes
+            | Self::OtherNodes
+            | Self::OwnNode
             | Self::Itself
             | Self::ItselfByService
             | Self::OutsideNames
             | Self::OutsideAddresses => Err(nobody()),
             Self::NodePorts => binding.node_ports(|_| true),
+            Self::NodePortsWithoutBackend => binding.node_ports_without_backend(),
             Self::NodePortsOfPool => {
                 let pool = at.to.or(at.pool);
                 binding.node_ports(|node| Some(&node.pool) == pool)
@@ -113,7 +118,13 @@ impl Target {
                 let mut nodes = at.ready.nodes.iter();
                 let unknown = || unknown("address", here);
                 let node = nodes.find(|node| node.name == *here);
-                match (binding.node_port(node.ok_or_else(unknown)?)?, at.family) {
+                let node = node.ok_or_else(unknown)?;
+                if !node.addresses.is_empty() && !binding.forwards(node) {
+                    return Ok(Aims::none(format!(
+                        "it observes from node {here}, which runs no pod of the Service"
+                    )));
+                }
+                match (binding.node_port(node)?, at.family) {
                     (None, Some(family)) => {
                         Ok(Aims::none(format!("node {here} has no {family} address")))
                     }
@@ -149,9 +160,24 @@ impl Target {
     }
 }
 
-/// The requests to the kubelet of every node, or of a sample of many. A kubelet answers plain HTTP with its
-/// own words, which show that it was reached.
-fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
+/// The requests to the kubelets of nodes, or of a sample of many. A kubelet answers plain HTTP with its own
+/// words, which show that it was reached.
+fn kubelets<'a>(of: Target, at: &Bound<'a>) -> Result<Aims<'a>> {
+    let here = match of {
+        Target::Nodes => None,
+        _ => Some(&at.vantage()?.node),
+    };
+    let own = of == Target::OwnNode;
+    let is_wanted = |node: &&PoolNode| here.is_none_or(|here| (node.name == *here) == own);
+    let among: Vec<_> = at.ready.nodes.iter().filter(is_wanted).collect();
+    if let (Some(here), true, false) = (here, among.is_empty(), at.ready.nodes.is_empty()) {
+        return match own {
+            true => Err(unknown("address", here)),
+            false => Ok(Aims::none(format!(
+                "it observes from node {here}, and no other is usable"
+            ))),
+        };
+    }
     let aim = |node: &PoolNode| {
         let unknown = |what: &str| unknown(what, &node.name);
         let address = at.of_family(&node.addresses);
@@ -166,10 +192,11 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>> {
         let of_family = at.of_family(&node.addresses);
         at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
     };
-    let nodes = sample(&at.ready.run, at.ready.nodes.iter().filter(may_have));
+    let is_any = !among.is_empty();
+    let nodes = sample(&at.ready.run, among.into_iter().filter(may_have));
     let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_>>()?;
     match (each.is_empty(), at.family) {
-        (true, Some(family)) if !at.ready.nodes.is_empty() => {
+        (true, Some(family)) if is_any => {
             Ok(Aims::none(format!("no node has an {family} address")))
         }
         (true, _) => Err(ErrorKind::FactUnknown.error("no node is known of")),
@@ -272,7 +299,7 @@ impl<'a> Aims<'a> {
 
 /// Why a fixture has no Service in the second family, where that family is observed and the API server gives
 /// Services no addresses of it.
-fn without_service(fixture: &ReadyFixture, at: &Bound<'_>) -> Result<Option<String>> {
+pub(super) fn without_service(fixture: &ReadyFixture, at: &Bound<'_>) -> Result<Option<String>> {
     let Some(family) = at.family else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::aims::{Aim, Aims, unknown};
+use super::aims::{Aim, Aims, unknown, without_service};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::fixture::{FixtureName, Serves};
@@ -35,6 +35,20 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     pub(super) fn pods(&self, wanted: impl Fn(&ReadyPod) -> bool) -> Result<Aims<'a>> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
+        self.pods_at(port, wanted)
+    }
+
+    /// The requests to its pods at the port to which its Services lead.
+    pub(super) fn pods_behind_service(&self) -> Result<Aims<'a>> {
+        self.pods_at(self.target_port()?, |_| true)
+    }
+
+    fn target_port(&self) -> Result<u16> {
+        let port = self.fixture.target_port;
+        port.ok_or_else(|| self.lacks("Service that leads to a port"))
+    }
+
+    fn pods_at(&self, port: u16, wanted: impl Fn(&ReadyPod) -> bool) -> Result<Aims<'a>> {
         let pods = self.fixture.pods.iter();
         let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
             let address = self.at.of_family(&pod.addresses);
@@ -74,12 +88,31 @@ impl<'b, 'a> Binding<'b, 'a> {
         self.pods(|pod| pod.node == *here)
     }
 
-    /// The request to its Service, where one of its pods is on the node of the vantage point.
+    /// The request to its Service, where all of its pods are on the node of the vantage point.
     pub(super) fn service_from_here(&self) -> Result<Aims<'a>> {
-        match self.pods_here()?.absent {
-            Some(absent) => Ok(Aims::none(absent)),
+        let here = &self.at.vantage()?.node;
+        match self.fixture.pods.iter().find(|pod| pod.node != *here) {
+            Some(ReadyPod { name, node, .. }) => Ok(Aims::none(format!(
+                "it observes from node {here}, and the Service also leads to pod {name} on {node}"
+            ))),
             None => Ok(Aims::from_each([self.service()?])),
         }
+    }
+
+    /// The request to the Service that leads to its pod alone.
+    pub(super) fn local_service(&self) -> Result<Aims<'a>> {
+        let local = self.at.fixture(FixtureName::LOCAL_SERVICE)?;
+        if let Some(absent) = without_service(local, self.at)? {
+            return Ok(Aims::none(absent));
+        }
+        let service = local.served(self.at.family)?.service;
+        let (address, port) = service.ok_or_else(|| self.lacks("Service of its own"))?;
+        let host = Host::Address(address);
+        Ok(Aims::from_each([self.to(
+            format!("Service IP {host}"),
+            host,
+            port,
+        )]))
     }
 
     pub(super) fn service(&self) -> Result<Aim<'a>> {
@@ -100,9 +133,9 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
-    /// The Service without an address by its full name, on the port of the pods.
+    /// The Service without an address by its full name, on the port of the pods to which Services lead.
     pub(super) fn headless(&self) -> Result<Aim<'a>> {
-        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
+        let port = self.target_port()?;
         let name = self.served()?.headless;
         let name = name.ok_or_else(|| self.lacks("headless Service"))?;
         let name = self.at.full_name(&name)?;
@@ -119,9 +152,19 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
-    /// Whether a node should forward the fixture's NodePort.
-    fn forwards(&self, node: &PoolNode) -> bool {
-        node.pool == PoolName::linux() || self.has_our_pods(node)
+    /// Whether a node should forward the fixture's NodePort, whatever the network: it runs Linux, or a pod of
+    /// the Service.
+    pub(super) fn forwards(&self, node: &PoolNode) -> bool {
+        node.pool == PoolName::linux() || self.has(node, &self.fixture.pods)
+    }
+
+    /// Whether one of these pods runs on a node and has an address of the family.
+    fn has(&self, node: &PoolNode, pods: &[ReadyPod]) -> bool {
+        let of_family = |pod: &ReadyPod| {
+            self.at.family.is_none() || self.at.of_family(&pod.addresses).is_some()
+        };
+        let mut pods = pods.iter();
+        pods.any(|pod| pod.node == node.name && of_family(pod))
     }
 
     /// The node ports of all nodes except the vantage point's.
@@ -135,9 +178,25 @@ impl<'b, 'a> Binding<'b, 'a> {
         )))
     }
 
+    /// The node ports of all nodes that have to forward them.
     pub(super) fn node_ports(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
-        let nodes = self.at.ready.nodes.iter();
-        let nodes = nodes.filter(|node| wanted(node) && self.forwards(node));
+        self.node_ports_of(|node| wanted(node) && self.forwards(node))
+    }
+
+    /// The node ports of Windows nodes that run pods of ours, and none of the Service.
+    pub(super) fn node_ports_without_backend(&self) -> Result<Aims<'a>> {
+        let lacks_one = |node: &PoolNode| !self.forwards(node) && self.has_our_pods(node);
+        if self.at.ready.nodes.iter().any(lacks_one) {
+            return self.node_ports_of(lacks_one);
+        }
+        Ok(Aims::none(format!(
+            "no Windows node runs pods of ours and none of {}",
+            self.of.as_str()
+        )))
+    }
+
+    fn node_ports_of(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
+        let nodes = self.at.ready.nodes.iter().filter(|node| wanted(node));
         let aims = sample(&self.at.ready.run, nodes)
             .into_iter()
             .filter_map(|node| self.node_port(node).transpose());
@@ -172,25 +231,20 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     /// Whether a node runs one of our pods with an address of the family: Windows forwards a node port only
-    /// where at least one pod runs (Microsoft, common-problems.md, "my Kubernetes NodePort"), so that other
-    /// nodes prove nothing.
+    /// where at least one pod runs (Microsoft, common-problems.md, "my Kubernetes NodePort"; rancher issue
+    /// 20511), so that other nodes prove nothing.
     fn has_our_pods(&self, node: &PoolNode) -> bool {
-        let pods = self.at.ready.fixtures.iter();
-        let mut pods = pods
-            .filter(|(key, _)| {
-                // An assertion at a node's port does not depend on the probers of that node
-                let assertions = [
-                    FixtureName::WINDOWS_NODE_PROBER,
-                    FixtureName::EACH_WINDOWS_NODE,
-                    FixtureName::RING,
-                ];
-                !assertions.contains(&key.name)
-            })
-            .flat_map(|(_, fixture)| &fixture.pods);
-        let has = |pod: &ReadyPod| {
-            self.at.family.is_none() || self.at.of_family(&pod.addresses).is_some()
-        };
-        pods.any(|pod| pod.node == node.name && has(pod))
+        let fixtures = self.at.ready.fixtures.iter();
+        let mut fixtures = fixtures.filter(|(key, _)| {
+            // An assertion at a node's port does not depend on the probers of that node
+            let probers = [
+                FixtureName::WINDOWS_NODE_PROBER,
+                FixtureName::EACH_WINDOWS_NODE,
+                FixtureName::RING,
+            ];
+            !probers.contains(&key.name)
+        });
+        fixtures.any(|(_, fixture)| self.has(node, &fixture.pods))
     }
 
     pub(super) fn address(&self) -> Result<(IpAddr, u16)> {

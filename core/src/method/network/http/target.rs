@@ -18,10 +18,14 @@ pub enum Target {
     /// The same, and once more at port 80, where Windows' samples serve; only port 80 is under test.
     #[strum(serialize = "port-80-on-other-nodes")]
     Port80OnOtherNodes,
+    /// Each pod's own address, at the port to which the Service leads.
+    PodsBehindService,
     /// The Service's virtual address.
     ServiceIp,
-    /// The same, where a pod behind it is on the node of the vantage point.
+    /// The same, where all pods behind it are on the node of the vantage point.
     ServiceIpOnSameNode,
+    /// The virtual address of the Service whose only pod is that of the fixture.
+    LocalServiceIp,
     /// The Service's virtual address, often enough that each pod behind it answers.
     EveryPodBehindServiceIp,
     /// The Service's name alone.
@@ -30,19 +34,26 @@ pub enum Target {
     NamespacedName,
     /// Its full name under the cluster's suffix.
     FullName,
-    /// The Service's port on every node, or on a sample of many.
+    /// The Service's port on every Linux node, and on every Windows node with a pod of the Service; on a sample
+    /// of many.
     NodePorts,
+    /// The same on Windows nodes with other pods of the run.
+    NodePortsWithoutBackend,
     /// The same on every node of the observed pool.
     NodePortsOfPool,
     /// The same on every node except the vantage point's.
     NodePortsOfOtherNodes,
-    /// The same on the node of the vantage point.
+    /// The same on the node of the vantage point, where a pod of the Service is on it.
     OwnNodePort,
     /// Each pod's own address except the prober's, to see the source address that the pod sees, which should
     /// be the prober's.
     SourceSeenByPods,
     /// The kubelet's port on every node, or on a sample of many; it belongs to no fixture.
     Nodes,
+    /// The same on every node except the vantage point's.
+    OtherNodes,
+    /// The same on the node of the vantage point.
+    OwnNode,
     /// The targets outside the cluster that have a name.
     OutsideNames,
     /// The targets outside the cluster that have an address.
@@ -72,21 +83,26 @@ impl Target {
             Self::FullName | Self::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
             Self::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Self::LoadBalancer => &[FixtureName::LOAD_BALANCER],
+            Self::LocalServiceIp => &[FixtureName::LOCAL_SERVICE],
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
             | Self::Port80OnOtherNodes
+            | Self::PodsBehindService
             | Self::ServiceIp
             | Self::ServiceIpOnSameNode
             | Self::EveryPodBehindServiceIp
             | Self::ShortName
             | Self::NamespacedName
             | Self::NodePorts
+            | Self::NodePortsWithoutBackend
             | Self::NodePortsOfPool
             | Self::NodePortsOfOtherNodes
             | Self::OwnNodePort
             | Self::SourceSeenByPods
             | Self::Nodes
+            | Self::OtherNodes
+            | Self::OwnNode
             | Self::OutsideNames
             | Self::OutsideAddresses
             | Self::PodsWithLongPayload
@@ -97,7 +113,14 @@ impl Target {
 
     /// Whether it belongs to a fixture.
     pub(crate) fn is_of_a_fixture(self) -> bool {
-        !(matches!(self, Self::Nodes | Self::Itself | Self::ItselfByService) || self.is_outside())
+        match self {
+            Self::Nodes
+            | Self::OtherNodes
+            | Self::OwnNode
+            | Self::Itself
+            | Self::ItselfByService => false,
+            other => !other.is_outside(),
+        }
     }
 
     /// Whether it leads to a fixture's Service, by an address, a name or a node's port.
@@ -111,6 +134,7 @@ impl Target {
             | Self::FullName
             | Self::HeadlessName
             | Self::NodePorts
+            | Self::NodePortsWithoutBackend
             | Self::NodePortsOfPool
             | Self::NodePortsOfOtherNodes
             | Self::OwnNodePort => true,
@@ -118,13 +142,17 @@ impl Target {
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
             | Self::Port80OnOtherNodes
+            | Self::PodsBehindService
             | Self::PodsWithLongPayload
             | Self::SourceSeenByPods
             | Self::Nodes
+            | Self::OtherNodes
+            | Self::OwnNode
             | Self::Itself
             | Self::ItselfByService
             | Self::Alias
             | Self::LoadBalancer
+            | Self::LocalServiceIp
             | Self::OutsideNames
             | Self::OutsideAddresses => false,
         }
