@@ -113,24 +113,7 @@ impl Target {
                 binding.node_ports(|node| Some(&node.pool) == pool)
             }
             Self::NodePortsOfOtherNodes => binding.node_ports_of_others(&at.vantage()?.node),
-            Self::OwnNodePort => {
-                let here = &at.vantage()?.node;
-                let mut nodes = at.ready.nodes.iter();
-                let unknown = || unknown("address", here);
-                let node = nodes.find(|node| node.name == *here);
-                let node = node.ok_or_else(unknown)?;
-                if !node.addresses.is_empty() && !binding.forwards(node) {
-                    return Ok(Aims::none(format!(
-                        "it observes from node {here}, which runs no pod of the Service"
-                    )));
-                }
-                match (binding.node_port(node)?, at.family) {
-                    (None, Some(family)) => {
-                        Ok(Aims::none(format!("node {here} has no {family} address")))
-                    }
-                    (aim, _) => Ok(Aims::from_each([aim.ok_or_else(unknown)?])),
-                }
-            }
+            Self::OwnNodePort => binding.own_node_port(),
         }
     }
 }

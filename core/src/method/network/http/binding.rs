@@ -106,19 +106,17 @@ impl<'b, 'a> Binding<'b, 'a> {
             return Ok(Aims::none(absent));
         }
         let service = local.served(self.at.family)?.service;
-        let (address, port) = service.ok_or_else(|| self.lacks("Service of its own"))?;
-        let host = Host::Address(address);
-        Ok(Aims::from_each([self.to(
-            format!("Service IP {host}"),
-            host,
-            port,
-        )]))
+        let service = service.ok_or_else(|| self.lacks("Service of its own"))?;
+        Ok(Aims::from_each([self.to_service(service)]))
     }
 
     pub(super) fn service(&self) -> Result<Aim<'a>> {
-        let (address, port) = self.address()?;
+        Ok(self.to_service(self.address()?))
+    }
+
+    fn to_service(&self, (address, port): (IpAddr, u16)) -> Aim<'a> {
         let host = Host::Address(address);
-        Ok(self.to(format!("Service IP {host}"), host, port))
+        self.to(format!("Service IP {host}"), host, port)
     }
 
     /// The Service by its name, with its namespace and `below` where that is given.
@@ -154,7 +152,7 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     /// Whether a node should forward the fixture's NodePort, whatever the network: it runs Linux, or a pod of
     /// the Service.
-    pub(super) fn forwards(&self, node: &PoolNode) -> bool {
+    fn forwards(&self, node: &PoolNode) -> bool {
         node.pool == PoolName::linux() || self.has(node, &self.fixture.pods)
     }
 
@@ -213,8 +211,26 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
+    /// The node port of the vantage point's node.
+    pub(super) fn own_node_port(&self) -> Result<Aims<'a>> {
+        let here = &self.at.vantage()?.node;
+        let unknown = || unknown("address", here);
+        let mut nodes = self.at.ready.nodes.iter();
+        let node = nodes.find(|node| node.name == *here);
+        let node = node.ok_or_else(unknown)?;
+        if !node.addresses.is_empty() && !self.forwards(node) {
+            return Ok(Aims::none(format!(
+                "it observes from node {here}, which runs no pod of the Service"
+            )));
+        }
+        match (self.node_port(node)?, self.at.family) {
+            (None, Some(family)) => Ok(Aims::none(format!("node {here} has no {family} address"))),
+            (aim, _) => Ok(Aims::from_each([aim.ok_or_else(unknown)?])),
+        }
+    }
+
     /// The node port of a node; `None` where the node has no address of the Service's family.
-    pub(super) fn node_port(&self, node: &PoolNode) -> Result<Option<Aim<'a>>> {
+    fn node_port(&self, node: &PoolNode) -> Result<Option<Aim<'a>>> {
         let (service, _) = self.address()?;
         if node.addresses.is_empty() {
             return Err(unknown("address", &node.name));
