@@ -26,6 +26,7 @@ use winconform_core::record::{Exit, Line, RunView, SIMULATED, read, to_line};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
+use crate::rows::clusters::of_row;
 use crate::table::asked;
 use crate::{products, runs, suites};
 
@@ -130,7 +131,11 @@ pub(crate) fn trial(
 }
 
 impl World {
-    async fn begin(seed: u64, topology: Topology) -> Self {
+    /// Nodes alone get the objects of `hybrid`, which show their network.
+    async fn begin(seed: u64, mut topology: Topology) -> Self {
+        if topology.api.objects.is_empty() {
+            topology.api.objects = of_row("hybrid").api.objects;
+        }
         let (loopback, began) = (Loopback::in_memory(EPOCH), Instant::now());
         let network = loopback.clone();
         let env = Env::simulated(EPOCH, seed, dial(move |address| network.connect(address)));
