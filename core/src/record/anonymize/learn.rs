@@ -201,7 +201,7 @@ impl Names {
     }
 }
 
-/// Drops the labels of nodes that are not Kubernetes' own, and where RuntimeClasses place pods.
+/// Drops the labels of nodes that are not Kubernetes' own, and the labels by which a `RuntimeClass` places pods.
 pub(super) fn forget(facts: &mut Json) {
     for nodes in ["nodes", "virtual-nodes"] {
         let nodes = facts

@@ -137,10 +137,9 @@ impl Fixtures {
         let mut readiness = Readiness::Ready;
         for (ix, need) in &self.needs[check] {
             match (self.state(*ix), need) {
-                (FixtureState::Ready, _) => {}
+                (FixtureState::Ready, _) | (FixtureState::Failed(_), Need::Compared) => {}
                 (FixtureState::Failed(error), Need::Settled)
                     if error.kind == ErrorKind::FixtureFailed => {}
-                (FixtureState::Failed(_), Need::Compared) => {}
                 (FixtureState::Failed(error), Need::Ready | Need::Settled) => {
                     return Readiness::Never(self.key(*ix).clone(), error.clone());
                 }
