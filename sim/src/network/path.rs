@@ -4,11 +4,13 @@ use std::net::IpAddr;
 
 use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
-use crate::topology::{Build, NetworkMode, Os};
+use crate::topology::{Build, NetworkMode, Os, SecurityGroup};
 use crate::world::{CLUSTER_DNS, Key, Node, Outside, Pod, World};
 
 /// VXLAN's headers: outer Ethernet, IP and UDP, and its own.
 const VXLAN: usize = 50;
+/// The port of its datagrams (RFC 7348), to which Windows sends whatever is configured.
+const VXLAN_PORT: u16 = 4789;
 
 /// The size of the headers of IP and of the protocol above it.
 fn headers(protocol: Protocol, to: IpAddr) -> usize {
@@ -191,36 +193,29 @@ impl<'a> Flow<'a> {
                 || remote && pod.is_some() && host && overlay
         };
         let lost = remote && (unbuilt(here) || unbuilt(there))
-            || remote && here.is_some() && there.is_some() && !self.is_let_through(to.1)
             || self.suffers(FaultKind::NodeVanishes, [here, there])
-            || remote && self.is_filtered([here, there], to)
+            || remote && !self.is_let_through([here, there], to)
             || over_ipv6 && self.suffers(FaultKind::Ipv6Dropped, [here, there])
             || here.is_some_and(from)
             || !policy::allows(self, there, pod, to.1);
         lost.then_some(Outcome::TimedOut)
     }
 
-    /// Whether the nodes' security group lets a packet pass to a port of another node, or of a pod on it.
-    fn is_let_through(&self, port: u16) -> bool {
-        let group = self.world.network.between_nodes.as_ref();
-        group.is_none_or(|group| group.passes(self.request.protocol, port))
-    }
-
-    /// Whether a security group drops the request between two nodes. That of terraform-aws-modules/eks lets nodes
-    /// reach each other by DNS and by TCP from port 1025 on (`node_groups.tf`, `ingress_self_coredns_*` and
-    /// `ingress_nodes_ephemeral`; issue 2513). Of what an overlay carries it sees only VXLAN's datagrams.
-    fn is_filtered(&self, ends: [Option<There<'_>>; 2], (address, port): (IpAddr, u16)) -> bool {
+    /// Whether the nodes' security group lets the request pass between two nodes. Of what an overlay carries it
+    /// sees only VXLAN's datagrams.
+    fn is_let_through(&self, ends: [Option<There<'_>>; 2], (address, port): (IpAddr, u16)) -> bool {
         let [Some((_, node)), Some(_)] = ends else {
-            return false;
+            return true;
         };
         let is_of_pod = self.world.nodes.by_address(address).is_none();
-        let tunnelled = is_of_pod && node.network.mode == NetworkMode::Overlay;
-        let passes = match self.request.protocol {
-            Protocol::Tcp => port == 53 || port >= 1025,
-            Protocol::Udp => port == 53,
-            Protocol::Icmp => false,
+        let (protocol, port) = match is_of_pod && node.network.mode == NetworkMode::Overlay {
+            true => (Protocol::Udp, VXLAN_PORT),
+            false => (self.request.protocol, port),
         };
-        (tunnelled || !passes) && self.suffers(FaultKind::SecurityGroup, ends)
+        let passes = |group: &SecurityGroup| group.passes(protocol, port);
+        let group = self.world.network.between_nodes.as_ref();
+        let fault = self.suffers(FaultKind::SecurityGroup, ends);
+        group.is_none_or(passes) && (!fault || passes(&SecurityGroup::of_terraform_eks()))
     }
 
     /// `outcome`, unless the payload is too large for a path that loses large packets: the path to the node

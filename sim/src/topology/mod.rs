@@ -46,6 +46,15 @@ pub struct SecurityGroup {
 }
 
 impl SecurityGroup {
+    /// That of terraform-aws-modules/eks: DNS, and TCP from port 1025 on (`node_groups.tf`,
+    /// `ingress_self_coredns_*` and `ingress_nodes_ephemeral`; issue 2513).
+    pub(crate) fn of_terraform_eks() -> Self {
+        Self {
+            tcp: vec![(53, 53), (1025, 65535)],
+            udp: vec![(53, 53)],
+        }
+    }
+
     /// Whether packets of a protocol pass to a port.
     pub(crate) fn passes(&self, protocol: Protocol, port: u16) -> bool {
         let ranges = match protocol {
@@ -200,8 +209,8 @@ pub struct NodeSpec {
     pub taints: Option<Vec<TaintSpec>>,
     /// The runtime handlers beyond those of every node of its pool.
     pub handlers: Vec<String>,
-    /// The handlers that it reports in `status.runtimeHandlers`, the empty one for the default; none if its
-    /// runtime does not say.
+    /// The handlers that it reports in `status.runtimeHandlers`, the empty one for the default; none means those of
+    /// every node of its pool, and `handlers`.
     pub reported_handlers: Vec<String>,
     /// Its container runtime and the version of that, as the kubelet reports them.
     pub runtime: String,
@@ -430,10 +439,7 @@ mod tests {
 
     #[test]
     fn a_security_group_lets_ports_pass_and_no_ping() {
-        let group = SecurityGroup {
-            tcp: vec![(53, 53), (1025, 65535)],
-            udp: vec![(53, 53)],
-        };
+        let group = SecurityGroup::of_terraform_eks();
         let passes = |protocol, port| group.passes(protocol, port);
         assert!(passes(Protocol::Tcp, 8080) && passes(Protocol::Udp, 53));
         assert!(!passes(Protocol::Tcp, 80) && !passes(Protocol::Udp, 8081));
