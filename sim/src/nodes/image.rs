@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::chance::Chance;
-use crate::topology::{Build, Os, Pool};
+use crate::topology::{Build, NodeSpec, Os, Pool};
 
 /// The images that the simulator knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,21 +75,47 @@ pub(crate) enum Demand {
     Nothing,
 }
 
-/// The image that a reference means on a node of a pool; else the error of the pull, which follows `Failed to
+/// Why a runtime does not pull an image.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unpulled {
+    /// The registry does not have it, in the words of containerd.
+    Unknown(String),
+    /// It has no variant for the node; its whole name.
+    NoPlatform(String),
+}
+
+impl Unpulled {
+    /// The error of a node's runtime, which follows `Failed to pull image "…": `.
+    pub(crate) fn words(self, node: &NodeSpec) -> String {
+        match self {
+            Self::NoPlatform(_) if node.is_crio() => no_image_in_index(),
+            other => other.of_containerd(),
+        }
+    }
+
+    fn of_containerd(self) -> String {
+        match self {
+            Self::NoPlatform(full) => no_match(&full),
+            Self::Unknown(words) => words,
+        }
+    }
+}
+
+/// The image that a reference means on a node of a pool; else the error of containerd, which follows `Failed to
 /// pull image "…": `.
 pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, String> {
-    demanded(reference, pool, Demand::Fits)
+    demanded(reference, pool, Demand::Fits).map_err(Unpulled::of_containerd)
 }
 
 /// The image that a reference means on a node of a pool whose runtime has this demand.
-pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, String> {
+pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, Unpulled> {
     let full = normalise(reference);
     let Some(family) = family(&full) else {
         // containerd 2.1, core/remotes/docker: the error of a registry without that repository
-        return Err(format!(
+        return Err(Unpulled::Unknown(format!(
             "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
              failed to resolve reference \"{full}\": {full}: not found"
-        ));
+        )));
     };
     let fitting = fits(family, &full, pool);
     let of_any_build = || {
@@ -102,7 +128,7 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
         Demand::Nothing => true,
     };
     if !pulled {
-        return Err(no_match(&full));
+        return Err(Unpulled::NoPlatform(full));
     }
     let (seconds, bytes) = match (family, pool.os()) {
         (Family::Iis, _) => (70, 2_115_000_000),
@@ -134,14 +160,14 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
 
 /// The error of CRI-O, which runs on Linux alone here, for an operating system that the image lacks
 /// (cri-o issue 6457; containers/image, `internal/manifest/oci_index.go`).
-pub(crate) fn no_image_in_index() -> String {
+fn no_image_in_index() -> String {
     "rpc error: code = Unknown desc = choosing image instance: no image found in image index for \
      architecture \"amd64\", variant \"\", OS \"linux\""
         .to_owned()
 }
 
 /// The error of containerd issue 6989, also for an operating system that the manifest list lacks.
-pub(crate) fn no_match(full: &str) -> String {
+fn no_match(full: &str) -> String {
     format!(
         "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
          no match for platform in manifest: not found"
@@ -201,7 +227,7 @@ pub(crate) fn malformed(reference: &str) -> Option<String> {
 }
 
 /// The reference as containerd writes it: with a registry, and with a tag or digest.
-pub(crate) fn normalise(reference: &str) -> String {
+fn normalise(reference: &str) -> String {
     let first = reference.split('/').next().unwrap_or_default();
     let named = first.contains(['.', ':']) || first == "localhost";
     let full = match (reference.contains('/'), named) {

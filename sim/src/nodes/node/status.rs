@@ -156,22 +156,21 @@ fn images(node: &NodeState) -> Vec<Value> {
 /// The handlers of the runtime, as containerd 2 lists those of its configuration: the default twice, once without
 /// a name (`introspectRuntimeHandlers` in internal/cri/server/service.go).
 fn handlers(node: &NodeState, faults: &FaultSet) -> Vec<Value> {
-    let reported = &node.spec.reported_handlers;
-    let mut names = vec![""];
-    if node.suffers(FaultKind::RuntimeDocker, faults) {
-        return Vec::new();
-    }
-    if node.suffers(FaultKind::HandlerUnknown, faults) {
-        // Nothing but the default
-    } else if !reported.is_empty() {
-        names = reported.iter().map(String::as_str).collect();
+    let spec = &node.spec;
+    let own = match node.pool.os() {
+        Os::Linux => "runc",
+        Os::Windows => "runhcs-wcow-process",
+    };
+    let names: Vec<_> = if node.suffers(FaultKind::RuntimeDocker, faults) {
+        Vec::new()
+    } else if node.suffers(FaultKind::HandlerUnknown, faults) {
+        vec![""]
+    } else if spec.reported_handlers.is_empty() {
+        let more = spec.handlers.iter().map(String::as_str);
+        ["", own].into_iter().chain(more).collect()
     } else {
-        names.push(match node.pool.os() {
-            Os::Linux => "runc",
-            Os::Windows => "runhcs-wcow-process",
-        });
-        names.extend(node.spec.handlers.iter().map(String::as_str));
-    }
+        spec.reported_handlers.iter().map(String::as_str).collect()
+    };
     names.iter().map(|name| json!({"name": name})).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::fault::FaultKind;
-use crate::nodes::image::{self, Demand, Image, with_tag};
+use crate::nodes::image::{self, Demand, Image, Unpulled, with_tag};
 use crate::pods::container::Slot;
 
 /// The longest pause between two pulls (kubelet, `MaxImageBackOff`).
@@ -70,18 +70,12 @@ impl Slot<'_> {
             Demand::Fits
         };
         let resolved = match image::demanded(reference, run.node.pool, demand) {
-            Ok(image) if missing && image.is_servercore() => Err(image::no_match(&image.reference)),
+            Ok(image) if missing && image.is_servercore() => {
+                Err(Unpulled::NoPlatform(image.reference))
+            }
             resolved => resolved,
         };
-        let resolved = match resolved {
-            Err(why)
-                if run.node.spec.is_crio()
-                    && why == image::no_match(&image::normalise(reference)) =>
-            {
-                Err(image::no_image_in_index())
-            }
-            other => other,
-        };
+        let resolved = resolved.map_err(|why| why.words(&run.node.spec));
         let is_stored = |image: &&Image| run.node.image(&image.reference).initialized();
         let stored = resolved.as_ref().ok().filter(is_stored);
         if let Some(image) = stored.filter(|_| !always) {
