@@ -9,6 +9,16 @@ pub struct NamedTopology {
     pub text: &'static str,
 }
 
+/// The file of a plain topology: its nodes, and the objects that show their network.
+macro_rules! plain {
+    ($name:literal) => {
+        concat!(
+            include_str!(concat!("plain/", $name, ".yaml")),
+            include_str!("plain/flannel-routes.yaml")
+        )
+    };
+}
+
 impl NamedTopology {
     /// All of them; the first is a demo's default.
     pub const ALL: &[Self] = &[
@@ -20,48 +30,12 @@ impl NamedTopology {
         Self::of("gke", include_str!("gke.yaml")),
         Self::of("openshift", include_str!("openshift.yaml")),
         Self::of("rke2", include_str!("rke2.yaml")),
-        Self::of(
-            "hybrid",
-            concat!(
-                include_str!("plain/hybrid.yaml"),
-                include_str!("plain/flannel-routes.yaml")
-            ),
-        ),
-        Self::of(
-            "three-builds",
-            concat!(
-                include_str!("plain/three-builds.yaml"),
-                include_str!("plain/flannel-routes.yaml")
-            ),
-        ),
-        Self::of(
-            "windows-only",
-            concat!(
-                include_str!("plain/windows-only.yaml"),
-                include_str!("plain/flannel-routes.yaml")
-            ),
-        ),
-        Self::of(
-            "linux-only",
-            concat!(
-                include_str!("plain/linux-only.yaml"),
-                include_str!("plain/flannel-routes.yaml")
-            ),
-        ),
-        Self::of(
-            "single-windows",
-            concat!(
-                include_str!("plain/single-windows.yaml"),
-                include_str!("plain/flannel-routes.yaml")
-            ),
-        ),
-        Self::of(
-            "fifty",
-            concat!(
-                include_str!("plain/fifty.yaml"),
-                include_str!("plain/flannel-routes.yaml")
-            ),
-        ),
+        Self::of("hybrid", plain!("hybrid")),
+        Self::of("three-builds", plain!("three-builds")),
+        Self::of("windows-only", plain!("windows-only")),
+        Self::of("linux-only", plain!("linux-only")),
+        Self::of("single-windows", plain!("single-windows")),
+        Self::of("fifty", plain!("fifty")),
     ];
 
     const fn of(name: &'static str, text: &'static str) -> Self {

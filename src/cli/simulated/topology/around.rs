@@ -1,7 +1,7 @@
 //! Reads what is around the nodes of a topology: their network, the API server, the webhooks.
 
 use hybrid_sim::{ApiSpec, Effect, NetworkMode, NetworkSpec, SecurityGroup};
-use winconform_core::document::{Decoder, Fields, Node};
+use winconform_core::document::{Decoder, Fields, Node, Value};
 
 use super::nodes::read_taint;
 use super::read_flag;
@@ -50,7 +50,6 @@ pub(super) fn read_group(decoder: &mut Decoder<'_>, node: &Node) -> Option<Secur
 
 /// A port or a range of ports.
 fn read_ports(decoder: &mut Decoder<'_>, node: &Node) -> Option<(u16, u16)> {
-    use winconform_core::document::Value;
     let text = match &node.value {
         Value::Int(port) => port.to_string(),
         Value::Text(text) => text.clone(),
@@ -101,31 +100,32 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
     const KNOWN: [&str; 4] = ["resource", "toleration", "sidecar", "host-denied"];
     let entry = decoder.tagged(node, "effect of a webhook", &KNOWN)?;
     let node = &entry.node;
-    if entry.key == "resource" {
-        return decoder
-            .text(node, "`resource`")
-            .map(|name| Effect::Resource(name.to_owned()));
+    match entry.key.as_str() {
+        "resource" => {
+            let name = decoder.text(node, "`resource`")?;
+            Some(Effect::Resource(name.to_owned()))
+        }
+        "toleration" => read_taint(decoder, node).map(Effect::Toleration),
+        "sidecar" => {
+            let [name, image] = read_two(decoder, node, "`sidecar`", ["name", "image"])?;
+            Some(Effect::Sidecar { name, image })
+        }
+        _ => {
+            let [unless, says] = read_two(decoder, node, "`host-denied`", ["unless", "says"])?;
+            Some(Effect::HostDenied { unless, says })
+        }
     }
-    if entry.key == "toleration" {
-        return read_taint(decoder, node).map(Effect::Toleration);
-    }
-    let sidecar = entry.key == "sidecar";
-    let (what, keys) = match sidecar {
-        true => ("`sidecar`", ["name", "image"]),
-        false => ("`host-denied`", ["unless", "says"]),
-    };
+}
+
+/// The texts of two keys, the only ones.
+fn read_two(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    what: &'static str,
+    keys: [&'static str; 2],
+) -> Option<[String; 2]> {
     let mut fields = decoder.fields(node, what)?;
     let [first, second] = keys.map(|key| fields.text(decoder, key));
     fields.finish(decoder);
-    let (first, second) = (first?, second?);
-    Some(match sidecar {
-        true => Effect::Sidecar {
-            name: first,
-            image: second,
-        },
-        false => Effect::HostDenied {
-            unless: first,
-            says: second,
-        },
-    })
+    Some([first?, second?])
 }
