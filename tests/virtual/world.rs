@@ -52,6 +52,9 @@ const FEW: [&str; 2] = [
 /// The suites of whole runs, without claims about the moment.
 pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
 
+/// The objects of `hybrid`, which show the network of its nodes.
+static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| of_row("hybrid").api.objects);
+
 /// All suites.
 pub(crate) static ALL: LazyLock<Suites> = LazyLock::new(suites::whole);
 
@@ -131,10 +134,10 @@ pub(crate) fn trial(
 }
 
 impl World {
-    /// Nodes alone get the objects of `hybrid`, which show their network.
+    /// Nodes alone get the objects of `hybrid`.
     async fn begin(seed: u64, mut topology: Topology) -> Self {
         if topology.api.objects.is_empty() {
-            topology.api.objects = of_row("hybrid").api.objects;
+            topology.api.objects.clone_from(&OBJECTS);
         }
         let (loopback, began) = (Loopback::in_memory(EPOCH), Instant::now());
         let network = loopback.clone();

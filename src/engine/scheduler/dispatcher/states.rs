@@ -123,13 +123,15 @@ impl Fixtures {
 
     /// Why a control of the other operating system cannot be observed: a fixture that it depends on failed.
     pub(super) fn lost(&self, planned: &PlannedAssertion) -> Option<ObservationError> {
-        let mut needed = planned
+        if planned.role != Role::OtherOs {
+            return None;
+        }
+        planned
             .depends_on()
-            .filter(|_| planned.role == Role::OtherOs);
-        needed.find_map(|(key, _)| match self.state(self.ix(&key)?) {
-            FixtureState::Failed(error) => Some(error.clone()),
-            _ => None,
-        })
+            .find_map(|(key, _)| match self.state(self.ix(&key)?) {
+                FixtureState::Failed(error) => Some(error.clone()),
+                _ => None,
+            })
     }
 
     /// Whether what the check at a place in the plan needs is ready.
