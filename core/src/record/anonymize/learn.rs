@@ -80,6 +80,7 @@ const LABELS: [&str; 10] = [
     "node.kubernetes.io/windows-build",
     "os",
 ];
+
 impl Names {
     /// Learns the names in an event.
     pub(super) fn learn(&mut self, event: &Json) {
@@ -188,8 +189,8 @@ impl Names {
         }
     }
 
-    fn add(&mut self, kind: &'static str, name: &str) {
-        let name = name.to_ascii_lowercase();
+    fn add(&mut self, kind: &'static str, written: &str) {
+        let name = written.to_ascii_lowercase();
         let is_plain = PLAIN.contains(&name.as_str()) || is_public(&name) || is_of_pool(&name);
         let is_short = name.len() < 2 || name.chars().all(|c| c.is_ascii_digit());
         if is_plain || is_short || self.words.contains(&name) || self.known.contains_key(&name) {
@@ -197,7 +198,11 @@ impl Names {
         }
         let count = self.counts.entry(kind).or_default();
         *count += 1;
-        self.known.insert(name, format!("{kind}-{count}"));
+        let replacement = format!("{kind}-{count}");
+        if name.contains(|c: char| !c.is_ascii_alphanumeric() && !".-_".contains(c)) {
+            self.phrases.push((written.to_owned(), replacement.clone()));
+        }
+        self.known.insert(name, replacement);
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod learn;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -24,6 +25,9 @@ const OWN: [&str; 18] = [
 ];
 /// Events with the tool's own words in every field.
 const OWN_EVENTS: [&str; 2] = ["plan", "run-ended"];
+
+/// Objects whose keys are names.
+const NAMED: [&str; 4] = ["labels", "node-selector", "nodeSelector", "taken"];
 
 /// IPv4, or at least two colons between groups of hexadecimal digits.
 static ADDRESS: LazyLock<Regex> =
@@ -53,11 +57,12 @@ fn pattern(text: &str) -> Regex {
 /// Returns the number of the line that is not JSON.
 pub fn anonymized(record: &str) -> Result<String, usize> {
     let mut lines = Vec::new();
-    for (at, line) in record.lines().enumerate() {
+    let mut texts = record.lines().enumerate().peekable();
+    while let Some((at, line)) = texts.next() {
         match serde_json::from_str::<Json>(line) {
             Ok(json) => lines.push(json),
             // A kill may have cut off the last one
-            Err(_) if at + 1 == record.lines().count() => {}
+            Err(_) if texts.peek().is_none() => {}
             Err(_) => return Err(at + 1),
         }
     }
@@ -74,6 +79,10 @@ pub fn anonymized(record: &str) -> Result<String, usize> {
         let host = found.get(1).or(found.get(2));
         names.learn_host(host.map_or("", |host| host.as_str()));
     }
+    // One may be part of another
+    names
+        .phrases
+        .sort_by_key(|(phrase, _)| Reverse(phrase.len()));
     let replaced = lines.into_iter().map(|mut line| {
         if let Some(facts) = line["event"].get_mut("facts") {
             forget(facts);
@@ -89,6 +98,8 @@ pub fn anonymized(record: &str) -> Result<String, usize> {
 struct Names {
     /// In lower case.
     known: BTreeMap<String, String>,
+    /// Those that are no single word, as they are written: the context of a kubeconfig may be any text.
+    phrases: Vec<(String, String)>,
     /// Words of the record itself, without which it cannot be read.
     words: BTreeSet<String>,
     /// How many names of each kind there are.
@@ -144,11 +155,8 @@ impl Names {
             return known.clone();
         }
         let mut text = text.to_owned();
-        for (name, replacement) in &self.known {
-            // The context of a kubeconfig may be any text
-            if name.contains(|c: char| !c.is_ascii_alphanumeric() && !".-_".contains(c)) {
-                text = text.replace(name, replacement);
-            }
+        for (phrase, replacement) in &self.phrases {
+            text = text.replace(phrase, replacement);
         }
         let text = NUMBER.replace_all(&text, |found: &Captures<'_>| {
             format!(
@@ -221,9 +229,6 @@ impl Names {
         }
     }
 }
-
-/// Objects whose keys are names.
-const NAMED: [&str; 4] = ["labels", "node-selector", "nodeSelector", "taken"];
 
 #[cfg(test)]
 mod tests {
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_is_left_out_and_another_one_is_told() {
+    fn a_torn_last_line_is_left_out_and_another_one_is_reported() {
         let torn = format!("{}{{\"at\"", record());
         assert_eq!(anonymized(&torn), anonymized(&record()));
         assert_eq!(anonymized("{}\nno\n{}\n"), Err(2));
