@@ -65,7 +65,7 @@ impl Surroundings<'_> {
             let disposition = match &self.facts.nodes {
                 Known::Unknown { reason } => Disposition::Inconclusive(unknown("nodes", reason)),
                 Known::Fact { .. } => {
-                    let why = self.not_machines(Os::Windows).collect();
+                    let why = self.virtual_nodes(Os::Windows).collect();
                     Disposition::Skip(no_usable(Os::Windows.as_str(), why))
                 }
             };

@@ -54,9 +54,9 @@ pub fn exclude(facts: &mut Facts, exclude: &[Placed<NodeSelector>]) -> Result<()
 fn others(facts: &Facts) -> Vec<Node> {
     let silent = facts.silent_nodes.value().into_iter().flatten();
     let silent = silent.map(|name| (name.clone(), BTreeMap::new()));
-    let not_machines = facts.virtual_nodes.value().into_iter().flatten();
-    let not_machines = not_machines.map(|node| (node.name.clone(), node.labels.clone()));
-    silent.chain(not_machines).collect()
+    let virtual_nodes = facts.virtual_nodes.value().into_iter().flatten();
+    let virtual_nodes = virtual_nodes.map(|node| (node.name.clone(), node.labels.clone()));
+    silent.chain(virtual_nodes).collect()
 }
 
 /// The problem of what matches no node, with what there is instead.

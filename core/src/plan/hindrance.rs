@@ -78,11 +78,11 @@ impl Surroundings<'_> {
         } else {
             Os::Windows
         };
-        no_usable(pool.as_str(), why.chain(self.not_machines(os)).collect())
+        no_usable(pool.as_str(), why.chain(self.virtual_nodes(os)).collect())
     }
 
     /// Why the nodes of an operating system that are virtual are not usable.
-    pub(super) fn not_machines(&self, os: Os) -> impl Iterator<Item = String> {
+    pub(super) fn virtual_nodes(&self, os: Os) -> impl Iterator<Item = String> {
         let nodes = self.facts.virtual_nodes.value().into_iter().flatten();
         let nodes = nodes.filter(move |node| node.os == Some(os));
         nodes.map(|node| format!("{} is virtual ({})", node.name, node.by))

@@ -143,7 +143,7 @@ fn pools(out: &mut Out, facts: &Facts) {
                 out.lines(name.as_str(), &[line]);
             }
             silent(out, &facts.silent_nodes);
-            not_machines(out, &facts.virtual_nodes);
+            virtual_nodes(out, &facts.virtual_nodes);
             out.lines("", &[format!("from {source}")]);
         }
     }
@@ -162,7 +162,7 @@ fn silent(out: &mut Out, silent: &Known<Vec<String>>) {
 }
 
 /// The nodes behind which no kubelet of a machine runs pods, if there are any.
-fn not_machines(out: &mut Out, nodes: &Known<Vec<VirtualNodeFact>>) {
+fn virtual_nodes(out: &mut Out, nodes: &Known<Vec<VirtualNodeFact>>) {
     let mut by = BTreeMap::<_, Vec<_>>::new();
     for node in nodes.value().into_iter().flatten() {
         by.entry(&node.by).or_default().push(node.name.clone());

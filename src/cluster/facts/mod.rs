@@ -88,8 +88,8 @@ pub(crate) async fn collect_with(api: &Api, named: &Nodes) -> Facts {
     let silent = nodes.as_ref().map(|nodes| nodes.silent.iter());
     let silent = silent.map(|names| names.cloned().collect());
     facts.silent_nodes = known(silent.map_err(Clone::clone), nodes::NODES);
-    let not_machines = nodes.as_ref().map(|nodes| nodes.not_machines.clone());
-    facts.virtual_nodes = known(not_machines.map_err(Clone::clone), nodes::NODES);
+    let virtual_nodes = nodes.as_ref().map(|nodes| nodes.virtual_facts.clone());
+    facts.virtual_nodes = known(virtual_nodes.map_err(Clone::clone), nodes::NODES);
     let nodes = nodes.map(|nodes| nodes.told.into_values().collect());
     facts.nodes = known(nodes, nodes::NODES);
     facts.workloads = known(workloads, workloads::PODS);

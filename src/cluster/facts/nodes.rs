@@ -43,7 +43,7 @@ pub(super) struct Nodes {
     /// The names of nodes that do not report what they run.
     pub(super) silent: BTreeSet<String>,
     /// Nodes behind which no kubelet of a machine runs pods.
-    pub(super) not_machines: Vec<VirtualNodeFact>,
+    pub(super) virtual_facts: Vec<VirtualNodeFact>,
     /// The signs of products on them.
     pub(super) signs: NodeSigns,
 }
@@ -58,7 +58,7 @@ pub(super) async fn nodes(api: &Api, named: &Kept) -> Result<Nodes, Unread> {
             spared_by,
         } = Marked::read(node);
         if let Some(by) = virtual_by {
-            return nodes.not_machines.push(not_machine(node, by, named));
+            return nodes.virtual_facts.push(virtual_node(node, by, named));
         }
         match read(node, spared_by, named) {
             Some(node) => drop(nodes.told.insert(node.name.clone(), node)),
@@ -68,7 +68,7 @@ pub(super) async fn nodes(api: &Api, named: &Kept) -> Result<Nodes, Unread> {
     .await
 }
 
-fn not_machine(node: &Json, by: String, named: &Kept) -> VirtualNodeFact {
+fn virtual_node(node: &Json, by: String, named: &Kept) -> VirtualNodeFact {
     let mut labels = texts(&node["metadata"]["labels"]);
     labels.retain(|key, _| named.names_label(key));
     VirtualNodeFact {

@@ -367,8 +367,8 @@ fn dns(facts: &Facts) -> Result<FactObservation> {
             address: endpoint.address.clone(),
             node: endpoint.node.clone(),
             os: nodes.iter().find(on).map(|node| node.os).or_else(|| {
-                let mut not_machines = facts.virtual_nodes.value().into_iter().flatten();
-                not_machines
+                let mut virtual_nodes = facts.virtual_nodes.value().into_iter().flatten();
+                virtual_nodes
                     .find(|node| endpoint.node.as_ref() == Some(&node.name))?
                     .os
             }),

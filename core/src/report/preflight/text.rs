@@ -103,9 +103,9 @@ impl Preflight {
             let name = pad(&printable(name.as_str()), widest.unwrap_or_default());
             paragraph(text, &format!("  {name}  "), &words, width);
         }
-        let not_machines = self.facts.virtual_nodes.value().map_or(0, Vec::len);
-        if not_machines > 0 {
-            let words = counted(not_machines, "virtual node");
+        let virtual_nodes = self.facts.virtual_nodes.value().map_or(0, Vec::len);
+        if virtual_nodes > 0 {
+            let words = counted(virtual_nodes, "virtual node");
             paragraph(text, "  not used: ", &words, width);
         }
         for shortage in &self.shortages {

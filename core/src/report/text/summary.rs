@@ -124,9 +124,9 @@ pub(crate) fn pools(facts: &Facts) -> Vec<String> {
             counted(count, "node")
         )),
     }
-    let not_machines = facts.virtual_nodes.value().map_or(0, Vec::len);
-    if not_machines > 0 {
-        let nodes = counted(not_machines, "virtual node");
+    let virtual_nodes = facts.virtual_nodes.value().map_or(0, Vec::len);
+    if virtual_nodes > 0 {
+        let nodes = counted(virtual_nodes, "virtual node");
         pools.push(format!("{nodes} (not used)"));
     }
     if pools.is_empty() {
