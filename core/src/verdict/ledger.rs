@@ -123,8 +123,8 @@ impl LedgerEntry {
 }
 
 impl ScopedNetwork {
-    /// Why a cluster's network is none of these; `None` if it is one. Nobody has told of others, nor of one that
-    /// no rule recognises.
+    /// Why a cluster's network is none of these; `None` if it is one. No source names others, nor does any name
+    /// one that no rule recognises.
     fn missed(&self, facts: &Facts) -> Result<Option<String>, Disposition> {
         let unknown = |what: &str, why: &str| {
             let detail = format!("{what}, on which the limitation's scope depends: {why}");

@@ -53,7 +53,7 @@ fn anonymous(path: &Path, folder: &Path) -> Result<RunView, CliError> {
         return Err(CliError::Usage(message));
     }
     let text = text_of(path)?;
-    // What is wrong with it is told of the record as it is
+    // Errors name what is in the record as it is
     viewed(path, &text)?;
     let text =
         anonymized(&text).map_err(|line| CliError::Usage(format!("line {line} is not JSON")))?;

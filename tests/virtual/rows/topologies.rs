@@ -36,7 +36,7 @@ struct Expected {
     products: Vec<Product>,
 }
 
-/// What a healthy cluster of a product comes to.
+/// The verdicts of a healthy cluster of a product.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Product {
