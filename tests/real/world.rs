@@ -7,8 +7,11 @@ use std::time::Duration;
 use hybrid_sim::{FaultPlan, JoinOptions, Joined, Loopback, Topology, join};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
+use winconform::cli::named_topology;
 use winconform::cluster::{ConnectOptions, connect};
+use winconform::transport::Api;
 use winconform_core::config::{Durations, Limits};
+use winconform_core::method::{ApiRequest, Verb};
 
 /// The environment variable with the kubeconfig of the control plane.
 pub(crate) const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
@@ -36,10 +39,12 @@ impl World {
         )
         .await
         .expect("the control plane answers");
+        let (_, hybrid) = named_topology("hybrid").expect("it is known");
+        show_network(&direct.api, &hybrid).await;
         let options = JoinOptions {
             topology: Topology {
                 load_balancer: true,
-                ..Topology::hybrid()
+                ..hybrid
             },
             faults: FaultPlan::default(),
             seed: 1,
@@ -51,6 +56,31 @@ impl World {
             .await
             .expect("the nodes join");
         Self { kubeconfig, joined }
+    }
+}
+
+/// Creates the objects by which a run recognises the network of the nodes.
+async fn show_network(api: &Api, topology: &Topology) {
+    for object in &topology.api.objects {
+        let metadata = &object["metadata"];
+        let name = metadata["name"].as_str().expect("a name");
+        let within = metadata["namespace"]
+            .as_str()
+            .map(|it| format!("namespaces/{it}/"));
+        let within = within.unwrap_or_default();
+        let (group, plural) = match object["kind"].as_str() {
+            Some("Namespace") => ("api/v1", "namespaces"),
+            Some("ConfigMap") => ("api/v1", "configmaps"),
+            Some("DaemonSet") => ("apis/apps/v1", "daemonsets"),
+            other => panic!("no path is known for {other:?}"),
+        };
+        let request = ApiRequest {
+            verb: Verb::Apply,
+            path: format!("/{group}/{within}{plural}/{name}"),
+            body: Some(object.clone()),
+        };
+        let reply = api.send(&request).await.expect("an answer");
+        assert!(reply.status < 300, "{}", reply.body);
     }
 }
 
