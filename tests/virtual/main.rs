@@ -40,6 +40,7 @@ fn main() {
         together::trials(),
         runtime_class::trials(),
         rows::topologies::trials(),
+        rows::reported::trials(),
         rows::trials(),
         families::trials(),
         admission::trials(),

@@ -251,7 +251,7 @@ impl Test {
         };
         match assertion.query.target {
             Target::ItselfByService => source.prober(),
-            target if target.is_of_a_service() => assertion.query.of,
+            target if target.is_of_a_service() => assertion.query.by.or(assertion.query.of),
             _ => None,
         }
     }

@@ -21,6 +21,9 @@ pub struct ReadyFixture {
     /// That Service's name.
     pub name: Option<String>,
     pub node_port: Option<u16>,
+    /// The further ports of that Service.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more_ports: Vec<u16>,
     /// The name of its Service without an address in the first family.
     pub headless: Option<String>,
     /// The port its pods serve on.

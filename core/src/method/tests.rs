@@ -155,6 +155,7 @@ fn read<'a, M: Method>(
 fn http(of: FixtureName, target: Target) -> HttpQuery {
     HttpQuery {
         of: Some(of),
+        by: None,
         target,
     }
 }
@@ -357,7 +358,11 @@ fn a_service_is_asked_from_the_node_of_all_its_pods_where_that_is_the_question()
 fn nodes_are_told_apart_by_where_it_is_observed_from() {
     let mut ready = standing();
     ready.nodes.retain(|node| node.name == "win-a");
-    let query = |target| HttpQuery { of: None, target };
+    let query = |target| HttpQuery {
+        of: None,
+        by: None,
+        target,
+    };
     let other = query(Target::OtherNodes);
     let none = Reply::Get(Vec::new());
     let seen = bound_in(&ready, None, |at| read::<Http>(&other, at, &none));

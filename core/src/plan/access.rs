@@ -301,6 +301,7 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         service: Some((address, 80)),
         name: Some("*".to_owned()),
         node_port: Some(80),
+        more_ports: Vec::new(),
         headless: Some("*".to_owned()),
         port: Some(80),
         target_port: Some(80),

@@ -7,7 +7,7 @@ use super::fact::read_fact;
 use super::placement::{
     read_placement, read_placement_query, read_preemption, read_preemption_query,
 };
-use crate::document::{Decoder, Node};
+use crate::document::{Decoder, Fields, Node};
 use crate::fixture::FixtureName;
 use crate::method::{
     Assertion, FailureClass, HttpExpectation, HttpQuery, Method, PingQuery, ReachExpectation,
@@ -62,12 +62,25 @@ fn read_fixture(
 }
 
 fn read_http_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpQuery> {
-    let (of, target) = read_target(decoder, node, "an http `ask`", Target::ALL)?;
-    Some(HttpQuery { of, target })
+    let mut fields = decoder.fields(node, "an http `ask`")?;
+    let by_node = fields.optional("by");
+    let leading = those(|name| name.leads_to().is_some());
+    let by = by_node.map(|node| read_fixture(decoder, node, &leading));
+    let (of, target) = read_target(decoder, node, fields, Target::ALL)?;
+    let by = by.map_or(Some(None), |by| by.map(Some))?;
+    if let (Some(node), Some(by)) = (by_node, by)
+        && (by.leads_to() != of || !target.is_of_a_service())
+    {
+        let message = format!("no Service of `{}` is asked for here", by.as_str());
+        decoder.report(node, message, Some("remove `by`".to_owned()));
+        return None;
+    }
+    Some(HttpQuery { of, by, target })
 }
 
 fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> {
-    let (of, target) = read_target(decoder, node, "a ping's `ask`", &PingQuery::TARGETS)?;
+    let fields = decoder.fields(node, "a ping's `ask`")?;
+    let (of, target) = read_target(decoder, node, fields, &PingQuery::TARGETS)?;
     Some(PingQuery { of, target })
 }
 
@@ -89,10 +102,9 @@ fn read_reach(decoder: &mut Decoder<'_>, node: &Node) -> Option<ReachExpectation
 fn read_target(
     decoder: &mut Decoder<'_>,
     node: &Node,
-    what: &'static str,
+    mut fields: Fields<'_>,
     targets: &[Target],
 ) -> Option<(Option<FixtureName>, Target)> {
-    let mut fields = decoder.fields(node, what)?;
     let of_node = fields.optional("of");
     let target = fields.read(decoder, "target", |decoder, node| {
         decoder.member(node, "target", targets)

@@ -1,6 +1,6 @@
 //! The last hop: what has an address, whether the path there drops packets, and whether anything listens.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
@@ -23,6 +23,9 @@ fn headers(protocol: Protocol, to: IpAddr) -> usize {
 
 /// The largest packet that the fault `mtu-black-hole` lets pass.
 const HOLE: usize = 1400;
+
+/// Where clouds serve the metadata of a virtual machine.
+const METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
 
 /// A node and its name.
 type There<'a> = (&'a str, &'a Node);
@@ -47,6 +50,13 @@ impl<'a> Flow<'a> {
                 Some(lost) => lost,
                 None => self.passed(there, self.answered(backend)),
             };
+        }
+        if address == METADATA
+            && port == 80
+            && self.suffers(FaultKind::MetadataAnswers, [self.node, None])
+        {
+            let name = "metadata".to_owned();
+            return self.answered(Backend::Outside { name });
         }
         let outside = &self.world.network.outside;
         if let Some(outside) = outside.iter().find(|each| each.address == address) {

@@ -208,12 +208,20 @@ impl<'a> Flow<'a> {
         if winkernel && backends.len() > MOST_BACKENDS {
             return Outcome::TimedOut;
         }
+        let dead = |kind, is: bool| winkernel && is && self.world.suffers(kind, name);
+        let slices = &self.world.slices;
+        if dead(FaultKind::EmptiedServiceDead, slices.was_emptied(key))
+            || dead(FaultKind::RemadeServiceDead, slices.was_deleted(key))
+        {
+            return Outcome::TimedOut;
+        }
         // windows-networking.md: session affinity needs Windows Server 2022; kube-proxy prints "Session
         // Affinity is not supported on this version of Windows" and goes on
         let sticks = !winkernel || node.pool.build() >= Some(Build::Ws2022);
         let turn = if !self.forwarded && self.world.suffers(FaultKind::VipSticks, name) {
             0
-        } else if service.sticky && sticks {
+        } else if service.sticky && sticks && !self.world.suffers(FaultKind::AffinityIgnored, name)
+        {
             client_turn(self.client())
         } else {
             self.request.turn
@@ -271,6 +279,7 @@ impl<'a> Flow<'a> {
             .flat_map(|(slice, target)| slice.endpoints.iter().map(move |each| (each, target)))
             // kube-proxy has one proxier per family (pkg/proxy/metaproxier)
             .filter(|(each, _)| each.address.is_ipv6() == self.request.to.is_ipv6())
+            .filter(|(each, _)| !self.is_lost(each.address))
             .collect();
         let of = |wanted: &dyn Fn(&Endpoint) -> bool, node: Option<&str>| {
             let here = |each: &Endpoint| node.is_none() || each.node.as_deref() == node;
@@ -295,6 +304,15 @@ impl<'a> Flow<'a> {
             chosen.extend(gone.map(|gone| (gone, target)));
         }
         (chosen, any)
+    }
+
+    /// Whether HNS has removed a backend with another Service that had it, too.
+    fn is_lost(&self, backend: IpAddr) -> bool {
+        let suffers = |(name, node): (&str, &Node)| {
+            let winkernel = node.pool.os() == Os::Windows;
+            winkernel && self.world.suffers(FaultKind::SharedBackendLost, name)
+        };
+        self.node.is_some_and(suffers) && self.world.slices.was_shared(backend)
     }
 
     /// The client address by which session affinity works.

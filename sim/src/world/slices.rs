@@ -20,6 +20,12 @@ struct SliceMaps {
     by_key: BTreeMap<Key, Slice>,
     by_service: HashMap<Key, BTreeSet<Key>>,
     gone: HashMap<Key, Vec<Endpoint>>,
+    /// The Services that once had backends and then none.
+    emptied: HashSet<Key>,
+    /// The Services that were deleted, made again or not.
+    deleted: HashSet<Key>,
+    /// The backends that those had.
+    shared: HashSet<IpAddr>,
 }
 
 impl Slices {
@@ -30,6 +36,15 @@ impl Slices {
         let of_service = maps.by_service.entry(service.clone()).or_default();
         of_service.insert(key.clone());
         maps.by_key.insert(key, slice);
+        if !left.is_empty()
+            && self
+                .for_service(&service)
+                .all(|one| one.endpoints.is_empty())
+        {
+            Arc::make_mut(&mut self.maps)
+                .emptied
+                .insert(service.clone());
+        }
         self.remember(&service, left);
     }
 
@@ -81,9 +96,32 @@ impl Slices {
         }
     }
 
-    /// Forgets the backends that left a Service, after the Service itself is deleted.
+    /// Whether a Service once had backends and then none.
+    pub(crate) fn was_emptied(&self, service: &Key) -> bool {
+        self.maps.emptied.contains(service)
+    }
+
+    /// Whether a Service of this name was deleted before.
+    pub(crate) fn was_deleted(&self, service: &Key) -> bool {
+        self.maps.deleted.contains(service)
+    }
+
+    /// Whether a Service that was deleted led to a backend.
+    pub(crate) fn was_shared(&self, backend: IpAddr) -> bool {
+        self.maps.shared.contains(&backend)
+    }
+
+    /// Takes note that a Service is deleted, and forgets the backends that left it.
     pub(crate) fn forget(&mut self, service: &Key) {
-        Arc::make_mut(&mut self.maps).gone.remove(service);
+        let here = self.for_service(service).flat_map(|slice| &slice.endpoints);
+        // Its slices may be deleted before it
+        let here = here.chain(self.gone(service));
+        let backends: Vec<_> = here.map(|endpoint| endpoint.address).collect();
+        let maps = Arc::make_mut(&mut self.maps);
+        maps.gone.remove(service);
+        maps.emptied.remove(service);
+        maps.deleted.insert(service.clone());
+        maps.shared.extend(backends);
     }
 }
 

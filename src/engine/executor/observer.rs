@@ -312,6 +312,7 @@ mod tests {
     fn http() -> Test {
         let query = HttpQuery {
             of: Some(FixtureName::WIN_WEBSERVER),
+            by: None,
             target: Target::ServiceIp,
         };
         let expectation = HttpExpectation::Answers {

@@ -6,6 +6,7 @@ mod objects;
 pub(crate) mod page;
 pub(crate) mod policy;
 mod rejections;
+pub(crate) mod reported;
 pub(crate) mod shown;
 pub(crate) mod topologies;
 pub(crate) mod validation;

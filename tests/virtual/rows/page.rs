@@ -20,17 +20,21 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn page() -> Outcome {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
-    let printed = printed()?;
+    compare(PAGE, &printed()?)
+}
+
+/// Compares a page with what its table prints, or writes it.
+pub(crate) fn compare(page: &str, printed: &str) -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     if std::env::var_os(WRITE).is_some() {
-        return std::fs::write(&path, printed).map_err(|error| format!("{PAGE}: {error}"));
+        return std::fs::write(&path, printed).map_err(|error| format!("{page}: {error}"));
     }
-    let there = std::fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
+    let there = std::fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
     if there == printed {
         return Ok(());
     }
     Err(format!(
-        "{PAGE} is not what faults/*.yaml says: set {WRITE}=1 to write it"
+        "{page} is not what its table says: set {WRITE}=1 to write it"
     ))
 }
 

@@ -1,6 +1,7 @@
 //! A target bound to ready fixtures: the requests of one assertion.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::Target;
 use super::binding::Binding;
@@ -23,8 +24,23 @@ fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
     aims
 }
 
+/// The same requests for the address of their client, which should be that of `source`.
+fn seen_from<'a>(source: &'a ReadyPod, mut aims: Aims<'a>) -> Aims<'a> {
+    for aim in &mut aims.each {
+        "/clientip".clone_into(&mut aim.get.path);
+        aim.by = std::slice::from_ref(source);
+    }
+    aims
+}
+
 impl Target {
-    pub(crate) fn aims<'a>(self, of: Option<FixtureName>, at: &Bound<'a>) -> Result<Aims<'a>> {
+    /// The requests to a fixture, by the Services of the fixture `by` instead of its own where one is named.
+    pub(crate) fn aims<'a>(
+        self,
+        of: Option<FixtureName>,
+        by: Option<FixtureName>,
+        at: &Bound<'a>,
+    ) -> Result<Aims<'a>> {
         if self.has_families()
             && let Some(absent) = at.without_family(of)?
         {
@@ -35,14 +51,19 @@ impl Target {
             Self::Itself => return itself(at, false),
             Self::ItselfByService => return itself(at, true),
             Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
+            Self::Metadata => {
+                let shown = format!("{METADATA}, where clouds serve metadata");
+                let aim = Aim::to_host(Host::Address(METADATA), PORT_80, "/", shown);
+                return Ok(Aims::from_each([aim]));
+            }
             _ => {}
         }
         let nobody = || ErrorKind::FixtureFailed.error("nobody is asked for it");
         let of = of.ok_or_else(nobody)?;
-        let binding = Binding::to_fixture(of, at)?;
+        let binding = Binding::to_fixture(of, by, at)?;
         let fixture = binding.fixture;
         if self.is_of_a_service()
-            && let Some(absent) = without_service(fixture, at)?
+            && let Some(absent) = without_service(binding.serving, at)?
         {
             return Ok(Aims::none(absent));
         }
@@ -65,11 +86,15 @@ impl Target {
                     ..Aims::from_each(vec![aim; requests_to_meet(fixture.pods.len())])
                 })
             }
-            Self::ServiceIp | Self::EveryPodBehindServiceIp => {
-                Ok(Aims::from_each([binding.service()?]))
+            Self::OnePodBehindServiceIp if !at.once => {
+                Ok(Aims::from_each(vec![binding.service()?; AT_LEAST]))
             }
+            Self::ServiceIp
+            | Self::ServiceIpBesideDeleted
+            | Self::EveryPodBehindServiceIp
+            | Self::OnePodBehindServiceIp => Ok(Aims::from_each([binding.service()?])),
+            Self::EveryServicePort => Ok(Aims::from_each(binding.service_ports()?)),
             Self::ServiceIpOnSameNode => binding.service_from_here(),
-            Self::LocalServiceIp => binding.local_service(),
             Self::ShortName => Ok(Aims::from_each([binding.by_name(None)?])),
             Self::NamespacedName => Ok(Aims::from_each([binding.by_name(Some(String::new()))?])),
             Self::FullName => {
@@ -78,12 +103,12 @@ impl Target {
             }
             Self::SourceSeenByPods => {
                 let source = at.vantage()?;
-                let mut aims = binding.pods(|pod| pod.name != source.name)?;
-                for aim in &mut aims.each {
-                    "/clientip".clone_into(&mut aim.get.path);
-                    aim.by = std::slice::from_ref(source);
-                }
-                Ok(aims)
+                let aims = binding.pods(|pod| pod.name != source.name)?;
+                Ok(seen_from(source, aims))
+            }
+            Self::SourceSeenByNodePorts => {
+                let source = at.vantage()?;
+                Ok(seen_from(source, binding.node_ports_with_backend()?))
             }
             Self::HeadlessName => Ok(Aims::from_each([binding.headless()?])),
             Self::Alias => Ok(Aims::from_each([binding.alias()?])),
@@ -104,6 +129,7 @@ impl Target {
             | Self::OwnNode
             | Self::Itself
             | Self::ItselfByService
+            | Self::Metadata
             | Self::OutsideNames
             | Self::OutsideAddresses => Err(nobody()),
             Self::NodePorts => binding.node_ports(|_| true),
@@ -228,6 +254,9 @@ fn long_payload(run: &str) -> String {
 const LONG: usize = 12_000;
 
 pub(super) const PORT_80: u16 = 80;
+
+/// Where AWS, Azure and Google Cloud each serve the metadata of a virtual machine.
+const METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
 
 #[derive(Clone, Debug)]
 pub(crate) struct Aim<'a> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::aims::{Aim, Aims, unknown, without_service};
+use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::fixture::{FixtureName, Serves};
@@ -14,14 +14,26 @@ use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, asse
 pub(super) struct Binding<'b, 'a> {
     of: FixtureName,
     pub(super) fixture: &'a ReadyFixture,
+    /// The fixture whose Services lead to it: itself, if no other is named.
+    pub(super) serving: &'a ReadyFixture,
     pub(super) at: &'b Bound<'a>,
 }
 
 impl<'b, 'a> Binding<'b, 'a> {
     /// Binds a ready fixture; an error where only some of its pods have an address of the second family.
-    pub(super) fn to_fixture(of: FixtureName, at: &'b Bound<'a>) -> Result<Self> {
+    pub(super) fn to_fixture(
+        of: FixtureName,
+        by: Option<FixtureName>,
+        at: &'b Bound<'a>,
+    ) -> Result<Self> {
         let fixture = at.fixture(of)?;
-        let binding = Self { of, fixture, at };
+        let serving = by.map_or(Ok(fixture), |by| at.fixture(by))?;
+        let binding = Self {
+            of,
+            fixture,
+            serving,
+            at,
+        };
         let lacks = |pod: &&ReadyPod| at.of_family(&pod.addresses).is_none();
         match (at.family, fixture.pods.iter().find(lacks)) {
             (Some(family), Some(pod)) => {
@@ -99,19 +111,21 @@ impl<'b, 'a> Binding<'b, 'a> {
         }
     }
 
-    /// The request to the Service that leads to its pod alone.
-    pub(super) fn local_service(&self) -> Result<Aims<'a>> {
-        let local = self.at.fixture(FixtureName::LOCAL_SERVICE)?;
-        if let Some(absent) = without_service(local, self.at)? {
-            return Ok(Aims::none(absent));
-        }
-        let service = local.served(self.at.family)?.service;
-        let service = service.ok_or_else(|| self.lacks("Service of its own"))?;
-        Ok(Aims::from_each([self.to_service(service)]))
-    }
-
     pub(super) fn service(&self) -> Result<Aim<'a>> {
         Ok(self.to_service(self.address()?))
+    }
+
+    /// The requests to its Service, one for each port.
+    pub(super) fn service_ports(&self) -> Result<Vec<Aim<'a>>> {
+        let (address, first) = self.address()?;
+        let ports = [first]
+            .into_iter()
+            .chain(self.serving.more_ports.iter().copied());
+        let aim = |port| Aim {
+            shown: format!("port {port} of Service IP {address}"),
+            ..self.to_service((address, port))
+        };
+        Ok(ports.map(aim).collect())
     }
 
     fn to_service(&self, (address, port): (IpAddr, u16)) -> Aim<'a> {
@@ -193,6 +207,11 @@ impl<'b, 'a> Binding<'b, 'a> {
         )))
     }
 
+    /// The node ports of nodes with a pod of the Service.
+    pub(super) fn node_ports_with_backend(&self) -> Result<Aims<'a>> {
+        self.node_ports_of(|node| self.has(node, &self.fixture.pods))
+    }
+
     fn node_ports_of(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
         let nodes = self.at.ready.nodes.iter().filter(|node| wanted(node));
         let aims = sample(&self.at.ready.run, nodes)
@@ -269,7 +288,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     fn served(&self) -> Result<Served> {
-        self.fixture.served(self.at.family)
+        self.serving.served(self.at.family)
     }
 
     pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {

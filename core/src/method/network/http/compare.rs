@@ -74,10 +74,12 @@ fn expected(expectation: &HttpExpectation, seen: &HttpObservation) -> String {
     let by = match seen.targets.as_slice() {
         // Equal targets are requests to one target
         [first, .., last] if first.target == last.target => {
-            format!(
-                " to each of {} requests, and every pod met",
-                seen.targets.len()
-            )
+            let met = if seen.one {
+                "from one pod"
+            } else {
+                "and every pod met"
+            };
+            format!(" to each of {} requests, {met}", seen.targets.len())
         }
         [_, _, ..] => format!(" from each of {}", seen.targets.len()),
         [_] | [] => String::new(),

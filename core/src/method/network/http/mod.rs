@@ -36,6 +36,8 @@ const BODIES_KEPT: usize = 2 << 10;
 pub struct HttpQuery {
     /// The fixture that should answer; `None` where the target belongs to none.
     pub of: Option<FixtureName>,
+    /// The fixture whose Service leads to it; `None` for its own Service.
+    pub by: Option<FixtureName>,
     /// The kind of address or name by which to reach it.
     pub target: Target,
 }
@@ -84,6 +86,9 @@ pub struct HttpObservation {
     pub targets: Vec<ObservedTarget>,
     /// The pods that should each have answered at least once, and did not.
     pub unmet: Vec<String>,
+    /// Whether one pod should have answered all.
+    #[serde(default)]
+    pub one: bool,
     pub absent: Option<String>,
 }
 
@@ -126,7 +131,7 @@ impl Method for Http {
     const TEST: fn(Assertion<Self>) -> Test = Test::Http;
 
     fn prepare<'a>(query: &'a HttpQuery, at: &Bound<'a>) -> Result<Prepared<'a, HttpObservation>> {
-        let aims = query.target.aims(query.of, at)?;
+        let aims = query.target.aims(query.of, query.by, at)?;
         let asks_cluster = query.target.name_of_the_cluster(at).is_some();
         let gets = aims.each.iter().map(|aim| aim.get.clone()).collect();
         let words = ["an HTTP assertion", "requests over HTTP"];
@@ -137,7 +142,7 @@ impl Method for Http {
 
     fn needs(query: &HttpQuery) -> Vec<(FixtureName, Need)> {
         let beside = query.target.needs().iter().copied();
-        let names = query.of.into_iter().chain(beside);
+        let names = query.of.into_iter().chain(query.by).chain(beside);
         names.map(|name| (name, Need::Ready)).collect()
     }
 
@@ -151,7 +156,10 @@ impl Method for Http {
             expects_no_answer: fails,
             outside: Some(target).filter(|target| target.is_outside()),
             has_families: target.has_families(),
-            asks_many: target == Target::EveryPodBehindServiceIp,
+            asks_many: matches!(
+                target,
+                Target::EveryPodBehindServiceIp | Target::OnePodBehindServiceIp
+            ),
             agnhost_sends: matches!(target, Target::Itself | Target::ItselfByService),
             agnhost_serves: query.of.is_some_and(FixtureName::is_pod_prober),
             ..Traits::default()
@@ -216,9 +224,15 @@ fn read(
     let is_closed =
         target == Target::Port80OnOtherNodes && aims.each.iter().zip(&targets).any(of_others);
     let closed = || "pods on other nodes answer on no port".to_owned();
-    let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
+    let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.clone()).collect();
+    let one = target == Target::OnePodBehindServiceIp;
+    if one && met.len() > 1 {
+        // Which of them is the wrong one, nothing says
+        targets.iter_mut().for_each(|seen| seen.foreign = true);
+    }
     let pods = aims.all.into_iter();
     Ok(HttpObservation {
+        one,
         unmet: pods.filter(|pod| !met.contains(pod)).collect(),
         absent: aims.absent.or_else(|| is_closed.then(closed)),
         targets,

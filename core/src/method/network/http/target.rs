@@ -24,10 +24,14 @@ pub enum Target {
     ServiceIp,
     /// The same, where all pods behind it are on the node of the vantage point.
     ServiceIpOnSameNode,
-    /// The virtual address of the Service whose only pod is that of the fixture.
-    LocalServiceIp,
+    /// The same at each port of the Service.
+    EveryServicePort,
+    /// The same once another Service of its pods was deleted.
+    ServiceIpBesideDeleted,
     /// The Service's virtual address, often enough that each pod behind it answers.
     EveryPodBehindServiceIp,
+    /// The Service's virtual address, often enough to see whether one pod alone answers.
+    OnePodBehindServiceIp,
     /// The Service's name alone.
     ShortName,
     /// Its name and namespace.
@@ -39,6 +43,8 @@ pub enum Target {
     NodePorts,
     /// The same on Windows nodes with other pods of the run.
     NodePortsWithoutBackend,
+    /// The same on nodes with a pod of the Service, to see the source address that the pod sees.
+    SourceSeenByNodePorts,
     /// The same on every node of the observed pool.
     NodePortsOfPool,
     /// The same on every node except the vantage point's.
@@ -58,6 +64,8 @@ pub enum Target {
     OutsideNames,
     /// The targets outside the cluster that have an address.
     OutsideAddresses,
+    /// The address at which clouds serve a machine's metadata.
+    Metadata,
     /// The name of the Service without an address, which leads to the pods themselves.
     HeadlessName,
     /// The name of another Service that is an alias of the Service's full name.
@@ -83,7 +91,7 @@ impl Target {
             Self::FullName | Self::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
             Self::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Self::LoadBalancer => &[FixtureName::LOAD_BALANCER],
-            Self::LocalServiceIp => &[FixtureName::LOCAL_SERVICE],
+            Self::ServiceIpBesideDeleted => &[FixtureName::MADE_AGAIN],
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
@@ -91,10 +99,14 @@ impl Target {
             | Self::PodsBehindService
             | Self::ServiceIp
             | Self::ServiceIpOnSameNode
+            | Self::EveryServicePort
             | Self::EveryPodBehindServiceIp
+            | Self::OnePodBehindServiceIp
             | Self::ShortName
             | Self::NamespacedName
             | Self::NodePorts
+            | Self::SourceSeenByNodePorts
+            | Self::Metadata
             | Self::NodePortsWithoutBackend
             | Self::NodePortsOfPool
             | Self::NodePortsOfOtherNodes
@@ -117,6 +129,7 @@ impl Target {
             Self::Nodes
             | Self::OtherNodes
             | Self::OwnNode
+            | Self::Metadata
             | Self::Itself
             | Self::ItselfByService => false,
             other => !other.is_outside(),
@@ -128,13 +141,17 @@ impl Target {
         match self {
             Self::ServiceIp
             | Self::ServiceIpOnSameNode
+            | Self::EveryServicePort
+            | Self::ServiceIpBesideDeleted
             | Self::EveryPodBehindServiceIp
+            | Self::OnePodBehindServiceIp
             | Self::ShortName
             | Self::NamespacedName
             | Self::FullName
             | Self::HeadlessName
             | Self::NodePorts
             | Self::NodePortsWithoutBackend
+            | Self::SourceSeenByNodePorts
             | Self::NodePortsOfPool
             | Self::NodePortsOfOtherNodes
             | Self::OwnNodePort => true,
@@ -152,7 +169,7 @@ impl Target {
             | Self::ItselfByService
             | Self::Alias
             | Self::LoadBalancer
-            | Self::LocalServiceIp
+            | Self::Metadata
             | Self::OutsideNames
             | Self::OutsideAddresses => false,
         }
@@ -161,7 +178,7 @@ impl Target {
     /// Whether it has addresses of each of the cluster's families. A load balancer and targets outside have
     /// not, and an alias has only a name.
     pub(crate) fn has_families(self) -> bool {
-        !(matches!(self, Self::Alias | Self::LoadBalancer) || self.is_outside())
+        !(matches!(self, Self::Alias | Self::LoadBalancer | Self::Metadata) || self.is_outside())
     }
 
     /// Whether it lies outside the cluster.

@@ -98,6 +98,7 @@ fn what_came_of_targets_compares_as_its_row_says() {
             answer: answer(written),
         };
         let seen = HttpObservation {
+            one: false,
             targets: row.each.iter().enumerate().map(target).collect(),
             unmet: row.unmet,
             absent: row.absent,
@@ -189,6 +190,7 @@ fn it_is_about_port_80_only_where_another_port_of_the_same_pods_answers() {
     let ready = two_linux_pods();
     let query = HttpQuery {
         of: Some(FixtureName::LINUX_SERVER),
+        by: None,
         target: Target::Port80OnOtherNodes,
     };
     let (open, closed) = (said("linux-2"), refused(28, "Connection timed out"));
@@ -211,6 +213,7 @@ fn names_outside_say_nothing_of_linux_where_the_cluster_s_own_are_not_resolved()
     let ready = two_linux_pods();
     let query = HttpQuery {
         of: None,
+        by: None,
         target: Target::OutsideNames,
     };
     let dead = refused(6, "Could not resolve host: a");
@@ -259,6 +262,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     let assertion = Assertion::<Http> {
         query: HttpQuery {
             of: None,
+            by: None,
             target: Target::Nodes,
         },
         expectation: HttpExpectation::Answers {
@@ -301,6 +305,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
 #[test]
 fn what_one_said_is_kept_whole_within_bounds() {
     let one = |body: &str| HttpObservation {
+        one: false,
         targets: vec![ObservedTarget {
             target: "target".to_owned(),
             foreign: false,
@@ -323,7 +328,7 @@ fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
             Target::FullName | Target::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
             Target::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Target::LoadBalancer => &[FixtureName::LOAD_BALANCER],
-            Target::LocalServiceIp => &[FixtureName::LOCAL_SERVICE],
+            Target::ServiceIpBesideDeleted => &[FixtureName::MADE_AGAIN],
             _ => &[],
         };
         assert_eq!(target.needs(), expected, "{target:?}");
@@ -361,7 +366,7 @@ fn from_within_only_what_is_passed_by_is_observed() {
             pool: Some(&pool),
             ..Bound::to_ready(&ready)
         };
-        let aims = Target::LoadBalancer.aims(Some(FixtureName::IIS), &at)?;
+        let aims = Target::LoadBalancer.aims(Some(FixtureName::IIS), None, &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();
         assert_eq!(urls.is_empty(), aims.absent.is_some());
         Ok::<_, crate::method::ObservationError>(urls.concat())

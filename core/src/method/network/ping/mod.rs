@@ -52,7 +52,7 @@ impl Method for Ping {
     const TEST: fn(Assertion<Self>) -> Test = Test::Ping;
 
     fn prepare<'a>(query: &'a PingQuery, at: &Bound<'a>) -> Result<Prepared<'a, ReachObservation>> {
-        let aims = query.target.aims(query.of, at)?;
+        let aims = query.target.aims(query.of, None, at)?;
         let targets = aims.each.into_iter().map(|aim| match aim.get.host {
             Host::Address(address) => Ok((address, aim.shown)),
             Host::Name(name) => {

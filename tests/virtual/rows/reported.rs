@@ -1,0 +1,150 @@
+//! What users report most, by `reported.yaml`: each fault that stands for it is shown by a run on each topology where
+//! somebody saw it. Each push tries the first of each, the nightly job all. `docs/reported.md` prints it.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use libtest_mimic::Trial;
+use serde::Deserialize;
+use serde_json::json;
+use winconform_core::claims::Pattern;
+use winconform_core::verdict::Verdict;
+
+use super::page::compare;
+use super::{case, observed, seen};
+use crate::table::{NONE, Row, asked};
+use crate::world::{ALL, Outcome, selection_of, trial};
+
+const PAGE: &str = "docs/reported.md";
+
+/// Something that users report.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reported {
+    what: String,
+    /// Issues, as `OWNER/REPOSITORY#NUMBER`.
+    threads: Vec<String>,
+    /// The true cause, and where to look.
+    cause: Option<String>,
+    #[serde(default)]
+    faults: Vec<Shown>,
+    /// Why no run shows it.
+    missing: Option<String>,
+}
+
+/// A fault that stands for it, and what shows the fault.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    fault: String,
+    topology: String,
+    /// Checks of which at least one fails or warns, or is inconclusive with the words that `says` has.
+    fails: Option<String>,
+    says: Option<String>,
+    /// Checks of which at least one observes something else than in a healthy cluster.
+    tells: Option<String>,
+}
+
+static REPORTED: LazyLock<Vec<Reported>> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/virtual/rows/reported.yaml");
+    let text = std::fs::read_to_string(path).expect("text");
+    serde_saphyr::from_str(&text).expect("what users report")
+});
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let all = asked().is_some_and(|seeds| seeds > 1);
+    let each = REPORTED.iter().flat_map(|reported| {
+        let most = if all { usize::MAX } else { 1 };
+        reported.faults.iter().take(most)
+    });
+    let each = each.map(|shown| {
+        let name = format!("reported::{}::{}", shown.topology, shown.fault);
+        trial(name, || shows(shown))
+    });
+    let page = trial("reported::the_page_is_what_the_table_says", || {
+        compare(PAGE, &printed()?)
+    });
+    each.chain([page]).collect()
+}
+
+fn shows(shown: &Shown) -> Outcome {
+    let (named, fails) = match (&shown.fails, &shown.tells) {
+        (Some(named), None) => (named, true),
+        (None, Some(named)) => (named, false),
+        _ => return Err("it has either `fails` or `tells`".to_owned()),
+    };
+    let pattern = Pattern::parse(named).map_err(|error| error.to_string())?;
+    let view = |fault: &str| {
+        let row =
+            json!({"fault": fault, "topology": shown.topology, "areas": [], "exit": "conformant"});
+        let row: Row = serde_json::from_value(row).map_err(|error| error.to_string())?;
+        seen(&row, selection_of(&ALL, &[&case(&pattern)]))
+    };
+    let found = view(&shown.fault)?;
+    let named = || {
+        found
+            .checks
+            .values()
+            .filter(|check| pattern.covers(check.planned.id.as_str()))
+    };
+    let is_shown = match fails {
+        true => named().any(|check| {
+            let Some(conclusion) = &check.conclusion else {
+                return false;
+            };
+            match (conclusion.verdict, &shown.says) {
+                (Verdict::Fail | Verdict::Warn, None) => true,
+                (Verdict::Inconclusive, Some(words)) => {
+                    format!("{:?}", conclusion.reason).contains(words)
+                }
+                _ => false,
+            }
+        }),
+        false => {
+            let healthy = view(NONE)?;
+            let mut named = named();
+            named.any(|check| {
+                let mut before = healthy.checks.values();
+                let before = before.find(|before| before.planned.id == check.planned.id);
+                before.is_some_and(|before| observed(before) != observed(check))
+            })
+        }
+    };
+    let ids: Vec<_> = named().map(|check| check.planned.id.as_str()).collect();
+    is_shown
+        .then_some(())
+        .ok_or_else(|| format!("nothing shows it of {ids:?}"))
+}
+
+fn printed() -> Result<String, String> {
+    let mut text = String::from(
+        "# What users report\n\n\
+         What breaks most often on clusters with Windows nodes by the issues of the projects, and the checks that show\n\
+         it. Each is tried in memory with a fault that stands for it (`winconform demo --topology T --fault F`).\n\n\
+         | report | threads | cause | shown by |\n|---|---|---|---|\n",
+    );
+    for reported in REPORTED.iter() {
+        let threads: Vec<_> = reported.threads.iter().map(|thread| link(thread)).collect();
+        let shown = reported.faults.iter().map(|shown| {
+            let named = shown.fails.as_ref().or(shown.tells.as_ref());
+            let named = named.map_or("", String::as_str);
+            format!("`{named}` with `{}` on {}", shown.fault, shown.topology)
+        });
+        let shown: Vec<_> = shown.collect();
+        let missing = reported.missing.as_ref();
+        let missing = missing.map(|why| format!("Nothing: {why}"));
+        let shown = missing.unwrap_or_else(|| shown.join("<br>"));
+        let cause = reported.cause.as_deref().unwrap_or_default();
+        let (what, threads) = (&reported.what, threads.join(", "));
+        writeln!(text, "| {what} | {threads} | {cause} | {shown} |")
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(text)
+}
+
+/// A link to an issue.
+fn link(thread: &str) -> String {
+    let (repository, number) = thread.split_once('#').unwrap_or((thread, ""));
+    format!("[{thread}](https://github.com/{repository}/issues/{number})")
+}
