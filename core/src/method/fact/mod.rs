@@ -4,13 +4,16 @@
 //! anything more. An unknown fact is an error: nothing is assumed of it.
 
 mod expectation;
+mod image;
 mod quantity;
 mod read;
 mod seen;
 mod topic;
 mod version;
 
-pub use expectation::{FactExpectation, ImageRule, RuntimeRule, SkewRule, SupportRule, TaintRule};
+pub use expectation::{
+    FactExpectation, ImageRule, RuntimeRule, SkewRule, SupportRule, TaintRule, UpdateRule,
+};
 pub use quantity::Quantity;
 pub use seen::{
     FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedPulls,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::image::images;
 use super::quantity::Quantity;
 use super::seen::{
-    FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedPulls,
-    ObservedResource, Subject,
+    FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedResource,
+    Subject,
 };
 use super::topic::Topic;
 use super::version::numbers;
@@ -45,7 +46,8 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
         | Topic::ProblemDetectors
         | Topic::Images(_)
         | Topic::Provisioning
-        | Topic::Kernels => of_nodes(topic, at, facts).map(FactObservation::Subjects),
+        | Topic::Kernels
+        | Topic::Updates => of_nodes(topic, at, facts).map(FactObservation::Subjects),
         Topic::Readiness => {
             let mut subjects = of_nodes(topic, at, facts)?;
             // Silent nodes belong to no pool
@@ -200,6 +202,18 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
                 os_image: details.os_image.clone(),
             },
         },
+        Topic::Updates => {
+            let revision = details.kernel.split(['.', ' ']).nth(3);
+            let known = node.build.zip(revision.and_then(|text| text.parse().ok()));
+            let (build, revision) =
+                known.ok_or_else(|| untold("kernelVersion", &details.kernel))?;
+            let plugin = needed("cni", &facts.cni)?.as_ref();
+            Observed::Update {
+                build,
+                revision,
+                plugin: plugin.map(|cni| cni.product.clone()),
+            }
+        }
         // These topics are not about single nodes
         _ => return Err(unknown("no node tells it").into()),
     })
@@ -271,34 +285,6 @@ fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack
         true => Ok(seen),
         false => Err(untold("its memory", "")),
     }
-}
-
-fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Observed {
-    let wanted = |image: &str| names.iter().any(|name| is_of(image, name));
-    let listed = &node.details.images;
-    let matching = listed.iter().filter(|image| wanted(image));
-    let pulls = match &facts.pulls {
-        Known::Unknown { reason } => ObservedPulls::Untold(reason.clone()),
-        Known::Fact { value, .. } => {
-            let here = value.iter().filter(|pull| pull.node == node.name);
-            let here = here.filter(|pull| wanted(&pull.image));
-            ObservedPulls::Took(here.map(|pull| (pull.image.clone(), pull.took)).collect())
-        }
-    };
-    Observed::Images {
-        build: node.build,
-        found: matching.cloned().collect(),
-        listed: listed.len(),
-        pulls,
-    }
-}
-
-/// Whether an image's path holds these segments, one after the other, whatever its registry.
-fn is_of(image: &str, name: &str) -> bool {
-    let path = image.split_once('@').map_or(image, |(path, _)| path);
-    let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
-    let last = last.split_once(':').map_or(last, |(last, _)| last);
-    format!("/{folder}/{last}/").contains(&format!("/{name}/"))
 }
 
 fn control_plane(facts: &Facts) -> Result<FactObservation> {
@@ -442,16 +428,6 @@ fn lacking(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::rows;
-
-    const TABLES: &str = include_str!("read.yaml");
-
-    #[test]
-    fn images_are_known_by_whole_segments_of_their_path() {
-        for (image, name, is) in rows::<(String, String, bool)>(TABLES, "images") {
-            assert_eq!(is_of(&image, &name), is, "{image}");
-        }
-    }
 
     #[test]
     fn families_of_cidrs() {

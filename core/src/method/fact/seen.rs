@@ -92,6 +92,13 @@ pub enum Observed {
         /// `status.nodeInfo.osImage`.
         os_image: String,
     },
+    Update {
+        build: WindowsBuild,
+        /// The patch revision.
+        revision: u64,
+        /// The network plugin's product; `None` when no rule recognises one.
+        plugin: Option<String>,
+    },
     /// The network plugin; `None` when no rule recognises one.
     Cni(Option<Cni>),
     Vxlan {
@@ -268,6 +275,14 @@ impl fmt::Display for Observed {
             Self::Kernel { version, os_image } => {
                 f.write_str(version)?;
                 if_any(f, os_image)
+            }
+            Self::Update {
+                build,
+                revision,
+                plugin,
+            } => {
+                write!(f, "{build}.{revision}")?;
+                if_any(f, plugin.as_deref().unwrap_or_default())
             }
             Self::Cni(None) => f.write_str("no rule recognises the network plugin"),
             Self::Cni(Some(cni)) => cni_words(f, cni),

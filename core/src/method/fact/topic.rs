@@ -37,6 +37,8 @@ pub enum Topic {
     Readiness,
     /// Kernel versions with their patch revision.
     Kernels,
+    /// Patch revisions beside the network plugin.
+    Updates,
     /// The network plugin.
     Cni,
     /// Flannel's VXLAN.
@@ -83,6 +85,7 @@ impl Topic {
             Self::Resources => &["reserved", "lowered"],
             Self::Images(_) => &["present", "runs-on-build"],
             Self::Readiness => &["ready"],
+            Self::Updates => &["not-broken-by"],
             Self::Vxlan => &["vxlan"],
             Self::IpFamilies => &["family"],
             Self::PodsWithoutOs | Self::PodsWithoutRequests => &["none"],
@@ -112,6 +115,7 @@ impl Topic {
             Self::Builds | Self::Kubelets => &["nodes", "server"],
             Self::ProblemDetectors | Self::IpFamilies => &["nodes", "workloads"],
             Self::Dns => &["nodes", "dns"],
+            Self::Updates => &["nodes", "cni"],
             Self::Cni | Self::Vxlan => &["cni"],
             Self::KubeProxy => &["kube-proxy"],
             Self::PodsWithoutOs | Self::PodsWithoutRequests => &["workloads"],
@@ -139,6 +143,7 @@ impl fmt::Display for Topic {
             Self::Provisioning => "how long nodes took to become Ready",
             Self::Readiness => "the condition Ready of nodes",
             Self::Kernels => "the kernel versions of nodes",
+            Self::Updates => "the kernel versions of nodes beside the network plugin",
             Self::Cni => "the network plugin",
             Self::Vxlan => "Flannel's VXLAN",
             Self::KubeProxy => "kube-proxy's modes",
