@@ -48,7 +48,7 @@ pub enum FactExpectation {
     },
     /// The families include this one: `ipv4` or `ipv6`.
     Family(String),
-    /// No pod lacks it.
+    /// Nothing is lacking.
     None,
 }
 

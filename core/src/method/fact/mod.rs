@@ -3,6 +3,7 @@
 //! A run collects facts once at its start; a second attempt asks for fresh ones. No assertion observes
 //! anything more. An unknown fact is an error: nothing is assumed of it.
 
+mod csi;
 mod expectation;
 mod image;
 mod quantity;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::csi::csi_drivers;
 use super::image::images;
 use super::quantity::Quantity;
 use super::seen::{
@@ -23,6 +24,7 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
             let cni = needed("cni", &facts.cni)?;
             Ok(cluster(Observed::Cni(cni.clone())))
         }
+        Topic::CsiDrivers => csi_drivers(at, facts),
         Topic::Vxlan => vxlan(facts),
         Topic::KubeProxy => {
             let proxy = needed("kube-proxy", &facts.kube_proxy)?;
@@ -104,7 +106,7 @@ fn silent_node(name: &str) -> Subject {
     }
 }
 
-fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
+pub(super) fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
     fact.known().map_err(|reason| unread(name, reason))
 }
 
@@ -127,7 +129,7 @@ fn cluster(saw: Observed) -> FactObservation {
 }
 
 /// The nodes of the point's pool, or all nodes; an error where there are none.
-fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>> {
+pub(super) fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>> {
     let nodes = needed("nodes", &facts.nodes)?;
     let in_pool =
         |node: &&NodeFact| at.pool.is_none() || node.os == Os::Windows && node.build == at.build;
@@ -395,7 +397,7 @@ fn ip_families(facts: &Facts) -> Result<FactObservation> {
     })
 }
 
-fn not_applicable(reason: &str) -> FactObservation {
+pub(super) fn not_applicable(reason: &str) -> FactObservation {
     FactObservation::NotApplicable(reason.to_owned())
 }
 

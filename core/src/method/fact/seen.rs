@@ -112,11 +112,11 @@ pub enum Observed {
     Endpoints(Vec<ObservedEndpoint>),
     /// Address families as `ipv4`, `ipv6` or `ipv4,ipv6`.
     Families(String),
-    /// Pods that lack something.
+    /// Pods that lack something, or CSI drivers that a node lacks.
     Lacking {
         lacking: u64,
         of: u64,
-        /// The first of them, as `namespace/name`.
+        /// The first pods, as `namespace/name`, or the drivers.
         named: Vec<String>,
     },
 }

@@ -39,6 +39,8 @@ pub enum Topic {
     Kernels,
     /// Patch revisions beside the network plugin.
     Updates,
+    /// CSI drivers that nodes register.
+    CsiDrivers,
     /// The network plugin.
     Cni,
     /// Flannel's VXLAN.
@@ -88,7 +90,7 @@ impl Topic {
             Self::Updates => &["not-broken-by"],
             Self::Vxlan => &["vxlan"],
             Self::IpFamilies => &["family"],
-            Self::PodsWithoutOs | Self::PodsWithoutRequests => &["none"],
+            Self::CsiDrivers | Self::PodsWithoutOs | Self::PodsWithoutRequests => &["none"],
             Self::MemoryPressure
             | Self::ProblemDetectors
             | Self::Provisioning
@@ -116,6 +118,7 @@ impl Topic {
             Self::ProblemDetectors | Self::IpFamilies => &["nodes", "workloads"],
             Self::Dns => &["nodes", "dns"],
             Self::Updates => &["nodes", "cni"],
+            Self::CsiDrivers => &["nodes", "csi-nodes"],
             Self::Cni | Self::Vxlan => &["cni"],
             Self::KubeProxy => &["kube-proxy"],
             Self::PodsWithoutOs | Self::PodsWithoutRequests => &["workloads"],
@@ -144,6 +147,7 @@ impl fmt::Display for Topic {
             Self::Readiness => "the condition Ready of nodes",
             Self::Kernels => "the kernel versions of nodes",
             Self::Updates => "the kernel versions of nodes beside the network plugin",
+            Self::CsiDrivers => "the CSI drivers that nodes register",
             Self::Cni => "the network plugin",
             Self::Vxlan => "Flannel's VXLAN",
             Self::KubeProxy => "kube-proxy's modes",
