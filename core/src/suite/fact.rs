@@ -9,7 +9,7 @@ use crate::facts::{Os, read_build};
 use crate::method::Assertion;
 use crate::method::fact::{
     Fact, FactExpectation, ImageRule, NodeLabel, Quantity, RuntimeRule, SkewRule, SupportRule,
-    TaintRule, Topic,
+    TaintRule, Topic, UpdateRule,
 };
 
 /// Reads topic and expectation, each even if the other is missing.
@@ -92,6 +92,9 @@ fn read_expectation(
             rules(decoder, node, "`runs-on-build`", read_image).map(FactExpectation::RunsOnBuild)
         }
         "ready" => nothing(decoder, node, "`ready`").map(|()| FactExpectation::Ready),
+        "not-broken-by" => {
+            rules(decoder, node, "`not-broken-by`", read_update).map(FactExpectation::NotBrokenBy)
+        }
         "vxlan" => read_vxlan(decoder, node),
         "family" => decoder
             .member(node, "family", &["ipv4", "ipv6"])
@@ -248,6 +251,23 @@ fn read_image(decoder: &mut Decoder<'_>, node: &Node) -> Option<ImageRule> {
     Some(ImageRule {
         build: build?,
         version: version?,
+    })
+}
+
+fn read_update(decoder: &mut Decoder<'_>, node: &Node) -> Option<UpdateRule> {
+    let mut fields = decoder.fields(node, "a rule of `not-broken-by`")?;
+    let build = fields.read(decoder, "build", read_build);
+    let revisions = fields.range(decoder, "revisions");
+    let plugins = fields.read(decoder, "plugins", |decoder, node| {
+        texts(decoder, node, "`plugins`")
+    });
+    let says = fields.text(decoder, "says");
+    fields.finish(decoder);
+    Some(UpdateRule {
+        build: build?,
+        revisions: revisions?,
+        plugins: plugins?,
+        says: says?,
     })
 }
 

@@ -319,6 +319,7 @@ fn healthy() -> Facts {
             "without-requests": [], "without-requests-count": 0, "problem-detectors": [],
         })),
         "pulls": fact(json!([])),
+        "csi-nodes": fact(json!([{"node": "w22-0", "drivers": ["disk.csi"]}])),
     });
     serde_json::from_value(facts).expect("facts")
 }

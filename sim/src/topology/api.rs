@@ -43,11 +43,13 @@ pub enum Effect {
         image: String,
     },
     /// A pod that uses its node's network, and does not declare Windows as its operating system, is refused
-    /// unless a binding gives its account this `ClusterRole` (openshift/apiserver-library-go,
-    /// `pkg/securitycontextconstraints/sccadmission/admission.go`).
+    /// unless a binding gives its account, or that of the client that creates it, this `ClusterRole`
+    /// (openshift/apiserver-library-go, `pkg/securitycontextconstraints/sccadmission/admission.go`).
     HostDenied {
         /// The `ClusterRole`.
         unless: String,
+        /// Namespace and name of the account by which all clients act; controllers act by none that is bound.
+        client: (String, String),
         /// The reason in the refusal.
         says: String,
     },

@@ -364,7 +364,7 @@ impl Build {
     pub fn kernel_version(self) -> &'static str {
         match self {
             Self::Ws2019 => "10.0.17763.6414",
-            Self::Ws2022 => "10.0.20348.2700",
+            Self::Ws2022 => "10.0.20348.2762",
             Self::Ws2025 => "10.0.26100.1742",
         }
     }

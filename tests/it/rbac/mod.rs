@@ -38,7 +38,7 @@ const REJECTIONS: (&[&str], Account) = (
 );
 
 const WHOLE_RUN: (&[&str], Account) = (
-    &["env", "net", "reject", "sample", "sched"],
+    &["env", "net", "reject", "sample", "sched", "storage"],
     Account {
         file: "whole-run.yaml",
         can: "collect all facts of a cluster and check all there is to check",

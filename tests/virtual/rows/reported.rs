@@ -12,7 +12,7 @@ use winconform_core::claims::Pattern;
 use winconform_core::verdict::Verdict;
 
 use super::page::compare;
-use super::{case, observed, seen};
+use super::{EACH, case, observed, seen};
 use crate::table::{NONE, Row, asked};
 use crate::world::{ALL, Outcome, selection_of, trial};
 
@@ -76,8 +76,11 @@ fn shows(shown: &Shown) -> Outcome {
     };
     let pattern = Pattern::parse(named).map_err(|error| error.to_string())?;
     let view = |fault: &str| {
-        let row =
-            json!({"fault": fault, "topology": shown.topology, "areas": [], "exit": "conformant"});
+        let is_so = |row: &&Row| row.fault == fault && row.topology == shown.topology;
+        let known = EACH.iter().find(is_so);
+        let objects = known.map(|row| row.objects.clone()).unwrap_or_default();
+        let row = json!({"fault": fault, "topology": shown.topology, "objects": objects,
+            "areas": [], "exit": "conformant"});
         let row: Row = serde_json::from_value(row).map_err(|error| error.to_string())?;
         seen(&row, selection_of(&ALL, &[&case(&pattern)]))
     };
@@ -121,7 +124,8 @@ fn printed() -> Result<String, String> {
     let mut text = String::from(
         "# What users report\n\n\
          What breaks most often on clusters with Windows nodes by the issues of the projects, and the checks that show\n\
-         it. Each is tried in memory with a fault that stands for it (`winconform demo --topology T --fault F`).\n\n\
+         it. Each is tried in memory with a fault that stands for it: one of `winconform demo --fault`, or objects of the\n\
+         cluster that are otherwise, which the table of faults names.\n\n\
          | report | threads | cause | shown by |\n|---|---|---|---|\n",
     );
     for reported in REPORTED.iter() {

@@ -38,6 +38,8 @@ pub enum FactExpectation {
     /// The node lists an image version that has its build; a node that lists none proves nothing.
     RunsOnBuild(Vec<ImageRule>),
     Ready,
+    /// No rule says that the update breaks the network plugin.
+    NotBrokenBy(Vec<UpdateRule>),
     /// The VXLAN has this identifier and port.
     Vxlan {
         vni: u32,
@@ -46,7 +48,7 @@ pub enum FactExpectation {
     },
     /// The families include this one: `ipv4` or `ipv6`.
     Family(String),
-    /// No pod lacks it.
+    /// Nothing is lacking.
     None,
 }
 
@@ -90,6 +92,18 @@ pub struct TaintRule {
 pub struct ImageRule {
     pub build: WindowsBuild,
     pub version: VersionReq,
+}
+
+/// Updates of a Windows build that break network plugins.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UpdateRule {
+    pub build: WindowsBuild,
+    /// Their patch revisions.
+    pub revisions: VersionReq,
+    /// The products of these plugins, as in the facts.
+    pub plugins: Vec<String>,
+    /// The first of the updates, which one mends it, and who says so.
+    pub says: String,
 }
 
 /// How one subject compares.
@@ -173,6 +187,25 @@ impl FactExpectation {
                 versions.iter().any(|v| rule.version.matches(v))
             }
             (Self::Ready, Observed::Ready { status, .. }) => status.as_deref() == Some("True"),
+            (
+                Self::NotBrokenBy(rules),
+                Observed::Update {
+                    build,
+                    revision,
+                    plugin,
+                },
+            ) => {
+                let Some(plugin) = plugin else {
+                    let reason = "no rule recognises the network plugin";
+                    return Judged::Open(reason.to_owned());
+                };
+                let revision = Version::new(*revision, 0, 0);
+                !rules.iter().any(|rule| {
+                    rule.build == *build
+                        && rule.revisions.matches(&revision)
+                        && rule.plugins.contains(plugin)
+                })
+            }
             (Self::Vxlan { vni, port }, Observed::Vxlan { vni: v, port: p }) => {
                 *v == Some(*vni) && *p == Some(*port)
             }
@@ -347,6 +380,11 @@ impl fmt::Display for FactExpectation {
                 f.write_str(&rules.collect::<Vec<_>>().join(", "))
             }
             Self::Ready => f.write_str("Ready True"),
+            Self::NotBrokenBy(rules) => {
+                let says = rules.iter().map(|rule| rule.says.as_str());
+                let says = says.collect::<Vec<_>>().join("; ");
+                write!(f, "no update that breaks the network plugin: {says}")
+            }
             Self::Vxlan { vni, port } => write!(f, "VNI {vni}, UDP port {port}"),
             Self::Family(family) => write!(f, "{family} among them"),
             Self::None => f.write_str("none"),

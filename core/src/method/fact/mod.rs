@@ -3,14 +3,18 @@
 //! A run collects facts once at its start; a second attempt asks for fresh ones. No assertion observes
 //! anything more. An unknown fact is an error: nothing is assumed of it.
 
+mod csi;
 mod expectation;
+mod image;
 mod quantity;
 mod read;
 mod seen;
 mod topic;
 mod version;
 
-pub use expectation::{FactExpectation, ImageRule, RuntimeRule, SkewRule, SupportRule, TaintRule};
+pub use expectation::{
+    FactExpectation, ImageRule, RuntimeRule, SkewRule, SupportRule, TaintRule, UpdateRule,
+};
 pub use quantity::Quantity;
 pub use seen::{
     FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedPulls,

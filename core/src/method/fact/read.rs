@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::csi::csi_drivers;
+use super::image::images;
 use super::quantity::Quantity;
 use super::seen::{
-    FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedPulls,
-    ObservedResource, Subject,
+    FactObservation, NodeLabel, Observed, ObservedEndpoint, ObservedLabel, ObservedResource,
+    Subject,
 };
 use super::topic::Topic;
 use super::version::numbers;
@@ -22,6 +24,7 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
             let cni = needed("cni", &facts.cni)?;
             Ok(cluster(Observed::Cni(cni.clone())))
         }
+        Topic::CsiDrivers => csi_drivers(at, facts),
         Topic::Vxlan => vxlan(facts),
         Topic::KubeProxy => {
             let proxy = needed("kube-proxy", &facts.kube_proxy)?;
@@ -45,7 +48,8 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
         | Topic::ProblemDetectors
         | Topic::Images(_)
         | Topic::Provisioning
-        | Topic::Kernels => of_nodes(topic, at, facts).map(FactObservation::Subjects),
+        | Topic::Kernels
+        | Topic::Updates => of_nodes(topic, at, facts).map(FactObservation::Subjects),
         Topic::Readiness => {
             let mut subjects = of_nodes(topic, at, facts)?;
             // Silent nodes belong to no pool
@@ -102,7 +106,7 @@ fn silent_node(name: &str) -> Subject {
     }
 }
 
-fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
+pub(super) fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
     fact.known().map_err(|reason| unread(name, reason))
 }
 
@@ -125,7 +129,7 @@ fn cluster(saw: Observed) -> FactObservation {
 }
 
 /// The nodes of the point's pool, or all nodes; an error where there are none.
-fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>> {
+pub(super) fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>> {
     let nodes = needed("nodes", &facts.nodes)?;
     let in_pool =
         |node: &&NodeFact| at.pool.is_none() || node.os == Os::Windows && node.build == at.build;
@@ -200,6 +204,18 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
                 os_image: details.os_image.clone(),
             },
         },
+        Topic::Updates => {
+            let revision = details.kernel.split(['.', ' ']).nth(3);
+            let known = node.build.zip(revision.and_then(|text| text.parse().ok()));
+            let (build, revision) =
+                known.ok_or_else(|| untold("kernelVersion", &details.kernel))?;
+            let plugin = needed("cni", &facts.cni)?.as_ref();
+            Observed::Update {
+                build,
+                revision,
+                plugin: plugin.map(|cni| cni.product.clone()),
+            }
+        }
         // These topics are not about single nodes
         _ => return Err(unknown("no node tells it").into()),
     })
@@ -271,34 +287,6 @@ fn resources(node: &NodeFact) -> Result<BTreeMap<String, ObservedResource>, Lack
         true => Ok(seen),
         false => Err(untold("its memory", "")),
     }
-}
-
-fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Observed {
-    let wanted = |image: &str| names.iter().any(|name| is_of(image, name));
-    let listed = &node.details.images;
-    let matching = listed.iter().filter(|image| wanted(image));
-    let pulls = match &facts.pulls {
-        Known::Unknown { reason } => ObservedPulls::Untold(reason.clone()),
-        Known::Fact { value, .. } => {
-            let here = value.iter().filter(|pull| pull.node == node.name);
-            let here = here.filter(|pull| wanted(&pull.image));
-            ObservedPulls::Took(here.map(|pull| (pull.image.clone(), pull.took)).collect())
-        }
-    };
-    Observed::Images {
-        build: node.build,
-        found: matching.cloned().collect(),
-        listed: listed.len(),
-        pulls,
-    }
-}
-
-/// Whether an image's path holds these segments, one after the other, whatever its registry.
-fn is_of(image: &str, name: &str) -> bool {
-    let path = image.split_once('@').map_or(image, |(path, _)| path);
-    let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
-    let last = last.split_once(':').map_or(last, |(last, _)| last);
-    format!("/{folder}/{last}/").contains(&format!("/{name}/"))
 }
 
 fn control_plane(facts: &Facts) -> Result<FactObservation> {
@@ -409,7 +397,7 @@ fn ip_families(facts: &Facts) -> Result<FactObservation> {
     })
 }
 
-fn not_applicable(reason: &str) -> FactObservation {
+pub(super) fn not_applicable(reason: &str) -> FactObservation {
     FactObservation::NotApplicable(reason.to_owned())
 }
 
@@ -442,16 +430,6 @@ fn lacking(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::rows;
-
-    const TABLES: &str = include_str!("read.yaml");
-
-    #[test]
-    fn images_are_known_by_whole_segments_of_their_path() {
-        for (image, name, is) in rows::<(String, String, bool)>(TABLES, "images") {
-            assert_eq!(is_of(&image, &name), is, "{image}");
-        }
-    }
 
     #[test]
     fn families_of_cidrs() {

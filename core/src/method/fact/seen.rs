@@ -92,6 +92,13 @@ pub enum Observed {
         /// `status.nodeInfo.osImage`.
         os_image: String,
     },
+    Update {
+        build: WindowsBuild,
+        /// The patch revision.
+        revision: u64,
+        /// The network plugin's product; `None` when no rule recognises one.
+        plugin: Option<String>,
+    },
     /// The network plugin; `None` when no rule recognises one.
     Cni(Option<Cni>),
     Vxlan {
@@ -105,11 +112,11 @@ pub enum Observed {
     Endpoints(Vec<ObservedEndpoint>),
     /// Address families as `ipv4`, `ipv6` or `ipv4,ipv6`.
     Families(String),
-    /// Pods that lack something.
+    /// Pods that lack something, or CSI drivers that a node lacks.
     Lacking {
         lacking: u64,
         of: u64,
-        /// The first of them, as `namespace/name`.
+        /// The first pods, as `namespace/name`, or the drivers.
         named: Vec<String>,
     },
 }
@@ -268,6 +275,14 @@ impl fmt::Display for Observed {
             Self::Kernel { version, os_image } => {
                 f.write_str(version)?;
                 if_any(f, os_image)
+            }
+            Self::Update {
+                build,
+                revision,
+                plugin,
+            } => {
+                write!(f, "{build}.{revision}")?;
+                if_any(f, plugin.as_deref().unwrap_or_default())
             }
             Self::Cni(None) => f.write_str("no rule recognises the network plugin"),
             Self::Cni(Some(cni)) => cni_words(f, cni),

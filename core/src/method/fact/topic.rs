@@ -37,6 +37,10 @@ pub enum Topic {
     Readiness,
     /// Kernel versions with their patch revision.
     Kernels,
+    /// Patch revisions beside the network plugin.
+    Updates,
+    /// CSI drivers that nodes register.
+    CsiDrivers,
     /// The network plugin.
     Cni,
     /// Flannel's VXLAN.
@@ -83,9 +87,10 @@ impl Topic {
             Self::Resources => &["reserved", "lowered"],
             Self::Images(_) => &["present", "runs-on-build"],
             Self::Readiness => &["ready"],
+            Self::Updates => &["not-broken-by"],
             Self::Vxlan => &["vxlan"],
             Self::IpFamilies => &["family"],
-            Self::PodsWithoutOs | Self::PodsWithoutRequests => &["none"],
+            Self::CsiDrivers | Self::PodsWithoutOs | Self::PodsWithoutRequests => &["none"],
             Self::MemoryPressure
             | Self::ProblemDetectors
             | Self::Provisioning
@@ -112,6 +117,8 @@ impl Topic {
             Self::Builds | Self::Kubelets => &["nodes", "server"],
             Self::ProblemDetectors | Self::IpFamilies => &["nodes", "workloads"],
             Self::Dns => &["nodes", "dns"],
+            Self::Updates => &["nodes", "cni"],
+            Self::CsiDrivers => &["nodes", "csi-nodes"],
             Self::Cni | Self::Vxlan => &["cni"],
             Self::KubeProxy => &["kube-proxy"],
             Self::PodsWithoutOs | Self::PodsWithoutRequests => &["workloads"],
@@ -139,6 +146,8 @@ impl fmt::Display for Topic {
             Self::Provisioning => "how long nodes took to become Ready",
             Self::Readiness => "the condition Ready of nodes",
             Self::Kernels => "the kernel versions of nodes",
+            Self::Updates => "the kernel versions of nodes beside the network plugin",
+            Self::CsiDrivers => "the CSI drivers that nodes register",
             Self::Cni => "the network plugin",
             Self::Vxlan => "Flannel's VXLAN",
             Self::KubeProxy => "kube-proxy's modes",

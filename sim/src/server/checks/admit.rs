@@ -29,12 +29,13 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
     let name = body["metadata"]["name"].text().to_owned();
     let namespace = body["metadata"]["namespace"].text().to_owned();
     let forbidden = |why: String| Refusal::forbidden(Kind::named("pods"), &name, &why);
+    let is_of_client = body["metadata"]["ownerReferences"].items().next().is_none();
     let spec = &mut body["spec"];
     account(state, &namespace, spec).map_err(forbidden)?;
     priority(state, spec).map_err(forbidden)?;
     runtime_class(state, spec).map_err(forbidden)?;
     for effect in &state.effects {
-        webhooks::act(state, effect, &namespace, spec).map_err(forbidden)?;
+        webhooks::act(state, effect, &namespace, is_of_client, spec).map_err(forbidden)?;
     }
     for key in ["not-ready", "unreachable"] {
         let key = format!("node.kubernetes.io/{key}");

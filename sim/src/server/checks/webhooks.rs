@@ -7,11 +7,13 @@ use crate::base::fields::Fields;
 use crate::server::storage::state::State;
 use crate::topology::Effect;
 
-/// Does to a new pod what a webhook does; the error is why the pod is refused.
+/// Does to a new pod of a namespace, which a client or a controller creates, what a webhook does; the error is
+/// why the pod is refused.
 pub(super) fn act(
     state: &State,
     effect: &Effect,
     namespace: &str,
+    is_of_client: bool,
     spec: &mut Value,
 ) -> Result<(), String> {
     match effect {
@@ -39,13 +41,16 @@ pub(super) fn act(
                     "imagePullPolicy": "IfNotPresent", "resources": {}}));
             }
         }
-        Effect::HostDenied { unless, says } => {
+        Effect::HostDenied {
+            unless,
+            client: (of, client),
+            says,
+        } => {
             let windows = spec["os"]["name"] == "windows";
-            let account = spec["serviceAccountName"].text();
-            if spec["hostNetwork"] == true
-                && !windows
-                && !is_bound(state, namespace, account, unless)
-            {
+            let account = (namespace, spec["serviceAccountName"].text());
+            let is_allowed = is_bound(state, namespace, account, unless)
+                || is_of_client && is_bound(state, namespace, (of, client), unless);
+            if spec["hostNetwork"] == true && !windows && !is_allowed {
                 return Err(says.clone());
             }
         }
@@ -60,11 +65,12 @@ fn selects_windows(spec: &Value) -> bool {
     values.any(|value| value == "windows")
 }
 
-/// Whether a binding gives a role of the cluster to an account, or to all accounts of its namespace.
-fn is_bound(state: &State, namespace: &str, account: &str, role: &str) -> bool {
-    let group = format!("system:serviceaccounts:{namespace}");
+/// Whether a binding of a namespace or the cluster gives a role of the cluster to an account, by the namespace and
+/// name of it, or to all accounts there.
+fn is_bound(state: &State, namespace: &str, (of, account): (&str, &str), role: &str) -> bool {
+    let group = format!("system:serviceaccounts:{of}");
     let is_subject = |subject: &Value| match subject["kind"].text() {
-        "ServiceAccount" => subject["name"] == account && subject["namespace"] == namespace,
+        "ServiceAccount" => subject["name"] == account && subject["namespace"] == of,
         "Group" => subject["name"] == group,
         _ => false,
     };
@@ -92,7 +98,7 @@ mod tests {
     }
 
     fn after(effect: &Effect, mut spec: Value) -> Value {
-        act(&state(), effect, "a", &mut spec).expect("it is not refused");
+        act(&state(), effect, "a", true, &mut spec).expect("it is not refused");
         spec
     }
 
@@ -136,7 +142,7 @@ mod tests {
             2
         );
         let mut system = spec.clone();
-        act(&state(), &sidecar, "kube-system", &mut system).expect("it is not refused");
+        act(&state(), &sidecar, "kube-system", true, &mut system).expect("it is not refused");
         assert_eq!(system, spec);
     }
 
@@ -144,6 +150,7 @@ mod tests {
     fn the_nodes_network_is_for_bound_accounts_and_windows() {
         let effect = Effect::HostDenied {
             unless: "privileged".to_owned(),
+            client: ("tools".to_owned(), "tool".to_owned()),
             says: "no".to_owned(),
         };
         let mut state = state();
@@ -154,19 +161,25 @@ mod tests {
             }
             spec
         };
-        let refused = |state: &State, more| act(state, &effect, "a", &mut spec(more)).is_err();
+        let refused_of = |state: &State, is_of_client, more| {
+            act(state, &effect, "a", is_of_client, &mut spec(more)).is_err()
+        };
+        let refused = |state: &State, more| refused_of(state, true, more);
         assert!(refused(&state, json!({})));
         assert!(!refused(&state, json!({"hostNetwork": false})));
         assert!(!refused(&state, json!({"os": {"name": "windows"}})));
-        let binding = json!({"roleRef": {"name": "privileged"}, "subjects": [
-            {"kind": "ServiceAccount", "name": "default", "namespace": "a"}]});
-        let key = crate::world::Key::new("a", "b");
-        state.store.put(
-            Kind::named("rolebindings"),
-            &key,
-            json!({"metadata": {}, "roleRef": binding["roleRef"], "subjects": binding["subjects"]}),
-        );
+        let bind = |state: &mut State, of: &str, name: &str| {
+            let binding = json!({"metadata": {}, "roleRef": {"name": "privileged"}, "subjects": [
+                {"kind": "ServiceAccount", "name": name, "namespace": of}]});
+            let key = crate::world::Key::new("a", "b");
+            state.store.put(Kind::named("rolebindings"), &key, binding);
+        };
+        bind(&mut state, "a", "default");
+        let other = json!({"serviceAccountName": "other"});
         assert!(!refused(&state, json!({})));
-        assert!(refused(&state, json!({"serviceAccountName": "other"})));
+        assert!(refused(&state, other.clone()));
+        bind(&mut state, "tools", "tool");
+        assert!(!refused(&state, other.clone()));
+        assert!(refused_of(&state, false, other));
     }
 }

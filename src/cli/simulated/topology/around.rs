@@ -107,25 +107,33 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
         }
         "toleration" => read_taint(decoder, node).map(Effect::Toleration),
         "sidecar" => {
-            let [name, image] = read_two(decoder, node, "`sidecar`", ["name", "image"])?;
+            let [name, image] = read_texts(decoder, node, "`sidecar`", ["name", "image"])?;
             Some(Effect::Sidecar { name, image })
         }
         _ => {
-            let [unless, says] = read_two(decoder, node, "`host-denied`", ["unless", "says"])?;
-            Some(Effect::HostDenied { unless, says })
+            let keys = ["unless", "client", "says"];
+            let [unless, client, says] = read_texts(decoder, node, "`host-denied`", keys)?;
+            let (namespace, name) = client.split_once('/').unwrap_or(("default", &client));
+            let client = (namespace.to_owned(), name.to_owned());
+            Some(Effect::HostDenied {
+                unless,
+                client,
+                says,
+            })
         }
     }
 }
 
-/// The texts of two keys, the only ones.
-fn read_two(
+/// The texts of these keys, the only ones.
+fn read_texts<const N: usize>(
     decoder: &mut Decoder<'_>,
     node: &Node,
     what: &'static str,
-    keys: [&'static str; 2],
-) -> Option<[String; 2]> {
+    keys: [&'static str; N],
+) -> Option<[String; N]> {
     let mut fields = decoder.fields(node, what)?;
-    let [first, second] = keys.map(|key| fields.text(decoder, key));
+    let texts = keys.map(|key| fields.text(decoder, key));
     fields.finish(decoder);
-    Some([first?, second?])
+    let texts: Option<Vec<_>> = texts.into_iter().collect();
+    texts?.try_into().ok()
 }
