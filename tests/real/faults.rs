@@ -109,6 +109,7 @@ impl World {
         let run_id = format!("r{:08x}", rand::random::<u32>());
         let outside = Outside {
             load_balancers: true,
+            metadata: true,
             ..runs::through(&self.joined.proxy_url())
         };
         let settings = runs::apart(&run_id, outside);

@@ -210,6 +210,7 @@ impl World {
     pub(crate) fn whole(&self, run: &str) -> RunOptions {
         let outside = Outside {
             load_balancers: true,
+            metadata: true,
             ..runs::through(&self.joined.proxy_url())
         };
         runs::apart(run, outside)

@@ -15,6 +15,8 @@ pub struct Outside {
     pub proxy: Option<Target>,
     /// Whether a run creates Services of type LoadBalancer, whose addresses may be public.
     pub load_balancers: bool,
+    /// Whether a run requests the address at which clouds serve a machine's metadata.
+    pub metadata: bool,
     /// What pods are to reach by name.
     pub names: Vec<Target>,
     /// What pods are to reach by address.
@@ -33,6 +35,7 @@ impl Default for Outside {
             reaches_nodes: false,
             proxy: None,
             load_balancers: false,
+            metadata: false,
             names: vec![target(
                 "http://www.msftconnecttest.com/connecttest.txt",
                 "Microsoft Connect Test",
@@ -126,6 +129,7 @@ pub(super) fn valid(written: WrittenOutside) -> Outside {
         reaches_nodes: written.reaches_nodes.unwrap_or(without.reaches_nodes),
         proxy: written.proxy,
         load_balancers: written.load_balancers.unwrap_or(without.load_balancers),
+        metadata: written.metadata.unwrap_or(without.metadata),
         names: written.names.map_or(without.names, targets),
         addresses: written.addresses.map_or(without.addresses, targets),
     }
@@ -143,6 +147,9 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
         }),
         load_balancers: fields.set(decoder, "load-balancers", |decoder, node| {
             decoder.flag(node, "`load-balancers`")
+        }),
+        metadata: fields.set(decoder, "metadata", |decoder, node| {
+            decoder.flag(node, "`metadata`")
         }),
         names: read_targets(decoder, &mut fields, "names"),
         addresses: read_targets(decoder, &mut fields, "addresses"),

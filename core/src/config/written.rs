@@ -112,6 +112,8 @@ pub(super) struct WrittenOutside {
     pub(super) proxy: Option<Target>,
     /// Whether a run creates a Service of type `LoadBalancer` for each Windows pool. These Services have the annotations that keep the address internal in the clouds that know one; elsewhere it may be public. `false` unless set.
     pub(super) load_balancers: Option<bool>,
+    /// Whether a run requests the address at which clouds serve a machine's metadata, 169.254.169.254, from Windows pods and nodes; security tools may report that. `false` unless set.
+    pub(super) metadata: Option<bool>,
     /// Web servers that Windows pods should reach by name; Microsoft's page for connection tests unless set.
     pub(super) names: Option<Vec<WrittenTarget>>,
     /// Web servers that Windows pods should reach by address; Cloudflare's 1.1.1.1 unless set.

@@ -251,9 +251,14 @@ impl Test {
         };
         match assertion.query.target {
             Target::ItselfByService => source.prober(),
-            target if target.is_of_a_service() => assertion.query.by.or(assertion.query.of),
+            target if target.is_of_a_service() => assertion.query.through.or(assertion.query.of),
             _ => None,
         }
+    }
+
+    /// Whether it requests a cloud's metadata.
+    pub(crate) fn asks_metadata(&self) -> bool {
+        matches!(self, Self::Http(assertion) if assertion.query.target == Target::Metadata)
     }
 
     /// The same assertion, expecting the failure of a known limitation; `None` where this method has no such

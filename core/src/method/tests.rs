@@ -155,7 +155,7 @@ fn read<'a, M: Method>(
 fn http(of: FixtureName, target: Target) -> HttpQuery {
     HttpQuery {
         of: Some(of),
-        by: None,
+        through: None,
         target,
     }
 }
@@ -360,7 +360,7 @@ fn nodes_are_told_apart_by_where_it_is_observed_from() {
     ready.nodes.retain(|node| node.name == "win-a");
     let query = |target| HttpQuery {
         of: None,
-        by: None,
+        through: None,
         target,
     };
     let other = query(Target::OtherNodes);

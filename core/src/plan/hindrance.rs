@@ -156,6 +156,12 @@ impl Surroundings<'_> {
                  (`outside: {load-balancers: true}`), whose addresses may be public",
             );
         }
+        if assertion.test.asks_metadata() && !outside.metadata {
+            return Some(
+                "the configuration does not say that a cloud's metadata is requested \
+                 (`outside: {metadata: true}`), which security tools may report",
+            );
+        }
         if from_outside && !outside.reaches_nodes {
             return Some(
                 "the configuration does not say that nodes are reached from where this runs \

@@ -63,19 +63,26 @@ fn read_fixture(
 
 fn read_http_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpQuery> {
     let mut fields = decoder.fields(node, "an http `ask`")?;
-    let by_node = fields.optional("by");
+    let through_node = fields.optional("through");
     let leading = those(|name| name.leads_to().is_some());
-    let by = by_node.map(|node| read_fixture(decoder, node, &leading));
+    let through = through_node.map(|node| read_fixture(decoder, node, &leading));
     let (of, target) = read_target(decoder, node, fields, Target::ALL)?;
-    let by = by.map_or(Some(None), |by| by.map(Some))?;
-    if let (Some(node), Some(by)) = (by_node, by)
-        && (by.leads_to() != of || !target.is_of_a_service())
+    let through = through.map_or(Some(None), |through| through.map(Some))?;
+    if let (Some(node), Some(through)) = (through_node, through)
+        && (through.leads_to() != of || !target.is_of_a_service())
     {
-        let message = format!("no Service of `{}` is asked for here", by.as_str());
-        decoder.report(node, message, Some("remove `by`".to_owned()));
+        let message = format!(
+            "no Service of `{}` leads to what is asked here",
+            through.as_str()
+        );
+        decoder.report(node, message, Some("remove `through`".to_owned()));
         return None;
     }
-    Some(HttpQuery { of, by, target })
+    Some(HttpQuery {
+        of,
+        through,
+        target,
+    })
 }
 
 fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> {

@@ -144,7 +144,7 @@ impl ScopedNetwork {
                 None => {
                     return Err(unknown(
                         "the network plugin's mode",
-                        "the API does not tell it",
+                        "the API does not say it",
                     ));
                 }
             },

@@ -312,7 +312,7 @@ mod tests {
     fn http() -> Test {
         let query = HttpQuery {
             of: Some(FixtureName::WIN_WEBSERVER),
-            by: None,
+            through: None,
             target: Target::ServiceIp,
         };
         let expectation = HttpExpectation::Answers {

@@ -86,7 +86,7 @@ fn look(needs: FixtureKey, need: Need, test: Test) -> PlannedAssertion {
 fn http(kind: SourceKind, pool: &PoolName) -> PlannedAssertion {
     let query = HttpQuery {
         of: Some(FixtureName::WIN_WEBSERVER),
-        by: None,
+        through: None,
         target: Target::ServiceIp,
     };
     let expectation = HttpExpectation::Answers {

@@ -76,7 +76,11 @@ fn line(row: &Row) -> Result<String, String> {
     if row.for_each.is_some() {
         checks.push("for each `FIELD`, what rests on it fail".to_owned());
     }
-    checks.extend(row.tells.iter().map(|pattern| format!("`{pattern}` told")));
+    checks.extend(
+        row.tells
+            .iter()
+            .map(|pattern| format!("`{pattern}` observes otherwise")),
+    );
     let (what, exit, checks) = (what.join(", "), word(&row.exit)?, checks.join("<br>"));
     Ok(format!(
         "| {what} | {component} | {scope} | {exit} | {checks} |"

@@ -93,6 +93,7 @@ fn run(name: &str) -> Result<RunView, String> {
         let before = world.objects();
         let mut options = world.whole("r0");
         options.config.outside.load_balancers = false;
+        options.config.outside.metadata = false;
         let (_alive, signals) = watch::channel(0);
         let ran = ran_of(&ALL, &world.cluster(), &options, signals, Box::new(|_| {})).await;
         let view = ran.view()?;

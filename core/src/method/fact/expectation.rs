@@ -276,7 +276,7 @@ fn ran_by(rules: &[RuntimeRule], runtime: &str, kubelet: &str) -> Judged {
         Some(version) => allowed.iter().any(|rule| rule.kubelet.matches(&version)),
         None if allowed.iter().any(|rule| rule.kubelet == VersionReq::STAR) => true,
         None => {
-            let reason = format!("kubeletVersion is `{kubelet}`, which tells nothing");
+            let reason = format!("kubeletVersion is `{kubelet}`, which says nothing");
             return Judged::Untold(reason);
         }
     };

@@ -217,13 +217,13 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
             }
         }
         // These topics are not about single nodes
-        _ => return Err(unknown("no node tells it").into()),
+        _ => return Err(unknown("no node says it").into()),
     })
 }
 
 /// The lack of a value that the node does not report in a known form.
 fn untold(what: &str, value: &str) -> Lack {
-    Lack::OfNode(format!("{what} is `{value}`, which tells nothing"))
+    Lack::OfNode(format!("{what} is `{value}`, which says nothing"))
 }
 
 fn kubelet(node: &NodeFact) -> Result<String, Lack> {

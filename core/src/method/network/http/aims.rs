@@ -24,21 +24,12 @@ fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
     aims
 }
 
-/// The same requests for the address of their client, which should be that of `source`.
-fn seen_from<'a>(source: &'a ReadyPod, mut aims: Aims<'a>) -> Aims<'a> {
-    for aim in &mut aims.each {
-        "/clientip".clone_into(&mut aim.get.path);
-        aim.by = std::slice::from_ref(source);
-    }
-    aims
-}
-
 impl Target {
-    /// The requests to a fixture, by the Services of the fixture `by` instead of its own where one is named.
+    /// The requests to a fixture, through the Services of another where one is named.
     pub(crate) fn aims<'a>(
         self,
         of: Option<FixtureName>,
-        by: Option<FixtureName>,
+        through: Option<FixtureName>,
         at: &Bound<'a>,
     ) -> Result<Aims<'a>> {
         if self.has_families()
@@ -58,9 +49,9 @@ impl Target {
             }
             _ => {}
         }
-        let nobody = || ErrorKind::FixtureFailed.error("nobody is asked for it");
+        let nobody = || ErrorKind::FixtureFailed.error("the target has no fixture");
         let of = of.ok_or_else(nobody)?;
-        let binding = Binding::to_fixture(of, by, at)?;
+        let binding = Binding::to_fixture(of, through, at)?;
         let fixture = binding.fixture;
         if self.is_of_a_service()
             && let Some(absent) = without_service(binding.serving, at)?
@@ -87,7 +78,8 @@ impl Target {
                 })
             }
             Self::OnePodBehindServiceIp if !at.once => {
-                Ok(Aims::from_each(vec![binding.service()?; AT_LEAST]))
+                let requests = requests_to_meet(fixture.pods.len());
+                Ok(Aims::from_each(vec![binding.service()?; requests]))
             }
             Self::ServiceIp
             | Self::ServiceIpBesideDeleted
@@ -103,12 +95,12 @@ impl Target {
             }
             Self::SourceSeenByPods => {
                 let source = at.vantage()?;
-                let aims = binding.pods(|pod| pod.name != source.name)?;
-                Ok(seen_from(source, aims))
-            }
-            Self::SourceSeenByNodePorts => {
-                let source = at.vantage()?;
-                Ok(seen_from(source, binding.node_ports_with_backend()?))
+                let mut aims = binding.pods(|pod| pod.name != source.name)?;
+                for aim in &mut aims.each {
+                    "/clientip".clone_into(&mut aim.get.path);
+                    aim.by = std::slice::from_ref(source);
+                }
+                Ok(aims)
             }
             Self::HeadlessName => Ok(Aims::from_each([binding.headless()?])),
             Self::Alias => Ok(Aims::from_each([binding.alias()?])),

@@ -15,6 +15,7 @@ pub(super) struct Binding<'b, 'a> {
     of: FixtureName,
     pub(super) fixture: &'a ReadyFixture,
     /// The fixture whose Services lead to it: itself, if no other is named.
+    through: FixtureName,
     pub(super) serving: &'a ReadyFixture,
     pub(super) at: &'b Bound<'a>,
 }
@@ -23,14 +24,15 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// Binds a ready fixture; an error where only some of its pods have an address of the second family.
     pub(super) fn to_fixture(
         of: FixtureName,
-        by: Option<FixtureName>,
+        through: Option<FixtureName>,
         at: &'b Bound<'a>,
     ) -> Result<Self> {
         let fixture = at.fixture(of)?;
-        let serving = by.map_or(Ok(fixture), |by| at.fixture(by))?;
+        let serving = through.map_or(Ok(fixture), |through| at.fixture(through))?;
         let binding = Self {
             of,
             fixture,
+            through: through.unwrap_or(of),
             serving,
             at,
         };
@@ -56,7 +58,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     fn target_port(&self) -> Result<u16> {
-        let port = self.fixture.target_port;
+        let port = self.serving.target_port;
         port.ok_or_else(|| self.lacks("Service that leads to a port"))
     }
 
@@ -207,11 +209,6 @@ impl<'b, 'a> Binding<'b, 'a> {
         )))
     }
 
-    /// The node ports of nodes with a pod of the Service.
-    pub(super) fn node_ports_with_backend(&self) -> Result<Aims<'a>> {
-        self.node_ports_of(|node| self.has(node, &self.fixture.pods))
-    }
-
     fn node_ports_of(&self, wanted: impl Fn(&PoolNode) -> bool) -> Result<Aims<'a>> {
         let nodes = self.at.ready.nodes.iter().filter(|node| wanted(node));
         let aims = sample(&self.at.ready.run, nodes)
@@ -284,7 +281,10 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     pub(super) fn address(&self) -> Result<(IpAddr, u16)> {
         let service = self.served()?.service;
-        service.ok_or_else(|| self.lacks("Service address"))
+        service.ok_or_else(|| {
+            let detail = format!("{} has no Service address", self.through.as_str());
+            ErrorKind::FixtureFailed.error(detail)
+        })
     }
 
     fn served(&self) -> Result<Served> {

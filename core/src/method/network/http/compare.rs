@@ -1,6 +1,6 @@
 //! Compares an HTTP observation with its expectation, target by target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{HttpAnswer, HttpExpectation, HttpObservation, ObservedTarget};
 use crate::method::compare::Each;
@@ -19,7 +19,18 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
         return Comparison::NotApplicable(absent.clone());
     }
     let targets = seen.targets.iter();
-    let each: Vec<_> = targets.map(|target| one(expectation, target)).collect();
+    let met: BTreeSet<_> = seen
+        .targets
+        .iter()
+        .filter_map(|it| it.by.as_ref())
+        .collect();
+    // Which of several pods is the wrong one, nothing says
+    let is_split = seen.one && met.len() > 1;
+    let each = targets.map(|target| match is_split {
+        true => one(expectation, &foreign(target)),
+        false => one(expectation, target),
+    });
+    let each: Vec<_> = each.collect();
     let difference = Difference {
         expected: expected(expectation, seen),
         seen: describe(seen, &each),
@@ -28,6 +39,14 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
     match Each::together(&each, is_limitation, difference) {
         Comparison::Met(difference) if !seen.unmet.is_empty() => Comparison::Unexpected(difference),
         together => together,
+    }
+}
+
+/// The same answer as one of another pod.
+fn foreign(seen: &ObservedTarget) -> ObservedTarget {
+    ObservedTarget {
+        foreign: true,
+        ..seen.clone()
     }
 }
 

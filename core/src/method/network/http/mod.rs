@@ -37,7 +37,7 @@ pub struct HttpQuery {
     /// The fixture that should answer; `None` where the target belongs to none.
     pub of: Option<FixtureName>,
     /// The fixture whose Service leads to it; `None` for its own Service.
-    pub by: Option<FixtureName>,
+    pub through: Option<FixtureName>,
     /// The kind of address or name by which to reach it.
     pub target: Target,
 }
@@ -131,7 +131,7 @@ impl Method for Http {
     const TEST: fn(Assertion<Self>) -> Test = Test::Http;
 
     fn prepare<'a>(query: &'a HttpQuery, at: &Bound<'a>) -> Result<Prepared<'a, HttpObservation>> {
-        let aims = query.target.aims(query.of, query.by, at)?;
+        let aims = query.target.aims(query.of, query.through, at)?;
         let asks_cluster = query.target.name_of_the_cluster(at).is_some();
         let gets = aims.each.iter().map(|aim| aim.get.clone()).collect();
         let words = ["an HTTP assertion", "requests over HTTP"];
@@ -142,7 +142,7 @@ impl Method for Http {
 
     fn needs(query: &HttpQuery) -> Vec<(FixtureName, Need)> {
         let beside = query.target.needs().iter().copied();
-        let names = query.of.into_iter().chain(query.by).chain(beside);
+        let names = query.of.into_iter().chain(query.through).chain(beside);
         names.map(|name| (name, Need::Ready)).collect()
     }
 
@@ -211,7 +211,7 @@ fn read(
         && *class == FailureClass::Dns
     {
         let detail = format!(
-            "the cluster's DNS does not resolve its own name {}, so nothing can be told of names \
+            "the cluster's DNS does not resolve its own name {}, so nothing is known of names \
              outside: {text}",
             cluster.target
         );
@@ -224,15 +224,10 @@ fn read(
     let is_closed =
         target == Target::Port80OnOtherNodes && aims.each.iter().zip(&targets).any(of_others);
     let closed = || "pods on other nodes answer on no port".to_owned();
-    let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.clone()).collect();
-    let one = target == Target::OnePodBehindServiceIp;
-    if one && met.len() > 1 {
-        // Which of them is the wrong one, nothing says
-        targets.iter_mut().for_each(|seen| seen.foreign = true);
-    }
+    let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
     let pods = aims.all.into_iter();
     Ok(HttpObservation {
-        one,
+        one: target == Target::OnePodBehindServiceIp,
         unmet: pods.filter(|pod| !met.contains(pod)).collect(),
         absent: aims.absent.or_else(|| is_closed.then(closed)),
         targets,

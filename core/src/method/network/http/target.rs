@@ -43,8 +43,6 @@ pub enum Target {
     NodePorts,
     /// The same on Windows nodes with other pods of the run.
     NodePortsWithoutBackend,
-    /// The same on nodes with a pod of the Service, to see the source address that the pod sees.
-    SourceSeenByNodePorts,
     /// The same on every node of the observed pool.
     NodePortsOfPool,
     /// The same on every node except the vantage point's.
@@ -105,7 +103,6 @@ impl Target {
             | Self::ShortName
             | Self::NamespacedName
             | Self::NodePorts
-            | Self::SourceSeenByNodePorts
             | Self::Metadata
             | Self::NodePortsWithoutBackend
             | Self::NodePortsOfPool
@@ -151,7 +148,6 @@ impl Target {
             | Self::HeadlessName
             | Self::NodePorts
             | Self::NodePortsWithoutBackend
-            | Self::SourceSeenByNodePorts
             | Self::NodePortsOfPool
             | Self::NodePortsOfOtherNodes
             | Self::OwnNodePort => true,

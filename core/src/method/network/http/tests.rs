@@ -190,7 +190,7 @@ fn it_is_about_port_80_only_where_another_port_of_the_same_pods_answers() {
     let ready = two_linux_pods();
     let query = HttpQuery {
         of: Some(FixtureName::LINUX_SERVER),
-        by: None,
+        through: None,
         target: Target::Port80OnOtherNodes,
     };
     let (open, closed) = (said("linux-2"), refused(28, "Connection timed out"));
@@ -213,7 +213,7 @@ fn names_outside_say_nothing_of_linux_where_the_cluster_s_own_are_not_resolved()
     let ready = two_linux_pods();
     let query = HttpQuery {
         of: None,
-        by: None,
+        through: None,
         target: Target::OutsideNames,
     };
     let dead = refused(6, "Could not resolve host: a");
@@ -262,7 +262,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     let assertion = Assertion::<Http> {
         query: HttpQuery {
             of: None,
-            by: None,
+            through: None,
             target: Target::Nodes,
         },
         expectation: HttpExpectation::Answers {
@@ -383,4 +383,45 @@ fn from_within_only_what_is_passed_by_is_observed() {
     for no_name in ["a b", "a\"\nurl = \"http://b", "ö"] {
         assert!(query(no_name, false, outside).is_err(), "{no_name}");
     }
+}
+
+#[test]
+fn answers_of_two_pods_are_wrong_only_where_one_should_give_them_all() {
+    let of = |one: bool, pods: &[&str]| HttpObservation {
+        one,
+        targets: pods
+            .iter()
+            .map(|pod| ObservedTarget {
+                target: "Service IP".to_owned(),
+                foreign: false,
+                by: Some((*pod).to_owned()),
+                answer: answer(&format!("200 {pod}")),
+            })
+            .collect(),
+        unmet: Vec::new(),
+        absent: None,
+    };
+    let expectation = HttpExpectation::Answers {
+        status: 200,
+        body: String::new(),
+    };
+    let compare = |seen: &HttpObservation| Http::compare(&expectation, seen).expect("it compares");
+    assert!(compare(&of(true, &["a", "a"])).holds());
+    assert!(compare(&of(false, &["a", "b"])).holds());
+    let Comparison::Unexpected(difference) = compare(&of(true, &["a", "b"])) else {
+        panic!("two pods answered");
+    };
+    assert!(
+        difference
+            .expected
+            .ends_with("to each of 2 requests, from one pod")
+    );
+    let limited = Http::failing(
+        &expectation,
+        &Signature::Failure([FailureClass::WrongAnswer].into()),
+    );
+    let limited = limited.expect("it has a signature");
+    let came = |pods| Http::compare(&limited, &of(true, pods)).expect("it compares");
+    assert!(came(&["a", "b"]).holds());
+    assert!(matches!(came(&["a", "a"]), Comparison::NotMet(_)));
 }
