@@ -42,11 +42,7 @@ impl Target {
             Self::Itself => return itself(at, false),
             Self::ItselfByService => return itself(at, true),
             Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
-            Self::Metadata => {
-                let shown = format!("{METADATA}, where clouds serve metadata");
-                let aim = Aim::to_host(Host::Address(METADATA), PORT_80, "/", shown);
-                return Ok(Aims::from_each([aim]));
-            }
+            Self::Metadata => return Ok(metadata()),
             _ => {}
         }
         let nobody = || ErrorKind::FixtureFailed.error("the target has no fixture");
@@ -234,6 +230,12 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>> {
         by: std::slice::from_ref(pod),
         ..Aim::to_host(Host::Address(address), port, "/hostname", shown)
     }]))
+}
+
+/// The request for a machine's metadata.
+fn metadata<'a>() -> Aims<'a> {
+    let shown = format!("{METADATA}, where clouds serve metadata");
+    Aims::from_each([Aim::to_host(Host::Address(METADATA), PORT_80, "/", shown)])
 }
 
 /// A payload longer than a jumbo frame (9,000 bytes), which only this run sends.
