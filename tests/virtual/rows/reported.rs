@@ -1,4 +1,4 @@
-//! What users report most, by `reported.yaml`: each fault that stands for it is shown by a run on each topology where
+//! What users report most, by `reported.yaml`: a run shows each fault that imitates it on each topology where
 //! somebody saw it. Each push tries the first of each, the nightly job all. `docs/reported.md` prints it.
 
 use std::fmt::Write;
@@ -33,7 +33,7 @@ struct Reported {
     missing: Option<String>,
 }
 
-/// A fault that stands for it, and what shows the fault.
+/// A fault that imitates it, and what shows the fault.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shown {
@@ -124,7 +124,7 @@ fn printed() -> Result<String, String> {
     let mut text = String::from(
         "# What users report\n\n\
          What breaks most often on clusters with Windows nodes by the issues of the projects, and the checks that show\n\
-         it. Each is tried in memory with a fault that stands for it: one of `winconform demo --fault`, or objects of the\n\
+         it. Each is tried in memory with a fault that imitates it: one of `winconform demo --fault`, or objects of the\n\
          cluster that are otherwise, which the table of faults names.\n\n\
          | report | threads | cause | shown by |\n|---|---|---|---|\n",
     );

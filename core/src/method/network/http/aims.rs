@@ -45,8 +45,8 @@ impl Target {
             Self::Metadata => return Ok(metadata()),
             _ => {}
         }
-        let nobody = || ErrorKind::FixtureFailed.error("the target has no fixture");
-        let of = of.ok_or_else(nobody)?;
+        let without = || ErrorKind::FixtureFailed.error("the target has no fixture");
+        let of = of.ok_or_else(without)?;
         let binding = Binding::to_fixture(of, through, at)?;
         let fixture = binding.fixture;
         if self.is_of_a_service()
@@ -119,7 +119,7 @@ impl Target {
             | Self::ItselfByService
             | Self::Metadata
             | Self::OutsideNames
-            | Self::OutsideAddresses => Err(nobody()),
+            | Self::OutsideAddresses => Err(without()),
             Self::NodePorts => binding.node_ports(|_| true),
             Self::NodePortsWithoutBackend => binding.node_ports_without_backend(),
             Self::NodePortsOfPool => {

@@ -14,7 +14,7 @@ use crate::method::place::{Bound, PoolNode, ReadyFixture, ReadyPod, Served, asse
 pub(super) struct Binding<'b, 'a> {
     of: FixtureName,
     pub(super) fixture: &'a ReadyFixture,
-    /// The fixture whose Services lead to it: itself, if no other is named.
+    /// The fixture whose Services lead to it, and that one as it is ready: itself, if no other is named.
     through: FixtureName,
     pub(super) serving: &'a ReadyFixture,
     pub(super) at: &'b Bound<'a>,
@@ -59,7 +59,7 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     fn target_port(&self) -> Result<u16> {
         let port = self.serving.target_port;
-        port.ok_or_else(|| self.lacks("Service that leads to a port"))
+        port.ok_or_else(|| lacks(self.through, "Service that leads to a port"))
     }
 
     fn pods_at(&self, port: u16, wanted: impl Fn(&ReadyPod) -> bool) -> Result<Aims<'a>> {
@@ -139,7 +139,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>> {
         let (_, port) = self.address()?;
         let name = self.served()?.name;
-        let name = name.ok_or_else(|| self.lacks("Service name"))?;
+        let name = name.ok_or_else(|| lacks(self.through, "Service name"))?;
         let name = match below {
             None => name,
             Some(below) => format!("{name}.{}{below}", self.at.ready.namespace),
@@ -151,7 +151,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     pub(super) fn headless(&self) -> Result<Aim<'a>> {
         let port = self.target_port()?;
         let name = self.served()?.headless;
-        let name = name.ok_or_else(|| self.lacks("headless Service"))?;
+        let name = name.ok_or_else(|| lacks(self.through, "headless Service"))?;
         let name = self.at.full_name(&name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
@@ -252,7 +252,7 @@ impl<'b, 'a> Binding<'b, 'a> {
             return Err(unknown("address", &node.name));
         }
         let port = self.served()?.node_port;
-        let port = port.ok_or_else(|| self.lacks("node port"))?;
+        let port = port.ok_or_else(|| lacks(self.through, "node port"))?;
         let mut addresses = node.addresses.iter();
         let address = addresses.find(|address| address.is_ipv4() == service.is_ipv4());
         let aim = |address: &IpAddr| {
@@ -281,10 +281,7 @@ impl<'b, 'a> Binding<'b, 'a> {
 
     pub(super) fn address(&self) -> Result<(IpAddr, u16)> {
         let service = self.served()?.service;
-        service.ok_or_else(|| {
-            let detail = format!("{} has no Service address", self.through.as_str());
-            ErrorKind::FixtureFailed.error(detail)
-        })
+        service.ok_or_else(|| lacks(self.through, "Service address"))
     }
 
     fn served(&self) -> Result<Served> {
@@ -309,7 +306,11 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     pub(super) fn lacks(&self, what: &str) -> ObservationError {
-        let detail = format!("{} has no {what}", self.of.as_str());
-        ErrorKind::FixtureFailed.error(detail)
+        lacks(self.of, what)
     }
+}
+
+fn lacks(fixture: FixtureName, what: &str) -> ObservationError {
+    let detail = format!("{} has no {what}", fixture.as_str());
+    ErrorKind::FixtureFailed.error(detail)
 }
