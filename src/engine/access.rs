@@ -95,6 +95,10 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
         for verb in [AccessVerb::Create, AccessVerb::Patch] {
             needs.insert(fixture(of_kind(kind, place.clone(), verb)));
         }
+        // What is deleted with its namespace is not read again
+        if !ALL.contains(&kind) {
+            continue;
+        }
         needs.insert(Need {
             access: of_kind(kind, place, AccessVerb::Delete),
             purpose: Purpose::Removal,

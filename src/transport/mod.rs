@@ -25,7 +25,7 @@ pub use env::simulated_runtime;
 pub use env::{Dial, Env, Stream, dial};
 pub use pace::Pace;
 pub use path::encode;
-pub use websocket::exec::PodRef;
+pub use winconform_core::method::PodRef;
 
 pub(crate) use attempt::Failure;
 pub(crate) use error_text::{causes, error_text};

@@ -21,6 +21,10 @@ pub enum Request {
     Get(Vec<HttpGet>),
     /// Pings from the assertion's vantage point, one after the other; one exec session serves them likewise.
     Ping(Vec<IpAddr>),
+    /// A path that answers with text.
+    Text(String),
+    /// A command in a container.
+    Exec(PodRef, ExecRequest),
     /// The facts: those of the start of the run, or fresh ones where an assertion is observed again.
     Facts,
 }
@@ -33,6 +37,7 @@ pub enum Reply {
     /// The replies to HTTP GETs, in their order.
     Get(Vec<HttpReply>),
     Ping(Vec<PingReply>),
+    Exec(ExecReply),
     /// The facts; no assertion records them, since the record holds them once.
     #[serde(skip)]
     Facts(Arc<Facts>),
@@ -89,8 +94,21 @@ impl Reply {
                 }
                 Self::Ping(replies)
             }
+            Self::Exec(mut reply) => {
+                bound(&mut reply.stdout, limit / 2);
+                bound(&mut reply.stderr, limit / 2);
+                Self::Exec(reply)
+            }
         })
     }
+}
+
+/// A container to run a program in.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct PodRef {
+    pub namespace: String,
+    pub name: String,
+    pub container: String,
 }
 
 /// What a request does with an object.

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
+use super::container::ending::Ending;
+
 /// How a connection or its answer failed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -92,6 +94,8 @@ pub enum Signature {
     Failure(BTreeSet<FailureClass>),
     /// A container does not start in one of these ways.
     NotStarted(BTreeSet<StartFailure>),
+    /// A program ends so, as if the field that is tested were not there.
+    Ends(Ending),
 }
 
 impl fmt::Display for Signature {
@@ -105,6 +109,7 @@ impl fmt::Display for Signature {
                 let words = classes.iter().map(|class| class.as_str());
                 ("a container that does not start:", words.collect())
             }
+            Self::Ends(ending) => return write!(f, "a program that ends with {ending}"),
         };
         write!(f, "{what} {}", classes.join(" or "))
     }

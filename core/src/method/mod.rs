@@ -6,6 +6,7 @@
 
 mod api;
 mod compare;
+mod container;
 mod error;
 mod exchange;
 pub mod fact;
@@ -33,10 +34,16 @@ pub use api::state::{
     ObservedEndpoint, ObservedPod, State, StateExpectation, StateObservation, StateQuery,
 };
 pub use compare::{Comparison, Difference};
+pub use container::ending::Ending;
+pub(crate) use container::ending::read_words;
+pub use container::log::{Log, LogExpectation, LogObservation};
+pub use container::program::{Program, ProgramExpectation, ProgramObservation, ProgramQuery};
+pub use container::status::{ObjectKind, Status, StatusExpectation, StatusQuery};
+pub use container::{ContainerOf, ObjectOf};
 pub use error::{ErrorKind, ObservationError, Result};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
-    Reply, Request, Verb,
+    PodRef, Reply, Request, Verb,
 };
 pub use fact::{Fact, FactExpectation, FactObservation, Quantity, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
@@ -192,14 +199,20 @@ pub enum Test {
     Fact(Assertion<Fact>),
     /// An HTTP request from a vantage point.
     Http(Assertion<Http>),
+    /// The log of a container.
+    Log(Assertion<Log>),
     /// A ping from a vantage point.
     Ping(Assertion<Ping>),
     /// Where the scheduler binds a pod, and whether the pod starts there.
     Placement(Assertion<Placement>),
     /// Whether the scheduler removes one pod for another.
     Preemption(Assertion<Preemption>),
+    /// A program in a container.
+    Program(Assertion<Program>),
     /// The state of objects.
     State(Assertion<State>),
+    /// Fields of an object.
+    Status(Assertion<Status>),
     /// A datagram from a vantage point.
     Udp(Assertion<Udp>),
 }
@@ -210,10 +223,13 @@ impl Test {
             Self::Admission(assertion) => assertion,
             Self::Fact(assertion) => assertion,
             Self::Http(assertion) => assertion,
+            Self::Log(assertion) => assertion,
             Self::Ping(assertion) => assertion,
             Self::Placement(assertion) => assertion,
             Self::Preemption(assertion) => assertion,
+            Self::Program(assertion) => assertion,
             Self::State(assertion) => assertion,
+            Self::Status(assertion) => assertion,
             Self::Udp(assertion) => assertion,
         }
     }

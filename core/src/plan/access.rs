@@ -270,6 +270,10 @@ impl Uses {
     fn of_assertion(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
         match test.prepare(at).map(|prepared| prepared.request) {
             Ok(Request::Api(request)) => [Access::for_request(&request, at.ready)].into(),
+            Ok(Request::Text(path)) => {
+                [Access::for_request(&ApiRequest::get(path), at.ready)].into()
+            }
+            Ok(Request::Exec(..)) => self.exec.clone(),
             Ok(Request::Facts) => BTreeSet::new(),
             // Placeholder fixtures may have nothing to aim at. A prober observes by exec; from outside no
             // permission is needed

@@ -205,6 +205,18 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             let asks = aimed("a GET", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())
         }
+        Test::Log(assertion) => {
+            let asks = format!("the log of {}", assertion.query);
+            (asks, assertion.expectation.to_string())
+        }
+        Test::Program(assertion) => {
+            let asks = format!("`{}` in {}", assertion.query.line(), assertion.query.within);
+            (asks, assertion.expectation.ends.to_string())
+        }
+        Test::Status(assertion) => {
+            let asks = format!("{} {}", assertion.query.kind.as_str(), assertion.query.object);
+            (asks, assertion.expectation.to_string())
+        }
         Test::Ping(assertion) => {
             let asks = aimed("a ping", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())

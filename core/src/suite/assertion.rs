@@ -3,6 +3,9 @@
 use strum::VariantNames;
 
 use super::admission::{read_expectation, read_query};
+use super::container::{
+    read_container, read_log, read_program, read_program_end, read_status, read_status_query,
+};
 use super::fact::read_fact;
 use super::placement::{
     read_placement, read_placement_query, read_preemption, read_preemption_query,
@@ -27,6 +30,9 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
         "http" => assertion(decoder, at, read_http_query, read_http_expectation).map(Test::Http),
         "ping" => assertion(decoder, at, read_ping_query, read_reach).map(Test::Ping),
         "udp" => assertion(decoder, at, read_udp_query, read_reach).map(Test::Udp),
+        "log" => assertion(decoder, at, read_container, read_log).map(Test::Log),
+        "program" => assertion(decoder, at, read_program, read_program_end).map(Test::Program),
+        "status" => assertion(decoder, at, read_status_query, read_status).map(Test::Status),
         "placement" => {
             assertion(decoder, at, read_placement_query, read_placement).map(Test::Placement)
         }

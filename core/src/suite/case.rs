@@ -172,11 +172,14 @@ fn check_axes(
         }
         Test::Fact(_)
         | Test::Http(_)
+        | Test::Log(_)
         | Test::Ping(_)
+        | Test::Program(_)
         | Test::Udp(_)
         | Test::Placement(_)
         | Test::Preemption(_)
-        | Test::State(_) => {
+        | Test::State(_)
+        | Test::Status(_) => {
             if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty())
             {
                 refuse(
@@ -347,6 +350,7 @@ fn check_ledger(
                     "only a test of the method `placement` that expects `starts` observes that a pod does \
                      not start"
                 }
+                Signature::Ends(_) => "only the test method `program` observes how a program ends",
             },
         ),
         Listed::Not if claim.claim_type == ClaimType::Limitation => (

@@ -3,6 +3,7 @@
 mod admission;
 mod assertion;
 mod case;
+mod container;
 mod control;
 mod fact;
 mod over;

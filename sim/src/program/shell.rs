@@ -192,6 +192,10 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
                 Some((text, path)) => file::write(call.place(), path, plain(text)?),
                 None => echo(os, rest)?,
             },
+            (file, Os::Windows) if file.starts_with('>') => {
+                let text = plain(rest.strip_prefix("echo ")?)?;
+                file::write(call.place(), &file[1..], text.trim_end())
+            }
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),
             ("ping", Os::Windows) => match ping(call, rest) {
                 Started::Ended(next) => next,

@@ -59,9 +59,12 @@ pub const LEASE_NAMESPACE: &str = "default";
 /// A run's Lease.
 pub const LEASES: Kind = kind("coordination.k8s.io", "Lease", "leases", Scope::Namespaced);
 
-/// Copies of pull secrets. They are deleted with their namespaces, and no request lists them: that would read
-/// every secret of the cluster.
+/// Secrets of fixtures, and copies of pull secrets. They are deleted with their namespaces, and no request lists
+/// them: that would read every secret of the cluster.
 pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
+
+/// ConfigMaps of fixtures, which are deleted with their namespaces, too.
+pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps", Scope::Namespaced);
 
 /// Every kind that we create and list.
 pub const ALL: [&Kind; 8] = [
@@ -78,7 +81,7 @@ pub const ALL: [&Kind; 8] = [
 impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn find(object: &Json) -> Option<&'static Self> {
-        ALL.into_iter().chain([&SECRETS]).find(|kind| {
+        ALL.into_iter().chain([&SECRETS, &CONFIG_MAPS]).find(|kind| {
             object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
         })
     }
@@ -179,6 +182,7 @@ mod tests {
         }
         assert_eq!(of("extensions/v1", "Deployment"), None);
         assert_eq!(of("v1", "Secret"), Some(&SECRETS));
-        assert_eq!(of("v1", "ConfigMap"), None);
+        assert_eq!(of("v1", "ConfigMap"), Some(&CONFIG_MAPS));
+        assert_eq!(of("v1", "Node"), None);
     }
 }

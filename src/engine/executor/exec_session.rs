@@ -34,7 +34,7 @@ pub(crate) async fn exec_session<'o>(
                 pings.extend_from_slice(wanted);
                 pinged.push((from..pings.len(), observer, prepared));
             }
-            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) | Err(_) => {
+            Ok(_) | Err(_) => {
                 outcomes.push((observer, observer.outcome(prepared, Err(misdirected()))));
             }
         }

@@ -241,7 +241,7 @@ impl Observer {
             (Some(Request::Ping(addresses)), _) => {
                 return addresses.into_iter().map(Host::Address).collect();
             }
-            (Some(Request::Api(_) | Request::Facts) | None, _) => return Vec::new(),
+            (_, _) => return Vec::new(),
         };
         // Another number, if its targets have changed since
         if hosts.len() != failed.len() || !failed.contains(&true) {

@@ -369,6 +369,8 @@ impl Executor {
                 Ok(Request::Facts) => {
                     Ok(Reply::Facts(facts.get(observer.attempt_of_facts()).await))
                 }
+                Ok(Request::Text(path)) => api.text(path).await.map(Reply::Api),
+                Ok(Request::Exec(pod, request)) => api.exec(pod, request).await.map(Reply::Exec),
                 Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
                 Err(error) => Err(error.clone()),
             };

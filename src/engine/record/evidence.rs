@@ -9,7 +9,6 @@ use winconform_core::fixture::FixtureKey;
 use winconform_core::record::{Evidence, EvidenceKind};
 
 use crate::cluster::objects::status::{conditions, containers, text};
-use crate::engine::fixtures::manifest;
 
 /// A pod's node and status, without anything that its containers run with.
 pub(crate) fn status(pod: &Json) -> Evidence {
@@ -79,7 +78,7 @@ pub(crate) fn describe_events(events: &[Json], pods: &[&Json], key: &FixtureKey)
             .map(|owner| text(&owner["name"]))
     });
     let names: BTreeSet<_> = pods.iter().map(|pod| name_of(pod)).chain(owners).collect();
-    let plain = manifest::name(key.name.as_str(), key);
+    let plain = key.object_name();
     let mut dated: Vec<_> = events
         .iter()
         .filter(|event| {

@@ -10,7 +10,7 @@ use futures::{Sink, SinkExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 use winconform_core::method::{
-    ErrorKind, ExecReply, ExecRequest, ExitStatus, ObservationError, Result,
+    ErrorKind, ExecReply, ExecRequest, ExitStatus, ObservationError, PodRef, Result,
 };
 use winconform_core::text::printable;
 
@@ -26,14 +26,6 @@ const COUNTED: &str = "exec pods/exec";
 
 /// Bytes of standard input in one message.
 const CHUNK: usize = 16 << 10;
-
-/// A container to run a program in.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct PodRef {
-    pub namespace: String,
-    pub name: String,
-    pub container: String,
-}
 
 /// A try that brought no reply.
 struct Failed {

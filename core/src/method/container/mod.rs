@@ -1,0 +1,60 @@
+//! Test methods that observe one object of a fixture: a program in its container, its log, its status.
+
+pub(super) mod ending;
+pub(super) mod log;
+pub(super) mod program;
+pub(super) mod status;
+
+use std::fmt;
+
+use super::exchange::PodRef;
+use super::place::Bound;
+use crate::fixture::FixtureName;
+
+/// An object of a fixture, by the name that its manifest gives it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ObjectOf {
+    pub of: FixtureName,
+    pub name: String,
+}
+
+impl ObjectOf {
+    /// Its namespace and its name in the check's pool.
+    fn place<'a>(&self, at: &Bound<'a>) -> (&'a str, String) {
+        let key = self.of.in_pool(at.to.or(at.pool)).on(at.node);
+        (at.ready.namespace_of(self.of), key.name_of(&self.name))
+    }
+}
+
+/// A container of a fixture's pod.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ContainerOf {
+    pub pod: ObjectOf,
+    pub container: String,
+}
+
+impl ContainerOf {
+    fn place(&self, at: &Bound<'_>) -> PodRef {
+        let (namespace, name) = self.pod.place(at);
+        PodRef {
+            namespace: namespace.to_owned(),
+            name,
+            container: self.container.clone(),
+        }
+    }
+}
+
+impl fmt::Display for ObjectOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name == self.of.as_str() {
+            true => f.write_str(&self.name),
+            false => write!(f, "{} of {}", self.name, self.of.as_str()),
+        }
+    }
+}
+
+impl fmt::Display for ContainerOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "container {} of pod {}", self.container, self.pod)
+    }
+}

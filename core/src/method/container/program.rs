@@ -1,0 +1,210 @@
+//! The test method `program`: a command of the closed set in a container of a fixture, judged by its exit code
+//! and by words of ours, never by words that Windows says in its own language.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ContainerOf;
+use super::ending::Ending;
+use crate::command::Command;
+use crate::fixture::{FixtureName, Need};
+use crate::method::compare::{Comparison, Difference};
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{ExecReply, ExitStatus, Reply, Request};
+use crate::method::failure::Signature;
+use crate::method::place::Bound;
+use crate::method::prepared::{Prepared, another_kind};
+use crate::method::{Assertion, Method, Test, Traits};
+use crate::text::{bound, printable};
+
+/// How many bytes of each stream an observation keeps.
+const KEPT: usize = 1 << 10;
+
+#[derive(Clone, Debug)]
+pub struct ProgramQuery {
+    pub within: ContainerOf,
+    pub run: Command,
+}
+
+impl ProgramQuery {
+    /// The command line, as a person would type it.
+    pub fn line(&self) -> String {
+        let request = self.run.on(self.within.pod.of.os());
+        request.map_or_else(|none| none.to_string(), |request| request.argv().join(" "))
+    }
+}
+
+/// How the program ends; where a known limitation holds, also how it would end without that.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ProgramExpectation {
+    pub ends: Ending,
+    pub lifted: Option<Ending>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ProgramObservation {
+    pub code: i64,
+    pub output: String,
+    pub errors: String,
+}
+
+/// The test method `program`.
+#[derive(Clone, Debug)]
+pub enum Program {}
+
+impl Method for Program {
+    type Query = ProgramQuery;
+    type Expectation = ProgramExpectation;
+    type Observation = ProgramObservation;
+
+    const TEST: fn(Assertion<Self>) -> Test = Test::Program;
+
+    fn prepare<'a>(
+        query: &'a ProgramQuery,
+        at: &Bound<'a>,
+    ) -> Result<Prepared<'a, ProgramObservation>> {
+        let request = query.run.on(query.within.pod.of.os())?;
+        let request = Request::Exec(query.within.place(at), request);
+        Ok(Prepared::new(request, |reply| match reply {
+            Reply::Exec(reply) => read(reply),
+            _ => Err(another_kind("a program")),
+        }))
+    }
+
+    fn needs(query: &ProgramQuery) -> Vec<(FixtureName, Need)> {
+        vec![(query.within.pod.of, Need::Ready)]
+    }
+
+    fn traits(_: &ProgramQuery, _: &ProgramExpectation) -> Traits {
+        Traits {
+            converges: true,
+            stays: true,
+            ..Traits::default()
+        }
+    }
+
+    fn kept(mut seen: ProgramObservation) -> ProgramObservation {
+        for text in [&mut seen.output, &mut seen.errors] {
+            bound(text, KEPT);
+        }
+        seen
+    }
+
+    fn failing(
+        expectation: &ProgramExpectation,
+        signature: &Signature,
+    ) -> Option<ProgramExpectation> {
+        let Signature::Ends(ends) = signature else {
+            return None;
+        };
+        Some(ProgramExpectation {
+            ends: ends.clone(),
+            lifted: Some(expectation.ends.clone()),
+        })
+    }
+
+    fn compare(expectation: &ProgramExpectation, seen: &ProgramObservation) -> Result<Comparison> {
+        let difference = Difference::between(&expectation.ends, seen.to_string());
+        Ok(match &expectation.lifted {
+            _ if expectation.ends.is_met(seen) => Comparison::Met(difference),
+            Some(lifted) if !lifted.is_met(seen) => Comparison::Unexpected(difference),
+            _ => Comparison::NotMet(difference),
+        })
+    }
+}
+
+fn read(reply: &ExecReply) -> Result<ProgramObservation> {
+    match &reply.exit {
+        ExitStatus::Code(code) => Ok(ProgramObservation {
+            code: *code,
+            output: reply.stdout.clone(),
+            errors: reply.stderr.clone(),
+        }),
+        ExitStatus::NotStarted(words) => Err(ErrorKind::ToolMissing.error(printable(words))),
+    }
+}
+
+impl Ending {
+    fn is_met(&self, seen: &ProgramObservation) -> bool {
+        let has = |text: &String| seen.output.contains(text) || seen.errors.contains(text);
+        self.code.map_or(seen.code != 0, |code| seen.code == code)
+            && self.prints.iter().all(has)
+            && !self.lacks.iter().any(has)
+    }
+}
+
+impl fmt::Display for ProgramObservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exit code {}", self.code)?;
+        for (stream, text) in [("output", &self.output), ("errors", &self.errors)] {
+            let mut text = printable(text.trim());
+            if !text.is_empty() {
+                bound(&mut text, KEPT);
+                write!(f, ", {stream} `{text}`")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(code: i64, output: &str) -> ProgramObservation {
+        ProgramObservation {
+            code,
+            output: output.to_owned(),
+            errors: String::new(),
+        }
+    }
+
+    fn ending(code: Option<i64>, prints: &[&str], lacks: &[&str]) -> Ending {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+        Ending {
+            code,
+            prints: words(prints),
+            lacks: words(lacks),
+        }
+    }
+
+    #[test]
+    fn a_capability_ends_as_expected_or_is_not_met() {
+        let expectation = ProgramExpectation {
+            ends: ending(Some(0), &["nonce"], &["other"]),
+            lifted: None,
+        };
+        let compared = |seen| Program::compare(&expectation, &seen).expect("it compares");
+        assert!(compared(seen(0, "the nonce\r\n")).holds());
+        for refuted in [seen(1, "nonce"), seen(0, ""), seen(0, "nonce other")] {
+            let compared = compared(refuted);
+            assert!(matches!(compared, Comparison::NotMet(_)), "{compared:?}");
+        }
+    }
+
+    #[test]
+    fn a_limitation_is_known_lifted_or_neither() {
+        let works = ProgramExpectation {
+            ends: ending(None, &[], &[]),
+            lifted: None,
+        };
+        let signature = Signature::Ends(ending(Some(0), &["w"], &[]));
+        let limited = Program::failing(&works, &signature).expect("it has a signature");
+        let compared = |seen| Program::compare(&limited, &seen).expect("it compares");
+        assert!(compared(seen(0, "w")).holds());
+        assert!(matches!(compared(seen(1, "")), Comparison::NotMet(_)));
+        assert!(matches!(compared(seen(0, "")), Comparison::Unexpected(_)));
+    }
+
+    #[test]
+    fn a_program_that_does_not_start_refutes_nothing() {
+        let reply = ExecReply {
+            stdout: String::new(),
+            stderr: String::new(),
+            exit: ExitStatus::NotStarted("no such file".to_owned()),
+        };
+        assert_eq!(read(&reply).expect_err("no program").kind, ErrorKind::ToolMissing);
+    }
+}

@@ -1,0 +1,200 @@
+//! The test method `status`: fields of an object as the API server has them.
+
+use std::fmt;
+
+use serde_json::Value as Json;
+use strum::{EnumString, IntoStaticStr, VariantNames};
+
+use super::ObjectOf;
+use crate::fixture::{FixtureName, Need};
+use crate::method::compare::{Comparison, Difference};
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{ApiRequest, Reply, Request};
+use crate::method::place::Bound;
+use crate::method::prepared::{Prepared, another_kind};
+use crate::method::{Assertion, Method, Test, Traits};
+use crate::text::{bound, printable};
+
+/// How many bytes of the named fields an observation keeps.
+const KEPT: usize = 2 << 10;
+/// In an expectation: any value that is not empty.
+const ANY: &str = "any";
+
+/// The kinds of objects whose fields are read.
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ObjectKind {
+    Pod,
+    ReplicationController,
+    ReplicaSet,
+    StatefulSet,
+    DaemonSet,
+    Job,
+}
+
+impl ObjectKind {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// Its API group with version, and its plural.
+    fn api(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Pod => ("api/v1", "pods"),
+            Self::ReplicationController => ("api/v1", "replicationcontrollers"),
+            Self::ReplicaSet => ("apis/apps/v1", "replicasets"),
+            Self::StatefulSet => ("apis/apps/v1", "statefulsets"),
+            Self::DaemonSet => ("apis/apps/v1", "daemonsets"),
+            Self::Job => ("apis/batch/v1", "jobs"),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct StatusQuery {
+    pub object: ObjectOf,
+    pub kind: ObjectKind,
+}
+
+/// Fields of an object: of a map each that is named; of a list, for each item named, one that has its fields;
+/// `any` is any value that is not empty.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StatusExpectation(pub Json);
+
+/// The test method `status`. An observation is the object.
+#[derive(Clone, Debug)]
+pub enum Status {}
+
+impl Method for Status {
+    type Query = StatusQuery;
+    type Expectation = StatusExpectation;
+    type Observation = Json;
+
+    const TEST: fn(Assertion<Self>) -> Test = Test::Status;
+
+    fn prepare<'a>(query: &'a StatusQuery, at: &Bound<'a>) -> Result<Prepared<'a, Json>> {
+        let (namespace, name) = query.object.place(at);
+        let (group, plural) = query.kind.api();
+        let path = format!("/{group}/namespaces/{namespace}/{plural}/{name}");
+        let request = Request::Api(ApiRequest::get(path));
+        Ok(Prepared::new(request, |reply| {
+            let Reply::Api(reply) = reply else {
+                return Err(another_kind("a status"));
+            };
+            let kind = match reply.status {
+                200 => return Ok(reply.body.clone()),
+                404 => ErrorKind::NotApplied,
+                _ => reply.refusal(ErrorKind::UnrecognisedOutput),
+            };
+            Err(kind.error(format!("status {}: {}", reply.status, reply.message())))
+        }))
+    }
+
+    fn needs(query: &StatusQuery) -> Vec<(FixtureName, Need)> {
+        vec![(query.object.of, Need::Ready)]
+    }
+
+    fn traits(_: &StatusQuery, _: &StatusExpectation) -> Traits {
+        Traits {
+            converges: true,
+            stays: true,
+            ..Traits::default()
+        }
+    }
+
+    fn kept(seen: Json) -> Json {
+        let mut text = seen["status"].to_string();
+        match bound(&mut text, KEPT) {
+            true => Json::String(text),
+            false => seen["status"].clone(),
+        }
+    }
+
+    fn compare(expectation: &StatusExpectation, seen: &Json) -> Result<Comparison> {
+        let mut others = Vec::new();
+        differing(&expectation.0, seen, "", &mut others);
+        let words = match others.is_empty() {
+            true => "these fields".to_owned(),
+            false => others.join("; "),
+        };
+        let difference = Difference::between(expectation, words);
+        Ok(match others.is_empty() {
+            true => Comparison::Met(difference),
+            false => Comparison::NotMet(difference),
+        })
+    }
+}
+
+/// Adds to `others` each field that is otherwise than expected, with its path.
+fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>) {
+    match (expected, seen) {
+        (Json::Object(expected), Json::Object(seen)) => {
+            for (key, expected) in expected {
+                let seen = seen.get(key).unwrap_or(&Json::Null);
+                differing(expected, seen, &format!("{path}.{key}"), others);
+            }
+        }
+        (Json::Array(expected), Json::Array(seen)) => {
+            for item in expected {
+                let fits = |seen: &&Json| {
+                    let mut others = Vec::new();
+                    differing(item, seen, path, &mut others);
+                    others.is_empty()
+                };
+                if seen.iter().find(fits).is_none() {
+                    others.push(shown(path, &Json::Array(seen.clone())));
+                }
+            }
+        }
+        (Json::String(any), seen) if any == ANY => {
+            let is_empty = seen.is_null() || *seen == "" || *seen == Json::Array(Vec::new());
+            if is_empty {
+                others.push(format!("no {}", path.trim_start_matches('.')));
+            }
+        }
+        (expected, seen) if expected == seen => {}
+        (_, seen) => others.push(shown(path, seen)),
+    }
+}
+
+fn shown(path: &str, seen: &Json) -> String {
+    let mut text = printable(&seen.to_string());
+    bound(&mut text, KEPT / 4);
+    format!("{} {text}", path.trim_start_matches('.'))
+}
+
+impl fmt::Display for StatusExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn others(expected: &Json, seen: &Json) -> Vec<String> {
+        let mut others = Vec::new();
+        differing(expected, seen, "", &mut others);
+        others
+    }
+
+    #[test]
+    fn named_fields_alone_count_and_each_difference_is_named() {
+        let seen = json!({"status": {"phase": "Running", "podIP": "10.0.0.1", "conditions": [
+            {"type": "Ready", "status": "True", "reason": "x"}, {"type": "Initialized", "status": "False"},
+        ]}});
+        let expected = json!({"status": {"phase": "Running", "podIP": "any", "conditions": [
+            {"type": "Ready", "status": "True"},
+        ]}});
+        assert_eq!(others(&expected, &seen), Vec::<String>::new());
+        let expected = json!({"status": {"phase": "Failed", "hostIP": "any", "conditions": [
+            {"type": "Initialized", "status": "True"},
+        ]}});
+        let others = others(&expected, &seen);
+        assert_eq!(others.len(), 3, "{others:?}");
+        assert!(others.contains(&"status.phase \"Running\"".to_owned()), "{others:?}");
+        assert!(others.contains(&"no status.hostIP".to_owned()), "{others:?}");
+    }
+}

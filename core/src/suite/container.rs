@@ -1,0 +1,178 @@
+//! The assertions of programs, logs and fields, from YAML.
+
+use std::str::FromStr;
+
+use strum::VariantNames;
+
+use super::case::read_name;
+use crate::command::{Command, FilePath, Token, VariableName};
+use crate::document::{Decoder, Entry, Fields, Node};
+use crate::facts::Os;
+use crate::fixture::FixtureName;
+use crate::method::{
+    ContainerOf, Ending, LogExpectation, ObjectKind, ObjectOf, ProgramExpectation, ProgramQuery,
+    StatusExpectation, StatusQuery, read_words,
+};
+
+/// What a program can be in a suite, in the words of its key.
+const PROGRAMS: [&str; 12] = [
+    "access",
+    "delete-file",
+    "environment",
+    "exists",
+    "fill-file",
+    "hash-file",
+    "links",
+    "processes",
+    "read-file",
+    "streams",
+    "who-am-i",
+    "write-file",
+];
+
+/// Reads `of` and the name of its object, which is the fixture's unless it says another.
+fn read_object(
+    decoder: &mut Decoder<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+) -> Option<ObjectOf> {
+    let known: Vec<_> = FixtureName::all().collect();
+    let of = fields.read(decoder, "of", |decoder, node| {
+        decoder.member(node, "fixture", &known)
+    });
+    let name = fields.maybe(decoder, key, read_name);
+    let of = of?;
+    let name = name?.unwrap_or_else(|| of.as_str().to_owned());
+    Some(ObjectOf { of, name })
+}
+
+fn read_container_of(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>) -> Option<ContainerOf> {
+    let pod = read_object(decoder, fields, "pod");
+    let container = fields.read(decoder, "container", read_name);
+    let (pod, container) = (pod?, container?);
+    Some(ContainerOf { pod, container })
+}
+
+pub(super) fn read_container(decoder: &mut Decoder<'_>, node: &Node) -> Option<ContainerOf> {
+    let mut fields = decoder.fields(node, "a log's `ask`")?;
+    let container = read_container_of(decoder, &mut fields);
+    fields.finish(decoder);
+    container
+}
+
+pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpectation> {
+    let mut fields = decoder.fields(node, "what is expected of a log")?;
+    let lines = fields.read(decoder, "lines", read_words);
+    fields.finish(decoder);
+    lines.map(LogExpectation)
+}
+
+pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
+    let entry = decoder.tagged(node, "status `ask`", ObjectKind::VARIANTS)?;
+    let kind = ObjectKind::from_str(&entry.key).ok()?;
+    let mut fields = decoder.fields(&entry.node, "an object")?;
+    let object = read_object(decoder, &mut fields, "name");
+    fields.finish(decoder);
+    object.map(|object| StatusQuery { object, kind })
+}
+
+pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {
+    let entry = decoder.tagged(node, "expectation", &["has"])?;
+    decoder.entries(&entry.node, "`has`")?;
+    Some(StatusExpectation(entry.node.to_json()))
+}
+
+pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<ProgramQuery> {
+    let mut fields = decoder.fields(node, "a program's `ask`")?;
+    let within = read_container_of(decoder, &mut fields);
+    let run = fields.required(decoder, "run");
+    fields.finish(decoder);
+    let (within, run) = (within?, run?);
+    let os = within.pod.of.os();
+    let entry = decoder.tagged(run, "program", &PROGRAMS)?;
+    let command = read_command(decoder, entry, os)?;
+    if let Err(error) = command.on(os) {
+        decoder.report(run, error.to_string(), None);
+        return None;
+    }
+    Some(ProgramQuery {
+        within,
+        run: command,
+    })
+}
+
+fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Command> {
+    let node = &entry.node;
+    let path = |decoder: &mut Decoder<'_>, node: &Node| {
+        let hint = "an absolute path of plain letters: `C:\\dir\\file` on Windows";
+        let text = decoder.text(node, "a path")?;
+        let path = FilePath::parse(os, text);
+        if path.is_none() {
+            decoder.report(node, format!("`{text}` is no such path"), Some(hint.to_owned()));
+        }
+        path
+    };
+    Some(match entry.key.as_str() {
+        "access" => Command::Access(path(decoder, node)?),
+        "delete-file" => Command::DeleteFile(path(decoder, node)?),
+        "exists" => Command::Exists(path(decoder, node)?),
+        "hash-file" => Command::HashFile(path(decoder, node)?),
+        "links" => Command::Links(path(decoder, node)?),
+        "read-file" => Command::ReadFile(path(decoder, node)?),
+        "streams" => Command::Streams(read_token(decoder, node)?),
+        "environment" => {
+            let names = decoder.list(node, "`environment`")?;
+            let read = |node| {
+                let text = decoder.text(node, "a variable's name")?;
+                let name = VariableName::parse(text);
+                if name.is_none() {
+                    decoder.report(node, format!("`{text}` names no variable"), None);
+                }
+                name
+            };
+            Command::Environment(names.iter().map(read).collect::<Option<_>>()?)
+        }
+        "fill-file" => {
+            let mut fields = decoder.fields(node, "`fill-file`")?;
+            let path = fields.read(decoder, "path", path);
+            let mebibytes = fields.count(decoder, "mebibytes");
+            fields.finish(decoder);
+            let size = u64::from(mebibytes?) << 20;
+            Command::FillFile { path: path?, size }
+        }
+        "write-file" => {
+            let mut fields = decoder.fields(node, "`write-file`")?;
+            let path = fields.read(decoder, "path", path);
+            let line = fields.read(decoder, "line", read_token);
+            fields.finish(decoder);
+            let (path, line) = (path?, line?);
+            Command::WriteFile { path, line }
+        }
+        alone => {
+            decoder.fields(node, "a program without arguments")?.finish(decoder);
+            match alone {
+                "processes" => Command::Processes,
+                _ => Command::WhoAmI,
+            }
+        }
+    })
+}
+
+fn read_token(decoder: &mut Decoder<'_>, node: &Node) -> Option<Token> {
+    let text = decoder.text(node, "a word")?;
+    let token = Token::parse(text);
+    if token.is_none() {
+        let hint = "letters and digits, at most 64".to_owned();
+        decoder.report(node, format!("`{text}` is no such word"), Some(hint));
+    }
+    token
+}
+
+pub(super) fn read_program_end(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<ProgramExpectation> {
+    let entry = decoder.tagged(node, "expectation", &["ends"])?;
+    let ends = Ending::read(decoder, &entry.node)?;
+    Some(ProgramExpectation { ends, lifted: None })
+}
