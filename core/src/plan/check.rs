@@ -147,8 +147,7 @@ impl PlannedAssertion {
     /// The fixtures it depends on: what it needs, and its prober, which must be ready. The prober on a
     /// Windows node itself comes with the prober in a Windows pod.
     pub fn depends_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
-        let prober = self.from.as_ref().and_then(VantageKey::prober);
-        let beside = prober.as_ref().and_then(|prober| match prober.name {
+        let beside = |prober: &FixtureKey| match prober.name {
             FixtureName::WINDOWS_NODE_PROBER => {
                 Some(FixtureName::WINDOWS_POD_PROBER.in_pool(prober.pool.as_ref()))
             }
@@ -158,10 +157,14 @@ impl PlannedAssertion {
                     .on(prober.node),
             ),
             _ => None,
+        };
+        let prober = self.from.as_ref().and_then(VantageKey::prober);
+        let prober = prober.map(|prober| (prober, Need::Ready));
+        let needs = self.needs.iter().cloned().chain(prober);
+        let all = needs.flat_map(move |(key, need)| {
+            let beside = beside(&key).map(|key| (key, Need::Ready));
+            [(key, need)].into_iter().chain(beside)
         });
-        let probers = prober.into_iter().chain(beside);
-        let probers = probers.map(|prober| (prober, Need::Ready));
-        let all = self.needs.iter().cloned().chain(probers);
         let compares = self.role == Role::OtherOs;
         all.map(move |(key, need)| (key, if compares { Need::Compared } else { need }))
     }

@@ -148,6 +148,17 @@ pub enum FaultKind {
     ToolsLocalised,
     LogsEmpty,
     LogsCut,
+    FilesMissing,
+    VariablesLost,
+    VolumesApart,
+    ReadOnlyIgnored,
+    IdsUnreported,
+    RootsShared,
+    ModesHonoured,
+    LinuxFieldsHonoured,
+    UserNameIgnored,
+    NanoWhole,
+    LastWordsLost,
 }
 
 /// The lines of the catalogue, in the order of the kinds.

@@ -54,14 +54,20 @@ pub(crate) struct Mount {
     /// The directory or file of the volume that is mounted; empty for the whole volume.
     pub(crate) sub_path: String,
     pub(crate) read_only: bool,
+    /// Whether the kubelet fills it.
+    pub(crate) filled: bool,
 }
 
 /// A container's file system.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     os: Os,
-    root: Volume,
+    pub(crate) root: Volume,
     mounts: Vec<Mount>,
+    /// Whether files have the permissions that their volume asks for, rather than those of their folder.
+    pub(crate) honours_modes: bool,
+    /// Whether programs cannot write outside volumes.
+    pub(crate) read_only_root: bool,
 }
 
 /// Why a file cannot be read or written.
@@ -94,7 +100,13 @@ impl Files {
     /// The files of a container with its volumes; where two mounts hold a path, the deeper one counts.
     pub(crate) fn new(os: Os, mounts: Vec<Mount>) -> Self {
         let root = Volume::default();
-        Self { os, root, mounts }
+        Self {
+            os,
+            root,
+            mounts,
+            honours_modes: false,
+            read_only_root: false,
+        }
     }
 
     /// A file's content.
@@ -106,6 +118,19 @@ impl Files {
             key.and_then(|key| files.get(&key).cloned())
         };
         bytes.ok_or_else(|| self.lacks(volume, &path))
+    }
+
+    /// Whether a folder is a volume that the kubelet fills, whose files are links.
+    pub(crate) fn is_linked(&self, path: &str) -> bool {
+        let path = self.folded(&self.plain(path));
+        let mut mounts = self.mounts.iter();
+        mounts.any(|mount| mount.filled && self.folded(&self.plain(&mount.path)) == path)
+    }
+
+    /// The names of the files in a folder that is a whole volume.
+    pub(crate) fn names(&self, path: &str) -> Vec<String> {
+        let (volume, ..) = self.locate(path);
+        locked(&volume.0).keys().cloned().collect()
     }
 
     /// Replaces a file's content, or creates the file.
@@ -212,7 +237,7 @@ impl Files {
                 };
                 (&mount.volume, inner, mount.read_only)
             }
-            None => (&self.root, path, false),
+            None => (&self.root, path, self.read_only_root),
         }
     }
 
@@ -251,6 +276,7 @@ mod tests {
             volume: volume.clone(),
             sub_path: sub_path.to_owned(),
             read_only,
+            filled: false,
         };
         (Files::new(os, vec![mount]), volume)
     }

@@ -211,16 +211,25 @@ impl Slot<'_> {
     async fn place(self, image: &Image) -> Result<Place, String> {
         let (run, spec) = (self.run, self.spec);
         let env = env::variables(self.cluster, run, spec).await?;
-        let files = volumes::files(run, spec, &env)?;
+        let files = volumes::files(self.cluster, run, spec, &env)?;
         if let Some(text) = start::forbidden(run, spec) {
             return Err(text);
         }
-        let place = run.place(spec, image);
-        Ok(Place {
+        let mut place = Place {
             env,
             files,
-            ..place
-        })
+            ..run.place(spec, image)
+        };
+        if run.suffers(FaultKind::UserNameIgnored, self.cluster) {
+            place.user = None;
+        }
+        if run.suffers(FaultKind::NanoWhole, self.cluster) && place.family == Family::Nanoserver {
+            place.family = Family::Servercore;
+        }
+        if run.suffers(FaultKind::LinuxFieldsHonoured, self.cluster) {
+            honour(run, spec, &mut place);
+        }
+        Ok(place)
     }
 
     /// Runs the container once, from its start to its end.
@@ -302,7 +311,9 @@ impl Slot<'_> {
         container.begin_log();
         container.id = Some(id);
         container.image.clone_from(&image.reference);
-        container.image_id = image.id(self.cluster.chance);
+        if !self.run.suffers(FaultKind::IdsUnreported, self.cluster) {
+            container.image_id = image.id(self.cluster.chance);
+        }
     }
 
     /// Runs the program until it ends or is stopped. Returns the exit code and how the run ended.
@@ -398,4 +409,18 @@ mod tests {
         assert_eq!(signed(DLL_INIT_FAILED), -1_073_741_502);
         assert_eq!(signed(program::CONTROL_C), -1_073_741_510);
     }
+}
+
+/// Has the fields of Linux in a container's and its pod's security context take effect.
+fn honour(run: &PodRun, spec: &Container, place: &mut Place) {
+    let of_pod = run.pod.spec.as_ref();
+    let own = spec.security_context.as_ref();
+    let user = own.and_then(|context| context.run_as_user);
+    let user = user.or_else(|| of_pod?.security_context.as_ref()?.run_as_user);
+    place.user = user.map(|user| user.to_string()).or(place.user.take());
+    let is_set = |field: Option<bool>| field == Some(true);
+    let privileged = own.is_some_and(|context| is_set(context.privileged));
+    place.sees_host = privileged || of_pod.is_some_and(|pod| is_set(pod.host_pid));
+    let read_only = own.is_some_and(|context| is_set(context.read_only_root_filesystem));
+    place.files.read_only_root = read_only;
 }

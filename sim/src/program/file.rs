@@ -4,7 +4,7 @@
 
 use ring::digest::{SHA256, digest};
 
-use super::forms::Call;
+use super::forms::{Call, is_whole};
 use super::{Place, Ran, Refusal, shell};
 use crate::nodes::files::FileError;
 use crate::program::windows::system::end_of_line;
@@ -118,6 +118,10 @@ pub(crate) fn exists(call: &Call<'_>) -> Option<Ran> {
 }
 
 fn is_there(call: &Call<'_>, file: &str) -> Ran {
+    // Nano Server has no Windows on Windows (Microsoft, "Windows container base images")
+    if file.eq_ignore_ascii_case("C:\\Windows\\SysWOW64\\cmd.exe") {
+        return Ran::code(u32::from(!is_whole(call.place())));
+    }
     with(
         call,
         file,
@@ -188,9 +192,10 @@ pub(crate) fn access(call: &Call<'_>) -> Option<Ran> {
         plain(file)?,
         |_| {
             let indent = " ".repeat(file.len() + 1);
+            let by = if call.place().files.honours_modes { "" } else { "(I)" };
             Ran::prints(format!(
-                "{file} BUILTIN\\Administrators:(I)(F)\r\n{indent}NT AUTHORITY\\SYSTEM:(I)(F)\r\n\
-                 {indent}BUILTIN\\Users:(I)(RX)\r\n\r\n\
+                "{file} BUILTIN\\Administrators:{by}(F)\r\n{indent}NT AUTHORITY\\SYSTEM:{by}(F)\r\n\
+                 {indent}BUILTIN\\Users:{by}(RX)\r\n\r\n\
                  Successfully processed 1 files; Failed processing 0 files\r\n"
             ))
         },
@@ -274,6 +279,16 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     }
     if let Some(folder) = script.strip_prefix("dir /al ") {
         let folder = plain(folder)?;
+        let at = path(place, folder);
+        if place.files.is_linked(&at) {
+            // kubernetes, `pkg/volume/util/atomic_writer.go`: links to `..data`, itself a link
+            let names = ["..data"].into_iter().map(str::to_owned);
+            let links = names.chain(place.files.names(&at)).map(|name| {
+                format!("01/01/2026  12:00 AM    <SYMLINKD>     {name} [..data\\{name}]\r\n")
+            });
+            let links = links.collect::<Vec<_>>().concat();
+            return Some(Ran::prints(format!(" Directory of {folder}\r\n\r\n{links}")));
+        }
         // `mklink` alone creates links here; a file holds their list
         let links = place.files.read(&path(place, &format!("{folder}\\.links")));
         return Some(match links {

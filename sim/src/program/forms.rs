@@ -163,7 +163,7 @@ fn busyboxes(place: &Place) -> Has {
     has(place.family != Family::Pause)
 }
 
-fn is_whole(place: &Place) -> bool {
+pub(crate) fn is_whole(place: &Place) -> bool {
     matches!(place.family, Family::Servercore | Family::Iis) || place.host_process
 }
 

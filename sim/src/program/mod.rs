@@ -55,6 +55,8 @@ pub(crate) struct Place {
     pub(crate) directory: String,
     /// The user that `runAsUserName` sets, if any.
     pub(crate) user: Option<String>,
+    /// Whether it sees the processes of its node.
+    pub(crate) sees_host: bool,
 }
 
 impl Place {
@@ -71,6 +73,7 @@ impl Place {
             files: Files::new(os, Vec::new()),
             directory: String::new(),
             user: None,
+            sees_host: false,
         }
     }
 }

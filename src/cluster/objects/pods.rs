@@ -298,6 +298,20 @@ impl PodWait {
         }
     }
 
+    /// Whether a pod has ended by itself; never, where something else ended it or it does not start.
+    pub fn ended(&mut self, pod: &Json, now: Instant) -> Condition<()> {
+        let status = &pod["status"];
+        let over = matches!(text(&status["phase"]), "Succeeded" | "Failed");
+        match self.failed(pod, now) {
+            _ if over && status["reason"].is_string() => {
+                never(ErrorKind::FixtureFailed, ended(status))
+            }
+            _ if over => Condition::Done(()),
+            Some(error) => Condition::Never(error),
+            None => Condition::NotYet(progress(pod)),
+        }
+    }
+
     /// Why a pod does not start, once that is final: by its message, by the number of the kubelet's retries,
     /// or by how long it has lasted.
     fn failed(&mut self, pod: &Json, now: Instant) -> Option<ObservationError> {

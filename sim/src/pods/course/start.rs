@@ -109,10 +109,10 @@ pub(crate) fn last_words(slot: Slot<'_>, place: &Place, code: u32) -> Option<Str
     let path = path
         .filter(|path| !path.is_empty())
         .unwrap_or("/dev/termination-log");
-    let written = match place.os {
-        Os::Linux => place.files.read(path).unwrap_or_default(),
-        Os::Windows => Vec::new(),
-    };
+    if slot.run.suffers(FaultKind::LastWordsLost, slot.cluster) {
+        return None;
+    }
+    let written = place.files.read(path).unwrap_or_default();
     if !written.is_empty() {
         return Some(cut(&written, MESSAGE));
     }

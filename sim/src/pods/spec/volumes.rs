@@ -22,6 +22,7 @@ use serde_json::json;
 use super::command;
 use super::env::Env;
 use super::refer::{self, Data, DataKind};
+use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::nodes::files::{Files, Mount, Volume};
 use crate::nodes::node;
@@ -337,8 +338,14 @@ fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
 }
 
 /// Returns a container's files: its mounts over the files of its image (kubelet, `makeMounts`).
-pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Files, String> {
+pub(crate) fn files(
+    cluster: &Cluster,
+    run: &PodRun,
+    container: &Container,
+    env: &Env,
+) -> Result<Files, String> {
     let os = run.node.pool.os();
+    let suffers = |kind| run.suffers(kind, cluster);
     let none = Volumes::new();
     let volumes = run.volumes.get().unwrap_or(&none);
     let mut mounts = Vec::new();
@@ -354,16 +361,29 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
             Some(text) => command::expanded(text, |name| env.get(name).cloned()),
             None => mount.sub_path.clone().unwrap_or_default(),
         };
-        // A `subPath` mount keeps the file that the kubelet had written by then
-        let stays = *kind == Kind::Filled && !sub_path.is_empty();
+        let is_filled = *kind == Kind::Filled;
+        let volume = match () {
+            () if is_filled && suffers(FaultKind::FilesMissing) => Volume::default(),
+            () if !is_filled && suffers(FaultKind::VolumesApart) => Volume::default(),
+            // A `subPath` mount keeps the file that the kubelet had written by then
+            () if is_filled && !sub_path.is_empty() => volume.copy(),
+            () => volume.clone(),
+        };
+        let read_only = *kind != Kind::Written || mount.read_only.unwrap_or(false);
         mounts.push(Mount {
             path: mount.mount_path.clone(),
-            volume: if stays { volume.copy() } else { volume.clone() },
+            volume,
             sub_path,
-            read_only: *kind != Kind::Written || mount.read_only.unwrap_or(false),
+            read_only: read_only && !suffers(FaultKind::ReadOnlyIgnored),
+            filled: is_filled,
         });
     }
-    Ok(Files::new(os, mounts))
+    let mut files = Files::new(os, mounts);
+    files.honours_modes = suffers(FaultKind::ModesHonoured);
+    if suffers(FaultKind::RootsShared) {
+        files.root = run.node.disks.volume(&format!("root of {}", run.uid));
+    }
+    Ok(files)
 }
 
 #[cfg(test)]

@@ -113,7 +113,8 @@ pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
     let ["/fo", "csv", "/nh"] = call.words()? else {
         return None;
     };
-    let specific: &[&str] = match call.place().host_process {
+    let place = call.place();
+    let specific: &[&str] = match place.host_process || place.sees_host {
         true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
         false => &["CExecSvc.exe"],
     };
