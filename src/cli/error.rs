@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 #[cfg(feature = "demo")]
 use hybrid_sim::JoinError;
-use winconform_core::document::Diagnostics;
+use winconform_core::document::{Diagnostic, Diagnostics};
 use winconform_core::method::ErrorKind;
 use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
-use winconform_core::text::printable;
+use winconform_core::text::{counted, printable};
 
 use crate::cluster::{CleanError, CleanupError, ConnectError, Guarded};
 use crate::engine::{JournalError, RunError};
@@ -105,24 +105,26 @@ impl CliError {
 
     /// The error with its causes, each once, fit for a terminal.
     pub(crate) fn render(&self) -> String {
-        let message = self.to_string();
-        // These errors consist of printable lines already
-        let what = match self {
-            Self::Suites(_) => Some("the suites are not valid"),
+        let problems = match self {
+            Self::Suites(problems) => Some(("the suites are not valid", problems)),
             #[cfg(feature = "demo")]
-            Self::Topology(_) => Some("the topology is not valid"),
-            Self::Settings(_) => Some("the configuration or the arguments are not valid"),
-            Self::Run(RunError::Configuration(_)) => {
-                Some("the configuration does not fit this cluster")
+            Self::Topology(problems) => Some(("the topology is not valid", problems)),
+            Self::Settings(problems) => {
+                Some(("the configuration or the arguments are not valid", problems))
             }
-            Self::Run(RunError::Selection(_)) => {
-                Some("this cluster has nothing that matches the selection")
+            Self::Run(RunError::Configuration(problems)) => {
+                Some(("the configuration does not fit this cluster", problems))
             }
+            Self::Run(RunError::Selection(problems)) => Some((
+                "this cluster has nothing that matches the selection",
+                problems,
+            )),
             _ => None,
         };
-        if let Some(what) = what {
-            return redact(&format!("error: {what}\n{message}\n"));
+        if let Some((what, problems)) = problems {
+            return format!("error: {what}\n{}\n", redacted(problems));
         }
+        let message = self.to_string();
         let mut text = match self.source() {
             None => format!("error: {}", lines(&message)),
             Some(_) => format!("error: failed to {}", lines(&message)),
@@ -142,6 +144,20 @@ impl CliError {
         // The text of a server or its proxy may hold the credential
         redact(&text)
     }
+}
+
+/// Problems with each of their texts redacted by itself: a file called `token.yaml` keeps the place behind its name.
+fn redacted(problems: &Diagnostics) -> String {
+    let redact = |text: &String| redact(&text.replace('\n', "⏎"));
+    let each = problems.all().iter().map(|one| Diagnostic {
+        file: redact(&one.file),
+        message: redact(&one.message),
+        hint: one.hint.as_ref().map(redact),
+        ..one.clone()
+    });
+    let mut lines: Vec<_> = each.map(|one| one.to_string()).collect();
+    lines.push(counted(lines.len(), "problem"));
+    lines.join("\n")
 }
 
 /// Makes each line printable, and indents further lines.

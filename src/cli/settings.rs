@@ -35,20 +35,32 @@ pub(crate) fn load(
     suites: &Suites,
 ) -> Result<Settings, CliError> {
     let mut problems = Vec::new();
+    let settings = collect(config, select, suites, &mut problems)?;
+    Diagnostics::check(problems).map_err(CliError::Settings)?;
+    Ok(settings)
+}
+
+/// The same, with the problems added to others.
+pub(crate) fn collect(
+    config: Option<&Path>,
+    select: &SelectArgs,
+    suites: &Suites,
+    problems: &mut Vec<Diagnostic>,
+) -> Result<Settings, CliError> {
     let config = match config {
         None => Config::default(),
         Some(path) => {
             let text = read_bounded(path, "configuration", LARGEST)?;
             let file = path.display().to_string();
-            let config = config::read(&file, &text, &mut problems);
-            check_waivers(&config.waivers, suites, &mut problems);
+            let config = config::read(&file, &text, problems);
+            check_waivers(&config.waivers, suites, problems);
             config
         }
     };
     let before = problems.len();
-    let mut selection = Selection::read(&config.select, suites, &mut problems);
+    let mut selection = Selection::read(&config.select, suites, problems);
     if !select.select.is_empty() {
-        selection = selected(select, suites, &mut problems);
+        selection = selected(select, suites, problems);
     }
     // What a selection with mistakes would pull is unknown
     if let Some(problem) = &config.public
@@ -57,15 +69,10 @@ pub(crate) fn load(
     {
         problems.push(problem.clone());
     }
-    Diagnostics::check(problems).map_err(CliError::Settings)?;
     Ok(Settings { config, selection })
 }
 
-pub(crate) fn selected(
-    args: &SelectArgs,
-    suites: &Suites,
-    problems: &mut Vec<Diagnostic>,
-) -> Selection {
+fn selected(args: &SelectArgs, suites: &Suites, problems: &mut Vec<Diagnostic>) -> Selection {
     let at = Place::argument("--select");
     let given = args.select.iter().map(|value| Placed {
         value: value.clone(),

@@ -64,6 +64,23 @@ fn node_ports_are_neither_flaky_nor_asked_of_nobody() {
 }
 
 #[test]
+fn a_configuration_holds_for_a_demo_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("config.yaml");
+    let text = "select: [net.nodeport-external, net.metadata]\nprofile: strict\n\
+                outside: {metadata: true}\n";
+    fs::write(&file, text).expect("it is written");
+    let report = said(&demo(&["--config", file.to_str().expect("UTF-8")]), 0);
+    assert!(
+        report.contains("informational      net.metadata"),
+        "{report}"
+    );
+    // The client outside still reaches the simulated nodes
+    let reached = "pass               net.nodeport-external[pool=windows-2022,source=outside]";
+    assert!(report.contains(reached), "{report}");
+}
+
+#[test]
 fn a_fault_that_makes_nothing_fail_is_said_to() {
     let unseen = "No check failed for what was broken (clock-wrong).";
     let select = ["--topology", "hybrid", "--select", "sample.nanoserver"];
@@ -369,14 +386,16 @@ fn a_signal_that_comes_early_leaves_nothing() {
         .stdout(Stdio::null())
         .spawn()
         .expect("the binary starts");
-    // It listens for signals before it creates the file
+    let files = || fs::read_dir(folder.path()).expect("a folder").count();
+    // It listens for signals before it creates a file
     let begun = Instant::now();
-    while !path.exists() && begun.elapsed() < Duration::from_mins(1) {
+    while files() == 0 && begun.elapsed() < Duration::from_mins(1) {
         std::thread::yield_now();
     }
+    assert!(!path.exists(), "it is there before it is whole");
     signal(&child, "TERM");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
-    assert!(!path.exists());
+    assert_eq!(files(), 0);
 }
 
 /// Follows the book's steps to add a claim, exactly as written.

@@ -77,14 +77,16 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         return None;
     }
     // If more than a third of the letters differ, another word was meant, unless `word` is cut short
-    let near = |candidate: &str| {
+    let near = |(likeness, candidate): &(f64, &str)| {
         let longer = word.chars().count().max(candidate.chars().count());
-        candidate.starts_with(word) || strsim::damerau_levenshtein(word, candidate) * 3 <= longer
+        let differ = strsim::damerau_levenshtein(word, candidate);
+        // Likeness says little of words of three letters
+        (candidate.starts_with(word) || differ * 3 <= longer) && (*likeness > 0.8 || differ == 1)
     };
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, candidate)| *likeness > 0.8 && near(candidate))
+        .filter(near)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
@@ -95,13 +97,21 @@ mod tests {
 
     #[test]
     fn what_is_far_is_not_meant() {
-        let known = ["net.service-ip-from-pod", "windows-2022", "reject", "hint"];
+        let known = [
+            "net.service-ip-from-pod",
+            "windows-2022",
+            "reject",
+            "hint",
+            "net",
+        ];
         for (written, near) in [
             ("net.service-ip", Some("net.service-ip-from-pod")),
             ("windows-2023", Some("windows-2022")),
             ("hnit", Some("hint")),
             ("hit", Some("hint")),
             ("rejects", Some("reject")),
+            ("nt", Some("net")),
+            ("nx", None),
             ("win-2022-c", None),
             ("hostile", None),
             ("moon", None),

@@ -205,8 +205,8 @@ fn gap(word: &str, lower: &str, rest: &str) -> Option<usize> {
     next.map(|value| rest.len() - value.trim_start().len())
 }
 
-/// Whether the text after a name is certainly no secret: a structure, a word of JSON, or the rest of a
-/// sentence about it, such as `token: expired`.
+/// Whether the text after a name is certainly no secret: a structure, a word of JSON, what stands for any
+/// value, or the rest of a sentence about it, such as `token: expired`.
 fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ']' | ')');
     let word = &value[..value.find(ends).unwrap_or(value.len())];
@@ -214,7 +214,7 @@ fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
     let said = !of_password && REASONS.split(' ').any(|reason| reason == word)
         || ERRORS.iter().any(|error| value.starts_with(error));
     sign.contains(':') && (said || value.starts_with(['{', '[']))
-        || matches!(word, "true" | "false" | "null")
+        || matches!(word, "true" | "false" | "null" | "VALUE" | "*")
 }
 
 /// Writes the text before a value, strikes out the value between its quotes, and returns what follows.

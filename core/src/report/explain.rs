@@ -202,7 +202,10 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             assertion.expectation.to_string(),
         ),
         Test::Http(assertion) => {
-            let asks = aimed("a GET", assertion.query.target, assertion.query.of);
+            let mut asks = aimed("a GET", assertion.query.target, assertion.query.of);
+            if let Some(through) = assertion.query.through {
+                asks.push_str(&format!(", through the Service of {}", through.as_str()));
+            }
             (asks, assertion.expectation.to_string())
         }
         Test::Log(assertion) => {

@@ -71,24 +71,51 @@ fn read_http_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpQuery> 
     let mut fields = decoder.fields(node, "an http `ask`")?;
     let through_node = fields.optional("through");
     let leading = those(|name| name.leads_to().is_some());
-    let through = through_node.map(|node| read_fixture(decoder, node, &leading));
+    let through =
+        through_node.map(|node| decoder.member(node, "fixture to ask through:", &leading));
     let (of, target) = read_target(decoder, node, fields, Target::ALL)?;
     let through = through.map_or(Some(None), |through| through.map(Some))?;
-    if let (Some(node), Some(through)) = (through_node, through)
-        && (through.leads_to() != of || !target.is_of_a_service())
-    {
-        let message = format!(
-            "no Service of `{}` leads to what is asked here",
-            through.as_str()
-        );
-        decoder.report(node, message, Some("remove `through`".to_owned()));
-        return None;
-    }
-    Some(HttpQuery {
-        of,
-        through,
-        target,
-    })
+    let asked = through.or(of).map_or("", FixtureName::as_str);
+    let (message, hint) = match (through.and_then(FixtureName::leads_to), of) {
+        (Some(_), _) if !target.is_of_a_service() => (
+            format!(
+                "the target `{}` is not asked through a Service",
+                target.as_str()
+            ),
+            "remove `through`".to_owned(),
+        ),
+        (Some(leads_to), Some(of)) if leads_to != of => {
+            let (leads_to, of) = (leads_to.as_str(), of.as_str());
+            let message = format!("the Service of `{asked}` leads to `{leads_to}`, not to `{of}`");
+            (
+                message,
+                format!("write `of: {leads_to}`, or remove `through`"),
+            )
+        }
+        (_, Some(of)) if !target.is_served_by(through.unwrap_or(of)) => {
+            let known = those(|name| target.is_served_by(name)).into_iter();
+            let known = known.filter_map(|name| match (name.leads_to(), name.serves()) {
+                (Some(of), _) => Some(format!("`of: {}, through: {}`", of.as_str(), name.as_str())),
+                (None, serves) => serves.map(|_| format!("`of: {}`", name.as_str())),
+            });
+            let known: Vec<_> = known.collect();
+            let target = target.as_str();
+            let message = format!("`{asked}` has no Service for the target `{target}`");
+            (
+                message,
+                format!("this target goes with {}", known.join(", ")),
+            )
+        }
+        _ => {
+            return Some(HttpQuery {
+                of,
+                through,
+                target,
+            });
+        }
+    };
+    decoder.report(through_node.unwrap_or(node), message, Some(hint));
+    None
 }
 
 fn read_ping_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingQuery> {

@@ -1,6 +1,6 @@
 //! Reads all suite files together, and reports all their problems together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
@@ -80,7 +80,9 @@ impl Suites {
     /// `<area>/<topic>.yaml` with the cases of claims of that area.
     pub fn read(mut files: Vec<SuiteFile>) -> Result<Self, Diagnostics> {
         files.sort();
+        let digest = digest(&files);
         let mut problems = Vec::new();
+        leave_out_copies(&mut files, &mut problems);
         let claims = match file(&files, "claims.yaml", &mut problems) {
             Some(file) => Catalogue::read(&file.shown, &file.text, &mut problems),
             None => Catalogue::unread(),
@@ -94,7 +96,7 @@ impl Suites {
             ledger: &ledger,
             unread: &unread,
         };
-        let (mut cases, mut unread_cases) = (Vec::new(), Unread::default());
+        let (mut cases, mut unread_cases) = (BTreeMap::new(), Unread::default());
         for file in &files {
             match file.path.as_str() {
                 "claims.yaml" | "limitations.yaml" => {}
@@ -108,14 +110,14 @@ impl Suites {
                 }
             }
         }
+        let cases: Vec<_> = cases.into_values().map(|(case, _)| case).collect();
         report_unknown_cases(&ledger, &cases, &unread_cases, &mut problems);
-        cases.sort_by(|a: &Case, b| (&a.claim, &a.name).cmp(&(&b.claim, &b.name)));
         Diagnostics::check(problems)?;
         Ok(Self {
-            digest: digest(&files),
             claims,
             ledger,
             cases,
+            digest,
         })
     }
 
@@ -146,10 +148,23 @@ fn file<'f>(
     file
 }
 
-fn read_cases(
-    file: &SuiteFile,
+/// Leaves out each folder of suites that is within another, and reports it once.
+fn leave_out_copies(files: &mut Vec<SuiteFile>, problems: &mut Vec<Diagnostic>) {
+    let is_within = |file: &&SuiteFile| file.path.ends_with("/claims.yaml");
+    while let Some(top) = files.iter().find(is_within).cloned() {
+        let folder = top.path.trim_end_matches("claims.yaml");
+        files.retain(|file| !file.path.starts_with(folder));
+        let shown = top.shown.trim_end_matches("claims.yaml");
+        let hint = format!("remove the folder `{shown}`, or put it elsewhere");
+        let message = "begins a folder of suites within this one";
+        problems.push(Place::argument(&top.shown).problem(message, Some(hint)));
+    }
+}
+
+fn read_cases<'f>(
+    file: &'f SuiteFile,
     known: &Known<'_>,
-    cases: &mut Vec<Case>,
+    cases: &mut BTreeMap<(ClaimId, Option<String>), (Case, &'f str)>,
     unread: &mut Unread,
     problems: &mut Vec<Diagnostic>,
 ) {
@@ -172,10 +187,8 @@ fn read_cases(
         let items = list
             .and_then(|node| decoder.list(node, "`cases`"))
             .unwrap_or_default();
-        let mut seen: BTreeSet<_> = cases
-            .iter()
-            .map(|c| (c.claim.clone(), c.name.clone()))
-            .collect();
+        // The same mistake of many cases is reported at the first
+        let (mut astray, mut twice) = (BTreeSet::new(), BTreeSet::new());
         for item in items {
             let Some(mut case) = read_case(&mut decoder, item, known) else {
                 unread.note(item, "claim");
@@ -183,17 +196,19 @@ fn read_cases(
             };
             case.exceptions.splice(0..0, common.iter().cloned());
             let area = file.path.split('/').next().unwrap_or_default();
-            if case.claim.area() != area {
+            if case.claim.area() != area && astray.insert(case.claim.area().to_owned()) {
                 let hint = format!("its cases belong in `{}/`", case.claim.area());
                 let message = format!("`{}` is not of the area `{area}`", case.claim);
                 decoder.report(item, message, Some(hint));
             }
-            if !seen.insert((case.claim.clone(), case.name.clone())) {
-                let hint = "give each case of a claim a `name`".to_owned();
+            let key = (case.claim.clone(), case.name.clone());
+            if let Some((case, other)) = cases.insert(key, (case, &file.shown))
+                && (other == file.shown || twice.insert(other))
+            {
                 let message = format!("a second case of `{}` of the same name", case.claim);
+                let hint = format!("one is in `{other}`: remove one, or give each a `name`");
                 decoder.report(item, message, Some(hint));
             }
-            cases.push(case);
         }
     }
     problems.extend(decoder.finish());

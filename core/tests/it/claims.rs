@@ -149,6 +149,10 @@ fn the_projects_own_suites_are_listed_and_explained() {
         assert!(text.contains(claim.id.as_str()));
         assert!(explain(&suites, claim.id.as_str()).is_ok());
     }
+    let sticky = explain(&suites, "net.session-affinity").expect("a claim");
+    let asks =
+        "one-pod-behind-service-ip of win-webserver, through the Service of sticky-service\n";
+    assert!(sticky.contains(asks), "{sticky}");
 }
 
 #[test]

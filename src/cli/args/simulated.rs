@@ -43,7 +43,7 @@ pub(crate) struct DemoArgs {
         value_name = "PORT",
         num_args = 0..=1,
         default_missing_value = "0",
-        conflicts_with_all = ["pace", "format", "out", "suites", "select"]
+        conflicts_with_all = ["pace", "format", "out", "suites", "config", "select"]
     )]
     pub(crate) serve: Option<u16>,
     /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of
@@ -52,6 +52,9 @@ pub(crate) struct DemoArgs {
     pub(crate) kubeconfig: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) suites: SuitesArgs,
+    /// A config file (see `winconform config example`); --select takes the place of its `select`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
     /// The form of the report on standard output

@@ -183,7 +183,7 @@ pub(crate) fn catalogue() -> String {
     text.push_str(
         "  PLACE is all, windows, linux, windows-2019, windows-2022, windows-2025 or node/NAME.\n  \
          A fault begins and ends at moments of simulated time after the nodes have joined: FAULT@30s,\n  \
-         FAULT@30s..2m, FAULT@..2m; with --speed 20, 2m is six seconds.\n",
+         FAULT@30s..2m, FAULT@..2m; with `simulate --speed 20`, 2m is six seconds.\n",
     );
     text
 }

@@ -47,6 +47,17 @@ fn no_file() {
 }
 
 #[test]
+fn a_file_named_like_a_secret_keeps_the_places_of_its_mistakes() {
+    let tool = Tool::new();
+    tool.write(
+        "token.yaml",
+        "profile: strikt\nnodes: {exclude: [Payments]}\n",
+    );
+    let said = tool.run(&["config", "check", "token.yaml"]);
+    check("config-named-like-a-secret", &said.errors());
+}
+
+#[test]
 fn every_mistake_of_a_setting() {
     refused("unknown-profile", "profile: strikt\n");
     refused(

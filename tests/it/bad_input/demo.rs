@@ -98,6 +98,27 @@ fn arguments_that_go_against_each_other() {
 }
 
 #[test]
+fn mistakes_in_the_configuration_are_told_with_the_others() {
+    let tool = Tool::new();
+    tool.write("config.yaml", "profile: strikt\nlimits: {attempts: two}\n");
+    let given = [
+        "--config",
+        "config.yaml",
+        "--fault",
+        "moon",
+        "--select",
+        "area=nt",
+    ];
+    refused("config", &tool, &given);
+    refused("config-missing", &tool, &["--config", "none.yaml"]);
+    refused(
+        "config-and-serve",
+        &tool,
+        &["--config", "config.yaml", "--serve"],
+    );
+}
+
+#[test]
 fn where_nothing_can_be_served() {
     let tool = Tool::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");

@@ -64,6 +64,16 @@ fn a_missing_file_is_told_once_and_hides_no_other_mistake() {
 }
 
 #[test]
+fn a_copy_within_the_suites_is_told_once() {
+    let tool = sound();
+    tool.lay(&folder("sound"), "suites/suites");
+    check("suites-within-suites", &list(&tool).errors());
+    fs::remove_file(tool.path("suites/suites/claims.yaml")).expect("removed");
+    fs::remove_file(tool.path("suites/suites/limitations.yaml")).expect("removed");
+    check("suites-of-a-folder-twice", &list(&tool).errors());
+}
+
+#[test]
 fn a_megabyte_of_a_word_is_counted_and_not_shown() {
     let tool = sound();
     let word = "x".repeat(1 << 20);

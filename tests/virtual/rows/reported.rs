@@ -5,9 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use hybrid_sim::ProductFault;
 use libtest_mimic::Trial;
 use serde::Deserialize;
 use serde_json::json;
+use winconform::cli::named_topology;
 use winconform_core::claims::Pattern;
 use winconform_core::verdict::Verdict;
 
@@ -42,8 +44,30 @@ struct Shown {
     /// Checks of which at least one fails or warns, or is inconclusive with the words that `says` has.
     fails: Option<String>,
     says: Option<String>,
+    /// What a configuration must set for `demo` to show it.
+    set: Option<String>,
     /// Checks of which at least one observes something else than in a healthy cluster.
     tells: Option<String>,
+}
+
+impl Shown {
+    /// Where it is shown: by `demo`, if that has its fault and its topology, else by this test alone.
+    fn described(&self) -> String {
+        let Self {
+            fault, topology, ..
+        } = self;
+        let is_of_demo =
+            fault.parse::<ProductFault>().is_ok() && named_topology(topology).is_some();
+        let set = self.set.as_ref();
+        let set = set.map(|set| format!(" with `{set}` in a file of `--config`"));
+        match is_of_demo {
+            true => format!(
+                "by `winconform demo --topology {topology} --fault {fault}`{}",
+                set.unwrap_or_default()
+            ),
+            false => format!("in the tests alone, with `{fault}` on `{topology}`"),
+        }
+    }
 }
 
 static REPORTED: LazyLock<Vec<Reported>> = LazyLock::new(|| {
@@ -124,8 +148,8 @@ fn printed() -> Result<String, String> {
     let mut text = String::from(
         "# What users report\n\n\
          What breaks most often on clusters with Windows nodes by the issues of the projects, and the checks that show\n\
-         it. Each is tried in memory with a fault that imitates it: one of `winconform demo --fault`, or objects of the\n\
-         cluster that are otherwise, which the table of faults names.\n\n\
+         it. The tests try each in memory with a fault that imitates it. `winconform demo` shows those with a command; the\n\
+         others take objects or a network that only the tests have, and [the table of faults](faults.md) names them.\n\n\
          | report | threads | cause | shown by |\n|---|---|---|---|\n",
     );
     for reported in REPORTED.iter() {
@@ -133,7 +157,7 @@ fn printed() -> Result<String, String> {
         let shown = reported.faults.iter().map(|shown| {
             let named = shown.fails.as_ref().or(shown.tells.as_ref());
             let named = named.map_or("", String::as_str);
-            format!("`{named}` with `{}` on {}", shown.fault, shown.topology)
+            format!("`{named}` {}", shown.described())
         });
         let shown: Vec<_> = shown.collect();
         let missing = reported.missing.as_ref();

@@ -3,13 +3,13 @@
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, TimedFault, Topology, UnknownFault};
 use winconform_core::document::{Diagnostic, Diagnostics, Place, did_you_mean};
-use winconform_core::plan::Selection;
 use winconform_core::suite::Suites;
 
 use crate::cli::args::DemoArgs;
 use crate::cli::error::CliError;
+use crate::cli::settings::{self, Settings};
 use crate::cli::simulated::topology;
-use crate::cli::{settings, suites};
+use crate::cli::suites;
 
 /// The valid arguments of a demo.
 pub(crate) struct Given {
@@ -17,13 +17,14 @@ pub(crate) struct Given {
     pub(crate) faults: FaultPlan,
     pub(crate) server: ServerOptions,
     pub(crate) suites: Suites,
-    pub(crate) selection: Selection,
+    pub(crate) settings: Settings,
 }
 
 pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let mut problems = Vec::new();
-    let selection = settings::selected(&args.select, &suites, &mut problems);
+    let config = args.config.as_deref();
+    let settings = settings::collect(config, &args.select, &suites, &mut problems)?;
     let before = problems.len();
     let mut topology = topology::look(&args.topology, &mut problems)?;
     let valid = problems.len() == before;
@@ -41,7 +42,7 @@ pub(crate) fn read(args: &DemoArgs) -> Result<Given, CliError> {
         faults,
         server,
         suites,
-        selection,
+        settings,
     })
 }
 

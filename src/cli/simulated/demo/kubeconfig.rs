@@ -24,29 +24,33 @@ const TRIES: usize = 5;
 /// The kubeconfig of the served cluster; dropping it removes the file.
 pub(crate) struct Kubeconfig {
     path: PathBuf,
+    /// The file beside `path` that is filled first, so that whoever waits for `path` finds all of it.
+    draft: Option<PathBuf>,
     /// The folder that was created for it.
     folder: Option<PathBuf>,
     file: File,
 }
 
 impl Kubeconfig {
-    /// Creates the file, empty and for this user alone. Refuses a path that exists.
+    /// Creates the file, for this user alone. Refuses a path that exists.
     pub(crate) fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
         let Some(path) = path else {
             return Self::in_own_folder(&std::env::temp_dir());
         };
-        let (created, shown) = (new_file(&path), path.display());
-        let file = created.map_err(|error| {
-            CliError::Usage(match error.kind() {
-                io::ErrorKind::AlreadyExists => format!(
-                    "`{shown}` is there already, and it would be removed at the end\n\
-                     (give `--kubeconfig` another name, or remove it)"
-                ),
-                _ => format!("cannot write `--kubeconfig {shown}`: {error}"),
-            })
-        })?;
-        let folder = None;
-        Ok(Self { path, folder, file })
+        let mut draft = path.clone().into_os_string();
+        draft.push(format!(".{}", std::process::id()));
+        let draft = PathBuf::from(draft);
+        let created = match fs::symlink_metadata(&path) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => new_file(&draft),
+        };
+        let file = created.map_err(|error| not_new(&path, &error))?;
+        Ok(Self {
+            path,
+            draft: Some(draft),
+            folder: None,
+            file,
+        })
     }
 
     fn in_own_folder(among: &Path) -> Result<Self, CliError> {
@@ -65,7 +69,13 @@ impl Kubeconfig {
             match new_file(&path).and_then(held) {
                 Ok(Some(file)) => {
                     let folder = Some(folder);
-                    return Ok(Self { path, folder, file });
+                    let draft = None;
+                    return Ok(Self {
+                        path,
+                        draft,
+                        folder,
+                        file,
+                    });
                 }
                 // Another process removes leftovers, and has locked the file or removed its folder
                 Ok(None) if tries < TRIES => {}
@@ -95,22 +105,47 @@ impl Kubeconfig {
             .collect()
     }
 
+    /// Writes the file, which appears as a whole.
     pub(crate) fn fill(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| CliError::Write {
             path: self.path.clone(),
             source,
-        })
+        })?;
+        let Some(draft) = &self.draft else {
+            return Ok(());
+        };
+        // Unlike a rename, a link takes the place of no file that has come since; not all file systems have links
+        let linked = fs::hard_link(draft, &self.path).or_else(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Err(error),
+            _ => fs::rename(draft, &self.path),
+        });
+        linked.map_err(|error| not_new(&self.path, &error))?;
+        let _ = fs::remove_file(draft);
+        self.draft = None;
+        Ok(())
     }
 }
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(self.draft.as_ref().unwrap_or(&self.path));
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// The error for a path at which no new file can be.
+fn not_new(path: &Path, error: &io::Error) -> CliError {
+    let shown = path.display();
+    CliError::Usage(match error.kind() {
+        io::ErrorKind::AlreadyExists => format!(
+            "`{shown}` is there already, and it would be removed at the end\n\
+             (give `--kubeconfig` another name, or remove it)"
+        ),
+        _ => format!("cannot write `--kubeconfig {shown}`: {error}"),
+    })
 }
 
 fn new_file(path: &Path) -> io::Result<File> {

@@ -12,7 +12,7 @@ use hybrid_sim::{JoinOptions, Loopback};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
-use winconform_core::config::{Config, Outside, Target};
+use winconform_core::config::Target;
 use winconform_core::record::SIMULATED;
 use winconform_core::suite::Suites;
 use winconform_core::text::{counted, printable};
@@ -22,6 +22,7 @@ use crate::cli::commands::run::{begun, count_signals, reported};
 use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::cli::screen::Screen;
+use crate::cli::settings::Settings;
 use crate::cli::simulated::{simulate, topology};
 use crate::cluster::{Cluster, LEASE_NAME};
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
@@ -95,7 +96,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         faults,
         server: kind,
         suites,
-        selection,
+        settings,
     } = given;
     let loopback = Loopback::in_memory(EPOCH);
     let kind = ServerOptions {
@@ -118,15 +119,14 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     let joined = hybrid_sim::join(server.client(), nodes).await;
     let joined = joined.map_err(CliError::Join)?;
     server.settled(SETTLING).await;
-    let config = Config {
-        outside: Outside {
-            reaches_nodes: true,
-            proxy: Target::parse(&joined.proxy_url()),
-            load_balancers,
-            ..Outside::default()
-        },
-        ..Config::default()
-    };
+    let Settings {
+        mut config,
+        selection,
+    } = settings;
+    // What is around the simulated nodes, whatever a file says of real ones
+    config.outside.reaches_nodes = true;
+    config.outside.proxy = Target::parse(&joined.proxy_url());
+    config.outside.load_balancers |= load_balancers;
     let (durations, limits) = (config.durations.clone(), config.limits.clone());
     let cluster = Cluster::behind(env, server.client(), &context(args), durations, limits);
     let options = RunOptions {

@@ -1,5 +1,6 @@
 //! The targets of queries: addresses and names of a fixture, or of what surrounds it.
 
+use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::config::{Outside, Target as OutsideTarget};
@@ -90,33 +91,7 @@ impl Target {
             Self::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Self::LoadBalancer => &[FixtureName::LOAD_BALANCER],
             Self::ServiceIpBesideDeleted => &[FixtureName::MADE_AGAIN],
-            Self::Pods
-            | Self::PodsOnSameNode
-            | Self::PodsOnOtherNodes
-            | Self::Port80OnOtherNodes
-            | Self::PodsBehindService
-            | Self::ServiceIp
-            | Self::ServiceIpOnSameNode
-            | Self::EveryServicePort
-            | Self::EveryPodBehindServiceIp
-            | Self::OnePodBehindServiceIp
-            | Self::ShortName
-            | Self::NamespacedName
-            | Self::NodePorts
-            | Self::Metadata
-            | Self::NodePortsWithoutBackend
-            | Self::NodePortsOfPool
-            | Self::NodePortsOfOtherNodes
-            | Self::OwnNodePort
-            | Self::SourceSeenByPods
-            | Self::Nodes
-            | Self::OtherNodes
-            | Self::OwnNode
-            | Self::OutsideNames
-            | Self::OutsideAddresses
-            | Self::PodsWithLongPayload
-            | Self::Itself
-            | Self::ItselfByService => &[],
+            _ => &[],
         }
     }
 
@@ -168,6 +143,26 @@ impl Target {
             | Self::Metadata
             | Self::OutsideNames
             | Self::OutsideAddresses => false,
+        }
+    }
+
+    /// Whether a fixture has the Service that it takes, if it takes one.
+    pub(crate) fn is_served_by(self, name: FixtureName) -> bool {
+        let is_headless = |spec: &Value| spec["clusterIP"] == "None";
+        match self {
+            Self::ServiceIpBesideDeleted => FixtureName::MADE_AGAIN.leads_to() == Some(name),
+            Self::LoadBalancer => FixtureName::LOAD_BALANCER.leads_to() == Some(name),
+            Self::Alias => name == FixtureName::WIN_WEBSERVER,
+            Self::HeadlessName => name.has_service(is_headless),
+            Self::NodePorts
+            | Self::NodePortsWithoutBackend
+            | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
+            | Self::OwnNodePort => name.has_service(|spec| spec["type"] == "NodePort"),
+            _ if self.is_of_a_service() || self == Self::PodsBehindService => {
+                name.has_service(|spec| !is_headless(spec))
+            }
+            _ => true,
         }
     }
 
