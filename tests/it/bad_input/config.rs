@@ -247,7 +247,7 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
     for nothing in [
         "area=env",
         "area=env, area=reject",
-        "\"!area=net\", \"!area=sample\", \"!area=sched\"",
+        "\"!area=net\", \"!area=sample\", \"!area=sched\", \"!area=pod\", \"!area=limit\", \"!area=storage\", \"!area=identity\"",
     ] {
         let said = said(nothing);
         assert_eq!(said.code, Some(0), "{nothing}: {}", said.stderr);
@@ -261,7 +261,7 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let terms = ["type=limitation", "!net.*", "!sched.*"];
+    let terms = ["type=limitation", "!net.*", "!sched.*", "!limit.*", "!storage.*"];
     let said = planned(&terms.map(|term| ["--select", term]).concat());
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
