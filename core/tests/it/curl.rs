@@ -264,6 +264,29 @@ fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<Strin
 }
 
 #[test]
+fn every_curl_says_which_it_is() {
+    if !wine::is_set(CURLS, "every_curl_says_which_it_is") {
+        return;
+    }
+    let _alone = wine::alone();
+    let mut told = Vec::new();
+    for program in curls() {
+        let (curl, os) = match is_of_windows(&program) {
+            true => (Curl::System, Os::Windows),
+            false => (Curl::Linux, Os::Linux),
+        };
+        let request = command::Command::CurlVersion(curl).on(os).expect("it has");
+        let reply = wine::reply(started(&program, &request, true), request.stdin());
+        told.push(curl::version(&reply.stdout).map(str::to_owned));
+    }
+    let begin = ["7.54", "7.83", "8.12"].iter().cycle();
+    let is_told = |(told, begin): (&Option<String>, &&str)| {
+        told.as_ref().is_some_and(|told| told.starts_with(*begin))
+    };
+    assert!(told.iter().zip(begin).all(is_told), "{told:?}");
+}
+
+#[test]
 fn every_curl_says_of_every_server_what_it_does() {
     if !wine::is_set(CURLS, "every_curl_says_of_every_server_what_it_does") {
         return;
