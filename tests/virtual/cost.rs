@@ -1,20 +1,21 @@
 //! The cost of a whole healthy run with several Windows pools, in counts, which do not vary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hybrid_sim::{IpFamilies, Topology};
 use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::config::{self, Durations, Limits};
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, RunView, critical_path};
+use winconform_core::record::{Activity, Exit, RunView, critical_path};
 
 use crate::rows::clusters::of_row;
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
 
-/// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, and
-/// as many for fixtures that become ready long after the others, since few start at once.
-const EXECS: u64 = 4;
+/// The most execs in one prober with a curl that takes many targets: one for each round that has to hold, as
+/// many for fixtures that become ready long after the others, since few start at once, and one for the curl's
+/// version.
+const EXECS: u64 = 5;
 /// The prober that takes two more: one for the cluster's DNS suffix, and one for the controls of the checks
 /// that observe from each node.
 const TOLD: &str = "prober-linux";
@@ -113,8 +114,9 @@ fn came_to(
 
 /// The most requests per additional node between 8 and 24, and the most time of a run in hundredths of its
 /// critical path. Each Windows node that is observed from has a Service with one pod of its own, and each exec
-/// session reads what it depends on: a Service that is made again late takes one more.
-const REQUESTS: u64 = 14;
+/// session reads what it depends on: a Service that is made again late takes one more, and each prober says once
+/// which curl it has.
+const REQUESTS: u64 = 15;
 const HUNDREDTHS: u128 = 110;
 
 /// A run of all checks, with one fault or none.
@@ -132,10 +134,27 @@ fn whole(topology: Topology, fault: Option<&'static str>, exit: Exit) -> Result<
     })
 }
 
+/// An error unless each prober that sent requests has its curl on record, once, and with its version.
+fn told_once(view: &RunView) -> Outcome {
+    let sessions = view.spans.iter().filter_map(|span| match &span.what {
+        Activity::ExecSession(from) => from.prober().map(|_| from),
+        _ => None,
+    });
+    let asked: BTreeSet<_> = sessions.collect();
+    let told = view.curls.iter().filter(|curl| curl.version.is_some());
+    let mut told: Vec<_> = told.map(|curl| &curl.from).collect();
+    told.sort();
+    match asked.iter().eq(&told) && !told.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{asked:?} were asked, and {told:?} told")),
+    }
+}
+
 /// The requests of a run with so many nodes; an error if the run takes too long.
 fn requests(nodes: usize) -> Result<u64, String> {
     let topology = three_builds(IpFamilies::IPv4).of_nodes(nodes);
     let view = whole(topology, None, Exit::Conformant)?;
+    told_once(&view)?;
     let path = critical_path(&view).ok_or("there is no critical path")?;
     let took = took(&view);
     if took.as_millis() * 100 > u128::from(path.took_ms) * HUNDREDTHS {

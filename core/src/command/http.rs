@@ -66,6 +66,10 @@ impl Curl {
         })
     }
 
+    pub(super) fn version(self, os: Os) -> Option<Vec<String>> {
+        Some(line([self.on(os)?, "-q", "--version"]))
+    }
+
     pub fn os(self) -> Os {
         match self {
             Self::Linux => Os::Linux,

@@ -21,6 +21,8 @@ use crate::facts::Os;
 pub enum Command {
     /// HTTP GETs, one after the other.
     HttpSession(HttpSession),
+    /// Prints the version of a curl.
+    CurlVersion(Curl),
     /// One ping of each target, after a session of curl where there is one.
     Pings {
         targets: Vec<IpAddr>,

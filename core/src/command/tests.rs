@@ -54,6 +54,7 @@ fn examples() -> Vec<Command> {
     let variable = |name: &str| VariableName::parse(name).expect(name);
     let files = ["/shared/note.txt", "C:\\shared\\note.txt"].map(path);
     let mut all: Vec<_> = curls.map(http_session).map(Command::HttpSession).into();
+    all.extend(curls.map(Command::CurlVersion));
     all.push(pings(None));
     all.extend(curls.map(http_session).map(Some).map(pings));
     all.extend([

@@ -17,6 +17,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Windows).map(str::to_owned);
     Some(match command {
         Command::HttpSession(session) => session.argv(Os::Windows)?,
+        Command::CurlVersion(curl) => curl.version(Os::Windows)?,
         Command::Pings {
             targets,
             token,

@@ -12,7 +12,7 @@ use crate::claims::{ClaimId, ClaimType};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
 use crate::fixture::FixtureKey;
-use crate::method::{Comparison, ObservationError, ReadyFixture, Reply};
+use crate::method::{Comparison, ObservationError, ReadyFixture, Reply, VantageKey};
 use crate::plan::{CheckId, Disposition, Point, Unoffered};
 use crate::verdict::{Conclusion, Role, Verdict};
 
@@ -64,6 +64,8 @@ pub enum Event {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
+    /// The first exec session from a vantage point found which curl that has.
+    Curl(FoundCurl),
     /// Something that took time is over. The record has spans of the first repetition only.
     Span(Span),
     /// The run resumes an earlier run's record: the attempts and verdicts that it keeps follow.
@@ -231,6 +233,18 @@ pub struct AssertionRecord {
     pub comparison: Option<Comparison>,
     /// The observation error, where there is no observation.
     pub error: Option<ObservationError>,
+}
+
+/// The curl of a vantage point.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FoundCurl {
+    /// The vantage point.
+    pub from: VantageKey,
+    /// Its path, or its name where a search path has it.
+    pub program: String,
+    /// Its version; `None` where it said none.
+    pub version: Option<String>,
 }
 
 /// What tear-down did.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::diagnosis::Diagnosis;
 use super::event::{
-    Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck, SCHEMA, Started,
-    TornDown,
+    Attempted, Ended, Event, FixtureOutcome, FoundCurl, Line, ObjectName, PlannedCheck, SCHEMA,
+    Started, TornDown,
 };
 use super::span::Span;
 use crate::facts::Facts;
@@ -101,6 +101,8 @@ pub struct RunView {
     pub checks: BTreeMap<usize, CheckView>,
     /// The outcome of each fixture, with the milliseconds that it took.
     pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
+    /// The curl of each vantage point, in the order in which they were found.
+    pub curls: Vec<FoundCurl>,
     /// The spans, in the order in which they ended.
     pub spans: Vec<Span>,
     /// The evidence about fixtures that failed, and about those that failed checks depend on.
@@ -271,6 +273,7 @@ impl RunView {
             } => {
                 self.fixtures.insert(key, (outcome, took_ms));
             }
+            Event::Curl(curl) => self.curls.push(curl),
             Event::Span(span) => self.spans.push(span),
             Event::Diagnosis(diagnosis) => {
                 self.diagnoses.insert(diagnosis.fixture.clone(), diagnosis);

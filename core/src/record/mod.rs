@@ -20,8 +20,8 @@ pub use anonymize::anonymized;
 pub use critical_path::{CriticalPath, critical_path};
 pub use diagnosis::{Diagnosis, Evidence, EvidenceKind};
 pub use event::{
-    AssertionRecord, Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck,
-    SCHEMA, SIGNAL, SIMULATED, Started, TornDown,
+    AssertionRecord, Attempted, Ended, Event, FixtureOutcome, FoundCurl, Line, ObjectName,
+    PlannedCheck, SCHEMA, SIGNAL, SIMULATED, Started, TornDown,
 };
 pub use fold::{CheckView, Fold, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};

@@ -61,6 +61,11 @@ pub fn render(view: &RunView) -> String {
             "spared": pool.spared.len(),
         })).collect::<Vec<_>>(),
         "observed-from": observed_from(view),
+        "curls": view.curls.iter().map(|curl| json!({
+            "from": curl.from.to_string(),
+            "program": curl.program,
+            "version": curl.version,
+        })).collect::<Vec<_>>(),
         "exit": {"code": code, "meaning": meaning},
         "tally": counts(&tally),
         "flaky": tally.flaky,

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,7 +15,12 @@ use winconform_core::method::{ExecRequest, Host, HttpGet, HttpReply, curl};
 
 /// The paths of curls, in the form of PATH; `ci/windows-programs/run` builds them. One that ends in `.exe` is a
 /// program of Windows; `launch.exe` beside it starts it.
-const CURLS: &str = "WINCONFORM_TEST_CURLS";
+pub(crate) const CURLS: &str = "WINCONFORM_TEST_CURLS";
+
+pub(crate) fn curls() -> Vec<PathBuf> {
+    let curls = std::env::var_os(CURLS).expect("they are named");
+    std::env::split_paths(&curls).collect()
+}
 
 /// How long a connection and a target may take.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -151,6 +156,14 @@ fn serve(mut stream: TcpStream, server: Server) -> std::io::Result<()> {
     stream.write_all(last.as_bytes())
 }
 
+/// Answers each request, until the test ends.
+pub(crate) fn answer(listener: &TcpListener) {
+    for stream in listener.incoming().flatten() {
+        // A client may leave
+        let _ = serve(stream, SERVERS[0]);
+    }
+}
+
 /// One target of each kind, and what is held open for them.
 fn targets() -> (Vec<Target>, Vec<TcpStream>, TcpListener) {
     let get = |host: &str, port| HttpGet {
@@ -189,16 +202,15 @@ fn targets() -> (Vec<Target>, Vec<TcpStream>, TcpListener) {
 /// The command that runs a request.
 fn started(program: &Path, request: &ExecRequest, in_host_process: bool) -> Command {
     if is_of_windows(program) {
-        let system = wine::prefix().join("drive_c/windows/system32/curl.exe");
-        std::fs::copy(program, system).expect("it is installed");
-        return wine::command(request, in_host_process);
+        wine::install(program, "curl.exe");
+        return wine::command(request.argv(), in_host_process);
     }
     let mut command = Command::new(program);
     command.args(&request.argv()[1..]);
     command
 }
 
-fn is_of_windows(program: &Path) -> bool {
+pub(crate) fn is_of_windows(program: &Path) -> bool {
     program
         .extension()
         .is_some_and(|extension| extension == "exe")
@@ -227,7 +239,7 @@ fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<Strin
     let request = command::Command::HttpSession(session)
         .on(os)
         .expect("a curl of this system");
-    let reply = wine::reply(started(program, &request, in_host_process), &request);
+    let reply = wine::reply(started(program, &request, in_host_process), request.stdin());
     let replies = match curl::split(&gets, &token, &reply) {
         Ok(replies) => replies,
         Err(error) => return vec![format!("{}: {error}: {reply:?}", program.display())],
@@ -252,16 +264,37 @@ fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<Strin
 }
 
 #[test]
-fn every_curl_says_of_every_server_what_it_does() {
-    let Some(curls) = std::env::var_os(CURLS) else {
-        // Past the test harness, which keeps what passing tests print
-        let name = "every_curl_says_of_every_server_what_it_does";
-        writeln!(std::io::stderr(), "not run: {name}: {CURLS} is not set").expect("stderr is open");
+fn every_curl_says_which_it_is() {
+    if !wine::is_set(CURLS, "every_curl_says_which_it_is") {
         return;
+    }
+    let _alone = wine::alone();
+    let mut told = Vec::new();
+    for program in curls() {
+        let (curl, os) = match is_of_windows(&program) {
+            true => (Curl::System, Os::Windows),
+            false => (Curl::Linux, Os::Linux),
+        };
+        let request = command::Command::CurlVersion(curl).on(os).expect("it has");
+        let reply = wine::reply(started(&program, &request, true), request.stdin());
+        told.push(curl::version(&reply.stdout).map(str::to_owned));
+    }
+    let begin = ["7.54", "7.83", "8.12"].iter().cycle();
+    let is_told = |(told, begin): (&Option<String>, &&str)| {
+        told.as_ref().is_some_and(|told| told.starts_with(*begin))
     };
+    assert!(told.iter().zip(begin).all(is_told), "{told:?}");
+}
+
+#[test]
+fn every_curl_says_of_every_server_what_it_does() {
+    if !wine::is_set(CURLS, "every_curl_says_of_every_server_what_it_does") {
+        return;
+    }
+    let _alone = wine::alone();
     let (mut targets, _filling, _silent) = targets();
     let mut found = Vec::new();
-    for program in std::env::split_paths(&curls) {
+    for program in curls() {
         let ways: &[bool] = if is_of_windows(&program) {
             &[false, true]
         } else {

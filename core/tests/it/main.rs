@@ -14,6 +14,7 @@ mod facts;
 mod images;
 mod json;
 mod junit;
+mod pings;
 mod preflight;
 mod products;
 mod record;

@@ -1,7 +1,8 @@
-//! The commands for Windows containers whose programs Wine has: each does what it is for, in a
-//! process container and in a `HostProcess` one.
+//! The commands for Windows containers, in a process container and in a `HostProcess` one: those whose programs
+//! Wine has do what they are for, and the arguments of the others arrive.
 
-use std::io::Write;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use winconform_core::command::{Command, FilePath, Token, VariableName};
 use winconform_core::facts::Os;
@@ -12,13 +13,13 @@ use crate::wine;
 /// Runs a command, with two variables in its environment.
 fn ran(command: &Command, in_host_process: bool) -> (i64, String, String) {
     let request = command.on(Os::Windows).expect("Windows has it");
-    let mut process = wine::command(&request, in_host_process);
+    let mut process = wine::command(request.argv(), in_host_process);
     process.env("W_A", "one & two").env("P_b", "%PATH%");
     let ExecReply {
         stdout,
         stderr,
         exit,
-    } = wine::reply(process, &request);
+    } = wine::reply(process, request.stdin());
     let ExitStatus::Code(code) = exit else {
         panic!("{command:?}: {exit:?}");
     };
@@ -27,16 +28,10 @@ fn ran(command: &Command, in_host_process: bool) -> (i64, String, String) {
 
 #[test]
 fn commands_of_windows_do_what_they_are_for() {
-    if std::env::var_os(wine::PREFIX).is_none() {
-        let name = "commands_of_windows_do_what_they_are_for";
-        writeln!(
-            std::io::stderr(),
-            "not run: {name}: {} is not set",
-            wine::PREFIX
-        )
-        .expect("it is open");
+    if !wine::is_set(wine::PREFIX, "commands_of_windows_do_what_they_are_for") {
         return;
     }
+    let _alone = wine::alone();
     let token = || Token::parse("5eed").expect("a token");
     let file = || FilePath::parse(Os::Windows, "C:\\shared\\note.txt").expect("a path");
     std::fs::create_dir_all(wine::prefix().join("drive_c/shared")).expect("a folder");
@@ -77,4 +72,91 @@ fn commands_of_windows_do_what_they_are_for() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every command as it is rendered, which a unit test keeps.
+const FORMS: &str = include_str!("../../src/command/forms.txt");
+
+/// What is sent to Windows: the program with its arguments, and what it reads.
+fn forms_of_windows() -> Vec<(Vec<String>, Option<String>)> {
+    let of_windows = FORMS.lines().filter_map(|line| {
+        let (_, form) = line.split_once(" windows [")?;
+        let (argv, input) = match form.split_once("] < ") {
+            Some((argv, input)) => (argv, Some(input)),
+            None => (form.strip_suffix(']')?, None),
+        };
+        let argv = serde_json::from_str(&format!("[{argv}]")).expect("a list");
+        let input = input.map(|input| serde_json::from_str(input).expect("a text"));
+        Some((argv, input))
+    });
+    of_windows.collect()
+}
+
+/// A program of the system in whose place another is, until this ends.
+struct Replaced(String);
+
+impl Replaced {
+    fn by(program: &Path, name: &str) -> Self {
+        let (path, kept) = (wine::system(name), wine::system(&format!("{name}.kept")));
+        // An earlier test may have been killed
+        if path.exists() && !kept.exists() {
+            std::fs::rename(&path, kept).expect("it is kept");
+        }
+        wine::install(program, name);
+        Self(name.to_owned())
+    }
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        let (path, kept) = (wine::system(&self.0), self.0.clone() + ".kept");
+        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::rename(wine::system(&kept), path);
+    }
+}
+
+/// `arguments.exe` stands for each program, since Wine lacks some, and has little of others: it prints its
+/// arguments and what it reads.
+#[test]
+fn arguments_and_input_arrive_as_they_were_sent() {
+    if !wine::is_set(wine::PREFIX, "arguments_and_input_arrive_as_they_were_sent") {
+        return;
+    }
+    let _alone = wine::alone();
+    let stand_in = wine::prefix().with_file_name("arguments.exe");
+    std::fs::create_dir_all(wine::prefix().join("drive_c/curl/AMD64")).expect("a folder");
+    let mut tried = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for (argv, input) in forms_of_windows() {
+        let name = argv[0].rsplit('\\').next().expect("a name");
+        // What its scripts do, other tests look at
+        if name == "cmd.exe" {
+            continue;
+        }
+        let path = argv[0].strip_prefix("C:\\Windows\\System32\\");
+        let path = path.unwrap_or(name).replace('\\', "/");
+        let _replaced = Replaced::by(&stand_in, &path);
+        if argv[0] == "C:\\curl\\AMD64\\curl.exe" {
+            let beside = wine::prefix().join("drive_c/curl/AMD64/curl.exe");
+            std::fs::copy(&stand_in, beside).expect("it is installed");
+        }
+        for in_host_process in [false, true] {
+            let mut process = wine::command(&argv, in_host_process);
+            // Else Wine starts its own
+            process.env("WINEDLLOVERRIDES", format!("mscoree,mshtml=;{name}=n"));
+            let reply = wine::reply(process, input.as_deref());
+            let sent: String = argv[1..]
+                .iter()
+                .map(|argument| format!("{argument}\n"))
+                .collect();
+            if reply.stdout != sent + input.as_deref().unwrap_or_default() {
+                wrong.push(format!("{argv:?}, {in_host_process}: {reply:?}"));
+            }
+        }
+        tried.insert(name.to_owned());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for name in ["certutil.exe", "fsutil.exe", "icacls.exe", "sc.exe"] {
+        assert!(tried.contains(name), "{tried:?}");
+    }
 }

@@ -1,10 +1,11 @@
 //! Programs of Windows under Wine, started as a container runtime of Windows starts them.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use winconform_core::method::{ExecReply, ExecRequest, ExitStatus};
+use winconform_core::method::{ExecReply, ExitStatus};
 
 /// Names Wine's folder, which `ci/windows-programs/run` makes; `launch.exe` is beside it.
 pub(crate) const PREFIX: &str = "WINCONFORM_TEST_WINEPREFIX";
@@ -14,14 +15,38 @@ pub(crate) fn prefix() -> PathBuf {
     prefix.expect("Wine's folder is named").into()
 }
 
-/// The command that runs a request by a command line, which passes through `cmd /c` on the way into a `HostProcess`
+/// One test at a time may use the system's programs, or put others in their place.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a program among those of the system.
+pub(crate) fn install(program: &Path, name: &str) {
+    let path = system(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::copy(program, path).expect("it is installed");
+}
+
+/// Where the system's program of this name is.
+pub(crate) fn system(name: &str) -> PathBuf {
+    prefix().join("drive_c/windows/system32").join(name)
+}
+
+/// Names what tests need and says that they are not run, unless it is set.
+pub(crate) fn is_set(variable: &str, test: &str) -> bool {
+    let is_set = std::env::var_os(variable).is_some();
+    if !is_set {
+        // Past the test harness, which keeps what passing tests print
+        writeln!(std::io::stderr(), "not run: {test}: {variable} is not set").expect("it is open");
+    }
+    is_set
+}
+
+/// The command that runs a program by a command line, which passes through `cmd /c` on the way into a `HostProcess`
 /// container (hcsshim, `internal/jobcontainers`).
-pub(crate) fn command(request: &ExecRequest, in_host_process: bool) -> Command {
-    let line: Vec<_> = request
-        .argv()
-        .iter()
-        .map(|argument| escape(argument))
-        .collect();
+pub(crate) fn command(argv: &[String], in_host_process: bool) -> Command {
+    let line: Vec<_> = argv.iter().map(|argument| escape(argument)).collect();
     let shell = if in_host_process { "cmd /c " } else { "" };
     let mut command = Command::new("wine");
     command.env("WINEPREFIX", prefix());
@@ -33,15 +58,16 @@ pub(crate) fn command(request: &ExecRequest, in_host_process: bool) -> Command {
     command
 }
 
-pub(crate) fn reply(mut command: Command, request: &ExecRequest) -> ExecReply {
+/// What a command that reads this prints, and ends with.
+pub(crate) fn reply(mut command: Command, input: Option<&str>) -> ExecReply {
     let pipes = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = pipes.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("it is piped");
-    let input = request.stdin().unwrap_or_default();
-    stdin.write_all(input.as_bytes()).expect("it reads");
+    // A program that does not read may be gone by now
+    let _ = stdin.write_all(input.unwrap_or_default().as_bytes());
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

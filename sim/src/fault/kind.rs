@@ -93,6 +93,7 @@ pub enum FaultKind {
     AffinityIgnored,
     MetadataAnswers,
     MtuBlackHole,
+    AnswersBrokenOff,
     SourceRewritten,
     HairpinBroken,
     OwnAddressDead,

@@ -123,6 +123,8 @@ pub(crate) enum Outcome {
     Unreachable,
     /// The connection opens, and is reset at the first data.
     Reset,
+    /// As answered, but the connection is reset in the middle of what the backend says.
+    BrokenOff { backend: Backend, source: IpAddr },
     /// The connection opens, but to something else than the addressee.
     WrongAnswer,
     /// The connection opens, but nothing as large as the payload arrives: the path silently drops packets

@@ -242,7 +242,22 @@ impl<'a> Flow<'a> {
         match (carries, self.request.protocol) {
             (Some(carries), Protocol::Tcp) if self.request.payload > carries => Outcome::Stalled,
             (Some(carries), _) if self.request.payload > carries => Outcome::TimedOut,
+            (_, Protocol::Tcp) => self.broken_off(there, outcome),
             _ => outcome,
+        }
+    }
+
+    /// `outcome`, unless the last hop leads to a pod whose answers to other nodes are broken off.
+    fn broken_off(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
+        let remote = self.node.map(|(name, _)| name) != there.map(|(name, _)| name);
+        match outcome {
+            Outcome::Answered {
+                backend: backend @ Backend::Pod { .. },
+                source,
+            } if remote && self.suffers(FaultKind::AnswersBrokenOff, [None, there]) => {
+                Outcome::BrokenOff { backend, source }
+            }
+            outcome => outcome,
         }
     }
 

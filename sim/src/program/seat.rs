@@ -106,7 +106,14 @@ impl Net for Seat<'_> {
             Outcome::Reset => (self.source(address), Speaks::Resets),
             Outcome::WrongAnswer => (self.source(address), Speaks::Captive),
             Outcome::Stalled => (self.source(address), Speaks::Silence),
-            Outcome::Answered { backend, source } => (
+            Outcome::BrokenOff {
+                backend: Backend::Pod { pod, page },
+                source,
+            } => {
+                let server = self.server(&pod, page, address);
+                (source, Speaks::BreaksOff(Box::new(server)))
+            }
+            Outcome::Answered { backend, source } | Outcome::BrokenOff { backend, source } => (
                 source,
                 match backend {
                     Backend::Kubelet { .. } | Backend::ApiServer => Speaks::Tls,
@@ -182,7 +189,7 @@ impl Net for Seat<'_> {
 
     fn ask(&self, peer: &Peer, path: &str) -> Option<Answer> {
         let answer = match &peer.speaks {
-            Speaks::Page(server) => {
+            Speaks::Page(server) | Speaks::BreaksOff(server) => {
                 let place = self.place_of(server);
                 server.answer(path, peer.source, &Seat::new(&place, &self.view))
             }

@@ -87,7 +87,12 @@ impl Executor {
         let (durations, limits) = (api.durations(), api.limits());
         Self {
             dispatcher: Dispatcher::new(plan, repeat, room, durations, limits),
-            vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
+            vantages: Vantages::new(
+                api.clone(),
+                fixtures.run.clone(),
+                outside,
+                fixtures.journal.clone(),
+            ),
             shared: SharedRequests::default(),
             spans,
             liveness: NodeLiveness::new(&facts),

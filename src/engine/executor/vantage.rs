@@ -9,10 +9,13 @@ use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::method::ping::session;
 use winconform_core::method::{
-    ErrorKind, Host, HttpGet, HttpReply, ObservationError, PingReply, Result, VantageKey, curl,
+    ErrorKind, ExecReply, Host, HttpGet, HttpReply, ObservationError, PingReply, Result,
+    VantageKey, curl,
 };
+use winconform_core::record::{Event, FoundCurl};
 
 use crate::engine::fixtures::manifest::prober;
+use crate::engine::record::journal::Journal;
 use crate::transport::{Api, PodRef, fetch, locked};
 
 /// A name that does not exist.
@@ -24,6 +27,7 @@ pub(crate) struct Vantages {
     api: Api,
     run: String,
     outside: Arc<Outside>,
+    journal: Journal,
     curls: Arc<Mutex<BTreeMap<VantageKey, Curl>>>,
     /// The last request from outside that the cluster answered, by whether it was to a node's address.
     answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
@@ -42,11 +46,12 @@ struct Asker<'a> {
 }
 
 impl Vantages {
-    pub(crate) fn new(api: Api, run: String, outside: Arc<Outside>) -> Self {
+    pub(crate) fn new(api: Api, run: String, outside: Arc<Outside>, journal: Journal) -> Self {
         Self {
             api,
             run,
             outside,
+            journal,
             curls: Arc::default(),
             answered: Arc::default(),
         }
@@ -123,8 +128,27 @@ impl Vantages {
         };
         let got = |curl| self.by_exec(asker, Some(curl), gets, pings);
         let (curl, replies) = with_first(asker.from, curls, got).await?;
-        locked(&self.curls).insert(asker.from.clone(), curl);
+        let earlier = locked(&self.curls).insert(asker.from.clone(), curl);
+        if earlier.is_none() {
+            self.note_version(asker, curl).await?;
+        }
         Ok(replies)
+    }
+
+    /// Records which curl a vantage point has. No verdict depends on it, so that an exec that fails is no error.
+    async fn note_version(&self, asker: &Asker<'_>, curl: Curl) -> Result<()> {
+        let request = Command::CurlVersion(curl).on(curl.os())?;
+        let read = |reply: &ExecReply| Ok(curl::version(&reply.stdout).map(str::to_owned));
+        let version = self.api.exec_read(&asker.pod, &request, read).await;
+        let found = FoundCurl {
+            from: asker.from.clone(),
+            program: curl.to_string(),
+            version: version.ok().flatten(),
+        };
+        if let Err(error) = self.journal.write(Event::Curl(found)) {
+            tracing::debug!(%error, "record");
+        }
+        Ok(())
     }
 
     /// Gets and pings by one exec, with this curl if there is anything to get.
@@ -357,7 +381,9 @@ mod tests {
         };
         let env = Env::simulated(Timestamp::UNIX_EPOCH, 1, dial);
         let api = Fake::default().api_in(env);
-        let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside));
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}));
+        let journal = journal.expect("it has no file");
+        let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside), journal);
         (from, vantages)
     }
 

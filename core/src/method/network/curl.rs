@@ -19,6 +19,16 @@ pub fn candidates(kind: SourceKind) -> &'static [Curl] {
     }
 }
 
+/// The version in what `curl --version` prints; `None` for any other text.
+pub fn version(printed: &str) -> Option<&str> {
+    let word = printed.strip_prefix("curl ")?.split_whitespace().next()?;
+    let of_versions = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+    let is_version = word.starts_with(|c: char| c.is_ascii_digit())
+        && word.len() <= 32
+        && word.chars().all(of_versions);
+    is_version.then_some(word)
+}
+
 /// Whether the runtime or a shell says that the program does not exist, rather than that the exec failed
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
 pub(crate) fn is_missing(text: &str) -> bool {
@@ -274,6 +284,23 @@ mod tests {
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
             exit: ExitStatus::Code(code),
+        }
+    }
+
+    #[test]
+    fn a_version_is_told_from_other_words() {
+        let windows =
+            "curl 7.55.1 (Windows) libcurl/7.55.1 WinSSL\r\nRelease-Date: [unreleased]\r\n";
+        assert_eq!(version(windows), Some("7.55.1"));
+        assert_eq!(version("curl 8.15.0-DEV (x86_64)"), Some("8.15.0-DEV"));
+        for other in [
+            "",
+            "curl ",
+            "curl: option --version",
+            "curl 8\u{1b}[2J",
+            "wget 1.2",
+        ] {
+            assert_eq!(version(other), None, "{other}");
         }
     }
 

@@ -101,6 +101,7 @@ impl Progress {
             | Event::LeftOut(_)
             | Event::Intent(_)
             | Event::Attempt(_)
+            | Event::Curl(_)
             | Event::Span(_)
             | Event::Diagnosis(_)
             | Event::RunEnded(_) => Vec::new(),

@@ -268,6 +268,7 @@ fn word(outcome: &Outcome) -> String {
             Backend::Pod { pod, .. } => format!("{} to {source}", pod.name),
             other => format!("{other:?} to {source}"),
         },
+        Outcome::BrokenOff { .. } => "broken off".to_owned(),
         other => format!("{other:?}"),
     }
 }

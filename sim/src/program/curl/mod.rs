@@ -18,8 +18,11 @@ use crate::base::log::Stream;
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
-/// Runs `curl -q -K -`.
+/// Runs `curl -q -K -`, or `curl -q --version`.
 pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
+    if let Some(["-q", "--version"]) = call.words() {
+        return Some(Ran::prints(build.banner()));
+    }
     let ["-q", "-K", "-"] = call.words()? else {
         return None;
     };

@@ -43,16 +43,21 @@ pub(super) fn perform(
     let (code, took, system) = match happily(net, build, &addresses, port) {
         Ok((peer, waited)) => {
             transfer.total += waited + Duration::from_millis(4);
+            // lib/cf-socket.c and the winsock texts of lib/strerror.c
+            let reset = match build.os {
+                Os::Windows => "Recv failure: Connection was reset",
+                Os::Linux => "Recv failure: Connection reset by peer",
+            };
             if peer.speaks == Speaks::Resets {
-                // lib/cf-socket.c and the winsock texts of lib/strerror.c
-                let error = match build.os {
-                    Os::Windows => "Recv failure: Connection was reset",
-                    Os::Linux => "Recv failure: Connection reset by peer",
-                };
-                transfer.fails(56, error, Duration::from_millis(2));
+                transfer.fails(56, reset, Duration::from_millis(2));
             } else if let Some(answer) = net.ask(&peer, &path) {
                 transfer.status = answer.status;
-                transfer.output = answer.body;
+                if matches!(peer.speaks, Speaks::BreaksOff(_)) {
+                    transfer.output = answer.first_half();
+                    transfer.fails(56, reset, Duration::from_millis(2));
+                } else {
+                    transfer.output = answer.body;
+                }
             } else {
                 silent(options, &mut transfer);
             }

@@ -47,6 +47,17 @@ impl Build {
         (self.version.0, self.version.1) >= (major, minor)
     }
 
+    /// The beginning of what `--version` prints; libraries, dates and features follow (`src/tool_help.c`).
+    pub(crate) fn banner(&self) -> String {
+        let (major, minor, patch) = self.version;
+        let (of, end) = match self.os {
+            Os::Linux => ("x86_64-alpine-linux-musl", "\n"),
+            Os::Windows => ("Windows", "\r\n"),
+        };
+        let version = format!("{major}.{minor}.{patch}");
+        format!("curl {version} ({of}) libcurl/{version}{end}")
+    }
+
     /// The code for the system's time-out: since 7.67 it is 28, before that 7 as for other failed connections
     /// (`lib/connect.c`, `ETIMEDOUT`).
     pub(super) fn system_time_out(&self) -> u32 {

@@ -22,6 +22,7 @@ pub(super) const CASES: &[(&[&str], &[&str])] = &[
     (LOUD, &["{refused}/"]),
     (&["silent"], &["{refused}/"]),
     (LOUD, &["{resets}/"]),
+    (LOUD, &["{breaks}/"]),
     (
         &["silent", "show-error", "connect-timeout = 0.3"],
         &["{silent}/"],

@@ -162,6 +162,19 @@ fn compare(program: &Path, build: &Build, cases: &[(&[&str], &[&str])]) {
 }
 
 #[test]
+fn what_the_tool_reads_of_a_banner_is_simulated() {
+    let (banner, ..) = real(Path::new(MACHINES), &["-q", "--version"], "");
+    let simulated = build(Path::new(MACHINES)).banner();
+    let words = |text: &str| {
+        text.split(' ')
+            .take(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(words(&banner), words(&simulated));
+}
+
+#[test]
 fn curl_and_its_simulation_come_to_the_same() {
     let program = Path::new(MACHINES);
     let build = build(program);

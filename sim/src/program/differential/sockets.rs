@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::network::Origin;
+use crate::program::web::http::Answer;
 use crate::program::web::net::{Link, Server, Speaks};
 use crate::program::windows::network_table::Table;
 use crate::topology::Os;
@@ -33,7 +34,8 @@ impl Scene {
             ("iis", Page::Iis),
         ];
         let pages = pages.map(|(name, page)| (name, page, bind()));
-        let (mute, resets, silent, refused) = (bind(), bind(), bind(), bind());
+        let (mute, resets, breaks) = (bind(), bind(), bind());
+        let (silent, refused) = (bind(), bind());
         let port = |listener: &TcpListener| listener.local_addr().expect("it is bound").port();
         let mut ports: Vec<_> = pages
             .iter()
@@ -42,6 +44,7 @@ impl Scene {
         for (name, on) in [
             ("mute", &mute),
             ("resets", &resets),
+            ("breaks", &breaks),
             ("silent", &silent),
             ("refused", &refused),
         ] {
@@ -55,21 +58,30 @@ impl Scene {
         for (_, page, on) in &pages {
             table = table.page(LOCAL, port(on), *page);
         }
+        let server = |page, table: &Table| Server {
+            page,
+            hostname: table.hostname.clone(),
+            address: LOCAL,
+            origin: Origin::Outside,
+        };
+        let breaking = server(Page::Iis, &table);
         table = table
+            .peer(
+                LOCAL,
+                port(&breaks),
+                Speaks::BreaksOff(Box::new(breaking.clone())),
+            )
             .peer(LOCAL, port(&mute), Speaks::Silence)
             .peer(LOCAL, port(&resets), Speaks::Resets)
             .link(LOCAL, port(&silent), Link::TimedOut);
         let table = Arc::new(table);
         for (_, page, listener) in pages {
-            let server = Server {
-                page,
-                hostname: table.hostname.clone(),
-                address: LOCAL,
-                origin: Origin::Outside,
-            };
+            let server = server(page, &table);
             let table = Arc::clone(&table);
             each(listener, move |stream| converse(&stream, &server, &table));
         }
+        let all = Arc::clone(&table);
+        each(breaks, move |stream| break_off(&stream, &breaking, &all));
         each(mute, |stream| drain(&stream));
         each(resets, |stream| reset(&stream));
         Self {
@@ -107,13 +119,26 @@ fn converse(stream: &TcpStream, server: &Server, table: &Table) {
     let mut writer = stream;
     while let Some(path) = request(&mut reader) {
         let answer = server.answer(&path, source, table);
-        let (status, body) = (answer.status, answer.body);
-        let length = body.len();
-        let text = format!("HTTP/1.1 {status} \r\nContent-Length: {length}\r\n\r\n{body}");
-        if writer.write_all(text.as_bytes()).is_err() {
+        if writer
+            .write_all(whole(&answer, &answer.body).as_bytes())
+            .is_err()
+        {
             return;
         }
     }
+}
+
+/// An answer, of whose body this is said.
+fn whole(answer: &Answer, said: &str) -> String {
+    let (status, length) = (answer.status, answer.body.len());
+    format!("HTTP/1.1 {status} \r\nContent-Length: {length}\r\n\r\n{said}")
+}
+
+/// Says half of an answer and resets the connection: closing with unread data does.
+fn break_off(mut stream: &TcpStream, server: &Server, table: &Table) {
+    let _ = stream.peek(&mut [0]);
+    let answer = server.answer("/", LOCAL, table);
+    let _ = stream.write_all(whole(&answer, &answer.first_half()).as_bytes());
 }
 
 /// The path of the next request, which is a GET.

@@ -75,7 +75,10 @@ pub(crate) fn get(
     })?;
     let at = format!("{}:{}", go::host(peer.address), peer.port);
     match (&peer.speaks, secure) {
-        (Speaks::Resets, _) => Err(Lost::at_once(go::reset(net.os(), peer.source, &at))),
+        // The body is read before the status counts (`pkg/probe/http/http.go`)
+        (Speaks::Resets, _) | (Speaks::BreaksOff(_), false) => {
+            Err(Lost::at_once(go::reset(net.os(), peer.source, &at)))
+        }
         (Speaks::Silence, _) => Err(too_late()),
         (Speaks::Tls, true) => {
             let why = "hybrid-sim does not evaluate probes of a kubelet or an API server";

@@ -15,6 +15,12 @@ impl Answer {
         Self { status, body }
     }
 
+    /// What of its body arrives where the connection is reset in the middle.
+    pub(crate) fn first_half(&self) -> String {
+        let half = self.body.len() / 2;
+        self.body[..self.body.floor_char_boundary(half)].to_owned()
+    }
+
     /// net/http's `http.Error`: the text and a line end.
     pub(crate) fn error(status: u16, text: &str) -> Self {
         Self::new(status, format!("{text}\n"))

@@ -63,6 +63,8 @@ pub(crate) struct Peer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Page(Box<Server>),
+    /// A page; the connection is reset in the middle of the answer.
+    BreaksOff(Box<Server>),
     /// TLS; it answers plain HTTP with an error.
     Tls,
     /// Its own page, whatever the request is.
@@ -124,7 +126,7 @@ impl Speaks {
             Self::Tls => Some(serve::tls_expected()),
             Self::Captive => Some(serve::captive()),
             Self::Outside(name) => Some(serve::outside(name)),
-            Self::Page(_) | Self::Resets | Self::Silence => None,
+            Self::Page(_) | Self::BreaksOff(_) | Self::Resets | Self::Silence => None,
         }
     }
 }

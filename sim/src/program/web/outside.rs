@@ -25,6 +25,8 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -
         Link::TimedOut => return failed(504, "timed out"),
     };
     match seat.ask(&peer, path) {
+        // This proxy answers as a whole
+        Some(_) if matches!(peer.speaks, Speaks::BreaksOff(_)) => failed(502, "broken off"),
         Some(answer) => answer,
         None if peer.speaks == Speaks::Resets => failed(502, "reset"),
         None => failed(504, "opened, and then silent"),

@@ -115,7 +115,9 @@ impl Net for Table {
 
     fn ask(&self, peer: &Peer, path: &str) -> Option<Answer> {
         match &peer.speaks {
-            Speaks::Page(server) => Some(server.answer(path, peer.source, self)),
+            Speaks::Page(server) | Speaks::BreaksOff(server) => {
+                Some(server.answer(path, peer.source, self))
+            }
             other => other.own_answer(),
         }
     }

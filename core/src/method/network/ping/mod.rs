@@ -104,7 +104,8 @@ impl Method for Ping {
     }
 }
 
-pub(crate) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer> {
+/// What the ping of a target came to.
+pub fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer> {
     let lines = reply.text.lines().filter(|line| names(line, target));
     let lines: Vec<_> = lines.collect();
     let said = || {

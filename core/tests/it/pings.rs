@@ -1,0 +1,161 @@
+//! Sessions of pings, with and without a curl before them, as Windows gets them: what the tool reads of targets that
+//! answer, or do not, is the same in a process container and in a `HostProcess` one.
+//!
+//! Wine 8 is Windows neither in which of `a && b || c` it runs nor in what its ping ends with: these tests take the
+//! branch that Windows takes, and judge the rest.
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use winconform_core::command::{Command, Curl, HttpSession, Token};
+use winconform_core::facts::Os;
+use winconform_core::method::ping::{self, session};
+use winconform_core::method::{
+    ErrorKind, ExecReply, ExitStatus, FailureClass, Host, HttpGet, HttpReply, ReachAnswer, curl,
+};
+
+use crate::curl::{CURLS, curls, is_of_windows};
+use crate::wine;
+
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// No machine is in this group, so that none answers (RFC 2365).
+const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 0, 9));
+
+fn token() -> Token {
+    Token::parse("t0k").expect("a token")
+}
+
+/// A session in which all fail, or all succeed.
+struct Session {
+    gets: Vec<HttpGet>,
+    targets: Vec<IpAddr>,
+    fail: bool,
+}
+
+impl Session {
+    fn new(port: u16, targets: &[IpAddr], fail: bool) -> Self {
+        let get = HttpGet {
+            host: Host::Address(Ipv4Addr::LOCALHOST.into()),
+            port,
+            path: "/".to_owned(),
+        };
+        Self {
+            gets: vec![get; 2],
+            targets: targets.to_vec(),
+            fail,
+        }
+    }
+
+    /// What the tool gets of it, as Windows would send it.
+    fn reply(&self, with_curl: bool, in_host_process: bool) -> ExecReply {
+        let after = with_curl.then(|| HttpSession {
+            curl: Curl::System,
+            gets: self.gets.clone(),
+            token: token(),
+            connect: LIMIT,
+            total: LIMIT,
+        });
+        let pings = Command::Pings {
+            targets: self.targets.clone(),
+            token: token(),
+            after,
+        };
+        let request = pings.on(Os::Windows).expect("Windows has it");
+        let process = wine::command(request.argv(), in_host_process);
+        let mut reply = wine::reply(process, request.stdin());
+        // The words of `echo`, which Wine's cmd says in both branches
+        let other = if self.fail { " 0" } else { " 1" };
+        let is_other = |line: &str| line.starts_with("@@t0k ") && line.trim_end().ends_with(other);
+        let is_of_cmd = |line: &str| is_other(line) && line.split(' ').count() == 3;
+        let lines = reply.stdout.split_inclusive('\n');
+        reply.stdout = lines.filter(|line| !is_of_cmd(line)).collect();
+        reply.exit = ExitStatus::Code(0);
+        reply
+    }
+
+    /// What the tool reads wrong.
+    fn wrong(&self, with_curl: bool, in_host_process: bool) -> Vec<String> {
+        let reply = self.reply(with_curl, in_host_process);
+        let read = || {
+            let (of_curl, of_pings) = match with_curl {
+                true => session::apart(&token(), &reply)?,
+                false => (reply.clone(), reply.clone()),
+            };
+            let gets = if with_curl { self.gets.as_slice() } else { &[] };
+            let got = match with_curl {
+                true => curl::split(gets, &token(), &of_curl)?,
+                false => Vec::new(),
+            };
+            Ok((got, session::split(&self.targets, &token(), &of_pings)?))
+        };
+        let (got, echoes) = match read() {
+            Ok(read) => read,
+            Err::<_, winconform_core::method::ObservationError>(error) => {
+                return vec![format!("{error}: {reply:?}")];
+            }
+        };
+        let mut wrong = Vec::new();
+        for reply in got {
+            let is_right = match &reply {
+                HttpReply::Answered { status, body } => {
+                    !self.fail && (*status, &**body) == (200, "ok")
+                }
+                HttpReply::Failed { code, .. } => self.fail && *code == 7,
+                HttpReply::Unreached { .. } => false,
+            };
+            if !is_right {
+                wrong.push(format!("{reply:?}"));
+            }
+        }
+        for (target, echo) in self.targets.iter().zip(echoes) {
+            let read = ping::read(*target, &echo);
+            let is_right = match &read {
+                // Its ping knows no IPv6: nothing is concluded
+                Err(error) => target.is_ipv6() && error.kind == ErrorKind::UnrecognisedOutput,
+                Ok(ReachAnswer::Answered(_)) => !self.fail,
+                Ok(ReachAnswer::Failed { class, .. }) => {
+                    self.fail && *class == FailureClass::Timeout
+                }
+            };
+            if !is_right {
+                wrong.push(format!("{target}: {read:?} of {echo:?}"));
+            }
+        }
+        wrong
+    }
+}
+
+#[test]
+fn what_pings_behind_any_curl_come_to_is_told() {
+    if !wine::is_set(CURLS, "what_pings_behind_any_curl_come_to_is_told") {
+        return;
+    }
+    let _alone = wine::alone();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let port = |listener: &TcpListener| listener.local_addr().expect("it is bound").port();
+    let open = port(&listener);
+    std::thread::spawn(move || crate::curl::answer(&listener));
+    let closed = port(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
+    let six = "fd00::7".parse().expect("an address");
+    let [one, two] = [1, 2].map(|last| IpAddr::from([127, 0, 0, last]));
+    let sessions = [
+        Session::new(open, &[one, two], false),
+        Session::new(closed, &[NOBODY, six], true),
+    ];
+    let mut wrong = Vec::new();
+    for curl in curls().iter().filter(|curl| is_of_windows(curl)) {
+        wine::install(curl, "curl.exe");
+        for session in &sessions {
+            for in_host_process in [false, true] {
+                wrong.extend(session.wrong(true, in_host_process));
+            }
+        }
+    }
+    for session in &sessions {
+        for in_host_process in [false, true] {
+            wrong.extend(session.wrong(false, in_host_process));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
