@@ -209,9 +209,8 @@ impl FactExpectation {
                     return Judged::Open(reason.to_owned());
                 };
                 let revision = Version::new(revision, 0, 0);
-                !rules.any(|rule| {
-                    rule.revisions.matches(&revision) && rule.plugins.contains(plugin)
-                })
+                !rules
+                    .any(|rule| rule.revisions.matches(&revision) && rule.plugins.contains(plugin))
             }
             (Self::Vxlan { vni, port }, Observed::Vxlan { vni: v, port: p }) => {
                 *v == Some(*vni) && *p == Some(*port)
