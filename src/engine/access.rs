@@ -8,7 +8,7 @@ use winconform_core::fixture::{FixtureName, Until};
 use winconform_core::method::{ApiRequest, ReadyFixtures};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses};
 
-use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
+use crate::cluster::objects::kinds::{ALL, Kind, LEASES, PODS, SECRETS, SERVICES, Scope};
 use crate::cluster::{LEASE_NAMESPACE, READ};
 use crate::engine::fixtures::manifest;
 use crate::engine::integrity::node_liveness;
@@ -120,7 +120,9 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
         needs.extend(of_diagnosis(name));
     }
     if name == FixtureName::CHURN {
-        needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
+        for kind in [&PODS, &SERVICES] {
+            needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Delete)));
+        }
     }
     if name == FixtureName::NAMESPACES {
         needs.insert(fixture(objects(

@@ -69,7 +69,7 @@ pub struct Durations {
     pub balancer: Duration,
     /// The pause between two requests for a node's sign of life.
     pub sign_of_life: Duration,
-    /// How long a pod of ours that is being deleted may still exist.
+    /// How long a pod or a Service of ours that is being deleted may still exist.
     pub leaving: Duration,
     /// The pause between two assertions of one check; one about placement is repeated after `stays_ready`.
     pub observe_again: Duration,

@@ -26,6 +26,9 @@ pub struct ReadyFixture {
     pub more_ports: Vec<u16>,
     /// The name of its Service without an address in the first family.
     pub headless: Option<String>,
+    /// The virtual address and port of its other Service in the first family, where it has two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_service: Option<(IpAddr, u16)>,
     /// The port its pods serve on.
     pub port: Option<u16>,
     /// The port of its pods to which its Services lead; it may be another one.
@@ -56,6 +59,7 @@ impl ReadyFixture {
                 name: self.name.clone(),
                 node_port: self.node_port,
                 headless: self.headless.clone(),
+                other_service: self.other_service,
             });
         };
         match (&self.second, &self.second_broken) {
@@ -80,6 +84,9 @@ pub struct Served {
     pub node_port: Option<u16>,
     /// The name of its Service without an address.
     pub headless: Option<String>,
+    /// The virtual address and port of another Service of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_service: Option<(IpAddr, u16)>,
 }
 
 /// Where a load balancer answers, the first of `status.loadBalancer.ingress`.

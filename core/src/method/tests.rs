@@ -800,6 +800,7 @@ fn bound_in_second<T>(
             name: Some("web-ipv6".to_owned()),
             node_port: Some(30081),
             headless: Some("web-headless-ipv6".to_owned()),
+            other_service: None,
         });
     }
     with(&mut ready);

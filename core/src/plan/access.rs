@@ -307,6 +307,7 @@ fn everything(run: &ReadyFixtures, check: &Check) -> ReadyFixtures {
         node_port: Some(80),
         more_ports: Vec::new(),
         headless: Some("*".to_owned()),
+        other_service: Some((address, 80)),
         port: Some(80),
         target_port: Some(80),
         udp: Some(80),

@@ -88,7 +88,7 @@ pub enum FaultKind {
     VipSticks,
     EndpointStale,
     EmptiedServiceDead,
-    RemadeServiceDead,
+    ReusedAddressDead,
     SharedBackendLost,
     AffinityIgnored,
     MetadataAnswers,

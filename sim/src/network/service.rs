@@ -211,7 +211,10 @@ impl<'a> Flow<'a> {
         let dead = |kind, is: bool| winkernel && is && self.world.suffers(kind, name);
         let slices = &self.world.slices;
         if dead(FaultKind::EmptiedServiceDead, slices.was_emptied(key))
-            || dead(FaultKind::RemadeServiceDead, slices.was_deleted(key))
+            || dead(
+                FaultKind::ReusedAddressDead,
+                self.world.services.was_given_up(self.request.to),
+            )
         {
             return Outcome::TimedOut;
         }

@@ -1,6 +1,6 @@
 //! The maps of the world, each with the indexes for looking up packets' addresses and ports.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -202,6 +202,8 @@ struct ServiceMaps {
     /// The order in which the Services arrived, and the number of arrivals so far.
     arrived: HashMap<Key, u64>,
     arrivals: u64,
+    /// The virtual addresses of Services that were deleted.
+    given_up: HashSet<IpAddr>,
     /// The first address that the cluster's DNS Service had most recently.
     dns: Option<IpAddr>,
 }
@@ -240,6 +242,19 @@ impl Services {
             maps.by_node_port.retain(|_, owner| owner != key);
             maps.arrived.remove(key);
         }
+    }
+
+    /// Removes a Service that is deleted, and remembers its addresses.
+    pub(crate) fn delete(&mut self, key: &Key) {
+        let service = self.maps.all.get(key);
+        let addresses = service.map_or(Vec::new(), |service| service.addresses.clone());
+        self.remove(key);
+        Arc::make_mut(&mut self.maps).given_up.extend(addresses);
+    }
+
+    /// Whether a virtual address was that of a Service that is deleted.
+    pub(crate) fn was_given_up(&self, address: IpAddr) -> bool {
+        self.maps.given_up.contains(&address)
     }
 
     /// The address of the cluster's DNS, even if its Service is deleted: kubelets learn it once, at setup.

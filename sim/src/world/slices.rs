@@ -22,9 +22,7 @@ struct SliceMaps {
     gone: HashMap<Key, Vec<Endpoint>>,
     /// The Services that once had backends and then none.
     emptied: HashSet<Key>,
-    /// The Services that were deleted, made again or not.
-    deleted: HashSet<Key>,
-    /// The backends that those had.
+    /// The backends of Services that were deleted.
     shared: HashSet<IpAddr>,
 }
 
@@ -101,11 +99,6 @@ impl Slices {
         self.maps.emptied.contains(service)
     }
 
-    /// Whether a Service of this name was deleted before.
-    pub(crate) fn was_deleted(&self, service: &Key) -> bool {
-        self.maps.deleted.contains(service)
-    }
-
     /// Whether a Service that was deleted led to a backend.
     pub(crate) fn was_shared(&self, backend: IpAddr) -> bool {
         self.maps.shared.contains(&backend)
@@ -120,7 +113,6 @@ impl Slices {
         let maps = Arc::make_mut(&mut self.maps);
         maps.gone.remove(service);
         maps.emptied.remove(service);
-        maps.deleted.insert(service.clone());
         maps.shared.extend(backends);
     }
 }

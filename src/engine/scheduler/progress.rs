@@ -9,7 +9,7 @@ use winconform_core::method::{Difference, ErrorKind, Traits};
 use winconform_core::plan::{Check, Disposition};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
-    Reason, Repeated, SkipReason, Verdict, conclude, is_news, judge, reason_for,
+    Reason, Repeated, Scope, SkipReason, Verdict, conclude, is_news, judge, reason_for,
 };
 
 use super::command::AssertionOutcome;
@@ -210,8 +210,11 @@ impl CheckState {
     /// each may take as long as its time-out, and another round follows one that holds.
     pub(crate) fn asks_once(&self, limits: &Limits) -> bool {
         // A limitation is lifted, and information is complete, with a single round
-        let is_told_at_once = [ClaimType::Limitation, ClaimType::Informational];
-        !is_told_at_once.contains(&self.check.claim_type)
+        let is_told_at_once = match self.check.claim_type {
+            ClaimType::Limitation => self.check.scope == Scope::Within,
+            claim_type => claim_type == ClaimType::Informational,
+        };
+        !is_told_at_once
             && self.good_rounds == 0
             && limits.hold_rounds > 1
     }

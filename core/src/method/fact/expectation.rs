@@ -193,18 +193,24 @@ impl FactExpectation {
                     build,
                     revision,
                     plugin,
+                    unknown,
                 },
             ) => {
-                let Some(plugin) = plugin else {
+                let mut rules = rules.iter().filter(|rule| rule.build == *build).peekable();
+                // Where none is about the build, neither the revision nor the plugin matters
+                if rules.peek().is_none() {
+                    return Judged::Met;
+                }
+                if let Some(reason) = unknown {
+                    return Judged::Untold(reason.clone());
+                }
+                let Some((plugin, revision)) = plugin.as_ref().zip(*revision) else {
                     let reason = "no rule recognises the network plugin";
                     return Judged::Open(reason.to_owned());
                 };
-                let revision = Version::new(*revision, 0, 0);
-                !rules.iter().any(|rule| {
-                    rule.build == *build
-                        && rule.revisions.matches(&revision)
-                        && rule.plugins.contains(plugin)
-                })
+                let revision = Version::new(revision, 0, 0);
+                !rules
+                    .any(|rule| rule.revisions.matches(&revision) && rule.plugins.contains(plugin))
             }
             (Self::Vxlan { vni, port }, Observed::Vxlan { vni: v, port: p }) => {
                 *v == Some(*vni) && *p == Some(*port)

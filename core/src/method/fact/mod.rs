@@ -100,7 +100,7 @@ impl Method for Fact {
         Ok(match (unmet.is_empty(), untold, open) {
             (false, _, _) => Comparison::NotMet(difference(&unmet)),
             (true, Some(reason), _) => {
-                return Err(ErrorKind::FactUnknown.error(reason));
+                return Err(read::lacks(reason));
             }
             (true, None, Some(reason)) => Comparison::NotApplicable(reason),
             (true, None, None) => Comparison::Met(difference(&subjects.iter().collect::<Vec<_>>())),

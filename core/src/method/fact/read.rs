@@ -111,12 +111,17 @@ pub(super) fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T> {
 }
 
 fn unread(name: &str, reason: &str) -> ObservationError {
+    lacks(format!("{name}: {reason}"))
+}
+
+/// The error of what is not known for this reason.
+pub(super) fn lacks(reason: String) -> ObservationError {
     // The collection of facts spells a refusal so
     let kind = match reason.contains("status 403") {
         true => ErrorKind::Forbidden,
         false => ErrorKind::FactUnknown,
     };
-    kind.error(format!("{name}: {reason}"))
+    kind.error(reason)
 }
 
 fn unknown(detail: impl Into<String>) -> ObservationError {
@@ -205,15 +210,24 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
             },
         },
         Topic::Updates => {
+            let says_nothing = unsaid("kernelVersion", &details.kernel);
+            let Some(build) = node.build else {
+                return Err(Lack::OfNode(says_nothing));
+            };
             let revision = details.kernel.split(['.', ' ']).nth(3);
-            let known = node.build.zip(revision.and_then(|text| text.parse().ok()));
-            let (build, revision) =
-                known.ok_or_else(|| untold("kernelVersion", &details.kernel))?;
-            let plugin = needed("cni", &facts.cni)?.as_ref();
+            let revision = revision.and_then(|text| text.parse().ok());
+            let plugin = needed("cni", &facts.cni);
+            let unknown = match (revision, &plugin) {
+                (None, _) => Some(says_nothing),
+                (Some(_), Err(error)) => Some(error.detail.clone()),
+                (Some(_), Ok(_)) => None,
+            };
+            let plugin = plugin.ok().and_then(Option::as_ref);
             Observed::Update {
                 build,
                 revision,
                 plugin: plugin.map(|cni| cni.product.clone()),
+                unknown,
             }
         }
         // These topics are not about single nodes
@@ -223,7 +237,11 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
 
 /// The lack of a value that the node does not report in a known form.
 fn untold(what: &str, value: &str) -> Lack {
-    Lack::OfNode(format!("{what} is `{value}`, which says nothing"))
+    Lack::OfNode(unsaid(what, value))
+}
+
+fn unsaid(what: &str, value: &str) -> String {
+    format!("{what} is `{value}`, which says nothing")
 }
 
 fn kubelet(node: &NodeFact) -> Result<String, Lack> {

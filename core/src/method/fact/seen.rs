@@ -95,9 +95,12 @@ pub enum Observed {
     Update {
         build: WindowsBuild,
         /// The patch revision.
-        revision: u64,
+        revision: Option<u64>,
         /// The network plugin's product; `None` when no rule recognises one.
         plugin: Option<String>,
+        /// Why the revision or the plugin is not known, if one is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unknown: Option<String>,
     },
     /// The network plugin; `None` when no rule recognises one.
     Cni(Option<Cni>),
@@ -280,8 +283,10 @@ impl fmt::Display for Observed {
                 build,
                 revision,
                 plugin,
+                ..
             } => {
-                write!(f, "{build}.{revision}")?;
+                let revision = revision.map_or(String::new(), |revision| format!(".{revision}"));
+                write!(f, "{build}{revision}")?;
                 if_any(f, plugin.as_deref().unwrap_or_default())
             }
             Self::Cni(None) => f.write_str("no rule recognises the network plugin"),

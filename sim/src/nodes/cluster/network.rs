@@ -18,7 +18,7 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
     keep(cluster, |world, change| match change {
         Change::Is(key, object) => world.services.insert(key, service(&object)),
         Change::Gone(key) => {
-            world.services.remove(&key);
+            world.services.delete(&key);
             world.slices.forget(&key);
         }
     });

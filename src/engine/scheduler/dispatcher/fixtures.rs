@@ -49,10 +49,7 @@ impl Dispatcher {
         let mut unapplied = self
             .fixtures
             .which(|state| matches!(state, FixtureState::Unapplied));
-        unapplied.retain(|fixture| match Some(*fixture) == namespaces {
-            true => true,
-            false => may_apply && self.comes_now(*fixture),
-        });
+        unapplied.retain(|fixture| may_apply || Some(*fixture) == namespaces);
         let is_last = self.repeat.ends_with(self.repetition);
         let mut first = None;
         for fixture in unapplied {
@@ -67,15 +64,6 @@ impl Dispatcher {
         if let Some(first) = first.filter(|_| self.is_idle()) {
             self.apply(first);
         }
-    }
-
-    /// Whether what a fixture comes after is ready: a Service is made again where pods have come and gone.
-    fn comes_now(&self, fixture: FixtureIx) -> bool {
-        let key = self.fixtures.key(fixture);
-        let before = (key.name == FixtureName::MADE_AGAIN)
-            .then(|| FixtureName::CHURN.in_pool(key.pool.as_ref()));
-        let before = before.and_then(|before| self.fixtures.ix(&before));
-        before.is_none_or(|before| matches!(self.fixtures.state(before), FixtureState::Ready))
     }
 
     fn apply(&mut self, fixture: FixtureIx) {

@@ -77,10 +77,10 @@ impl Target {
                 let requests = requests_to_meet(fixture.pods.len());
                 Ok(Aims::from_each(vec![binding.service()?; requests]))
             }
-            Self::ServiceIp
-            | Self::ServiceIpBesideDeleted
-            | Self::EveryPodBehindServiceIp
-            | Self::OnePodBehindServiceIp => Ok(Aims::from_each([binding.service()?])),
+            Self::ServiceIp | Self::EveryPodBehindServiceIp | Self::OnePodBehindServiceIp => {
+                Ok(Aims::from_each([binding.service()?]))
+            }
+            Self::OtherServiceIp => Ok(Aims::from_each([binding.other_service()?])),
             Self::EveryServicePort => Ok(Aims::from_each(binding.service_ports()?)),
             Self::ServiceIpOnSameNode => binding.service_from_here(),
             Self::ShortName => Ok(Aims::from_each([binding.by_name(None)?])),

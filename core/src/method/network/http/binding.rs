@@ -117,6 +117,13 @@ impl<'b, 'a> Binding<'b, 'a> {
         Ok(self.to_service(self.address()?))
     }
 
+    /// The request to its other Service.
+    pub(super) fn other_service(&self) -> Result<Aim<'a>> {
+        let other = self.served()?.other_service;
+        let other = other.ok_or_else(|| lacks(self.through, "other Service's address"))?;
+        Ok(self.to_service(other))
+    }
+
     /// The requests to its Service, one for each port.
     pub(super) fn service_ports(&self) -> Result<Vec<Aim<'a>>> {
         let (address, first) = self.address()?;

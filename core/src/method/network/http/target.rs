@@ -27,8 +27,8 @@ pub enum Target {
     ServiceIpOnSameNode,
     /// The same at each port of the Service.
     EveryServicePort,
-    /// The same once another Service of its pods was deleted.
-    ServiceIpBesideDeleted,
+    /// The virtual address of its other Service.
+    OtherServiceIp,
     /// The Service's virtual address, often enough that each pod behind it answers.
     EveryPodBehindServiceIp,
     /// The Service's virtual address, often enough to see whether one pod alone answers.
@@ -90,7 +90,6 @@ impl Target {
             Self::FullName | Self::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
             Self::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Self::LoadBalancer => &[FixtureName::LOAD_BALANCER],
-            Self::ServiceIpBesideDeleted => &[FixtureName::MADE_AGAIN],
             _ => &[],
         }
     }
@@ -114,7 +113,7 @@ impl Target {
             Self::ServiceIp
             | Self::ServiceIpOnSameNode
             | Self::EveryServicePort
-            | Self::ServiceIpBesideDeleted
+            | Self::OtherServiceIp
             | Self::EveryPodBehindServiceIp
             | Self::OnePodBehindServiceIp
             | Self::ShortName

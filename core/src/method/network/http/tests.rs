@@ -328,7 +328,6 @@ fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
             Target::FullName | Target::HeadlessName => &[FixtureName::LINUX_POD_PROBER],
             Target::Alias => &[FixtureName::LINUX_POD_PROBER, FixtureName::ALIAS],
             Target::LoadBalancer => &[FixtureName::LOAD_BALANCER],
-            Target::ServiceIpBesideDeleted => &[FixtureName::MADE_AGAIN],
             _ => &[],
         };
         assert_eq!(target.needs(), expected, "{target:?}");
