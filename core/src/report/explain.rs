@@ -217,7 +217,11 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             (asks, assertion.expectation.ends.to_string())
         }
         Test::Status(assertion) => {
-            let asks = format!("{} {}", assertion.query.kind.as_str(), assertion.query.object);
+            let asks = format!(
+                "{} {}",
+                assertion.query.kind.as_str(),
+                assertion.query.object
+            );
             (asks, assertion.expectation.to_string())
         }
         Test::Ping(assertion) => {

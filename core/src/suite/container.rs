@@ -108,7 +108,11 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         let text = decoder.text(node, "a path")?;
         let path = FilePath::parse(os, text);
         if path.is_none() {
-            decoder.report(node, format!("`{text}` is no such path"), Some(hint.to_owned()));
+            decoder.report(
+                node,
+                format!("`{text}` is no such path"),
+                Some(hint.to_owned()),
+            );
         }
         path
     };
@@ -149,7 +153,9 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
             Command::WriteFile { path, line }
         }
         alone => {
-            decoder.fields(node, "a program without arguments")?.finish(decoder);
+            decoder
+                .fields(node, "a program without arguments")?
+                .finish(decoder);
             match alone {
                 "processes" => Command::Processes,
                 _ => Command::WhoAmI,

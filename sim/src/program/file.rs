@@ -192,7 +192,11 @@ pub(crate) fn access(call: &Call<'_>) -> Option<Ran> {
         plain(file)?,
         |_| {
             let indent = " ".repeat(file.len() + 1);
-            let by = if call.place().files.honours_modes { "" } else { "(I)" };
+            let by = if call.place().files.honours_modes {
+                ""
+            } else {
+                "(I)"
+            };
             Ran::prints(format!(
                 "{file} BUILTIN\\Administrators:{by}(F)\r\n{indent}NT AUTHORITY\\SYSTEM:{by}(F)\r\n\
                  {indent}BUILTIN\\Users:{by}(RX)\r\n\r\n\
@@ -287,7 +291,9 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
                 format!("01/01/2026  12:00 AM    <SYMLINKD>     {name} [..data\\{name}]\r\n")
             });
             let links = links.collect::<Vec<_>>().concat();
-            return Some(Ran::prints(format!(" Directory of {folder}\r\n\r\n{links}")));
+            return Some(Ran::prints(format!(
+                " Directory of {folder}\r\n\r\n{links}"
+            )));
         }
         // `mklink` alone creates links here; a file holds their list
         let links = place.files.read(&path(place, &format!("{folder}\\.links")));

@@ -81,9 +81,11 @@ pub const ALL: [&Kind; 8] = [
 impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn find(object: &Json) -> Option<&'static Self> {
-        ALL.into_iter().chain([&SECRETS, &CONFIG_MAPS]).find(|kind| {
-            object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
-        })
+        ALL.into_iter()
+            .chain([&SECRETS, &CONFIG_MAPS])
+            .find(|kind| {
+                object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
+            })
     }
 
     pub fn api_version(&self) -> String {

@@ -96,7 +96,9 @@ impl AppliedObjects {
             .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
         let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_of_second(object));
         let object = |object: &Json| {
-            let mut listed = ALL.into_iter().filter(|kind| kind.scope == Scope::Namespaced);
+            let mut listed = ALL
+                .into_iter()
+                .filter(|kind| kind.scope == Scope::Namespaced);
             let kind = listed.find(|kind| Kind::find(object) == Some(kind))?;
             let metadata = &object["metadata"];
             let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);

@@ -214,9 +214,7 @@ impl CheckState {
             ClaimType::Limitation => self.check.scope == Scope::Within,
             claim_type => claim_type == ClaimType::Informational,
         };
-        !is_told_at_once
-            && self.good_rounds == 0
-            && limits.hold_rounds > 1
+        !is_told_at_once && self.good_rounds == 0 && limits.hold_rounds > 1
     }
 
     /// Whether the attempt may end with the round that is under way, if the check's own assertion holds.

@@ -25,11 +25,13 @@ impl Ending {
     /// Reads `{code: 0, prints: […], lacks: […]}`, where `code: other` is any but 0.
     pub(crate) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<Self> {
         let mut fields = decoder.fields(node, "how a program ends")?;
-        let code = fields.or(decoder, "code", Some(0), |decoder, node| match node.to_json() {
-            Json::String(word) if word == "other" => Some(None),
-            _ => {
-                let code = decoder.whole(node, "`code`", (0, u32::MAX));
-                code.map(|code| Some(i64::from(code)))
+        let code = fields.or(decoder, "code", Some(0), |decoder, node| {
+            match node.to_json() {
+                Json::String(word) if word == "other" => Some(None),
+                _ => {
+                    let code = decoder.whole(node, "`code`", (0, u32::MAX));
+                    code.map(|code| Some(i64::from(code)))
+                }
             }
         });
         let prints = fields.or(decoder, "prints", Vec::new(), read_words);

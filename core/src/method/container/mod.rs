@@ -24,7 +24,12 @@ impl ObjectOf {
         let key = self.of.in_pool(at.to.or(at.pool)).on(at.node);
         let name = key.name_of(&self.name);
         // The pods of a Deployment have its name and more
-        let mut pods = at.ready.fixtures.get(&key).into_iter().flat_map(|ready| &ready.pods);
+        let mut pods = at
+            .ready
+            .fixtures
+            .get(&key)
+            .into_iter()
+            .flat_map(|ready| &ready.pods);
         let pod = pods.find(|pod| pod.name.starts_with(&name));
         let name = pod.map_or(name, |pod| pod.name.clone());
         (at.ready.namespace_of(self.of), name)

@@ -205,6 +205,9 @@ mod tests {
             stderr: String::new(),
             exit: ExitStatus::NotStarted("no such file".to_owned()),
         };
-        assert_eq!(read(&reply).expect_err("no program").kind, ErrorKind::ToolMissing);
+        assert_eq!(
+            read(&reply).expect_err("no program").kind,
+            ErrorKind::ToolMissing
+        );
     }
 }

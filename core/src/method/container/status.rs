@@ -194,7 +194,13 @@ mod tests {
         ]}});
         let others = others(&expected, &seen);
         assert_eq!(others.len(), 3, "{others:?}");
-        assert!(others.contains(&"status.phase \"Running\"".to_owned()), "{others:?}");
-        assert!(others.contains(&"no status.hostIP".to_owned()), "{others:?}");
+        assert!(
+            others.contains(&"status.phase \"Running\"".to_owned()),
+            "{others:?}"
+        );
+        assert!(
+            others.contains(&"no status.hostIP".to_owned()),
+            "{others:?}"
+        );
     }
 }

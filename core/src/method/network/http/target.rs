@@ -149,17 +149,17 @@ impl Target {
     pub(crate) fn is_served_by(self, name: FixtureName) -> bool {
         let is_headless = |spec: &Value| spec["clusterIP"] == "None";
         match self {
-            Self::ServiceIpBesideDeleted => FixtureName::MADE_AGAIN.leads_to() == Some(name),
+            Self::OtherServiceIp => name.services(|spec| !is_headless(spec)) > 1,
             Self::LoadBalancer => FixtureName::LOAD_BALANCER.leads_to() == Some(name),
             Self::Alias => name == FixtureName::WIN_WEBSERVER,
-            Self::HeadlessName => name.has_service(is_headless),
+            Self::HeadlessName => name.services(is_headless) > 0,
             Self::NodePorts
             | Self::NodePortsWithoutBackend
             | Self::NodePortsOfPool
             | Self::NodePortsOfOtherNodes
-            | Self::OwnNodePort => name.has_service(|spec| spec["type"] == "NodePort"),
+            | Self::OwnNodePort => name.services(|spec| spec["type"] == "NodePort") > 0,
             _ if self.is_of_a_service() || self == Self::PodsBehindService => {
-                name.has_service(|spec| !is_headless(spec))
+                name.services(|spec| !is_headless(spec)) > 0
             }
             _ => true,
         }
