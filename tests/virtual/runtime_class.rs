@@ -95,8 +95,10 @@ fn chosen() -> Outcome {
         };
         let expected = [
             "churn",
+            "ends",
             "nano-server",
             "slow-starter",
+            "toolbox",
             "win-webserver",
             "windows-pod-prober",
         ];

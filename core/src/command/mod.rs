@@ -42,7 +42,7 @@ pub enum Command {
     Filter { token: Token, input: String },
     /// Prints a file, byte for byte as far as the console's code page lets it: `cmd /c type`.
     ReadFile(FilePath),
-    /// Writes a line. Without rights `cmd` ends with 1 (kubernetes, `test/e2e/windows/volumes.go`).
+    /// Writes a line to a file; on Windows it then prints the file, and ends with 1 where there is none.
     WriteFile { path: FilePath, line: Token },
     /// Deletes a file, if it is there.
     DeleteFile(FilePath),
@@ -137,6 +137,22 @@ impl Command {
         })?;
         let stdin = self.stdin();
         Ok(ExecRequest { argv, stdin })
+    }
+
+    /// Whether it prints something wherever it succeeds: if it does not, its output was lost on the way
+    /// (kubernetes#124571).
+    pub(crate) fn always_prints(&self) -> bool {
+        matches!(
+            self,
+            Self::ReadFile(_)
+                | Self::WriteFile { .. }
+                | Self::HashFile(_)
+                | Self::Access(_)
+                | Self::Links(_)
+                | Self::Environment(_)
+                | Self::WhoAmI
+                | Self::Processes
+        )
     }
 
     fn stdin(&self) -> Option<String> {

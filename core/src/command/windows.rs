@@ -33,7 +33,11 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::Filter { token, .. } => system("findstr", [token.as_str()]),
         Command::ReadFile(file) => cmd(&format!("type {}", path(file)?)),
         // A digit before `>` would be the number of a stream
-        Command::WriteFile { path: file, line } => cmd(&format!(">{} echo {line}", path(file)?)),
+        // A redirection that fails leaves the exit code as it is; `type` sets it
+        Command::WriteFile { path: file, line } => {
+            let file = path(file)?;
+            cmd(&format!(">{file} echo {line}& type {file}"))
+        }
         Command::DeleteFile(file) => cmd(&format!("del /q {}", path(file)?)),
         Command::Exists(file) => cmd(&format!("if not exist {} exit 1", path(file)?)),
         Command::HashFile(file) => system("certutil", ["-hashfile", &path(file)?, "SHA256"]),

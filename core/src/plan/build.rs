@@ -629,7 +629,7 @@ mod tests {
     fn a_pool_without_usable_nodes_is_still_asked_about_its_labels() {
         for (id, disposition) in dispositions(&facts("v1.37.0", hybrid(&json!({"usable": false}))))
         {
-            let areas = ["env.", "reject.", "storage."];
+            let areas = ["env.", "reject.", "storage.csi-drivers"];
             let asks = areas.iter().any(|area| id.starts_with(area));
             assert_eq!(
                 disposition == Disposition::Observe,

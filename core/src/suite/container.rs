@@ -91,6 +91,12 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     let os = within.pod.of.os();
     let entry = decoder.tagged(run, "program", &PROGRAMS)?;
     let command = read_command(decoder, entry, os)?;
+    let looks = matches!(command, Command::Processes | Command::WhoAmI);
+    if within.pod.of.is_on_node() && !looks {
+        let message = "a prober on a node, whose files are the node's, runs no command on files";
+        decoder.report(run, message, Some("ask `of: toolbox`".to_owned()));
+        return None;
+    }
     if let Err(error) = command.on(os) {
         decoder.report(run, error.to_string(), None);
         return None;

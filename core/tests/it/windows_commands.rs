@@ -44,7 +44,7 @@ fn commands_of_windows_do_what_they_are_for() {
     let cases = [
         (Command::DeleteFile(file()), Some(0), ""),
         (Command::Exists(file()), Some(1), ""),
-        (written, Some(0), ""),
+        (written, Some(0), "5eed"),
         (Command::Exists(file()), Some(0), ""),
         (Command::ReadFile(file()), Some(0), "5eed"),
         (Command::Streams(token()), Some(7), "5eed"),

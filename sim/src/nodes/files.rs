@@ -127,6 +127,14 @@ impl Files {
         mounts.any(|mount| mount.filled && self.folded(&self.plain(&mount.path)) == path)
     }
 
+    /// Whether a file has the permissions that its volume asks for, rather than those of its folder.
+    pub(crate) fn has_mode(&self, path: &str) -> bool {
+        let path = self.plain(path);
+        let mut mounts = self.mounts.iter().filter(|mount| mount.filled);
+        self.honours_modes
+            && mounts.any(|mount| self.below(&path, &self.plain(&mount.path)).is_some())
+    }
+
     /// The names of the files in a folder that is a whole volume.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let (volume, ..) = self.locate(path);

@@ -417,7 +417,9 @@ fn honour(run: &PodRun, spec: &Container, place: &mut Place) {
     let own = spec.security_context.as_ref();
     let user = own.and_then(|context| context.run_as_user);
     let user = user.or_else(|| of_pod?.security_context.as_ref()?.run_as_user);
-    place.user = user.map(|user| user.to_string()).or(place.user.take());
+    // A user by number is not the administrator
+    let other = user.map(|_| "ContainerUser".to_owned());
+    place.user = other.or(place.user.take());
     let is_set = |field: Option<bool>| field == Some(true);
     let privileged = own.is_some_and(|context| is_set(context.privileged));
     place.sees_host = privileged || of_pod.is_some_and(|pod| is_set(pod.host_pid));

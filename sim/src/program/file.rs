@@ -192,10 +192,10 @@ pub(crate) fn access(call: &Call<'_>) -> Option<Ran> {
         plain(file)?,
         |_| {
             let indent = " ".repeat(file.len() + 1);
-            let by = if call.place().files.honours_modes {
-                ""
-            } else {
-                "(I)"
+            let at = path(call.place(), file);
+            let by = match call.place().files.has_mode(&at) {
+                true => "",
+                false => "(I)",
             };
             Ran::prints(format!(
                 "{file} BUILTIN\\Administrators:{by}(F)\r\n{indent}NT AUTHORITY\\SYSTEM:{by}(F)\r\n\
@@ -263,7 +263,12 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     }
     if let Some(rest) = script.strip_prefix('>') {
         let (file, text) = rest.split_once(" echo ")?;
-        return Some(write(place, file, plain_text(text)?));
+        let (text, shown) = text.split_once("& type ").unwrap_or((text, ""));
+        let written = write(place, file, plain_text(text)?);
+        return Some(match shown.is_empty() {
+            true => written,
+            false => written.then(with(call, plain(shown)?, Ran::prints, says)),
+        });
     }
     if let Some(file) = script.strip_prefix("del /q ") {
         let at = path(place, plain(file)?);

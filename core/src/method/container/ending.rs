@@ -16,13 +16,16 @@ pub struct Ending {
     /// What its output contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prints: Vec<String>,
-    /// What its output does not contain.
+    /// What its error stream contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub complains: Vec<String>,
+    /// What neither of them contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,
 }
 
 impl Ending {
-    /// Reads `{code: 0, prints: […], lacks: […]}`, where `code: other` is any but 0.
+    /// Reads `{code: 0, prints: […], complains: […], lacks: […]}`, where `code: other` is any but 0.
     pub(crate) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<Self> {
         let mut fields = decoder.fields(node, "how a program ends")?;
         let code = fields.or(decoder, "code", Some(0), |decoder, node| {
@@ -35,11 +38,13 @@ impl Ending {
             }
         });
         let prints = fields.or(decoder, "prints", Vec::new(), read_words);
+        let complains = fields.or(decoder, "complains", Vec::new(), read_words);
         let lacks = fields.or(decoder, "lacks", Vec::new(), read_words);
         fields.finish(decoder);
         Some(Self {
             code: code?,
             prints: prints?,
+            complains: complains?,
             lacks: lacks?,
         })
     }
@@ -64,6 +69,9 @@ impl fmt::Display for Ending {
         };
         if !self.prints.is_empty() {
             write!(f, ", printing {}", quoted(&self.prints))?;
+        }
+        if !self.complains.is_empty() {
+            write!(f, ", complaining {}", quoted(&self.complains))?;
         }
         if !self.lacks.is_empty() {
             write!(f, ", without {}", quoted(&self.lacks))?;

@@ -67,8 +67,9 @@ impl Method for Program {
     ) -> Result<Prepared<'a, ProgramObservation>> {
         let request = query.run.on(query.within.pod.of.os())?;
         let request = Request::Exec(query.within.place(at), request);
-        Ok(Prepared::new(request, |reply| match reply {
-            Reply::Exec(reply) => read(reply),
+        let always_prints = query.run.always_prints();
+        Ok(Prepared::new(request, move |reply| match reply {
+            Reply::Exec(reply) => read(reply, always_prints),
             _ => Err(another_kind("a program")),
         }))
     }
@@ -115,8 +116,12 @@ impl Method for Program {
     }
 }
 
-fn read(reply: &ExecReply) -> Result<ProgramObservation> {
+fn read(reply: &ExecReply, always_prints: bool) -> Result<ProgramObservation> {
+    let is_silent = reply.stdout.is_empty() && reply.stderr.is_empty();
     match &reply.exit {
+        ExitStatus::Code(0) if always_prints && is_silent => {
+            Err(reply.unrecognised("exit code 0 without any output"))
+        }
         ExitStatus::Code(code) => Ok(ProgramObservation {
             code: *code,
             output: reply.stdout.clone(),
@@ -128,10 +133,15 @@ fn read(reply: &ExecReply) -> Result<ProgramObservation> {
 
 impl Ending {
     fn is_met(&self, seen: &ProgramObservation) -> bool {
-        let has = |text: &String| seen.output.contains(text) || seen.errors.contains(text);
+        let prints = |text: &String| seen.output.contains(text);
+        let complains = |text: &String| seen.errors.contains(text);
         self.code.map_or(seen.code != 0, |code| seen.code == code)
-            && self.prints.iter().all(has)
-            && !self.lacks.iter().any(has)
+            && self.prints.iter().all(prints)
+            && self.complains.iter().all(complains)
+            && !self
+                .lacks
+                .iter()
+                .any(|text| prints(text) || complains(text))
     }
 }
 
@@ -166,6 +176,7 @@ mod tests {
         Ending {
             code,
             prints: words(prints),
+            complains: Vec::new(),
             lacks: words(lacks),
         }
     }
@@ -205,9 +216,14 @@ mod tests {
             stderr: String::new(),
             exit: ExitStatus::NotStarted("no such file".to_owned()),
         };
-        assert_eq!(
-            read(&reply).expect_err("no program").kind,
-            ErrorKind::ToolMissing
-        );
+        let error = read(&reply, true).expect_err("no program");
+        assert_eq!(error.kind, ErrorKind::ToolMissing);
+        let silent = ExecReply {
+            exit: ExitStatus::Code(0),
+            ..reply
+        };
+        let error = read(&silent, true).expect_err("its output is lost");
+        assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
+        assert!(read(&silent, false).is_ok());
     }
 }

@@ -19,6 +19,8 @@ use crate::text::{bound, printable};
 const KEPT: usize = 2 << 10;
 /// In an expectation: any value that is not empty.
 const ANY: &str = "any";
+/// In an expectation: no value.
+const NONE: &str = "none";
 
 /// The kinds of objects whose fields are read.
 #[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantNames)]
@@ -57,7 +59,7 @@ pub struct StatusQuery {
 }
 
 /// Fields of an object: of a map each that is named; of a list, for each item named, one that has its fields;
-/// `any` is any value that is not empty.
+/// `any` is any value that is not empty, and `none` stands for no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusExpectation(pub Json);
 
@@ -128,7 +130,7 @@ impl Method for Status {
 /// Adds to `others` each field that is otherwise than expected, with its path.
 fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>) {
     match (expected, seen) {
-        (Json::Object(expected), Json::Object(seen)) => {
+        (Json::Object(expected), seen) => {
             for (key, expected) in expected {
                 let seen = seen.get(key).unwrap_or(&Json::Null);
                 differing(expected, seen, &format!("{path}.{key}"), others);
@@ -152,6 +154,9 @@ fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>)
                 others.push(format!("no {}", path.trim_start_matches('.')));
             }
         }
+        (Json::String(none), Json::Null) if none == NONE => {}
+        // A program's last line ends as its system ends lines
+        (Json::String(expected), Json::String(seen)) if expected == seen.trim_end() => {}
         (expected, seen) if expected == seen => {}
         (_, seen) => others.push(shown(path, seen)),
     }
