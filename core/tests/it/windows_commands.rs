@@ -145,10 +145,10 @@ fn arguments_and_input_arrive_as_they_were_sent() {
             // Else Wine starts its own
             process.env("WINEDLLOVERRIDES", format!("mscoree,mshtml=;{name}=n"));
             let reply = wine::reply(process, input.as_deref());
-            let sent: String = argv[1..]
+            let lines = argv[1..]
                 .iter()
-                .map(|argument| format!("{argument}\n"))
-                .collect();
+                .flat_map(|argument| [argument.as_str(), "\n"]);
+            let sent: String = lines.collect();
             if reply.stdout != sent + input.as_deref().unwrap_or_default() {
                 wrong.push(format!("{argv:?}, {in_host_process}: {reply:?}"));
             }
