@@ -15,13 +15,10 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 9] = [
     "access",
-    "delete-file",
     "environment",
     "exists",
-    "fill-file",
-    "hash-file",
     "links",
     "processes",
     "read-file",
@@ -124,9 +121,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
     };
     Some(match entry.key.as_str() {
         "access" => Command::Access(path(decoder, node)?),
-        "delete-file" => Command::DeleteFile(path(decoder, node)?),
         "exists" => Command::Exists(path(decoder, node)?),
-        "hash-file" => Command::HashFile(path(decoder, node)?),
         "links" => Command::Links(path(decoder, node)?),
         "read-file" => Command::ReadFile(path(decoder, node)?),
         "streams" => Command::Streams(read_token(decoder, node)?),
@@ -141,14 +136,6 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 name
             };
             Command::Environment(names.iter().map(read).collect::<Option<_>>()?)
-        }
-        "fill-file" => {
-            let mut fields = decoder.fields(node, "`fill-file`")?;
-            let path = fields.read(decoder, "path", path);
-            let mebibytes = fields.count(decoder, "mebibytes");
-            fields.finish(decoder);
-            let size = u64::from(mebibytes?) << 20;
-            Command::FillFile { path: path?, size }
         }
         "write-file" => {
             let mut fields = decoder.fields(node, "`write-file`")?;

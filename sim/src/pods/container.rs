@@ -400,17 +400,6 @@ pub(crate) fn start_time(os: Os) -> Duration {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exit_codes_have_a_sign_in_the_api() {
-        assert_eq!(signed(DLL_INIT_FAILED), -1_073_741_502);
-        assert_eq!(signed(program::CONTROL_C), -1_073_741_510);
-    }
-}
-
 /// Has the fields of Linux in a container's and its pod's security context take effect.
 fn honour(run: &PodRun, spec: &Container, place: &mut Place) {
     let of_pod = run.pod.spec.as_ref();
@@ -425,4 +414,15 @@ fn honour(run: &PodRun, spec: &Container, place: &mut Place) {
     place.sees_host = privileged || of_pod.is_some_and(|pod| is_set(pod.host_pid));
     let read_only = own.is_some_and(|context| is_set(context.read_only_root_filesystem));
     place.files.read_only_root = read_only;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_have_a_sign_in_the_api() {
+        assert_eq!(signed(DLL_INIT_FAILED), -1_073_741_502);
+        assert_eq!(signed(program::CONTROL_C), -1_073_741_510);
+    }
 }
