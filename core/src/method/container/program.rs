@@ -39,7 +39,7 @@ impl ProgramQuery {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProgramExpectation {
     pub ends: Ending,
-    pub lifted: Option<Ending>,
+    pub lifted: Option<Box<Ending>>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -102,7 +102,7 @@ impl Method for Program {
         };
         Some(ProgramExpectation {
             ends: ends.clone(),
-            lifted: Some(expectation.ends.clone()),
+            lifted: Some(Box::new(expectation.ends.clone())),
         })
     }
 

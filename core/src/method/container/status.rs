@@ -168,6 +168,12 @@ fn shown(path: &str, seen: &Json) -> String {
     format!("{} {text}", path.trim_start_matches('.'))
 }
 
+impl fmt::Display for StatusQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.as_str(), self.object)
+    }
+}
+
 impl fmt::Display for StatusExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
