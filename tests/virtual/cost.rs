@@ -21,8 +21,13 @@ const EXECS: u64 = 5;
 const TOLD: &str = "prober-linux";
 const MORE: u64 = 2;
 
+/// The prober that lists the processes of its node, in two rounds as the control of each of two checks.
+const LISTING: &str = "prober-node-windows";
+const LISTED: u64 = 4;
+
 fn most_execs(place: &str) -> u64 {
-    EXECS + MORE * u64::from(place.ends_with(TOLD))
+    let listed = LISTED * u64::from(place.starts_with(LISTING));
+    EXECS + MORE * u64::from(place.ends_with(TOLD)) + listed
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -116,7 +121,7 @@ fn came_to(
 /// critical path. Each Windows node that is observed from has a Service with one pod of its own, and each exec
 /// session reads what it depends on; each prober says once
 /// which curl it has.
-const REQUESTS: u64 = 16;
+const REQUESTS: u64 = 17;
 const HUNDREDTHS: u128 = 110;
 
 /// A run of all checks, with one fault or none.
