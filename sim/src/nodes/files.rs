@@ -120,11 +120,19 @@ impl Files {
         bytes.ok_or_else(|| self.lacks(volume, &path))
     }
 
-    /// Whether a folder is a volume that the kubelet fills, whose files are links.
-    pub(crate) fn is_linked(&self, path: &str) -> bool {
+    /// The links in a folder, if it is a volume that the kubelet fills (kubernetes,
+    /// `pkg/volume/util/atomic_writer.go`): `..data`, and one for each file.
+    pub(crate) fn links(&self, path: &str) -> Option<Vec<String>> {
         let path = self.folded(&self.plain(path));
-        let mut mounts = self.mounts.iter();
-        mounts.any(|mount| mount.filled && self.folded(&self.plain(&mount.path)) == path)
+        let is_it = |mount: &&Mount| self.folded(&self.plain(&mount.path)) == path;
+        let mount = self
+            .mounts
+            .iter()
+            .filter(|mount| mount.filled)
+            .find(is_it)?;
+        let files = locked(&mount.volume.0);
+        let names = files.keys().cloned();
+        Some(["..data".to_owned()].into_iter().chain(names).collect())
     }
 
     /// Whether a file has the permissions that its volume asks for, rather than those of its folder.
@@ -133,12 +141,6 @@ impl Files {
         let mut mounts = self.mounts.iter().filter(|mount| mount.filled);
         self.honours_modes
             && mounts.any(|mount| self.below(&path, &self.plain(&mount.path)).is_some())
-    }
-
-    /// The names of the files in a folder that is a whole volume.
-    pub(crate) fn names(&self, path: &str) -> Vec<String> {
-        let (volume, ..) = self.locate(path);
-        locked(&volume.0).keys().cloned().collect()
     }
 
     /// Replaces a file's content, or creates the file.

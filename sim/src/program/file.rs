@@ -261,15 +261,6 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     if let Some(file) = script.strip_prefix("type ") {
         return Some(with(call, plain(file)?, Ran::prints, says));
     }
-    if let Some(rest) = script.strip_prefix('>') {
-        let (file, text) = rest.split_once(" echo ")?;
-        let (text, shown) = text.split_once("& type ").unwrap_or((text, ""));
-        let written = write(place, file, plain_text(text)?);
-        return Some(match shown.is_empty() {
-            true => written,
-            false => written.then(with(call, plain(shown)?, Ran::prints, says)),
-        });
-    }
     if let Some(file) = script.strip_prefix("del /q ") {
         let at = path(place, plain(file)?);
         return Some(match place.files.remove(&at) {
@@ -288,11 +279,8 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     }
     if let Some(folder) = script.strip_prefix("dir /al ") {
         let folder = plain(folder)?;
-        let at = path(place, folder);
-        if place.files.is_linked(&at) {
-            // kubernetes, `pkg/volume/util/atomic_writer.go`: links to `..data`, itself a link
-            let names = ["..data"].into_iter().map(str::to_owned);
-            let links = names.chain(place.files.names(&at)).map(|name| {
+        if let Some(names) = place.files.links(&path(place, folder)) {
+            let links = names.into_iter().map(|name| {
                 format!("01/01/2026  12:00 AM    <SYMLINKD>     {name} [..data\\{name}]\r\n")
             });
             let links = links.collect::<Vec<_>>().concat();
@@ -321,11 +309,6 @@ pub(crate) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
         Ok(()) => Ran::prints(format!("Junction created for {link} <<===>> {target}\r\n")),
         Err(error) => says(error),
     })
-}
-
-/// The text, unless `cmd` would interpret a character of it.
-fn plain_text(text: &str) -> Option<&str> {
-    (!text.contains(['"', '%', '^', '<', '>', '|', '&'])).then_some(text)
 }
 
 #[cfg(test)]

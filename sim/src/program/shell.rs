@@ -194,8 +194,9 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
             },
             (file, Os::Windows) if file.starts_with('>') => {
                 let text = plain(rest.strip_prefix("echo ")?)?;
-                file::write(call.place(), &file[1..], text.trim_end())
+                file::write(call.place(), &file[1..], text)
             }
+            ("type", Os::Windows) => file::command(call, step)?,
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),
             ("ping", Os::Windows) => match ping(call, rest) {
                 Started::Ended(next) => next,

@@ -362,12 +362,15 @@ pub(crate) fn files(
             None => mount.sub_path.clone().unwrap_or_default(),
         };
         let is_filled = *kind == Kind::Filled;
-        let volume = match () {
-            () if is_filled && suffers(FaultKind::FilesMissing) => Volume::default(),
-            () if !is_filled && suffers(FaultKind::VolumesApart) => Volume::default(),
-            // A `subPath` mount keeps the file that the kubelet had written by then
-            () if is_filled && !sub_path.is_empty() => volume.copy(),
-            () => volume.clone(),
+        let lost = match is_filled {
+            true => FaultKind::FilesMissing,
+            false => FaultKind::VolumesApart,
+        };
+        // A `subPath` mount keeps the file that the kubelet had written by then
+        let volume = match is_filled && !sub_path.is_empty() {
+            _ if suffers(lost) => Volume::default(),
+            true => volume.copy(),
+            false => volume.clone(),
         };
         let read_only = *kind != Kind::Written || mount.read_only.unwrap_or(false);
         mounts.push(Mount {
