@@ -96,7 +96,7 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
             needs.insert(fixture(of_kind(kind, place.clone(), verb)));
         }
         // What is deleted with its namespace is not read again
-        if !ALL.contains(&kind) {
+        if !kind.is_listed() {
             continue;
         }
         needs.insert(Need {

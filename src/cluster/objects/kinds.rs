@@ -88,6 +88,11 @@ impl Kind {
             })
     }
 
+    /// Whether requests list and delete its objects, which do not only go with their namespaces.
+    pub fn is_listed(&self) -> bool {
+        ALL.contains(&self)
+    }
+
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()

@@ -17,7 +17,7 @@ use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, ReadyPod,
 use winconform_core::text::printable;
 
 use super::fresh_answer::FreshAnswer;
-use crate::cluster::objects::kinds::{ALL, DEPLOYMENTS, Kind, PODS, Scope};
+use crate::cluster::objects::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::objects::labels;
 use crate::cluster::objects::pods::readiness;
 use crate::cluster::{Condition, Watched, poll_until, wait_for_objects};
@@ -96,10 +96,8 @@ impl AppliedObjects {
             .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
         let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_of_second(object));
         let object = |object: &Json| {
-            let mut listed = ALL
-                .into_iter()
-                .filter(|kind| kind.scope == Scope::Namespaced);
-            let kind = listed.find(|kind| Kind::find(object) == Some(kind))?;
+            let is_read = |kind: &&Kind| kind.scope == Scope::Namespaced && kind.is_listed();
+            let kind = Kind::find(object).filter(is_read)?;
             let metadata = &object["metadata"];
             let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
             let in_namespace = printable(namespace.unwrap_or_default());
