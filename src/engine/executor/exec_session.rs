@@ -34,7 +34,14 @@ pub(crate) async fn exec_session<'o>(
                 pings.extend_from_slice(wanted);
                 pinged.push((from..pings.len(), observer, prepared));
             }
-            Ok(_) | Err(_) => {
+            Ok(
+                Request::Api(_)
+                | Request::Text(_)
+                | Request::Exec(..)
+                | Request::Facts
+                | Request::Ping(_),
+            )
+            | Err(_) => {
                 outcomes.push((observer, observer.outcome(prepared, Err(misdirected()))));
             }
         }

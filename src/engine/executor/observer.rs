@@ -241,7 +241,11 @@ impl Observer {
             (Some(Request::Ping(addresses)), _) => {
                 return addresses.into_iter().map(Host::Address).collect();
             }
-            (_, _) => return Vec::new(),
+            (
+                Some(Request::Api(_) | Request::Text(_) | Request::Exec(..) | Request::Facts)
+                | None,
+                _,
+            ) => return Vec::new(),
         };
         // Another number, if its targets have changed since
         if hosts.len() != failed.len() || !failed.contains(&true) {
