@@ -24,7 +24,7 @@ const TRIES: usize = 5;
 /// The kubeconfig of the served cluster; dropping it removes the file.
 pub(crate) struct Kubeconfig {
     path: PathBuf,
-    /// The file beside `path` that is filled first, so that whoever waits for `path` finds all of it.
+    /// The file beside `path` that is filled first, so that a program that waits for `path` finds all of it.
     draft: Option<PathBuf>,
     /// The folder that was created for it.
     folder: Option<PathBuf>,
