@@ -161,6 +161,12 @@ impl ApiReply {
         printable(self.body["message"].as_str().unwrap_or("no message"))
     }
 
+    /// The error for an answer that is none to the request, in the server's words.
+    pub(crate) fn refused(&self, otherwise: ErrorKind) -> ObservationError {
+        let detail = format!("status {}: {}", self.status, self.message());
+        self.refusal(otherwise).error(detail)
+    }
+
     /// The kind of error of a refusal: `Forbidden` for a 403, or else `otherwise`.
     pub fn refusal(&self, otherwise: ErrorKind) -> ErrorKind {
         match self.status {

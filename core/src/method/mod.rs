@@ -38,8 +38,8 @@ pub use container::ending::Ending;
 pub(crate) use container::ending::read_words;
 pub use container::log::{Log, LogExpectation, LogObservation};
 pub use container::program::{Program, ProgramExpectation, ProgramObservation, ProgramQuery};
-pub use container::status::{ObjectKind, Status, StatusExpectation, StatusQuery};
-pub use container::{ContainerOf, ObjectOf};
+pub use container::status::{Status, StatusExpectation};
+pub use container::{ContainerOf, PodOf};
 pub use error::{ErrorKind, ObservationError, Result};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
@@ -211,7 +211,7 @@ pub enum Test {
     Program(Assertion<Program>),
     /// The state of objects.
     State(Assertion<State>),
-    /// Fields of an object.
+    /// Fields of a pod.
     Status(Assertion<Status>),
     /// A datagram from a vantage point.
     Udp(Assertion<Udp>),

@@ -216,10 +216,10 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             let asks = format!("`{}` in {}", assertion.query.line(), assertion.query.within);
             (asks, assertion.expectation.ends.to_string())
         }
-        Test::Status(assertion) => (
-            assertion.query.to_string(),
-            assertion.expectation.to_string(),
-        ),
+        Test::Status(assertion) => {
+            let asks = format!("pod {}", assertion.query);
+            (asks, assertion.expectation.to_string())
+        }
         Test::Ping(assertion) => {
             let asks = aimed("a ping", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())

@@ -1,17 +1,13 @@
 //! The assertions of programs, logs and fields, from YAML.
 
-use std::str::FromStr;
-
-use strum::VariantNames;
-
 use super::case::read_name;
 use crate::command::{Command, FilePath, Token, VariableName};
 use crate::document::{Decoder, Entry, Fields, Node};
 use crate::facts::Os;
 use crate::fixture::FixtureName;
 use crate::method::{
-    ContainerOf, Ending, LogExpectation, ObjectKind, ObjectOf, ProgramExpectation, ProgramQuery,
-    StatusExpectation, StatusQuery, read_words,
+    ContainerOf, Ending, LogExpectation, PodOf, ProgramExpectation, ProgramQuery,
+    StatusExpectation, read_words,
 };
 
 /// What a program can be in a suite, in the words of its key.
@@ -27,12 +23,12 @@ const PROGRAMS: [&str; 9] = [
     "write-file",
 ];
 
-/// Reads `of` and the name of its object, which is the fixture's unless it says another.
-fn read_object(
+/// Reads `of` and the name of its pod, which is the fixture's unless it says another.
+fn read_pod(
     decoder: &mut Decoder<'_>,
     fields: &mut Fields<'_>,
     key: &'static str,
-) -> Option<ObjectOf> {
+) -> Option<PodOf> {
     let known: Vec<_> = FixtureName::all().collect();
     let of = fields.read(decoder, "of", |decoder, node| {
         decoder.member(node, "fixture", &known)
@@ -40,11 +36,11 @@ fn read_object(
     let name = fields.maybe(decoder, key, read_name);
     let of = of?;
     let name = name?.unwrap_or_else(|| of.as_str().to_owned());
-    Some(ObjectOf { of, name })
+    Some(PodOf { of, name })
 }
 
 fn read_container_of(decoder: &mut Decoder<'_>, fields: &mut Fields<'_>) -> Option<ContainerOf> {
-    let pod = read_object(decoder, fields, "pod");
+    let pod = read_pod(decoder, fields, "pod");
     let container = fields.read(decoder, "container", read_name);
     let (pod, container) = (pod?, container?);
     Some(ContainerOf { pod, container })
@@ -64,13 +60,12 @@ pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpe
     lines.map(LogExpectation)
 }
 
-pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
-    let entry = decoder.tagged(node, "status `ask`", ObjectKind::VARIANTS)?;
-    let kind = ObjectKind::from_str(&entry.key).ok()?;
-    let mut fields = decoder.fields(&entry.node, "an object")?;
-    let object = read_object(decoder, &mut fields, "name");
+pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PodOf> {
+    let entry = decoder.tagged(node, "status `ask`", &["pod"])?;
+    let mut fields = decoder.fields(&entry.node, "a pod")?;
+    let pod = read_pod(decoder, &mut fields, "name");
     fields.finish(decoder);
-    object.map(|object| StatusQuery { object, kind })
+    pod
 }
 
 pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {
@@ -126,8 +121,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         "read-file" => Command::ReadFile(path(decoder, node)?),
         "streams" => Command::Streams(read_token(decoder, node)?),
         "environment" => {
-            let names = decoder.list(node, "`environment`")?;
-            let read = |node| {
+            let read = |decoder: &mut Decoder<'_>, node: &Node| {
                 let text = decoder.text(node, "a variable's name")?;
                 let name = VariableName::parse(text);
                 if name.is_none() {
@@ -135,7 +129,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 }
                 name
             };
-            Command::Environment(names.iter().map(read).collect::<Option<_>>()?)
+            Command::Environment(decoder.each(node, "`environment`", read)?)
         }
         "write-file" => {
             let mut fields = decoder.fields(node, "`write-file`")?;

@@ -52,9 +52,9 @@ impl Ending {
 
 /// Reads a list of texts.
 pub(crate) fn read_words(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<String>> {
-    let items = decoder.list(node, "a list of texts")?;
-    let texts = items.iter().map(|item| decoder.text(item, "a text"));
-    texts.map(|text| text.map(str::to_owned)).collect()
+    decoder.each(node, "a list of texts", |decoder, item| {
+        decoder.text(item, "a text").map(str::to_owned)
+    })
 }
 
 impl fmt::Display for Ending {

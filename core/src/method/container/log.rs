@@ -52,11 +52,7 @@ impl Method for Log {
                 status: 200,
                 body: Json::String(log),
             }) => Ok(LogObservation { log: log.clone() }),
-            Reply::Api(reply) => {
-                let words = reply.message();
-                let detail = format!("status {}: {words}", reply.status);
-                Err(reply.refusal(ErrorKind::UnrecognisedOutput).error(detail))
-            }
+            Reply::Api(reply) => Err(reply.refused(ErrorKind::UnrecognisedOutput)),
             _ => Err(another_kind("a log")),
         }))
     }
@@ -66,11 +62,7 @@ impl Method for Log {
     }
 
     fn traits(_: &ContainerOf, _: &LogExpectation) -> Traits {
-        Traits {
-            converges: true,
-            stays: true,
-            ..Traits::default()
-        }
+        super::traits()
     }
 
     fn kept(mut seen: LogObservation) -> LogObservation {

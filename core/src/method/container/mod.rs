@@ -1,4 +1,4 @@
-//! Test methods that observe one object of a fixture: a program in its container, its log, its status.
+//! Test methods that observe one pod of a fixture: a program in its container, its log, its status.
 
 pub(super) mod ending;
 pub(super) mod log;
@@ -7,18 +7,19 @@ pub(super) mod status;
 
 use std::fmt;
 
+use super::Traits;
 use super::exchange::PodRef;
 use super::place::Bound;
 use crate::fixture::FixtureName;
 
-/// An object of a fixture, by the name that its manifest gives it.
+/// A pod of a fixture, by the name that its manifest gives it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ObjectOf {
+pub struct PodOf {
     pub of: FixtureName,
     pub name: String,
 }
 
-impl ObjectOf {
+impl PodOf {
     /// Its namespace and its name in the check's pool.
     fn place<'a>(&self, at: &Bound<'a>) -> (&'a str, String) {
         let key = self.of.in_pool(at.to.or(at.pool)).on(at.node);
@@ -39,7 +40,7 @@ impl ObjectOf {
 /// A container of a fixture's pod.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ContainerOf {
-    pub pod: ObjectOf,
+    pub pod: PodOf,
     pub container: String,
 }
 
@@ -54,7 +55,16 @@ impl ContainerOf {
     }
 }
 
-impl fmt::Display for ObjectOf {
+/// What all of them have in common: the first round may come too early, and what holds stays.
+fn traits() -> Traits {
+    Traits {
+        converges: true,
+        stays: true,
+        ..Traits::default()
+    }
+}
+
+impl fmt::Display for PodOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name == self.of.as_str() {
             true => f.write_str(&self.name),

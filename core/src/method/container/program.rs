@@ -79,11 +79,7 @@ impl Method for Program {
     }
 
     fn traits(_: &ProgramQuery, _: &ProgramExpectation) -> Traits {
-        Traits {
-            converges: true,
-            stays: true,
-            ..Traits::default()
-        }
+        super::traits()
     }
 
     fn kept(mut seen: ProgramObservation) -> ProgramObservation {

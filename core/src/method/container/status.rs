@@ -1,11 +1,10 @@
-//! The test method `status`: fields of an object as the API server has them.
+//! The test method `status`: fields of a pod as the API server has them.
 
 use std::fmt;
 
 use serde_json::Value as Json;
-use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use super::ObjectOf;
+use super::PodOf;
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
@@ -22,86 +21,44 @@ const ANY: &str = "any";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
-/// The kinds of objects whose fields are read.
-#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantNames)]
-#[strum(serialize_all = "kebab-case")]
-pub enum ObjectKind {
-    Pod,
-    ReplicationController,
-    ReplicaSet,
-    StatefulSet,
-    DaemonSet,
-    Job,
-}
-
-impl ObjectKind {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Its API group with version, and its plural.
-    fn api(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Pod => ("api/v1", "pods"),
-            Self::ReplicationController => ("api/v1", "replicationcontrollers"),
-            Self::ReplicaSet => ("apis/apps/v1", "replicasets"),
-            Self::StatefulSet => ("apis/apps/v1", "statefulsets"),
-            Self::DaemonSet => ("apis/apps/v1", "daemonsets"),
-            Self::Job => ("apis/batch/v1", "jobs"),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct StatusQuery {
-    pub object: ObjectOf,
-    pub kind: ObjectKind,
-}
-
-/// Fields of an object: of a map each that is named; of a list, for each item named, one that has its fields;
+/// Fields of a pod: of a map each that is named; of a list, for each item named, one that has its fields;
 /// `any` is any value that is not empty, and `none` stands for no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusExpectation(pub Json);
 
-/// The test method `status`. An observation is the object.
+/// The test method `status`. An observation is the pod.
 #[derive(Clone, Debug)]
 pub enum Status {}
 
 impl Method for Status {
-    type Query = StatusQuery;
+    type Query = PodOf;
     type Expectation = StatusExpectation;
     type Observation = Json;
 
     const TEST: fn(Assertion<Self>) -> Test = Test::Status;
 
-    fn prepare<'a>(query: &'a StatusQuery, at: &Bound<'a>) -> Result<Prepared<'a, Json>> {
-        let (namespace, name) = query.object.place(at);
-        let (group, plural) = query.kind.api();
-        let path = format!("/{group}/namespaces/{namespace}/{plural}/{name}");
+    fn prepare<'a>(query: &'a PodOf, at: &Bound<'a>) -> Result<Prepared<'a, Json>> {
+        let (namespace, name) = query.place(at);
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
         let request = Request::Api(ApiRequest::get(path));
         Ok(Prepared::new(request, |reply| {
             let Reply::Api(reply) = reply else {
                 return Err(another_kind("a status"));
             };
-            let kind = match reply.status {
-                200 => return Ok(reply.body.clone()),
-                404 => ErrorKind::NotApplied,
-                _ => reply.refusal(ErrorKind::UnrecognisedOutput),
-            };
-            Err(kind.error(format!("status {}: {}", reply.status, reply.message())))
+            match reply.status {
+                200 => Ok(reply.body.clone()),
+                404 => Err(reply.refused(ErrorKind::NotApplied)),
+                _ => Err(reply.refused(ErrorKind::UnrecognisedOutput)),
+            }
         }))
     }
 
-    fn needs(query: &StatusQuery) -> Vec<(FixtureName, Need)> {
-        vec![(query.object.of, Need::Ready)]
+    fn needs(query: &PodOf) -> Vec<(FixtureName, Need)> {
+        vec![(query.of, Need::Ready)]
     }
 
-    fn traits(_: &StatusQuery, _: &StatusExpectation) -> Traits {
-        Traits {
-            converges: true,
-            stays: true,
-            ..Traits::default()
-        }
+    fn traits(_: &PodOf, _: &StatusExpectation) -> Traits {
+        super::traits()
     }
 
     fn kept(seen: Json) -> Json {
@@ -166,12 +123,6 @@ fn shown(path: &str, seen: &Json) -> String {
     let mut text = printable(&seen.to_string());
     bound(&mut text, KEPT / 4);
     format!("{} {text}", path.trim_start_matches('.'))
-}
-
-impl fmt::Display for StatusQuery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind.as_str(), self.object)
-    }
 }
 
 impl fmt::Display for StatusExpectation {
