@@ -24,7 +24,7 @@ pub use api::denied::{Denied, lacks_namespace};
 pub use api::disruption::is_disrupted;
 pub use api::path::ApiPath;
 pub use api::placement::{
-    AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
+    AIMED_AT, Ground, Hindrance, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
     PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
 };
 pub use api::preemption::{

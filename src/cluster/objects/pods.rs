@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
-    ErrorKind, NO_IMAGE, NOT_CREATED, ObservationError, PREPARING, StartFailure,
+    ErrorKind, NEVER_RAN, NO_IMAGE, NOT_CREATED, ObservationError, PREPARING, StartFailure,
 };
 use winconform_core::text::printable;
 
@@ -183,6 +183,21 @@ pub fn unscheduled(pod: &Json) -> Option<String> {
     unschedulable.then(|| printable(text(&scheduled["message"])))
 }
 
+/// Why a container that ended never ran.
+fn not_started(container: &Json) -> Option<ObservationError> {
+    let ended = &container["state"]["terminated"];
+    let (reason, message) = (text(&ended["reason"]), text(&ended["message"]));
+    let kind = match is_mismatch(message) {
+        true => ErrorKind::BuildMismatch,
+        false => ErrorKind::FixtureFailed,
+    };
+    let name = printable(text(&container["name"]));
+    let detail = format!("container {name}: {}", describe(reason, message));
+    NEVER_RAN
+        .contains(&reason)
+        .then(|| kind.error(detail))
+}
+
 /// Why a pod's container ended, when it has been restarted at least once.
 pub fn crashes(pod: &Json) -> Option<String> {
     containers(pod).find_map(|container| {
@@ -302,7 +317,11 @@ impl PodWait {
     pub fn ended(&mut self, pod: &Json, now: Instant) -> Condition<()> {
         let status = &pod["status"];
         let over = matches!(text(&status["phase"]), "Succeeded" | "Failed");
+        let not_started = containers(pod).find_map(not_started);
         match self.failed(pod, now) {
+            _ if over && not_started.is_some() => {
+                not_started.map_or(Condition::Done(()), Condition::Never)
+            }
             _ if over && status["reason"].is_string() => {
                 never(ErrorKind::FixtureFailed, ended(status))
             }

@@ -18,7 +18,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 pub use pod::PlacedPod;
 pub use said::{Hindrance, KeptOff, Said};
-pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
+pub use start::{NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
 use self::tolerate::tolerates;
 use crate::facts::{NodeFact, Os, WindowsBuild};

@@ -119,7 +119,7 @@ impl Start {
 }
 
 /// The reasons for the end of a container that never ran (`kuberuntime`, `ErrRunContainer`; Docker's).
-const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
+pub const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
 /// The reason for the end of a container that its kubelet lost track of.
 const LOST: &str = "ContainerStatusUnknown";
