@@ -96,7 +96,9 @@ fn chosen() -> Outcome {
         let expected = [
             "churn",
             "ends",
+            "leaving",
             "nano-server",
+            "probed",
             "slow-starter",
             "toolbox",
             "win-webserver",

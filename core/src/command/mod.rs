@@ -76,8 +76,6 @@ pub enum Command {
     AddUser(Token),
     /// Ends with 2 where the account does not exist; Windows only.
     FindUser(Token),
-    /// Writes to the event log, which `LogMonitor` passes on; Windows only.
-    LogEvent(Token),
     /// Prints the state of a gMSA's domain (kubernetes, `test/e2e/windows/gmsa_kubelet.go`); Windows only.
     Domain(DomainQuestion),
     /// Prints what the node's service manager knows of a service; Windows only.

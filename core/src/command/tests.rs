@@ -96,7 +96,6 @@ fn examples() -> Vec<Command> {
         Command::CommandLines,
         Command::AddUser(token()),
         Command::FindUser(token()),
-        Command::LogEvent(token()),
         Command::Domain(DomainQuestion::Parent),
         Command::Domain(DomainQuestion::Query),
         Command::Domain(DomainQuestion::Channel(

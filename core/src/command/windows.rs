@@ -63,7 +63,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             system("net", ["user", &name, &password, "/add"])
         }
         Command::FindUser(token) => system("net", ["user", &account(token)]),
-        Command::LogEvent(token) => log_event(token),
         Command::Domain(question) => domain(question),
         Command::Service { name, question } => {
             let question = match question {
@@ -118,13 +117,6 @@ fn environment(names: &[VariableName]) -> Vec<String> {
 
 fn account(token: &Token) -> String {
     format!("wc-{}", token.short())
-}
-
-fn log_event(token: &Token) -> Vec<String> {
-    let to = ["/l", "APPLICATION", "/t", "INFORMATION", "/id", "1"];
-    let mut argv = system("eventcreate", to);
-    argv.extend(line(["/so", "winconform", "/d", token.as_str()]));
-    argv
 }
 
 fn domain(question: &DomainQuestion) -> Vec<String> {

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::container::scenario::moment::Moment;
+use super::container::scenario::steps::Scenario;
 use super::error::{ErrorKind, ObservationError, Result};
 use super::failure::FailureClass;
 pub use crate::command::{ExecRequest, Host, HttpGet};
 use crate::facts::Facts;
+use crate::fixture::FixtureKey;
 use crate::text::{bound, printable};
 
 /// A request of a test method.
@@ -27,6 +30,8 @@ pub enum Request {
     Exec(PodRef, ExecRequest),
     /// The facts: those of the start of the run, or fresh ones where an assertion is observed again.
     Facts,
+    /// The steps of a scenario.
+    Play(Play),
 }
 
 /// A reply.
@@ -38,6 +43,8 @@ pub enum Reply {
     Get(Vec<HttpReply>),
     Ping(Vec<PingReply>),
     Exec(ExecReply),
+    /// The steps of a scenario that were taken.
+    Played(Vec<Moment>),
     /// The facts; no assertion records them, since the record holds them once.
     #[serde(skip)]
     Facts(Arc<Facts>),
@@ -94,6 +101,13 @@ impl Reply {
                 }
                 Self::Ping(replies)
             }
+            Self::Played(mut moments) => {
+                let each = limit / moments.len().max(1);
+                for instead in moments.iter_mut().filter_map(|one| one.instead.as_mut()) {
+                    bound(instead, each);
+                }
+                Self::Played(moments)
+            }
             Self::Exec(mut reply) => {
                 bound(&mut reply.stdout, limit / 2);
                 bound(&mut reply.stderr, limit / 2);
@@ -109,6 +123,14 @@ pub struct PodRef {
     pub namespace: String,
     pub name: String,
     pub container: String,
+}
+
+/// A scenario, and the container that it is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Play {
+    pub scenario: Scenario,
+    pub of: FixtureKey,
+    pub container: PodRef,
 }
 
 /// What a request does with an object.

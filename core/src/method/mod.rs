@@ -24,8 +24,9 @@ pub use api::denied::{Denied, lacks_namespace};
 pub use api::disruption::is_disrupted;
 pub use api::path::ApiPath;
 pub use api::placement::{
-    AIMED_AT, Ground, Hindrance, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
-    PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
+    AIMED_AT, Ground, Hindrance, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod,
+    Placement, PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start,
+    Whereabouts,
 };
 pub use api::preemption::{
     Preemption, PreemptionExpectation, PreemptionObservation, PreemptionQuery,
@@ -38,12 +39,15 @@ pub use container::ending::Ending;
 pub(crate) use container::ending::read_words;
 pub use container::log::{Log, LogExpectation, LogObservation};
 pub use container::program::{Program, ProgramExpectation, ProgramObservation, ProgramQuery};
+pub use container::scenario::{
+    Act, Condition, Moment, OverTime, Scenario, ScenarioQuery, Seen, Step, Unfolds,
+};
 pub use container::status::{Status, StatusExpectation};
 pub use container::{ContainerOf, PodOf};
 pub use error::{ErrorKind, ObservationError, Result};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
-    PodRef, Reply, Request, Verb,
+    Play, PodRef, Reply, Request, Verb,
 };
 pub use fact::{Fact, FactExpectation, FactObservation, Quantity, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
@@ -209,6 +213,8 @@ pub enum Test {
     Preemption(Assertion<Preemption>),
     /// A program in a container.
     Program(Assertion<Program>),
+    /// What unfolds over time.
+    Scenario(Assertion<OverTime>),
     /// The state of objects.
     State(Assertion<State>),
     /// Fields of a pod.
@@ -228,6 +234,7 @@ impl Test {
             Self::Placement(assertion) => assertion,
             Self::Preemption(assertion) => assertion,
             Self::Program(assertion) => assertion,
+            Self::Scenario(assertion) => assertion,
             Self::State(assertion) => assertion,
             Self::Status(assertion) => assertion,
             Self::Udp(assertion) => assertion,

@@ -273,7 +273,8 @@ impl Uses {
             Ok(Request::Text(path)) => {
                 [Access::for_request(&ApiRequest::get(path), at.ready)].into()
             }
-            Ok(Request::Exec(..)) => self.exec.clone(),
+            // The fixture's permissions are for its pods, too
+            Ok(Request::Exec(..) | Request::Play(_)) => self.exec.clone(),
             Ok(Request::Facts) => BTreeSet::new(),
             // Placeholder fixtures may have nothing to aim at. A prober observes by exec; from outside no
             // permission is needed

@@ -164,7 +164,21 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
 
 /// What a test asks and expects; for a known limitation, how it fails, and what would lift it.
 fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
-    let (asks, expects) = match test {
+    let (asks, expects) = words_of(test);
+    field(out, "asks", &asks);
+    match known {
+        None => field(out, "expects", &expects),
+        Some(known) => {
+            let fails = format!("{}, the known limitation", known.signature);
+            field(out, "expects", &fails);
+            field(out, "lifted by", &expects);
+        }
+    }
+}
+
+/// What a test asks and what it expects, in words.
+fn words_of(test: &Test) -> (String, String) {
+    match test {
         Test::Admission(assertion) => {
             let os = match &assertion.query.os {
                 None => "no spec.os".to_owned(),
@@ -220,6 +234,10 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
             let asks = format!("pod {}", assertion.query);
             (asks, assertion.expectation.to_string())
         }
+        Test::Scenario(assertion) => {
+            let asks = assertion.query.to_string();
+            (asks, assertion.expectation.to_string())
+        }
         Test::Ping(assertion) => {
             let asks = aimed("a ping", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())
@@ -252,15 +270,6 @@ fn explain_assertion(out: &mut String, test: &Test, known: Option<&LedgerEntry>)
                 }
             };
             (asks, assertion.expectation.to_string())
-        }
-    };
-    field(out, "asks", &asks);
-    match known {
-        None => field(out, "expects", &expects),
-        Some(known) => {
-            let fails = format!("{}, the known limitation", known.signature);
-            field(out, "expects", &fails);
-            field(out, "lifted by", &expects);
         }
     }
 }

@@ -4,7 +4,8 @@ use strum::VariantNames;
 
 use super::admission::{read_expectation, read_query};
 use super::container::{
-    read_container, read_log, read_program, read_program_end, read_status, read_status_query,
+    read_container, read_log, read_program, read_program_end, read_scenario, read_status,
+    read_status_query,
 };
 use super::fact::read_fact;
 use super::placement::{
@@ -33,6 +34,7 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
         "log" => assertion(decoder, at, read_container, read_log).map(Test::Log),
         "program" => assertion(decoder, at, read_program, read_program_end).map(Test::Program),
         "status" => assertion(decoder, at, read_status_query, read_status).map(Test::Status),
+        "scenario" => read_scenario(decoder, query, expectation).map(Test::Scenario),
         "placement" => {
             assertion(decoder, at, read_placement_query, read_placement).map(Test::Placement)
         }

@@ -178,6 +178,7 @@ fn check_axes(
         | Test::Udp(_)
         | Test::Placement(_)
         | Test::Preemption(_)
+        | Test::Scenario(_)
         | Test::State(_)
         | Test::Status(_) => {
             if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty())

@@ -4,10 +4,10 @@ use super::case::read_name;
 use crate::command::{Command, FilePath, Token, VariableName};
 use crate::document::{Decoder, Entry, Fields, Node};
 use crate::facts::Os;
-use crate::fixture::FixtureName;
+use crate::fixture::{FixtureName, Until};
 use crate::method::{
-    ContainerOf, Ending, LogExpectation, PodOf, ProgramExpectation, ProgramQuery,
-    StatusExpectation, read_words,
+    Assertion, ContainerOf, Ending, LogExpectation, OverTime, PodOf, ProgramExpectation,
+    ProgramQuery, Scenario, ScenarioQuery, StatusExpectation, Unfolds, read_words,
 };
 
 /// What a program can be in a suite, in the words of its key.
@@ -96,6 +96,39 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     Some(ProgramQuery {
         within,
         run: command,
+    })
+}
+
+/// Reads a scenario, whose steps say themselves what is expected.
+pub(super) fn read_scenario(
+    decoder: &mut Decoder<'_>,
+    query: Option<&Node>,
+    expectation: Option<&Node>,
+) -> Option<Assertion<OverTime>> {
+    let unfolds = expectation.and_then(|node| {
+        let entry = decoder.tagged(node, "expectation", &["unfolds"])?;
+        decoder.fields(&entry.node, "`unfolds`")?.finish(decoder);
+        Some(())
+    });
+    let mut fields = decoder.fields(query?, "a scenario's `ask`")?;
+    let within = read_container_of(decoder, &mut fields);
+    let scenario = fields.read(decoder, "scenario", |decoder, node| {
+        decoder.member(node, "scenario", Scenario::ALL)
+    });
+    fields.finish(decoder);
+    let (within, scenario) = (within?, scenario?);
+    if within.pod.of.until() != Until::Running {
+        let playing = FixtureName::all().filter(|name| name.until() == Until::Running);
+        let playing: Vec<_> = playing.map(FixtureName::as_str).collect();
+        let message = format!("no scenario changes `{}`", within.pod.of.as_str());
+        let hint = format!("scenarios are for the pods of {}", playing.join(" and "));
+        decoder.report(query?, message, Some(hint));
+        return None;
+    }
+    unfolds?;
+    Some(Assertion {
+        query: ScenarioQuery { within, scenario },
+        expectation: Unfolds(scenario),
     })
 }
 

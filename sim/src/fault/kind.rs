@@ -139,6 +139,7 @@ pub enum FaultKind {
     ServercoreCrashes,
     CrashLoop,
     ProbeIgnored,
+    PostStartSkipped,
     PreStopSkipped,
     GraceIgnored,
     ExitCodeLost,

@@ -120,7 +120,6 @@ const FORMS: &[Form] = &[
     (Windows, "whoami", perhaps, Ends(system::who_am_i)),
     (Windows, "tasklist", perhaps, Ends(system::processes)),
     (Windows, "net", perhaps, Ends(system::user)),
-    (Windows, "eventcreate", perhaps, Ends(system::log_event)),
     (Windows, "nltest", perhaps, Ends(system::domain)),
     (Windows, "sc", perhaps, Ends(system::service)),
     // No host has it: it comes with the source of Windows' containers (microsoft/hcsshim)

@@ -193,9 +193,7 @@ fn not_started(container: &Json) -> Option<ObservationError> {
     };
     let name = printable(text(&container["name"]));
     let detail = format!("container {name}: {}", describe(reason, message));
-    NEVER_RAN
-        .contains(&reason)
-        .then(|| kind.error(detail))
+    NEVER_RAN.contains(&reason).then(|| kind.error(detail))
 }
 
 /// Why a pod's container ended, when it has been restarted at least once.
@@ -310,6 +308,20 @@ impl PodWait {
         match failure(pod) {
             Some(open) if starts && !failed && !open.ran => Condition::NotYet(open.error.detail),
             _ => settled(pod, starts),
+        }
+    }
+
+    /// Whether all containers of a pod run, ready or not.
+    pub fn running(&mut self, pod: &Json, now: Instant) -> Condition<()> {
+        let expected = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
+        let runs = containers(pod).filter(|container| container["state"]["running"].is_object());
+        let runs = runs.count() >= expected;
+        match (unscheduled(pod), self.failed(pod, now)) {
+            (Some(_), _) => self.look(pod, now),
+            (None, Some(error)) => Condition::Never(error),
+            (None, None) if is_over(pod) => readiness(pod),
+            (None, None) if runs => Condition::Done(()),
+            (None, None) => Condition::NotYet(progress(pod)),
         }
     }
 

@@ -39,6 +39,7 @@ pub(crate) async fn exec_session<'o>(
                 | Request::Text(_)
                 | Request::Exec(..)
                 | Request::Facts
+                | Request::Play(_)
                 | Request::Ping(_),
             )
             | Err(_) => {

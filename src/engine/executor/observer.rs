@@ -135,7 +135,8 @@ impl Observer {
             // costs much. A control of the other system that holds changes nothing
             let is_of_many = key.node.is_some() || self.ix.assertion > 0;
             let was_there = met || observed && prober.as_ref() == Some(key);
-            if is_of_many && was_there || *need == Need::Compared && holds {
+            if is_of_many && was_there || *need == Need::Compared && holds || *need == Need::Played
+            {
                 continue;
             }
             let mut health = objects.health(api, since).await;
@@ -242,7 +243,13 @@ impl Observer {
                 return addresses.into_iter().map(Host::Address).collect();
             }
             (
-                Some(Request::Api(_) | Request::Text(_) | Request::Exec(..) | Request::Facts)
+                Some(
+                    Request::Api(_)
+                    | Request::Text(_)
+                    | Request::Exec(..)
+                    | Request::Facts
+                    | Request::Play(_),
+                )
                 | None,
                 _,
             ) => return Vec::new(),

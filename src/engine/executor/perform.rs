@@ -15,14 +15,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::Facts;
 use winconform_core::fixture::FixtureKey;
-use winconform_core::method::{
-    ErrorKind, ObservationError, ReadyFixtures, Reply, Request, VantageKey,
-};
+use winconform_core::method::{ErrorKind, ObservationError, ReadyFixtures, VantageKey};
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 
-use super::exec_session::{exec_session, misdirected};
+use super::ask::Asker;
+use super::exec_session::exec_session;
 use super::facts::RunFacts;
 use super::observer::{Changed, Observer};
 use super::shared::SharedRequests;
@@ -358,25 +357,18 @@ impl Executor {
         let Some(observer) = self.observer(ix) else {
             return;
         };
-        let (api, facts) = (self.fixtures.api.clone(), self.facts.clone());
-        let (shared, report) = (self.shared.clone(), self.reporter());
+        let (api, report) = (self.fixtures.api.clone(), self.reporter());
+        let asker = Asker {
+            fixtures: self.fixtures.clone(),
+            facts: self.facts.clone(),
+            shared: self.shared.clone(),
+            tracker: self.tracker.clone(),
+            cancel: self.cancel.clone(),
+        };
         let asking = async move {
             let prepared = observer.prepare();
             let reply = match prepared.as_ref().map(|prepared| &prepared.request) {
-                // What converges needs a new answer each round, and so does a control after a failure
-                Ok(Request::Api(request)) if observer.test.traits().converges || observer.anew => {
-                    api.send(request).await.map(Reply::Api)
-                }
-                Ok(Request::Api(request)) => {
-                    let answer = shared.send(&api, request.clone(), observer.attempt).await;
-                    answer.map(Reply::Api)
-                }
-                Ok(Request::Facts) => {
-                    Ok(Reply::Facts(facts.get(observer.attempt_of_facts()).await))
-                }
-                Ok(Request::Text(path)) => api.text(path).await.map(Reply::Api),
-                Ok(Request::Exec(pod, request)) => api.exec(pod, request).await.map(Reply::Exec),
-                Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
+                Ok(request) => asker.ask(&observer, request).await,
                 Err(error) => Err(error.clone()),
             };
             let (since, outcome) = (Instant::now(), observer.outcome(prepared, reply));
@@ -438,7 +430,7 @@ impl Executor {
 }
 
 /// The error of a bug in winconform, which must end neither the run nor its tear-down.
-fn panicked() -> ObservationError {
+pub(super) fn panicked() -> ObservationError {
     ErrorKind::NotApplied.error("winconform itself failed here: please report it")
 }
 

@@ -63,7 +63,11 @@ fn is_aim(request: &Request, node: &PoolNode) -> bool {
             .iter()
             .any(|get| matches!(&get.host, Host::Address(address) if has(address))),
         Request::Ping(addresses) => addresses.iter().any(has),
-        Request::Api(_) | Request::Text(_) | Request::Exec(..) | Request::Facts => false,
+        Request::Api(_)
+        | Request::Text(_)
+        | Request::Exec(..)
+        | Request::Facts
+        | Request::Play(_) => false,
     }
 }
 

@@ -13,6 +13,7 @@ use libtest_mimic::Trial;
 use serde_json::json;
 use tokio::time::Instant;
 use winconform::engine::{RunError, RunOptions};
+use winconform_core::fixture::{FixtureName, Until};
 use winconform_core::record::{Exit, critical_path};
 
 use crate::rows::clusters::of_row;
@@ -92,6 +93,7 @@ impl Pods {
             .into_iter()
             .flatten()
             .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let ready = ready || is_left_to_a_scenario(pod) && runs(pod);
         let addressed = spec.and_then(|spec| spec.host_network) != Some(true);
         let since = (!ready).then(Instant::now);
         let known = self.alive.entry(key(pod));
@@ -107,6 +109,22 @@ impl Pods {
             *self.started.entry(node).or_default() += begun.elapsed();
         }
     }
+}
+
+/// Whether a scenario has the pod become ready, once it runs.
+fn is_left_to_a_scenario(pod: &Pod) -> bool {
+    let fixture = pod.labels().get("winconform/fixture");
+    let fixture = fixture.and_then(|name| FixtureName::parse(name));
+    fixture.is_some_and(|fixture| fixture.until() == Until::Running)
+}
+
+fn runs(pod: &Pod) -> bool {
+    let statuses = pod.status.as_ref();
+    let statuses = statuses.and_then(|status| status.container_statuses.as_ref());
+    statuses.is_some_and(|statuses| {
+        let mut states = statuses.iter().map(|status| status.state.as_ref());
+        states.all(|state| state.is_some_and(|state| state.running.is_some()))
+    })
 }
 
 fn key(pod: &Pod) -> String {

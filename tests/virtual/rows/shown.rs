@@ -123,6 +123,9 @@ fn every_fault() -> Outcome {
     }
     let mut sent = sent();
     sent.push_str(include_str!("../../../core/src/suite/container.rs"));
+    sent.push_str(include_str!(
+        "../../../core/src/method/container/scenario/steps.rs"
+    ));
     for command in commands {
         if sent.contains(&format!("Command::{command}")) == awaited.contains_key(command) {
             wrong.push(format!("{command} is neither sent nor awaited, or both"));

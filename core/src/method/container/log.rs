@@ -58,7 +58,7 @@ impl Method for Log {
     }
 
     fn needs(query: &ContainerOf) -> Vec<(FixtureName, Need)> {
-        vec![(query.pod.of, Need::Ready)]
+        vec![super::need(query.pod.of)]
     }
 
     fn traits(_: &ContainerOf, _: &LogExpectation) -> Traits {

@@ -1,8 +1,10 @@
-//! Test methods that observe one pod of a fixture: a program in its container, its log, its status.
+//! Test methods that observe one pod of a fixture: a program in its container, its log, its status, and what it
+//! does over time.
 
 pub(super) mod ending;
 pub(super) mod log;
 pub(super) mod program;
+pub(super) mod scenario;
 pub(super) mod status;
 
 use std::fmt;
@@ -10,7 +12,7 @@ use std::fmt;
 use super::Traits;
 use super::exchange::PodRef;
 use super::place::Bound;
-use crate::fixture::FixtureName;
+use crate::fixture::{FixtureName, Need, Until};
 
 /// A pod of a fixture, by the name that its manifest gives it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -52,6 +54,15 @@ impl ContainerOf {
             name,
             container: self.container.clone(),
         }
+    }
+}
+
+/// The state that they need a fixture in.
+fn need(of: FixtureName) -> (FixtureName, Need) {
+    match of.until() {
+        // Scenarios change it meanwhile
+        Until::Running => (of, Need::Played),
+        _ => (of, Need::Ready),
     }
 }
 

@@ -75,7 +75,7 @@ impl Method for Program {
     }
 
     fn needs(query: &ProgramQuery) -> Vec<(FixtureName, Need)> {
-        vec![(query.within.pod.of, Need::Ready)]
+        vec![super::need(query.within.pod.of)]
     }
 
     fn traits(_: &ProgramQuery, _: &ProgramExpectation) -> Traits {

@@ -54,7 +54,7 @@ impl Method for Status {
     }
 
     fn needs(query: &PodOf) -> Vec<(FixtureName, Need)> {
-        vec![(query.of, Need::Ready)]
+        vec![super::need(query.of)]
     }
 
     fn traits(_: &PodOf, _: &StatusExpectation) -> Traits {

@@ -22,6 +22,7 @@ impl Slot<'_> {
     pub(crate) async fn post_start(self) -> Result<(), String> {
         let hooks = self.spec.lifecycle.as_ref();
         match hooks.and_then(|hooks| hooks.post_start.as_ref()) {
+            Some(_) if self.run.suffers(FaultKind::PostStartSkipped, self.cluster) => Ok(()),
             Some(hook) => self.handle(hook).await,
             None => Ok(()),
         }

@@ -37,12 +37,24 @@ pub(crate) struct Reaction {
 ///
 /// On Linux the first process of a container gets no signal for which it has no handler
 /// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have a handler
-/// and exit with 2. On Windows the runtime sends Ctrl-C (shutdown), which ends console programs.
+/// and exit with 2. On Windows the runtime sends Ctrl-Shutdown (hcsshim, `internal/signals`), which ends console
+/// programs; a Go program gets it as SIGTERM (`os/signal`, "Windows"), so agnhost's server ends as on Linux
+/// (kubernetes, `test/e2e/windows/node_shutdown.go`, which relies on its `--delay-shutdown`).
 pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction> {
     let file = argv.first().map(String::as_str).unwrap_or_default();
-    let name = file.rsplit('/').next().unwrap_or_default();
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
     let second = Duration::from_secs(1);
     let (code, after, prints) = match (os, name, argv.get(1).map(String::as_str)) {
+        // netexec.go: it sleeps for --delay-shutdown, then exits
+        (_, "agnhost", Some("netexec")) if os == Os::Windows || first => {
+            let mut delays = argv
+                .iter()
+                .filter_map(|arg| arg.strip_prefix("--delay-shutdown="));
+            let delay = delays.next().and_then(|seconds| seconds.parse().ok());
+            let delay = Duration::from_secs(delay.unwrap_or(0));
+            (0, Duration::from_millis(100) + delay, "")
+        }
         (Os::Windows, ..) => (program::CONTROL_C, second, ""),
         // 128 + SIGTERM
         _ if !first => (143, second, ""),
@@ -50,15 +62,6 @@ pub(crate) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
         (_, "agnhost", None | Some("pause")) => {
             let prints = "exiting because of signal \"terminated\"\n";
             (2, Duration::from_millis(100), prints)
-        }
-        // netexec.go: it sleeps for --delay-shutdown, then exits
-        (_, "agnhost", Some("netexec")) => {
-            let mut delays = argv
-                .iter()
-                .filter_map(|arg| arg.strip_prefix("--delay-shutdown="));
-            let delay = delays.next().and_then(|seconds| seconds.parse().ok());
-            let delay = Duration::from_secs(delay.unwrap_or(0));
-            (0, Duration::from_millis(100) + delay, "")
         }
         (_, "agnhost", _) => (2, second, ""),
         (_, "pause", _) => (0, second, ""),
@@ -204,6 +207,7 @@ mod tests {
             code(Os::Windows, "ping|-t|localhost", true),
             Some(program::CONTROL_C)
         );
+        assert_eq!(code(Os::Windows, r"C:\agnhost.exe|netexec", true), Some(0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Small programs that report on their system.
 //!
-//! Texts of Windows: Microsoft's pages of `tasklist`, `net user`, `eventcreate`, `sc` and `nltest`.
+//! Texts of Windows: Microsoft's pages of `tasklist`, `net user`, `sc` and `nltest`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -149,16 +149,6 @@ pub(crate) fn user(call: &Call<'_>) -> Option<Ran> {
     }
     let words = "The user name could not be found.\r\n\r\nMore help is available by typing NET HELPMSG 2221.\r\n\r\n";
     Some(Ran::complains(words, 2))
-}
-
-/// `eventcreate /l LOG /t KIND /id NUMBER /so SOURCE /d TEXT`.
-pub(crate) fn log_event(call: &Call<'_>) -> Option<Ran> {
-    let ["/l", log, "/t", kind, "/id", _, "/so", source, "/d", _] = call.words()? else {
-        return None;
-    };
-    Some(Ran::prints(format!(
-        "\r\nSUCCESS: An event of type '{kind}' was created in the '{log}' log with '{source}' as the source.\r\n"
-    )))
 }
 
 /// `nltest` without a domain (Microsoft, "Troubleshoot gMSAs for Windows containers").

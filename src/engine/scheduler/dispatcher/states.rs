@@ -142,7 +142,7 @@ impl Fixtures {
                 (FixtureState::Ready, _) | (FixtureState::Failed(_), Need::Compared) => {}
                 (FixtureState::Failed(error), Need::Settled)
                     if error.kind == ErrorKind::FixtureFailed => {}
-                (FixtureState::Failed(error), Need::Ready | Need::Settled) => {
+                (FixtureState::Failed(error), Need::Ready | Need::Played | Need::Settled) => {
                     return Readiness::Never(self.key(*ix).clone(), error.clone());
                 }
                 // Nothing needs what is leaving or over

@@ -1,0 +1,130 @@
+//! The test method `scenario`: a claim that unfolds over time on one pod of a fixture. A scenario is a list of
+//! steps; the executor takes one after the other, and what it saw, with the times, is the observation.
+//!
+//! An attempt after the first begins with a new pod, and so does a run that is resumed.
+
+mod condition;
+pub(in crate::method) mod moment;
+pub(in crate::method) mod steps;
+
+use std::fmt;
+
+pub use condition::{Condition, Seen};
+pub use moment::Moment;
+pub use steps::{Act, Scenario, Step};
+
+use super::ContainerOf;
+use crate::facts::Os;
+use crate::fixture::{FixtureName, Need};
+use crate::method::compare::{Comparison, Difference};
+use crate::method::error::{ErrorKind, Result};
+use crate::method::exchange::{Play, Reply, Request};
+use crate::method::place::Bound;
+use crate::method::prepared::{Prepared, another_kind};
+use crate::method::{Assertion, Method, Test, Traits};
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ScenarioQuery {
+    pub within: ContainerOf,
+    pub scenario: Scenario,
+}
+
+/// Each step comes to what it is to come to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Unfolds(pub Scenario);
+
+/// The test method `scenario`. An observation is the steps that were taken.
+#[derive(Clone, Debug)]
+pub enum OverTime {}
+
+impl Method for OverTime {
+    type Query = ScenarioQuery;
+    type Expectation = Unfolds;
+    type Observation = Vec<Moment>;
+
+    const TEST: fn(Assertion<Self>) -> Test = Test::Scenario;
+
+    fn prepare<'a>(query: &'a ScenarioQuery, at: &Bound<'a>) -> Result<Prepared<'a, Vec<Moment>>> {
+        let of = query.within.pod.of;
+        let play = Play {
+            scenario: query.scenario,
+            of: of.in_pool(at.to.or(at.pool)).on(at.node),
+            container: query.within.place(at),
+        };
+        Ok(Prepared::new(Request::Play(play), |reply| match reply {
+            Reply::Played(moments) => Ok(moments.clone()),
+            _ => Err(another_kind("a scenario")),
+        }))
+    }
+
+    fn needs(query: &ScenarioQuery) -> Vec<(FixtureName, Need)> {
+        vec![super::need(query.within.pod.of)]
+    }
+
+    fn traits(_: &ScenarioQuery, _: &Unfolds) -> Traits {
+        Traits {
+            stays: true,
+            ..Traits::default()
+        }
+    }
+
+    fn compare(expectation: &Unfolds, seen: &Vec<Moment>) -> Result<Comparison> {
+        let Some(last) = seen.last() else {
+            return Err(ErrorKind::UnrecognisedOutput.error("a scenario without a step"));
+        };
+        let words: Vec<_> = seen.iter().map(Moment::to_string).collect();
+        let difference = Difference::between(expectation, words.join("; "));
+        let steps = expectation.0.steps(Os::Windows).len();
+        match &last.instead {
+            Some(_) => Ok(Comparison::NotMet(difference)),
+            None if seen.len() == steps => Ok(Comparison::Met(difference)),
+            None => {
+                let detail = format!("{} of {steps} steps were taken", seen.len());
+                Err(ErrorKind::UnrecognisedOutput.error(detail))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unfolds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = self.0.steps(Os::Windows);
+        let words: Vec<_> = steps.iter().map(|step| step.words).collect();
+        f.write_str(&words.join("; "))
+    }
+}
+
+impl fmt::Display for ScenarioQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scenario {} in {}", self.scenario.as_str(), self.within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(instead: Option<&str>) -> Moment {
+        Moment {
+            step: "the container is restarted".to_owned(),
+            after_ms: 14_200,
+            instead: instead.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_step_that_came_to_something_else_decides() {
+        let expectation = Unfolds(Scenario::WorkloadSignals);
+        let compare = |seen: &[Moment]| OverTime::compare(&expectation, &seen.to_vec());
+        let all = vec![moment(None); expectation.0.steps(Os::Windows).len()];
+        assert!(matches!(compare(&all), Ok(Comparison::Met(_))));
+        let Ok(Comparison::NotMet(difference)) = compare(&[moment(Some("it runs"))]) else {
+            panic!("it is not met")
+        };
+        assert_eq!(
+            difference.seen,
+            "after 14 s not: the container is restarted, but it runs"
+        );
+        assert!(compare(&[]).is_err() && compare(&all[1..]).is_err());
+    }
+}

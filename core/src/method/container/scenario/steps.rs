@@ -1,0 +1,175 @@
+//! The scenarios and their steps.
+
+use std::time::Duration;
+
+use strum::{IntoStaticStr, VariantArray};
+
+use super::condition::Condition;
+use crate::command::{Command, FilePath, Token};
+use crate::facts::Os;
+
+/// A claim that unfolds over time.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Scenario {
+    LivenessProbe,
+    PreStop,
+    ReadinessProbe,
+    StartupProbe,
+    TerminationGrace,
+    WorkloadSignals,
+}
+
+crate::text::words!(Scenario);
+
+/// One step, with the words by which a finding names it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub words: &'static str,
+    pub act: Act,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// Run a command in the container, which has to end with 0.
+    Run(Command),
+    /// Delete the pod.
+    Delete,
+    /// Wait for a condition, at most so long.
+    Await(Condition, Duration),
+    /// Wait for a condition without which nothing is observed, at most so long.
+    Presume(Condition, Duration),
+    /// A condition has to go on holding for so long.
+    Keep(Condition, Duration),
+}
+
+/// A probe with a period of 5 s and a threshold of 2 has this long; an exec alone may take seconds on Windows.
+const PROBED: Duration = Duration::from_mins(1);
+/// A restart takes the grace of the container besides.
+const RESTARTED: Duration = Duration::from_mins(2);
+/// Windows itself killed a container 5 s after it was told to shut down (microsoft/Windows-Containers#164).
+const BEYOND_WINDOWS: Duration = Duration::from_secs(12);
+/// For a pod to go whose containers have ended.
+const LEAVES: Duration = Duration::from_mins(2);
+
+impl Scenario {
+    pub fn steps(self, os: Os) -> Vec<Step> {
+        let step = |words, act| Step { words, act };
+        let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
+        let deleted = step("the pod is deleted", Act::Delete);
+        match self {
+            Self::ReadinessProbe => vec![
+                ready("the container is ready", true),
+                step("what its probe looks for is taken away", take_away(os)),
+                ready("the container is no longer ready", false),
+                step("what its probe looks for is there again", put(os)),
+                ready("the container is ready again", true),
+            ],
+            Self::LivenessProbe => vec![
+                step(
+                    "the container runs without a restart for 15 s",
+                    Act::Keep(Condition::Runs, Duration::from_secs(15)),
+                ),
+                step("what its probe looks for is taken away", take_away(os)),
+                step(
+                    "the container is restarted",
+                    Act::Await(Condition::Restarted, RESTARTED),
+                ),
+            ],
+            Self::StartupProbe => vec![
+                step(
+                    "the container has not started, and no liveness probe restarts it, for 10 s",
+                    Act::Keep(Condition::Started(false), Duration::from_secs(10)),
+                ),
+                step("what its probes look for is there", put(os)),
+                step(
+                    "the container has started",
+                    Act::Await(Condition::Started(true), PROBED),
+                ),
+            ],
+            Self::PreStop => {
+                let ended = |other, message| Condition::Ended {
+                    other,
+                    code: None,
+                    message: Some(message),
+                };
+                vec![
+                    deleted,
+                    step(
+                        "the kubelet reads the last messages of the pod",
+                        Act::Presume(ended(Some("control"), "control"), LEAVES),
+                    ),
+                    step(
+                        "the container ends with the message of its preStop hook",
+                        Act::Await(ended(None, "hook"), LEAVES),
+                    ),
+                ]
+            }
+            Self::TerminationGrace => vec![
+                deleted,
+                step(
+                    "the container, which takes 20 s to end, still runs after 12 s",
+                    Act::Keep(Condition::Runs, BEYOND_WINDOWS),
+                ),
+                step("the pod is gone", Act::Await(Condition::Gone, LEAVES)),
+            ],
+            Self::WorkloadSignals => {
+                let ended = Condition::Ended {
+                    other: None,
+                    code: Some(0),
+                    message: None,
+                };
+                vec![
+                    deleted,
+                    step(
+                        "the program is told, and ends with exit code 0",
+                        Act::Await(ended, LEAVES),
+                    ),
+                ]
+            }
+        }
+    }
+}
+
+/// The file that the probes of manifests look for.
+fn probed(os: Os) -> FilePath {
+    let text = match os {
+        Os::Linux => "/tmp/probed",
+        Os::Windows => r"C:\probed",
+    };
+    FilePath::parse(os, text).expect("a path that is built in is valid")
+}
+
+fn take_away(os: Os) -> Act {
+    Act::Run(Command::DeleteFile(probed(os)))
+}
+
+fn put(os: Os) -> Act {
+    Act::Run(Command::WriteFile {
+        path: probed(os),
+        line: Token::parse("probed").expect("a word that is built in is valid"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scenario_waits_in_the_end_for_what_it_claims() {
+        for scenario in Scenario::VARIANTS {
+            for os in [Os::Linux, Os::Windows] {
+                let steps = scenario.steps(os);
+                let last = steps.last().map(|step| &step.act);
+                assert!(matches!(last, Some(Act::Await(..))), "{scenario:?}");
+                let runs = steps.iter().filter_map(|step| match &step.act {
+                    Act::Run(command) => Some(command),
+                    _ => None,
+                });
+                for command in runs {
+                    assert!(command.on(os).is_ok());
+                }
+            }
+        }
+    }
+}

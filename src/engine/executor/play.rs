@@ -1,0 +1,170 @@
+//! Plays a scenario: takes its steps one after the other, with the pods of the run's watch as what is seen.
+
+use serde_json::Value as Json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use winconform_core::fixture::FixtureKey;
+use winconform_core::method::{
+    Act, ErrorKind, ExitStatus, Moment, ObservationError, Play, PodRef, Result, Seen, Step,
+};
+use winconform_core::text::printable;
+
+use crate::cluster::objects::kinds::PODS;
+use crate::cluster::objects::status::{containers, text};
+use crate::cluster::{Condition, wait_for_objects};
+use crate::engine::fixtures::apply::Fixtures;
+use crate::engine::fixtures::readiness::ended;
+
+/// How many times as long as a step may take it is watched, while the server is away.
+const PATIENCE: u32 = 3;
+
+impl Fixtures {
+    /// Takes the steps of a scenario; with `again`, on a new pod. `cancel` ends the wait but no request that
+    /// creates anything.
+    pub(super) async fn play(
+        mut self,
+        play: Play,
+        again: bool,
+        cancel: CancellationToken,
+    ) -> Result<Vec<Moment>> {
+        if again {
+            let pod = self.clone().renew(&play.of, &play.container, &cancel);
+            Box::pin(pod).await?;
+        }
+        let unfolded = cancel
+            .run_until_cancelled(Box::pin(self.unfold(&play)))
+            .await;
+        unfolded.unwrap_or_else(|| Err(ended()))
+    }
+
+    /// Deletes a pod of a fixture, and creates it again from its manifest.
+    async fn renew(
+        mut self,
+        of: &FixtureKey,
+        pod: &PodRef,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let objects = self.objects(of, None);
+        let objects = objects.map_err(|error| ErrorKind::NotApplied.error(error.to_string()))?;
+        let is_it =
+            |object: &Json| object["kind"] == PODS.kind && object["metadata"]["name"] == *pod.name;
+        let object = objects
+            .into_iter()
+            .find(is_it)
+            .ok_or_else(|| unknown(pod))?;
+        if let Some(there) = self.now(pod) {
+            let deleted = cancel.run_until_cancelled(self.delete(&there)).await;
+            deleted.unwrap_or_else(|| Err(ended()))?;
+        }
+        self.announce(&object)?;
+        let applied = self.apply(&object, cancel).await?;
+        let applied: Vec<_> = applied.into_iter().collect();
+        let runs = cancel.run_until_cancelled(Box::pin(self.wait_for_running(of, &applied)));
+        runs.await.unwrap_or_else(|| Err(ended())).map(|_| ())
+    }
+
+    /// The pod as the watch shows it.
+    fn now(&self, pod: &PodRef) -> Option<Json> {
+        let key = format!("{}/{}", pod.namespace, pod.name);
+        self.pods.borrow().objects.get(&key).cloned()
+    }
+
+    async fn unfold(&mut self, play: &Play) -> Result<Vec<Moment>> {
+        let pod = self.now(&play.container);
+        let pod = pod.ok_or_else(|| unknown(&play.container))?;
+        if let Some(restarted) = containers(&pod).find(|one| one["restartCount"] != 0) {
+            let name = printable(text(&restarted["name"]));
+            let detail = format!("container {name} was restarted before the scenario began");
+            return Err(ErrorKind::FixtureFailed.error(detail));
+        }
+        let (began, mut moments, mut leaves) = (Instant::now(), Vec::new(), false);
+        for step in play.scenario.steps(play.of.name.os()) {
+            let instead = self.take(&step, play, &pod, leaves).await?;
+            leaves |= step.act == Act::Delete;
+            if let (Act::Presume(..), Some(instead)) = (&step.act, &instead) {
+                let detail = format!("not so: {}, but {instead}", step.words);
+                return Err(ErrorKind::UnrecognisedOutput.error(detail));
+            }
+            let after = began.elapsed().as_millis();
+            let is_over = instead.is_some();
+            moments.push(Moment {
+                step: step.words.to_owned(),
+                after_ms: u64::try_from(after).unwrap_or(u64::MAX),
+                instead,
+            });
+            if is_over {
+                break;
+            }
+        }
+        Ok(moments)
+    }
+
+    /// Takes one step; returns what is seen instead of what it waits for, if it comes to something else.
+    async fn take(
+        &mut self,
+        step: &Step,
+        play: &Play,
+        pod: &Json,
+        leaves: bool,
+    ) -> Result<Option<String>> {
+        let (api, begun) = (self.api.clone(), Instant::now());
+        let away = || api.outage.last_met().filter(|at| *at > begun);
+        let (wanted, span) = match &step.act {
+            Act::Run(command) => {
+                let request = command.on(play.of.name.os())?;
+                let reply = api.exec(&play.container, &request).await?;
+                if reply.exit != ExitStatus::Code(0) {
+                    let words = printable(&format!("{:?} {}", reply.exit, reply.stderr));
+                    let detail = format!("{}: the program ended with {words}", step.words);
+                    return Err(ErrorKind::UnrecognisedOutput.error(detail));
+                }
+                return Ok(None);
+            }
+            Act::Delete => return self.delete(pod).await.map(|()| None),
+            Act::Await(wanted, span) | Act::Presume(wanted, span) | Act::Keep(wanted, span) => {
+                (wanted, *span)
+            }
+        };
+        let awaited = |now: Instant, seen| match seen {
+            Seen::Holds => Condition::Done(None),
+            Seen::Never(instead) => Condition::Done(Some(instead)),
+            Seen::NotYet(instead) if now >= away().unwrap_or(begun) + span => {
+                Condition::Done(Some(format!("{instead} {} s later", span.as_secs())))
+            }
+            Seen::NotYet(instead) => Condition::NotYet(instead),
+            Seen::Untold(error) => Condition::Never(error),
+        };
+        let kept = |now: Instant, seen| match seen {
+            Seen::Untold(error) => Condition::Never(error),
+            Seen::Holds | Seen::NotYet(_) if away().is_some() => {
+                let detail = "the API server was away meanwhile";
+                Condition::Never(ErrorKind::ApiUnavailable.error(detail))
+            }
+            Seen::Holds if now >= begun + span => Condition::Done(None),
+            Seen::Holds => Condition::NotYet("so far".to_owned()),
+            Seen::NotYet(instead) | Seen::Never(instead) => Condition::Done(Some(instead)),
+        };
+        let read = |now, seen| match &step.act {
+            Act::Keep(..) => kept(now, seen),
+            _ => awaited(now, seen),
+        };
+        let metadata = &pod["metadata"];
+        let key = format!(
+            "{}/{}",
+            text(&metadata["namespace"]),
+            text(&metadata["name"])
+        );
+        let container = &play.container.container;
+        wait_for_objects(&mut self.pods, span * PATIENCE, step.words, |pods| {
+            let there = pods.get(&key);
+            let there = there.filter(|there| there["metadata"]["uid"] == metadata["uid"]);
+            read(Instant::now(), wanted.read(there, container, leaves))
+        })
+        .await
+    }
+}
+
+fn unknown(pod: &PodRef) -> ObservationError {
+    let detail = format!("pod {} is not there", printable(&pod.name));
+    ErrorKind::FixtureChanged.error(detail)
+}
