@@ -119,7 +119,7 @@ fn of_fixture(name: FixtureName) -> BTreeSet<Need> {
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
         needs.extend(of_diagnosis(name));
     }
-    if name == FixtureName::CHURN {
+    if !name.changes().is_empty() {
         for kind in [&PODS, &SERVICES] {
             needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Delete)));
         }

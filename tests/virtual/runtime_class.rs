@@ -95,11 +95,16 @@ fn chosen() -> Outcome {
         };
         let expected = [
             "churn",
+            "daemon-set",
             "ends",
+            "jobs",
             "leaving",
             "nano-server",
             "probed",
+            "replica-set",
+            "replication-controller",
             "slow-starter",
+            "stateful-set",
             "toolbox",
             "win-webserver",
             "windows-pod-prober",

@@ -42,7 +42,7 @@ pub use container::program::{Program, ProgramExpectation, ProgramObservation, Pr
 pub use container::scenario::{
     Act, Condition, Moment, OverTime, Scenario, ScenarioQuery, Seen, Step, Unfolds,
 };
-pub use container::status::{Status, StatusExpectation};
+pub use container::status::{Status, StatusExpectation, StatusKind, StatusQuery};
 pub use container::{ContainerOf, PodOf};
 pub use error::{ErrorKind, ObservationError, Result};
 pub use exchange::{
@@ -217,7 +217,7 @@ pub enum Test {
     Scenario(Assertion<OverTime>),
     /// The state of objects.
     State(Assertion<State>),
-    /// Fields of a pod.
+    /// Fields of an object.
     Status(Assertion<Status>),
     /// A datagram from a vantage point.
     Udp(Assertion<Udp>),
@@ -262,7 +262,7 @@ impl Test {
         if let Self::State(assertion) = &mut self
             && assertion.expectation == StateExpectation::ReadyOnEachNode
         {
-            assertion.expectation = StateExpectation::Ready { pods: nodes };
+            assertion.expectation = StateExpectation::Ready { pods: nodes.max(1) };
         }
         self
     }

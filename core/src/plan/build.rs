@@ -240,7 +240,8 @@ impl Surroundings<'_> {
         let mut needs = case.test.needs().into_iter();
         let clause = match (
             case.over.across,
-            needs.any(|(name, _)| name.is_on_each_node()),
+            // A DaemonSet has a pod on a single node, too
+            needs.any(|(name, _)| name.is_on_each_node() && !name.has_daemon_set()),
         ) {
             (Across::Nodes, _) => "which its prober observes from",
             (Across::Pool | Across::Pools, true) => "which all its samples run on",

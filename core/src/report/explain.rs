@@ -231,7 +231,7 @@ fn words_of(test: &Test) -> (String, String) {
             (asks, assertion.expectation.ends.to_string())
         }
         Test::Status(assertion) => {
-            let asks = format!("pod {}", assertion.query);
+            let asks = assertion.query.to_string();
             (asks, assertion.expectation.to_string())
         }
         Test::Scenario(assertion) => {

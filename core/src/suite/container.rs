@@ -7,7 +7,8 @@ use crate::facts::Os;
 use crate::fixture::{FixtureName, Until};
 use crate::method::{
     Assertion, ContainerOf, Ending, LogExpectation, OverTime, PodOf, ProgramExpectation,
-    ProgramQuery, Scenario, ScenarioQuery, StatusExpectation, Unfolds, read_words,
+    ProgramQuery, Scenario, ScenarioQuery, StatusExpectation, StatusKind, StatusQuery, Unfolds,
+    read_words,
 };
 
 /// What a program can be in a suite, in the words of its key.
@@ -60,12 +61,19 @@ pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpe
     lines.map(LogExpectation)
 }
 
-pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<PodOf> {
-    let entry = decoder.tagged(node, "status `ask`", &["pod"])?;
-    let mut fields = decoder.fields(&entry.node, "a pod")?;
-    let pod = read_pod(decoder, &mut fields, "name");
+pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
+    let entry = decoder.tagged(node, "status `ask`", &["pod", "job"])?;
+    let kind = match entry.key.as_str() {
+        "job" => StatusKind::Job,
+        _ => StatusKind::Pod,
+    };
+    let mut fields = decoder.fields(&entry.node, "an object")?;
+    let object = read_pod(decoder, &mut fields, "name");
     fields.finish(decoder);
-    pod
+    Some(StatusQuery {
+        kind,
+        object: object?,
+    })
 }
 
 pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {

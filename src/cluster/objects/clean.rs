@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, Result};
 use winconform_core::text::{is_label_value, printable};
 
-use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
+use super::kinds::{ALL, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES, WORKLOADS};
 use super::labels;
 use super::wait::{Condition, poll_until};
 use crate::cluster::objects::unlabelled::listed;
@@ -81,12 +81,12 @@ pub enum CleanError {
     Unlistable(#[source] ObservationError),
 }
 
-/// How long pods of controllers have to disappear with them, after the last Deployment of ours is gone: the
+/// How long pods of controllers have to disappear with them, after the last workload of ours is gone: the
 /// garbage collector takes two steps, and until the first a ReplicaSet creates new pods.
 const GOES_WITH: Duration = Duration::from_secs(3);
 
-/// The kinds that are deleted before the namespaces they are in.
-const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
+/// The kinds that are deleted before the namespaces they are in, beside workloads.
+const FIRST: [&Kind; 3] = [&SERVICES, &PODS, &NETWORK_POLICIES];
 
 /// Refuses a text that is no label value, since it would widen the selector.
 pub(crate) fn check_run(run: Option<&str>) -> Result<(), CleanError> {
@@ -94,7 +94,7 @@ pub(crate) fn check_run(run: Option<&str>) -> Result<(), CleanError> {
     wrong.map_or(Ok(()), |run| Err(CleanError::NotARun { run }))
 }
 
-/// Removes all objects of one run, or of all runs without a Lease, within `budget`. First Deployments,
+/// Removes all objects of one run, or of all runs without a Lease, within `budget`. First workloads,
 /// Services, pods and network policies: a controller's pods only if they outlive it, pods by force once half
 /// the budget is spent. Then every other kind in the table, and Leases at the end.
 pub async fn remove_run(
@@ -108,9 +108,10 @@ pub async fn remove_run(
     let more = api.durations().tear_down_of_pod * busiest(&pods);
     let budget = budget + more.min(MOST_FOR_PODS);
     let mut removal = Removal { budget, ..removal };
-    removal.remove_all(&FIRST, budget * 3 / 4).await;
+    let first = [&WORKLOADS[..], &FIRST].concat();
+    removal.remove_all(&first, budget * 3 / 4).await;
     let mut then = ALL.to_vec();
-    then.retain(|kind| !FIRST.contains(kind) && **kind != LEASES);
+    then.retain(|kind| !first.contains(kind) && **kind != LEASES);
     removal.remove_all(&then, budget * 7 / 8).await;
     // Last, so that no other run begins meanwhile
     removal.remove_all(&[&LEASES], budget).await;
@@ -141,8 +142,8 @@ pub(crate) struct Removal<'a> {
     budget: Duration,
     /// Every object ever listed with its last state; `None` once it is gone.
     found: BTreeMap<ObjectRef, Option<ListedObject>>,
-    /// Since when no Deployment of ours exists.
-    uncontrolled: Arc<Mutex<Option<Instant>>>,
+    /// Since when no workload of ours exists, by kind.
+    uncontrolled: Arc<Mutex<BTreeMap<&'static Kind, Instant>>>,
     refused: BTreeMap<ObjectRef, String>,
     unlisted: BTreeMap<&'static Kind, ObservationError>,
 }
@@ -284,17 +285,19 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Since when no Deployment of ours exists that could create new pods; its pods disappear with it.
-    async fn uncontrolled(&self, kind: &Kind) -> Option<Instant> {
+    /// Since when no workload of ours exists that could create new pods; its pods disappear with it.
+    async fn uncontrolled(&self, kind: &'static Kind) -> Option<Instant> {
         let mut since = self.uncontrolled.lock().await;
-        if *kind == DEPLOYMENTS {
+        if WORKLOADS.contains(&kind) {
             let mut of_kind = self.found.iter().filter(|(object, _)| object.kind == kind);
-            *since = match of_kind.any(|(_, state)| state.is_some()) {
-                true => None,
-                false => since.or_else(|| Some(Instant::now())),
-            };
+            if of_kind.any(|(_, state)| state.is_some()) {
+                since.remove(kind);
+            } else {
+                since.entry(kind).or_insert_with(Instant::now);
+            }
         }
-        *since
+        let is_each = since.len() == WORKLOADS.len();
+        since.values().max().copied().filter(|_| is_each)
     }
 
     async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, ListedObject)>> {
@@ -444,6 +447,7 @@ mod tests {
     use super::super::cleanup::{CleanupError, cleanup};
     use super::*;
     use crate::cluster::fake::Fake;
+    use crate::cluster::objects::kinds::DEPLOYMENTS;
     use crate::transport::pause;
     use tokio::time::timeout;
 

@@ -32,13 +32,22 @@ pub fn refused(deployment: &Json) -> Option<Hindrance> {
     if failure["status"] != "True" {
         return None;
     }
-    let message = failure["message"].as_str().unwrap_or("no message");
+    Some(refusal(&failure["message"]))
+}
+
+/// Why the pods of another workload are not even created: an event with the reason `FailedCreate`.
+pub fn refused_creation(event: &Json) -> Option<Hindrance> {
+    (event["reason"] == "FailedCreate").then(|| refusal(&event["message"]))
+}
+
+fn refusal(message: &Json) -> Hindrance {
+    let message = message.as_str().unwrap_or("no message");
     let detail = format!("its pods are refused: {}", printable(message));
-    Some(Hindrance {
+    Hindrance {
         // A refusal by the cluster's policies is no failure of the cluster
         error: ErrorKind::Forbidden.error(detail),
         lasting: REFUSALS.iter().any(|words| message.contains(words)),
-    })
+    }
 }
 
 /// Whether a pod waits for its sandbox. From 1.29 on a condition shows this (KEP-3085); before, a pod that

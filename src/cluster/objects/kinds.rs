@@ -33,6 +33,26 @@ pub const SERVICES: Kind = kind("", "Service", "services", Scope::Namespaced);
 pub const PODS: Kind = kind("", "Pod", "pods", Scope::Namespaced);
 /// Samples.
 pub const DEPLOYMENTS: Kind = kind("apps", "Deployment", "deployments", Scope::Namespaced);
+/// Workloads of other kinds.
+pub const REPLICA_SETS: Kind = kind("apps", "ReplicaSet", "replicasets", Scope::Namespaced);
+pub const STATEFUL_SETS: Kind = kind("apps", "StatefulSet", "statefulsets", Scope::Namespaced);
+pub const DAEMON_SETS: Kind = kind("apps", "DaemonSet", "daemonsets", Scope::Namespaced);
+pub const JOBS: Kind = kind("batch", "Job", "jobs", Scope::Namespaced);
+pub const REPLICATION_CONTROLLERS: Kind = kind(
+    "",
+    "ReplicationController",
+    "replicationcontrollers",
+    Scope::Namespaced,
+);
+/// The kinds whose controllers create pods, and create them again as long as they exist.
+pub const WORKLOADS: [&Kind; 6] = [
+    &DEPLOYMENTS,
+    &REPLICA_SETS,
+    &STATEFUL_SETS,
+    &DAEMON_SETS,
+    &JOBS,
+    &REPLICATION_CONTROLLERS,
+];
 /// Priority classes that keep a run's pods from preempting any others.
 pub const PRIORITY_CLASSES: Kind = kind(
     "scheduling.k8s.io",
@@ -67,8 +87,13 @@ pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
 pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps", Scope::Namespaced);
 
 /// Every kind that we create and list.
-pub const ALL: [&Kind; 8] = [
+pub const ALL: [&Kind; 13] = [
     &DEPLOYMENTS,
+    &REPLICA_SETS,
+    &STATEFUL_SETS,
+    &DAEMON_SETS,
+    &JOBS,
+    &REPLICATION_CONTROLLERS,
     &SERVICES,
     &PODS,
     &NETWORK_POLICIES,
@@ -103,7 +128,7 @@ impl Kind {
 
     /// Whether its objects are pods, or create pods.
     pub fn makes_pods(&self) -> bool {
-        matches!(self.kind, "Pod" | "Deployment")
+        *self == PODS || WORKLOADS.contains(&self)
     }
 
     /// The path of all objects with these labels, in every namespace; `selector` is not yet
@@ -140,6 +165,8 @@ impl Kind {
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
                 "preconditions": preconditions,
+                // By default the pods of Jobs and ReplicationControllers stay behind
+                "propagationPolicy": "Background",
             })),
         }
     }

@@ -81,7 +81,7 @@ impl Fixtures {
         for step in play.scenario.steps(play.of.name.os()) {
             let instead = self.take(&step, play, &pod, leaves).await?;
             leaves |= step.act == Act::Delete;
-            if let (Act::Presume(..), Some(instead)) = (&step.act, &instead) {
+            if let (true, Some(instead)) = (step.presumed, &instead) {
                 let detail = format!("not so: {}, but {instead}", step.words);
                 return Err(ErrorKind::UnrecognisedOutput.error(detail));
             }
@@ -121,9 +121,7 @@ impl Fixtures {
                 return Ok(None);
             }
             Act::Delete => return self.delete(pod).await.map(|()| None),
-            Act::Await(wanted, span) | Act::Presume(wanted, span) | Act::Keep(wanted, span) => {
-                (wanted, *span)
-            }
+            Act::Await(wanted, span) | Act::Keep(wanted, span) => (wanted, *span),
         };
         let awaited = |now: Instant, seen| match seen {
             Seen::Holds => Condition::Done(None),

@@ -17,7 +17,9 @@ use winconform_core::method::{ApiRequest, ErrorKind, ObservationError, ReadyPod,
 use winconform_core::text::printable;
 
 use super::fresh_answer::FreshAnswer;
-use crate::cluster::objects::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
+use crate::cluster::objects::kinds::{
+    DEPLOYMENTS, Kind, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS, Scope,
+};
 use crate::cluster::objects::labels;
 use crate::cluster::objects::pods::readiness;
 use crate::cluster::{Condition, Watched, poll_until, wait_for_objects};
@@ -101,7 +103,13 @@ impl AppliedObjects {
             let metadata = &object["metadata"];
             let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
             let in_namespace = printable(namespace.unwrap_or_default());
-            let wanted = if *kind == DEPLOYMENTS {
+            let replicas = [
+                &DEPLOYMENTS,
+                &REPLICA_SETS,
+                &STATEFUL_SETS,
+                &REPLICATION_CONTROLLERS,
+            ];
+            let wanted = if replicas.contains(&kind) {
                 Wanted::PodsReady(object["spec"]["replicas"].as_u64().unwrap_or(1))
             } else if *kind == PODS && key.name.until() == Until::Ready {
                 Wanted::PodReady

@@ -15,11 +15,16 @@ use super::server::{Answer, Asked, Server, status};
 use super::tool::{Said, Tool, check};
 
 /// The kinds that a run creates, each with the end of its list's path.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 13] = [
     ("/namespaces", "Namespace"),
     ("/pods", "Pod"),
     ("/services", "Service"),
     ("/deployments", "Deployment"),
+    ("/replicasets", "ReplicaSet"),
+    ("/statefulsets", "StatefulSet"),
+    ("/daemonsets", "DaemonSet"),
+    ("/jobs", "Job"),
+    ("/replicationcontrollers", "ReplicationController"),
     ("/leases", "Lease"),
     ("/priorityclasses", "PriorityClass"),
     ("/runtimeclasses", "RuntimeClass"),

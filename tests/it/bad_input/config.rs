@@ -247,7 +247,7 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
     for nothing in [
         "area=env",
         "area=env, area=reject",
-        "\"!area=net\", \"!area=sample\", \"!area=sched\", \"!area=pod\", \"!area=limit\", \"!area=storage\", \"!area=identity\"",
+        "\"!area=net\", \"!area=sample\", \"!area=sched\", \"!area=pod\", \"!area=limit\", \"!area=storage\", \"!area=identity\", \"!area=workload\"",
     ] {
         let said = said(nothing);
         assert_eq!(said.code, Some(0), "{nothing}: {}", said.stderr);
@@ -261,7 +261,7 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let said = planned(&["--select", "area=workload"]);
+    let said = planned(&["--select", "workload.cronjob"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
         said.stderr.starts_with("nothing is selected: none of the "),

@@ -1,4 +1,4 @@
-//! The test method `status`: fields of a pod as the API server has them.
+//! The test method `status`: fields of a pod or a Job as the API server has them.
 
 use std::fmt;
 
@@ -21,25 +21,51 @@ const ANY: &str = "any";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
-/// Fields of a pod: of a map each that is named; of a list, for each item named, one that has its fields;
+/// A pod or a Job of a fixture.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StatusQuery {
+    pub kind: StatusKind,
+    pub object: PodOf,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StatusKind {
+    Pod,
+    Job,
+}
+
+impl fmt::Display for StatusQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            StatusKind::Pod => "pod",
+            StatusKind::Job => "Job",
+        };
+        write!(f, "{kind} {}", self.object)
+    }
+}
+
+/// Fields of an object: of a map each that is named; of a list, for each item named, one that has its fields;
 /// `any` is any value that is not empty, and `none` stands for no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusExpectation(pub Json);
 
-/// The test method `status`. An observation is the pod.
+/// The test method `status`. An observation is the object.
 #[derive(Clone, Debug)]
 pub enum Status {}
 
 impl Method for Status {
-    type Query = PodOf;
+    type Query = StatusQuery;
     type Expectation = StatusExpectation;
     type Observation = Json;
 
     const TEST: fn(Assertion<Self>) -> Test = Test::Status;
 
-    fn prepare<'a>(query: &'a PodOf, at: &Bound<'a>) -> Result<Prepared<'a, Json>> {
-        let (namespace, name) = query.place(at);
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+    fn prepare<'a>(query: &'a StatusQuery, at: &Bound<'a>) -> Result<Prepared<'a, Json>> {
+        let (namespace, name) = query.object.place(at);
+        let path = match query.kind {
+            StatusKind::Pod => format!("/api/v1/namespaces/{namespace}/pods/{name}"),
+            StatusKind::Job => format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}"),
+        };
         let request = Request::Api(ApiRequest::get(path));
         Ok(Prepared::new(request, |reply| {
             let Reply::Api(reply) = reply else {
@@ -53,11 +79,11 @@ impl Method for Status {
         }))
     }
 
-    fn needs(query: &PodOf) -> Vec<(FixtureName, Need)> {
-        vec![super::need(query.of)]
+    fn needs(query: &StatusQuery) -> Vec<(FixtureName, Need)> {
+        vec![super::need(query.object.of)]
     }
 
-    fn traits(_: &PodOf, _: &StatusExpectation) -> Traits {
+    fn traits(_: &StatusQuery, _: &StatusExpectation) -> Traits {
         super::traits()
     }
 

@@ -44,7 +44,7 @@ pub(crate) enum Work {
     /// The endpoints of a Service that has [`MANY`], once their changes have been batched.
     ManyEndpoints(Key),
     /// The pods of a replica set that has [`MANY`], once their changes have been batched.
-    ManyPods(Key),
+    ManyPods(&'static str, Key),
     Schedule,
 }
 
@@ -58,13 +58,17 @@ const BATCH: Duration = Duration::from_secs(1);
 type Controller = fn(&mut State, &Key, &Value);
 
 /// The kinds for which controllers create pods, in the order in which they are reconciled.
-const WORKLOADS: [(&str, Controller); 5] = [
+const WORKLOADS: [(&str, Controller); 6] = [
     ("deployments", deployment::look),
     ("replicasets", replicaset::look),
+    ("replicationcontrollers", replicaset::look_at_controller),
     ("statefulsets", statefulset::look),
     ("daemonsets", daemonset::look),
     ("jobs", job::look),
 ];
+
+/// The kinds that count their pods until they are gone.
+const COUNTED: [&str; 2] = ["replicasets", "replicationcontrollers"];
 
 impl Work {
     /// The work for an object of a namespace when it changes, or when an object that it owns does.
@@ -99,14 +103,13 @@ pub(super) fn settle(state: &mut State) {
             Work::Workload(at, key) => {
                 let (plural, look) = WORKLOADS[at];
                 let live = state.store.get(plural, &key).cloned();
-                // A replica set counts its pods until it is gone
-                if let Some(one) = live.filter(|one| !is_going(one) || plural == "replicasets") {
+                if let Some(one) = live.filter(|one| !is_going(one) || COUNTED.contains(&plural)) {
                     look(state, &key, &one);
                 }
             }
             Work::Endpoints(key) => slices::look(state, &key),
             Work::ManyEndpoints(key) => slices::tell(state, &key),
-            Work::ManyPods(key) => replicaset::count_many(state, &key),
+            Work::ManyPods(plural, key) => replicaset::count_many(state, plural, &key),
             Work::Schedule => scheduler::look(state),
         }
     }

@@ -1,4 +1,5 @@
-//! Replica sets: a number of pods of one template (kubernetes 1.37.0, `pkg/controller/replicaset/`).
+//! Replica sets and replication controllers: a number of pods of one template (kubernetes 1.37.0,
+//! `pkg/controller/replicaset/`, to which `pkg/controller/replication/` converts the latter).
 
 use serde_json::{Value, json};
 
@@ -9,31 +10,46 @@ use crate::server::storage::state::State;
 use crate::server::storage::store::{Object, Store};
 use crate::world::Key;
 
-const COMPONENT: &str = "replicaset-controller";
-
-pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
-    let same = set["status"]["observedGeneration"] == set["metadata"]["generation"];
-    if same && set["status"]["replicas"].number() >= MANY {
-        return state.later_once(BATCH, Work::ManyPods(key.clone()));
+/// The name under which the controller of a kind reports events.
+fn component(plural: &str) -> &'static str {
+    match plural {
+        "replicasets" => "replicaset-controller",
+        _ => "replication-controller",
     }
-    keep(state, key, set);
 }
 
-pub(super) fn count_many(state: &mut State, key: &Key) {
-    if let Some(set) = state.store.get("replicasets", key).cloned() {
-        keep(state, key, &set);
+pub(super) fn look(state: &mut State, key: &Key, set: &Value) {
+    reconcile(state, "replicasets", key, set);
+}
+
+pub(super) fn look_at_controller(state: &mut State, key: &Key, set: &Value) {
+    reconcile(state, "replicationcontrollers", key, set);
+}
+
+fn reconcile(state: &mut State, plural: &'static str, key: &Key, set: &Value) {
+    let same = set["status"]["observedGeneration"] == set["metadata"]["generation"];
+    if same && set["status"]["replicas"].number() >= MANY {
+        return state.later_once(BATCH, Work::ManyPods(plural, key.clone()));
+    }
+    keep(state, plural, key, set);
+}
+
+pub(super) fn count_many(state: &mut State, plural: &'static str, key: &Key) {
+    if let Some(set) = state.store.get(plural, key).cloned() {
+        keep(state, plural, key, &set);
     }
 }
 
 /// Creates or deletes pods until their number is right, and reports their counts.
-fn keep(state: &mut State, key: &Key, set: &Value) {
+fn keep(state: &mut State, plural: &str, key: &Key, set: &Value) {
+    let component = component(plural);
     let mut pods = active(&state.store, set);
     let more = counted(pods.len()) - set["spec"]["replicas"].number();
     if more != 0 && !is_going(set) {
-        pods::create_some(state, COMPONENT, set, -more);
+        pods::create_some(state, component, set, -more);
         pods.sort_by_cached_key(|(_, pod)| rank(pod));
         for (key, _) in pods.iter().take(usize::try_from(more).unwrap_or(0)) {
-            pods::delete(state, COMPONENT, set, key);
+            pods::delete(state, component, set, key);
         }
         pods = active(&state.store, set);
     }
@@ -45,7 +61,7 @@ fn keep(state: &mut State, key: &Key, set: &Value) {
         "readyReplicas": ready, "availableReplicas": ready,
         "observedGeneration": set["metadata"]["generation"],
     });
-    state.set_status("replicasets", key, without_zeros(status, &["replicas"]));
+    state.set_status(plural, key, without_zeros(status, &["replicas"]));
 }
 
 fn active(store: &Store, set: &Value) -> Vec<(Key, Object)> {

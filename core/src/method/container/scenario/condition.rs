@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use crate::method::api::disruption::{disrupted, is_disrupted, lost, lost_container};
 use crate::method::error::{ErrorKind, ObservationError};
+use crate::text::printable;
 
 /// A condition on the container that a scenario is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,6 +67,10 @@ impl Condition {
         if !leaves && !pod["metadata"]["deletionTimestamp"].is_null() {
             return by_others("deletes");
         }
+        if !leaves && let Some(other) = ended_by_itself(pod, container) {
+            let detail = format!("container {other}, which has no probe, ended, too");
+            return Seen::Untold(ErrorKind::FixtureFailed.error(detail));
+        }
         let of = |name: &str| {
             let statuses = pod["status"]["containerStatuses"].as_array();
             let mut statuses = statuses.into_iter().flatten();
@@ -109,6 +114,22 @@ impl Condition {
             }
         }
     }
+}
+
+/// Another container of the pod, which nothing ends, and which ended.
+fn ended_by_itself(pod: &Json, container: &str) -> Option<String> {
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    let mut others = statuses
+        .into_iter()
+        .flatten()
+        .filter(|status| status["name"] != *container);
+    let ended = others.find(|status| {
+        status["restartCount"]
+            .as_u64()
+            .is_some_and(|count| count > 0)
+            || status["state"]["terminated"].is_object()
+    });
+    ended.map(|status| printable(status["name"].as_str().unwrap_or_default()))
 }
 
 fn last_end(status: &Json) -> String {
@@ -195,5 +216,9 @@ mod tests {
         assert!(untold(Some(&evicted), false) && untold(Some(&lost), false));
         assert!(untold(Some(&deleted), false) && !untold(Some(&deleted), true));
         assert_eq!(Condition::Gone.read(None, "main", true), Seen::Holds);
+        let both =
+            json!([{"name": "main", "restartCount": 1}, {"name": "control", "restartCount": 1}]);
+        let crashing = json!({"status": {"phase": "Running", "containerStatuses": both}});
+        assert!(untold(Some(&crashing), false) && !untold(Some(&crashing), true));
     }
 }

@@ -27,6 +27,8 @@ crate::text::words!(Scenario);
 pub struct Step {
     pub words: &'static str,
     pub act: Act,
+    /// Whether nothing is observed if it comes to something else.
+    pub presumed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +39,6 @@ pub enum Act {
     Delete,
     /// Wait for a condition, at most so long.
     Await(Condition, Duration),
-    /// Wait for a condition without which nothing is observed, at most so long.
-    Presume(Condition, Duration),
     /// A condition has to go on holding for so long.
     Keep(Condition, Duration),
 }
@@ -49,17 +49,34 @@ const PROBED: Duration = Duration::from_mins(1);
 const RESTARTED: Duration = Duration::from_mins(2);
 /// Windows itself killed a container 5 s after it was told to shut down (microsoft/Windows-Containers#164).
 const BEYOND_WINDOWS: Duration = Duration::from_secs(12);
+/// A program that crashes does so by then.
+const CRASHES: Duration = Duration::from_secs(5);
 /// For a pod to go whose containers have ended.
 const LEAVES: Duration = Duration::from_mins(2);
 
 impl Scenario {
     pub fn steps(self, os: Os) -> Vec<Step> {
-        let step = |words, act| Step { words, act };
+        let step = |words, act| Step {
+            words,
+            act,
+            presumed: false,
+        };
+        let presumed = |words, act| Step {
+            presumed: true,
+            ..step(words, act)
+        };
         let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
         let deleted = step("the pod is deleted", Act::Delete);
+        let runs = presumed(
+            "the container runs for 5 s",
+            Act::Keep(Condition::Runs, CRASHES),
+        );
         match self {
             Self::ReadinessProbe => vec![
-                ready("the container is ready", true),
+                presumed(
+                    "the container is ready",
+                    Act::Await(Condition::Ready(true), PROBED),
+                ),
                 step("what its probe looks for is taken away", take_away(os)),
                 ready("the container is no longer ready", false),
                 step("what its probe looks for is there again", put(os)),
@@ -94,10 +111,11 @@ impl Scenario {
                     message: Some(message),
                 };
                 vec![
+                    runs,
                     deleted,
-                    step(
+                    presumed(
                         "the kubelet reads the last messages of the pod",
-                        Act::Presume(ended(Some("control"), "control"), LEAVES),
+                        Act::Await(ended(Some("control"), "control"), LEAVES),
                     ),
                     step(
                         "the container ends with the message of its preStop hook",
@@ -106,6 +124,7 @@ impl Scenario {
                 ]
             }
             Self::TerminationGrace => vec![
+                runs,
                 deleted,
                 step(
                     "the container, which takes 20 s to end, still runs after 12 s",
@@ -120,6 +139,7 @@ impl Scenario {
                     message: None,
                 };
                 vec![
+                    runs,
                     deleted,
                     step(
                         "the program is told, and ends with exit code 0",
