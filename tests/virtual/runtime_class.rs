@@ -99,6 +99,7 @@ fn chosen() -> Outcome {
             "leaving",
             "nano-server",
             "probed",
+            "single-file",
             "slow-starter",
             "toolbox",
             "win-webserver",
