@@ -157,6 +157,7 @@ pub enum FaultKind {
     IdsUnreported,
     RootsShared,
     ModesHonoured,
+    ProcessesShared,
     LinuxFieldsHonoured,
     UserNameIgnored,
     NanoWhole,
