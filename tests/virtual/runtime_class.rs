@@ -96,7 +96,9 @@ fn chosen() -> Outcome {
         let expected = [
             "churn",
             "ends",
+            "host-path",
             "leaving",
+            "memory-medium",
             "nano-server",
             "probed",
             "single-file",

@@ -157,6 +157,8 @@ pub enum FaultKind {
     IdsUnreported,
     RootsShared,
     ModesHonoured,
+    MemoryMediumHonoured,
+    HostPathEmpty,
     ProcessesShared,
     LinuxFieldsHonoured,
     UserNameIgnored,
