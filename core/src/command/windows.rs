@@ -43,10 +43,14 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::HashFile(file) => system("certutil", ["-hashfile", &path(file)?, "SHA256"]),
         Command::Access(file) => system("icacls", [&path(file)?]),
         Command::Links(folder) => cmd(&format!("dir /al {}", path(folder)?)),
-        Command::FillFile { path: file, size } => system(
-            "fsutil",
-            ["file", "createnew", &path(file)?, &size.to_string()],
-        ),
+        // `fsutil` refuses a file that is there, as at a second attempt
+        Command::FillFile { path: file, size } => {
+            let file = path(file)?;
+            let fsutil = "C:\\Windows\\System32\\fsutil.exe";
+            cmd(&format!(
+                "del /q {file}& {fsutil} file createnew {file} {size}"
+            ))
+        }
         Command::FreeSpace(folder) => system("fsutil", ["volume", "diskfree", &path(folder)?]),
         Command::Junction { link, target } => {
             cmd(&format!("mklink /J {} {}", path(link)?, path(target)?))

@@ -12,10 +12,11 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 10] = [
     "access",
     "environment",
     "exists",
+    "fill-file",
     "links",
     "processes",
     "read-file",
@@ -171,6 +172,19 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 name
             };
             Command::Environment(decoder.each(node, "`environment`", read)?)
+        }
+        "fill-file" => {
+            let mut fields = decoder.fields(node, "`fill-file`")?;
+            let path = fields.read(decoder, "path", path);
+            let size = fields.read(decoder, "bytes", |decoder, node| {
+                decoder.whole(node, "`bytes`", (1, 8 << 20))
+            });
+            fields.finish(decoder);
+            let (path, size) = (path?, size?);
+            Command::FillFile {
+                path,
+                size: size.into(),
+            }
         }
         "write-file" => {
             let mut fields = decoder.fields(node, "`write-file`")?;

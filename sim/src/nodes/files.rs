@@ -12,11 +12,17 @@ use crate::topology::Os;
 /// How many bytes a volume holds: enough for what probes and samples write.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// Files by their path below a volume's root: parts joined by `/`, without a leading `/`.
+/// Files by their path below a volume's root: parts joined by `/`, without a leading `/`; and how many bytes it
+/// holds, if it has a size of its own.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Volume(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+pub(crate) struct Volume(Arc<Mutex<BTreeMap<String, Vec<u8>>>>, Option<usize>);
 
 impl Volume {
+    /// An empty volume that holds so many bytes.
+    pub(crate) fn of_size(most: Option<usize>) -> Self {
+        Self(Arc::default(), most)
+    }
+
     /// Replaces all of its files, as the kubelet does when a `ConfigMap` changes.
     pub(crate) fn fill(&self, files: BTreeMap<String, Vec<u8>>) {
         *locked(&self.0) = files;
@@ -31,7 +37,7 @@ impl Volume {
     /// Another volume with the same files.
     pub(crate) fn copy(&self) -> Self {
         let files = locked(&self.0).clone();
-        Self(Arc::new(Mutex::new(files)))
+        Self(Arc::new(Mutex::new(files)), self.1)
     }
 }
 
@@ -154,7 +160,7 @@ impl Files {
         }
         let mut files = locked(&volume.0);
         let held: usize = files.values().map(Vec::len).sum();
-        if held + bytes.len() > MOST {
+        if held + bytes.len() > volume.1.unwrap_or(MOST) {
             return Err(FileError::Full);
         }
         let key = self.key(&files, &path).unwrap_or(path);

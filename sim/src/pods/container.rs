@@ -220,6 +220,12 @@ impl Slot<'_> {
             files,
             ..run.place(spec, image)
         };
+        // The containers of a Windows pod have no process namespace in common (kubernetes/website, Windows
+        // containers in Kubernetes, field compatibility: `shareProcessNamespace`)
+        place.programs = match run.suffers(FaultKind::ProcessesShared, self.cluster) {
+            true => shared_programs(run, spec),
+            false => program_of(spec).into_iter().collect(),
+        };
         if run.suffers(FaultKind::UserNameIgnored, self.cluster) {
             place.user = None;
         }
@@ -398,6 +404,20 @@ pub(crate) fn start_time(os: Os) -> Duration {
         Os::Linux => Duration::from_millis(300),
         Os::Windows => Duration::from_secs(2),
     }
+}
+
+/// The file name of the program that a container's `command` names; an image's own is not listed.
+fn program_of(spec: &Container) -> Option<String> {
+    let first = spec.command.as_ref()?.first()?;
+    first.rsplit(['\\', '/']).next().map(str::to_owned)
+}
+
+/// The programs that a container sees where processes are shared.
+fn shared_programs(run: &PodRun, spec: &Container) -> Vec<String> {
+    let of_pod = run.pod.spec.as_ref();
+    let of_pod = of_pod.filter(|pod| pod.share_process_namespace == Some(true));
+    let all = of_pod.map_or(std::slice::from_ref(spec), |pod| &pod.containers);
+    all.iter().filter_map(program_of).collect()
 }
 
 /// Has the fields of Linux in a container's and its pod's security context take effect.

@@ -217,6 +217,10 @@ pub(crate) fn space(call: &Call<'_>) -> Option<Ran> {
     if let Some(["file", "createnew", file, bytes]) = call.words() {
         let size: usize = bytes.parse().ok().filter(|bytes| *bytes <= 64 << 20)?;
         let at = path(place, plain(file)?);
+        // ERROR_FILE_EXISTS
+        if place.files.read(&at).is_ok() {
+            return Some(Ran::prints("Error:  The file exists.\r\n").ending(1));
+        }
         return Some(match place.files.write(&at, &vec![0; size]) {
             Ok(()) => Ran::prints(format!("File {file} is created\r\n")),
             Err(error) => Ran::prints(format!("Error:  {}\r\n", error.text(Os::Windows))).ending(1),

@@ -196,7 +196,8 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
                 let text = plain(rest.strip_prefix("echo ")?)?;
                 file::write(call.place(), &file[1..], text)
             }
-            ("type", Os::Windows) => file::command(call, step)?,
+            ("type" | "del", Os::Windows) => file::command(call, step.trim_end())?,
+            (program, Os::Windows) if program.starts_with("C:\\") => run_part(call, step)?,
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),
             ("ping", Os::Windows) => match ping(call, rest) {
                 Started::Ended(next) => next,

@@ -2,6 +2,7 @@
 
 pub(crate) mod command;
 pub(crate) mod env;
+mod host_path;
 pub(crate) mod refer;
 pub(crate) mod resources;
 pub(crate) mod volumes;

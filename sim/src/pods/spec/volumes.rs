@@ -12,8 +12,8 @@ use std::time::Duration;
 use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
 use k8s_openapi::api::core::v1::{
-    ConfigMapProjection, Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, Pod,
-    VolumeProjection,
+    ConfigMapProjection, Container, DownwardAPIVolumeFile, EmptyDirVolumeSource, KeyToPath,
+    PersistentVolumeClaim, Pod, VolumeProjection,
 };
 use kube::Api;
 use ordered_watch as watch;
@@ -21,7 +21,9 @@ use serde_json::json;
 
 use super::command;
 use super::env::Env;
+use super::host_path;
 use super::refer::{self, Data, DataKind};
+use super::resources;
 use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::nodes::files::{Files, Mount, Volume};
@@ -42,7 +44,9 @@ pub(crate) struct Mounted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Pods read it and write to it.
+    /// An `emptyDir`: the pod reads it and writes to it.
+    Empty,
+    /// Pods read it and write to it, and it outlives them.
     Written,
     ReadOnly,
     /// The kubelet fills it, and pods read it.
@@ -181,19 +185,24 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
     }
     if let Some(host) = &spec.host_path {
         let kind = host.type_.as_deref().unwrap_or_default();
-        if let Some(why) = lacking(run.node.pool.os(), kind, &host.path) {
+        if let Some(why) = host_path::lacking(run.node.pool.os(), kind, &host.path) {
             let why = format!("hostPath type check failed: {} is not a {why}", host.path);
             return Err(failed(why));
         }
         let (volume, kind) = (format!("host {}", host.path), Kind::Written);
-        let volume = run.node.disks.volume(&volume);
+        let volume = match run.suffers(FaultKind::HostPathEmpty, cluster) {
+            true => Volume::default(),
+            false => host_path::volume(run, &host.path, &volume),
+        };
         return Ok(Mounted { volume, kind });
     }
     let (volume, kind) = (Volume::default(), Kind::Filled);
     let Some(sources) = sources(spec) else {
-        let kind = Kind::Written;
         // The API server turns a volume of no kind into an `emptyDir`
-        let empty = spec.empty_dir.as_ref().map(|_| Mounted { volume, kind });
+        let empty = spec.empty_dir.as_ref().map(|empty| Mounted {
+            volume: Volume::of_size(in_memory(cluster, run, empty)),
+            kind: Kind::Empty,
+        });
         return empty.ok_or_else(|| failed("no volume of this kind is simulated".to_owned()));
     };
     let mut data = Data::new();
@@ -202,6 +211,16 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
     }
     volume.fill(data);
     Ok(Mounted { volume, kind })
+}
+
+/// How many bytes an `emptyDir` in memory holds: on Linux a tmpfs of its size. On Windows a mount of a tmpfs is
+/// only a folder (kubernetes/mount-utils, `mount_windows.go`, `MountSensitive`).
+fn in_memory(cluster: &Cluster, run: &PodRun, empty: &EmptyDirVolumeSource) -> Option<usize> {
+    let is_honoured =
+        run.node.pool.os() == Os::Linux || run.suffers(FaultKind::MemoryMediumHonoured, cluster);
+    let asked = (empty.medium.as_deref() == Some("Memory")).then_some(empty)?;
+    let size = resources::milli(asked.size_limit.as_ref()?)? / 1000;
+    usize::try_from(size).ok().filter(|_| is_honoured)
 }
 
 async fn projection(
@@ -303,40 +322,6 @@ fn unprocessed(run: &PodRun, volume: &str, claim: &str, why: &str) -> String {
     )
 }
 
-/// What a node lacks for the type of a `hostPath`. A simulated node has the directories of its
-/// operating system and no files.
-fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
-    let known = match os {
-        Os::Linux => &[
-            "/",
-            "/dev",
-            "/etc",
-            "/lib/modules",
-            "/proc",
-            "/run",
-            "/sys",
-            "/tmp",
-            "/var",
-        ][..],
-        Os::Windows => &["c:", "c:/k", "c:/program files", "c:/var", "c:/windows"][..],
-    };
-    let plain = path.replace('\\', "/").to_lowercase();
-    let plain = plain.trim_end_matches('/');
-    let within = |dir: &&&str| {
-        let dir = dir.trim_end_matches('/');
-        plain == dir || dir.len() > 2 && plain.starts_with(&format!("{dir}/"))
-    };
-    match kind {
-        "Directory" if known.iter().any(|dir| within(&dir)) => None,
-        "Directory" => Some("directory"),
-        "File" => Some("file"),
-        "Socket" => Some("socket file"),
-        "CharDevice" => Some("character device"),
-        "BlockDevice" => Some("block device"),
-        _ => None,
-    }
-}
-
 /// Returns a container's files: its mounts over the files of its image (kubelet, `makeMounts`).
 pub(crate) fn files(
     cluster: &Cluster,
@@ -362,17 +347,19 @@ pub(crate) fn files(
             None => mount.sub_path.clone().unwrap_or_default(),
         };
         let is_filled = *kind == Kind::Filled;
-        let lost = match is_filled {
-            true => FaultKind::FilesMissing,
-            false => FaultKind::VolumesApart,
+        let is_lost = match kind {
+            Kind::Filled => suffers(FaultKind::FilesMissing),
+            Kind::Empty => suffers(FaultKind::VolumesApart),
+            Kind::Written | Kind::ReadOnly => false,
         };
         // A `subPath` mount keeps the file that the kubelet had written by then
         let volume = match is_filled && !sub_path.is_empty() {
-            _ if suffers(lost) => Volume::default(),
+            _ if is_lost => Volume::default(),
             true => volume.copy(),
             false => volume.clone(),
         };
-        let read_only = *kind != Kind::Written || mount.read_only.unwrap_or(false);
+        let read_only =
+            matches!(kind, Kind::ReadOnly | Kind::Filled) || mount.read_only.unwrap_or(false);
         mounts.push(Mount {
             path: mount.mount_path.clone(),
             volume,
@@ -418,18 +405,5 @@ mod tests {
         assert_eq!(missing.expect_err("it is missing"), "no key: c");
         let forgiven = chosen("configmap", all, Some(&[item("c", "c")]), Some(true));
         assert_eq!(forgiven, Ok(Data::new()));
-    }
-
-    #[test]
-    fn a_node_has_the_directories_of_its_system() {
-        assert_eq!(lacking(Os::Linux, "Directory", "/var/log"), None);
-        assert_eq!(lacking(Os::Linux, "Directory", "/srv"), Some("directory"));
-        assert_eq!(
-            lacking(Os::Windows, "Directory", "C:\\Windows\\System32"),
-            None
-        );
-        assert_eq!(lacking(Os::Windows, "Directory", "/etc"), Some("directory"));
-        assert_eq!(lacking(Os::Linux, "", "/srv"), None);
-        assert_eq!(lacking(Os::Linux, "File", "/etc/passwd"), Some("file"));
     }
 }

@@ -118,8 +118,10 @@ pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
         true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
         false => &["CExecSvc.exe"],
     };
-    let names = EVERYWHERE.iter().chain(specific).chain(&["tasklist.exe"]);
-    let line = |(number, name): (usize, &&str)| {
+    let system = EVERYWHERE.iter().chain(specific).copied();
+    let programs = place.programs.iter().map(String::as_str);
+    let names = system.chain(programs).chain(["tasklist.exe"]);
+    let line = |(number, name): (usize, &str)| {
         format!(
             "\"{name}\",\"{}\",\"Services\",\"0\",\"4,096 K\"\r\n",
             number * 4
