@@ -175,6 +175,7 @@ fn powershell_can_read_every_script() {
         "node-sample.yaml",
         "windows-node.yaml",
         "each-windows-node.yaml",
+        "shared-processes.yaml",
         "slow-starter.yaml",
         "win-webserver.yaml",
     ];

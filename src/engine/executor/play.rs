@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{
-    Act, ErrorKind, ExitStatus, Moment, ObservationError, Play, PodRef, Result, Seen, Step,
+    Act, ErrorKind, ExitStatus, Moment, ObservationError, Play, PodRef, Result, Seen, Span, Step,
 };
 use winconform_core::text::printable;
 
@@ -121,7 +121,8 @@ impl Fixtures {
                 return Ok(None);
             }
             Act::Delete => return self.delete(pod).await.map(|()| None),
-            Act::Await(wanted, span) | Act::Keep(wanted, span) => (wanted, *span),
+            Act::Await(wanted, span) | Act::Keep(wanted, Span::Of(span)) => (wanted, *span),
+            Act::Keep(wanted, Span::Grace) => (wanted, api.durations().grace_kept),
         };
         let awaited = |now: Instant, seen| match seen {
             Seen::Holds => Condition::Done(None),

@@ -264,7 +264,8 @@ fn nothing_selected_says_what_there_is() {
     let said = planned(&["--select", "workload.cronjob"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
-        said.stderr.starts_with("nothing is selected: none of the "),
+        said.stderr
+            .starts_with("nothing is selected: workload.cronjob has no checks yet"),
         "{}",
         said.stderr
     );

@@ -40,17 +40,22 @@ pub enum Act {
     /// Wait for a condition, at most so long.
     Await(Condition, Duration),
     /// A condition has to go on holding for so long.
-    Keep(Condition, Duration),
+    Keep(Condition, Span),
 }
 
-/// A probe with a period of 5 s and a threshold of 2 has this long; an exec alone may take seconds on Windows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Span {
+    Of(Duration),
+    /// `durations.grace_kept`
+    Grace,
+}
+
+/// A probe with a period of 3 s and a threshold of 2 has this long; an exec alone may take seconds on Windows.
 const PROBED: Duration = Duration::from_mins(1);
 /// A restart takes the grace of the container besides.
 const RESTARTED: Duration = Duration::from_mins(2);
-/// Windows itself killed a container 5 s after it was told to shut down (microsoft/Windows-Containers#164).
-const BEYOND_WINDOWS: Duration = Duration::from_secs(12);
 /// A program that crashes does so by then.
-const CRASHES: Duration = Duration::from_secs(5);
+const CRASHES: Duration = Duration::from_secs(3);
 /// For a pod to go whose containers have ended.
 const LEAVES: Duration = Duration::from_mins(2);
 
@@ -68,8 +73,8 @@ impl Scenario {
         let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
         let deleted = step("the pod is deleted", Act::Delete);
         let runs = presumed(
-            "the container runs for 5 s",
-            Act::Keep(Condition::Runs, CRASHES),
+            "the container runs for 3 s",
+            Act::Keep(Condition::Runs, Span::Of(CRASHES)),
         );
         match self {
             Self::ReadinessProbe => vec![
@@ -84,8 +89,8 @@ impl Scenario {
             ],
             Self::LivenessProbe => vec![
                 step(
-                    "the container runs without a restart for 15 s",
-                    Act::Keep(Condition::Runs, Duration::from_secs(15)),
+                    "the container runs without a restart for 10 s",
+                    Act::Keep(Condition::Runs, Span::Of(Duration::from_secs(10))),
                 ),
                 step("what its probe looks for is taken away", take_away(os)),
                 step(
@@ -96,7 +101,7 @@ impl Scenario {
             Self::StartupProbe => vec![
                 step(
                     "the container has not started, and no liveness probe restarts it, for 10 s",
-                    Act::Keep(Condition::Started(false), Duration::from_secs(10)),
+                    Act::Keep(Condition::Started(false), Span::Of(Duration::from_secs(10))),
                 ),
                 step("what its probes look for is there", put(os)),
                 step(
@@ -127,8 +132,8 @@ impl Scenario {
                 runs,
                 deleted,
                 step(
-                    "the container, which takes 20 s to end, still runs after 12 s",
-                    Act::Keep(Condition::Runs, BEYOND_WINDOWS),
+                    "the container, which takes 15 s to end, runs on for longer than Windows itself lets it",
+                    Act::Keep(Condition::Runs, Span::Grace),
                 ),
                 step("the pod is gone", Act::Await(Condition::Gone, LEAVES)),
             ],
