@@ -170,8 +170,6 @@ pub(crate) fn durations() -> Durations {
         stays_ready: seconds(2),
         converge: seconds(5),
         balancer: seconds(10),
-        // The simulated nodes are faster by SPEED
-        grace_kept: Duration::from_millis(200),
         observe_again: Duration::from_millis(100),
         ..Durations::default()
     }

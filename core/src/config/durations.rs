@@ -69,9 +69,6 @@ pub struct Durations {
     pub balancer: Duration,
     /// The pause between two requests for a node's sign of life.
     pub sign_of_life: Duration,
-    /// How long a container that takes 15 s to end has to run on after its pod is deleted. Windows itself killed
-    /// it after 5 s (microsoft/Windows-Containers#164).
-    pub grace_kept: Duration,
     /// How long a pod or a Service of ours that is being deleted may still exist.
     pub leaving: Duration,
     /// The pause between two assertions of one check; one about placement is repeated after `stays_ready`.
@@ -137,7 +134,6 @@ impl Default for Durations {
             converge: seconds(60),
             balancer: seconds(5 * 60),
             sign_of_life: seconds(2),
-            grace_kept: seconds(12),
             leaving: seconds(120),
             observe_again: Duration::from_millis(500),
             diagnose: seconds(20),

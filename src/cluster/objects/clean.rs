@@ -386,11 +386,10 @@ impl<'a> Removal<'a> {
         let namespace = object.namespace.as_deref();
         let expected = json!({"uid": uid});
         let mut request = object.kind.deletion(namespace, &object.name, &expected);
-        if let Some(body) = &mut request.body {
-            body["propagationPolicy"] = json!("Background");
-            if how == Deleting::Forced {
-                body["gracePeriodSeconds"] = json!(0);
-            }
+        if let Some(body) = &mut request.body
+            && how == Deleting::Forced
+        {
+            body["gracePeriodSeconds"] = json!(0);
         }
         match self.api.send_within(&request, self.patience()).await {
             Ok(reply) if matches!(reply.status, 200..=202 | 404 | 409) => Ok(()),

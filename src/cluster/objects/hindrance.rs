@@ -37,7 +37,11 @@ pub fn refused(deployment: &Json) -> Option<Hindrance> {
 
 /// Why the pods of another workload are not even created: an event with the reason `FailedCreate`.
 pub fn refused_creation(event: &Json) -> Option<Hindrance> {
-    (event["reason"] == "FailedCreate").then(|| refusal(&event["message"]))
+    // It stays when the cause is gone
+    (event["reason"] == "FailedCreate").then(|| Hindrance {
+        lasting: false,
+        ..refusal(&event["message"])
+    })
 }
 
 fn refusal(message: &Json) -> Hindrance {

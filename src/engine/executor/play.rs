@@ -5,7 +5,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{
-    Act, ErrorKind, ExitStatus, Moment, ObservationError, Play, PodRef, Result, Seen, Span, Step,
+    Act, ApiRequest, ErrorKind, ExitStatus, Moment, ObservationError, Play, PodRef, Result, Seen,
+    Step,
 };
 use winconform_core::text::printable;
 
@@ -17,6 +18,14 @@ use crate::engine::fixtures::readiness::ended;
 
 /// How many times as long as a step may take it is watched, while the server is away.
 const PATIENCE: u32 = 3;
+
+/// The fields of containers that scenarios are about.
+const FIELDS: [&str; 4] = [
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+];
 
 impl Fixtures {
     /// Takes the steps of a scenario; with `again`, on a new pod. `cancel` ends the wait but no request that
@@ -44,15 +53,8 @@ impl Fixtures {
         pod: &PodRef,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let objects = self.objects(of, None);
-        let objects = objects.map_err(|error| ErrorKind::NotApplied.error(error.to_string()))?;
-        let is_it =
-            |object: &Json| object["kind"] == PODS.kind && object["metadata"]["name"] == *pod.name;
-        let object = objects
-            .into_iter()
-            .find(is_it)
-            .ok_or_else(|| unknown(pod))?;
-        if let Some(there) = self.now(pod) {
+        let object = self.sent(of, pod)?;
+        if let Some(there) = self.watched(pod) {
             let deleted = cancel.run_until_cancelled(self.delete(&there)).await;
             deleted.unwrap_or_else(|| Err(ended()))?;
         }
@@ -63,20 +65,31 @@ impl Fixtures {
         runs.await.unwrap_or_else(|| Err(ended())).map(|_| ())
     }
 
+    /// The pod as its manifest has it.
+    fn sent(&self, of: &FixtureKey, pod: &PodRef) -> Result<Json> {
+        let objects = self.objects(of, None);
+        let objects = objects.map_err(|error| ErrorKind::NotApplied.error(error.to_string()))?;
+        let is_it =
+            |object: &Json| object["kind"] == PODS.kind && object["metadata"]["name"] == *pod.name;
+        let object = objects.into_iter().find(is_it);
+        object.ok_or_else(|| unknown(pod))
+    }
+
     /// The pod as the watch shows it.
-    fn now(&self, pod: &PodRef) -> Option<Json> {
+    fn watched(&self, pod: &PodRef) -> Option<Json> {
         let key = format!("{}/{}", pod.namespace, pod.name);
         self.pods.borrow().objects.get(&key).cloned()
     }
 
     async fn unfold(&mut self, play: &Play) -> Result<Vec<Moment>> {
-        let pod = self.now(&play.container);
+        let pod = self.watched(&play.container);
         let pod = pod.ok_or_else(|| unknown(&play.container))?;
         if let Some(restarted) = containers(&pod).find(|one| one["restartCount"] != 0) {
             let name = printable(text(&restarted["name"]));
             let detail = format!("container {name} was restarted before the scenario began");
             return Err(ErrorKind::FixtureFailed.error(detail));
         }
+        self.is_stored_as_sent(play, &pod)?;
         let (began, mut moments, mut leaves) = (Instant::now(), Vec::new(), false);
         for step in play.scenario.steps(play.of.name.os()) {
             let instead = self.take(&step, play, &pod, leaves).await?;
@@ -97,6 +110,31 @@ impl Fixtures {
             }
         }
         Ok(moments)
+    }
+
+    /// An error unless the pod has the fields that a scenario is about as its manifest has them: a webhook may
+    /// have changed them.
+    fn is_stored_as_sent(&self, play: &Play, pod: &Json) -> Result<()> {
+        let sent = self.sent(&play.of, &play.container)?;
+        let grace = "terminationGracePeriodSeconds";
+        let of_spec = sent["spec"][grace] == pod["spec"][grace];
+        let containers = |pod: &Json| pod["spec"]["containers"].as_array().cloned();
+        let stored = containers(pod).unwrap_or_default();
+        let of_containers = containers(&sent).unwrap_or_default().iter().all(|sent| {
+            let mut stored = stored.iter();
+            stored.any(|stored| {
+                stored["name"] == sent["name"]
+                    && FIELDS
+                        .iter()
+                        .all(|field| includes(&stored[field], &sent[field]))
+            })
+        });
+        if of_spec && of_containers {
+            return Ok(());
+        }
+        let detail =
+            "somebody changed the grace, the probes or the hooks of the pod as it was created";
+        Err(ErrorKind::FixtureChanged.error(detail))
     }
 
     /// Takes one step; returns what is seen instead of what it waits for, if it comes to something else.
@@ -121,8 +159,7 @@ impl Fixtures {
                 return Ok(None);
             }
             Act::Delete => return self.delete(pod).await.map(|()| None),
-            Act::Await(wanted, span) | Act::Keep(wanted, Span::Of(span)) => (wanted, *span),
-            Act::Keep(wanted, Span::Grace) => (wanted, api.durations().grace_kept),
+            Act::Await(wanted, span) | Act::Keep(wanted, span) => (wanted, *span),
         };
         let awaited = |now: Instant, seen| match seen {
             Seen::Holds => Condition::Done(None),
@@ -135,7 +172,7 @@ impl Fixtures {
         };
         let kept = |now: Instant, seen| match seen {
             Seen::Untold(error) => Condition::Never(error),
-            Seen::Holds | Seen::NotYet(_) if away().is_some() => {
+            _ if away().is_some() => {
                 let detail = "the API server was away meanwhile";
                 Condition::Never(ErrorKind::ApiUnavailable.error(detail))
             }
@@ -154,16 +191,48 @@ impl Fixtures {
             text(&metadata["name"])
         );
         let container = &play.container.container;
-        wait_for_objects(&mut self.pods, span * PATIENCE, step.words, |pods| {
-            let there = pods.get(&key);
-            let there = there.filter(|there| there["metadata"]["uid"] == metadata["uid"]);
+        let is_it = |there: &&Json| there["metadata"]["uid"] == metadata["uid"];
+        let instead = wait_for_objects(&mut self.pods, span * PATIENCE, step.words, |pods| {
+            let there = pods.get(&key).filter(is_it);
             read(Instant::now(), wanted.read(there, container, leaves))
-        })
-        .await
+        });
+        let instead = instead.await?;
+        if instead.is_none() || matches!(step.act, Act::Keep(..)) {
+            return Ok(instead);
+        }
+        // The watch may be late
+        let (namespace, name) = (metadata["namespace"].as_str(), text(&metadata["name"]));
+        let reply = api
+            .send(&ApiRequest::get(PODS.object_path(namespace, name)))
+            .await?;
+        let there = match reply.status {
+            200 => Some(&reply.body).filter(is_it),
+            404 => None,
+            _ => {
+                let detail = format!("status {}: {}", reply.status, reply.message());
+                return Err(reply.refusal(ErrorKind::ApiUnavailable).error(detail));
+            }
+        };
+        match wanted.read(there, container, leaves) {
+            Seen::Holds => Ok(None),
+            Seen::Untold(error) if there.is_some() || !leaves => Err(error),
+            _ => Ok(instead),
+        }
     }
 }
 
 fn unknown(pod: &PodRef) -> ObservationError {
     let detail = format!("pod {} is not there", printable(&pod.name));
     ErrorKind::FixtureChanged.error(detail)
+}
+
+/// Whether a stored value has all that was sent; the server adds defaults.
+fn includes(stored: &Json, sent: &Json) -> bool {
+    match (stored, sent) {
+        (Json::Object(stored), Json::Object(sent)) => sent.iter().all(|(key, sent)| {
+            let stored = stored.get(key);
+            stored.is_some_and(|stored| includes(stored, sent))
+        }),
+        _ => stored == sent,
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use winconform_core::claims::ClaimType;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::fixture::{FixtureKey, FixtureName};
-use winconform_core::method::{Difference, ErrorKind, Traits};
+use winconform_core::method::{Difference, ErrorKind, Test, Traits};
 use winconform_core::plan::{Check, Disposition};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{
@@ -318,6 +318,11 @@ impl CheckState {
         self.attempts.push((verdict, reason));
     }
 
+    fn is_of_a_scenario(&self) -> bool {
+        let test = self.check.assertions.first().map(|planned| &planned.test);
+        matches!(test, Some(Test::Scenario(_)))
+    }
+
     /// Whether a node that has fallen silent may have caused the result of an attempt: one of the first two
     /// failures of the check, or that nothing answers any more where nothing should.
     pub(crate) fn is_to_be_confirmed(&self, verdict: Verdict) -> bool {
@@ -326,7 +331,7 @@ impl CheckState {
             Verdict::Fail | Verdict::Warn => {
                 let verdicts = self.attempts.iter().map(|(verdict, _)| verdict);
                 let news = verdicts.filter(|one| matches!(one, Verdict::Fail | Verdict::Warn));
-                self.converges() && news.count() < 2
+                (self.converges() || self.is_of_a_scenario()) && news.count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
                 let test = self.traits().next();

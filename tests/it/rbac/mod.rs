@@ -38,7 +38,10 @@ const REJECTIONS: (&[&str], Account) = (
 );
 
 const WHOLE_RUN: (&[&str], Account) = (
-    &["env", "net", "reject", "sample", "sched", "storage"],
+    &[
+        "env", "identity", "limit", "net", "pod", "reject", "sample", "sched", "storage",
+        "workload",
+    ],
     Account {
         file: "whole-run.yaml",
         can: "collect all facts of a cluster and check all there is to check",

@@ -38,8 +38,10 @@ pub(crate) fn disrupted(pod: &Json) -> ObservationError {
 pub(crate) fn lost_container(pod: &Json) -> Option<&str> {
     let statuses = pod["status"]["containerStatuses"].as_array();
     statuses.into_iter().flatten().find_map(|status| {
-        let reason = status["lastState"]["terminated"]["reason"].as_str()?;
-        matches!(reason, "Unknown" | "ContainerStatusUnknown").then_some(reason)
+        let reasons =
+            ["state", "lastState"].map(|state| status[state]["terminated"]["reason"].as_str());
+        let mut reasons = reasons.into_iter().flatten();
+        reasons.find(|reason| matches!(*reason, "Unknown" | "ContainerStatusUnknown"))
     })
 }
 

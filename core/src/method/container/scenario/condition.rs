@@ -68,7 +68,8 @@ impl Condition {
             return by_others("deletes");
         }
         if !leaves && let Some(other) = ended_by_itself(pod, container) {
-            let detail = format!("container {other}, which has no probe, ended, too");
+            let detail =
+                format!("container {other} ended, too, though the scenario does nothing to it");
             return Seen::Untold(ErrorKind::FixtureFailed.error(detail));
         }
         let of = |name: &str| {

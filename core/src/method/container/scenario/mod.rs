@@ -11,7 +11,7 @@ use std::fmt;
 
 pub use condition::{Condition, Seen};
 pub use moment::Moment;
-pub use steps::{Act, Scenario, Span, Step};
+pub use steps::{Act, Scenario, Step};
 
 use super::ContainerOf;
 use crate::facts::Os;
