@@ -44,6 +44,17 @@ pub fn refused_creation(event: &Json) -> Option<Hindrance> {
     })
 }
 
+/// Why a DaemonSet makes no pod: its controller has looked, and found no node for one.
+pub fn without_nodes(daemon_set: &Json) -> Option<Hindrance> {
+    let status = &daemon_set["status"];
+    let has_looked = status["observedGeneration"] == daemon_set["metadata"]["generation"]
+        && status["observedGeneration"].is_number();
+    (has_looked && status["desiredNumberScheduled"] == 0).then(|| Hindrance {
+        error: ErrorKind::Unscheduled.error("the DaemonSet finds no node for its pods"),
+        lasting: false,
+    })
+}
+
 fn refusal(message: &Json) -> Hindrance {
     let message = message.as_str().unwrap_or("no message");
     let detail = format!("its pods are refused: {}", printable(message));

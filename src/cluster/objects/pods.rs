@@ -329,6 +329,9 @@ impl PodWait {
     pub fn ended(&mut self, pod: &Json, now: Instant) -> Condition<()> {
         let status = &pod["status"];
         let over = matches!(text(&status["phase"]), "Succeeded" | "Failed");
+        if unscheduled(pod).is_some() {
+            return self.look(pod, now);
+        }
         let not_started = containers(pod).find_map(not_started);
         match self.failed(pod, now) {
             _ if over && not_started.is_some() => {
