@@ -184,7 +184,7 @@ impl ApiReply {
     }
 
     /// The error for an answer that is none to the request, in the server's words.
-    pub(crate) fn refused(&self, otherwise: ErrorKind) -> ObservationError {
+    pub fn refused(&self, otherwise: ErrorKind) -> ObservationError {
         let detail = format!("status {}: {}", self.status, self.message());
         self.refusal(otherwise).error(detail)
     }

@@ -230,14 +230,14 @@ fn words_of(test: &Test) -> (String, String) {
             let asks = format!("`{}` in {}", assertion.query.line(), assertion.query.within);
             (asks, assertion.expectation.ends.to_string())
         }
-        Test::Status(assertion) => {
-            let asks = assertion.query.to_string();
-            (asks, assertion.expectation.to_string())
-        }
-        Test::Scenario(assertion) => {
-            let asks = assertion.query.to_string();
-            (asks, assertion.expectation.to_string())
-        }
+        Test::Status(assertion) => (
+            assertion.query.to_string(),
+            assertion.expectation.to_string(),
+        ),
+        Test::Scenario(assertion) => (
+            assertion.query.to_string(),
+            assertion.expectation.to_string(),
+        ),
         Test::Ping(assertion) => {
             let asks = aimed("a ping", assertion.query.target, assertion.query.of);
             (asks, assertion.expectation.to_string())

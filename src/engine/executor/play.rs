@@ -11,7 +11,7 @@ use winconform_core::method::{
 use winconform_core::text::printable;
 
 use crate::cluster::objects::kinds::PODS;
-use crate::cluster::objects::status::{containers, text};
+use crate::cluster::objects::pods::crashes;
 use crate::cluster::{Condition, wait_for_objects};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
@@ -77,16 +77,14 @@ impl Fixtures {
 
     /// The pod as the watch shows it.
     fn watched(&self, pod: &PodRef) -> Option<Json> {
-        let key = format!("{}/{}", pod.namespace, pod.name);
-        self.pods.borrow().objects.get(&key).cloned()
+        self.pods.borrow().objects.get(&watched_at(pod)).cloned()
     }
 
     async fn unfold(&mut self, play: &Play) -> Result<Vec<Moment>> {
         let pod = self.watched(&play.container);
         let pod = pod.ok_or_else(|| unknown(&play.container))?;
-        if let Some(restarted) = containers(&pod).find(|one| one["restartCount"] != 0) {
-            let name = printable(text(&restarted["name"]));
-            let detail = format!("container {name} was restarted before the scenario began");
+        if let Some(why) = crashes(&pod) {
+            let detail = format!("before the scenario began, {why}");
             return Err(ErrorKind::FixtureFailed.error(detail));
         }
         self.is_stored_as_sent(play, &pod)?;
@@ -118,17 +116,14 @@ impl Fixtures {
         let sent = self.sent(&play.of, &play.container)?;
         let grace = "terminationGracePeriodSeconds";
         let of_spec = sent["spec"][grace] == pod["spec"][grace];
-        let containers = |pod: &Json| pod["spec"]["containers"].as_array().cloned();
-        let stored = containers(pod).unwrap_or_default();
-        let of_containers = containers(&sent).unwrap_or_default().iter().all(|sent| {
-            let mut stored = stored.iter();
-            stored.any(|stored| {
-                stored["name"] == sent["name"]
-                    && FIELDS
-                        .iter()
-                        .all(|field| includes(&stored[field], &sent[field]))
-            })
-        });
+        let as_sent = |sent: &Json| {
+            let mut stored = pod["spec"]["containers"].as_array().into_iter().flatten();
+            let stored = stored.find(|stored| stored["name"] == sent["name"]);
+            let has = |field| stored.is_some_and(|stored| includes(&stored[field], &sent[field]));
+            FIELDS.into_iter().all(has)
+        };
+        let mut containers = sent["spec"]["containers"].as_array().into_iter().flatten();
+        let of_containers = containers.all(as_sent);
         if of_spec && of_containers {
             return Ok(());
         }
@@ -137,7 +132,7 @@ impl Fixtures {
         Err(ErrorKind::FixtureChanged.error(detail))
     }
 
-    /// Takes one step; returns what is seen instead of what it waits for, if it comes to something else.
+    /// Takes one step; returns what is seen instead of what it waits for, if that does not come.
     async fn take(
         &mut self,
         step: &Step,
@@ -184,14 +179,13 @@ impl Fixtures {
             Act::Keep(..) => kept(now, seen),
             _ => awaited(now, seen),
         };
-        let metadata = &pod["metadata"];
-        let key = format!(
-            "{}/{}",
-            text(&metadata["namespace"]),
-            text(&metadata["name"])
-        );
-        let container = &play.container.container;
-        let is_it = |there: &&Json| there["metadata"]["uid"] == metadata["uid"];
+        let PodRef {
+            namespace,
+            name,
+            container,
+        } = &play.container;
+        let key = watched_at(&play.container);
+        let is_it = |there: &&Json| there["metadata"]["uid"] == pod["metadata"]["uid"];
         let instead = wait_for_objects(&mut self.pods, span * PATIENCE, step.words, |pods| {
             let there = pods.get(&key).filter(is_it);
             read(Instant::now(), wanted.read(there, container, leaves))
@@ -201,17 +195,12 @@ impl Fixtures {
             return Ok(instead);
         }
         // The watch may be late
-        let (namespace, name) = (metadata["namespace"].as_str(), text(&metadata["name"]));
-        let reply = api
-            .send(&ApiRequest::get(PODS.object_path(namespace, name)))
-            .await?;
+        let path = PODS.object_path(Some(namespace), name);
+        let reply = api.send(&ApiRequest::get(path)).await?;
         let there = match reply.status {
             200 => Some(&reply.body).filter(is_it),
             404 => None,
-            _ => {
-                let detail = format!("status {}: {}", reply.status, reply.message());
-                return Err(reply.refusal(ErrorKind::ApiUnavailable).error(detail));
-            }
+            _ => return Err(reply.refused(ErrorKind::ApiUnavailable)),
         };
         match wanted.read(there, container, leaves) {
             Seen::Holds => Ok(None),
@@ -219,6 +208,11 @@ impl Fixtures {
             _ => Ok(instead),
         }
     }
+}
+
+/// The key of a pod in the watch.
+fn watched_at(pod: &PodRef) -> String {
+    format!("{}/{}", pod.namespace, pod.name)
 }
 
 fn unknown(pod: &PodRef) -> ObservationError {

@@ -25,8 +25,6 @@ pub enum Condition {
         code: Option<i64>,
         message: Option<&'static str>,
     },
-    /// The pod is gone.
-    Gone,
 }
 
 /// What is seen of a condition.
@@ -49,14 +47,11 @@ impl Condition {
             Seen::Untold(ErrorKind::FixtureChanged.error(detail))
         };
         let Some(pod) = pod else {
-            return match (leaves, self) {
-                (false, _) => by_others("deleted"),
-                (true, Self::Gone) => Seen::Holds,
-                (true, _) => {
-                    let detail = "the pod is gone, and nobody saw how its container ended";
-                    Seen::Untold(ErrorKind::UnrecognisedOutput.error(detail))
-                }
-            };
+            if !leaves {
+                return by_others("deleted");
+            }
+            let detail = "the pod is gone, and the watch did not show how its container ended";
+            return Seen::Untold(ErrorKind::UnrecognisedOutput.error(detail));
         };
         if is_disrupted(pod) {
             return Seen::Untold(disrupted(pod));
@@ -73,15 +68,14 @@ impl Condition {
             return Seen::Untold(ErrorKind::FixtureFailed.error(detail));
         }
         let of = |name: &str| {
-            let statuses = pod["status"]["containerStatuses"].as_array();
-            let mut statuses = statuses.into_iter().flatten();
+            let mut statuses = statuses(pod);
             statuses.find(|status| status["name"] == name)
         };
         let Some(status) = of(container) else {
             return Seen::NotYet("it has no status".to_owned());
         };
         let restarts = status["restartCount"].as_u64().unwrap_or(0);
-        let restarted = || Seen::Never(format!("it was restarted: {}", last_end(status)));
+        let restarted = || Seen::Never(format!("it was restarted: {}", end(&status["lastState"])));
         let is = |field: &str, wanted: bool, words: [&str; 2]| match status[field] == wanted {
             true => Seen::Holds,
             false => Seen::NotYet(format!("it is {}", words[usize::from(!wanted)])),
@@ -94,7 +88,6 @@ impl Condition {
             Self::Restarted => Seen::NotYet("it was not restarted".to_owned()),
             Self::Runs if status["state"]["running"].is_object() => Seen::Holds,
             Self::Runs => Seen::Never(format!("it ended: {}", end(&status["state"]))),
-            Self::Gone => Seen::NotYet("the pod is still there".to_owned()),
             Self::Ended {
                 other,
                 code,
@@ -117,13 +110,14 @@ impl Condition {
     }
 }
 
+fn statuses(pod: &Json) -> impl Iterator<Item = &Json> {
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    statuses.into_iter().flatten()
+}
+
 /// Another container of the pod, which nothing ends, and which ended.
 fn ended_by_itself(pod: &Json, container: &str) -> Option<String> {
-    let statuses = pod["status"]["containerStatuses"].as_array();
-    let mut others = statuses
-        .into_iter()
-        .flatten()
-        .filter(|status| status["name"] != *container);
+    let mut others = statuses(pod).filter(|status| status["name"] != *container);
     let ended = others.find(|status| {
         status["restartCount"]
             .as_u64()
@@ -131,10 +125,6 @@ fn ended_by_itself(pod: &Json, container: &str) -> Option<String> {
             || status["state"]["terminated"].is_object()
     });
     ended.map(|status| printable(status["name"].as_str().unwrap_or_default()))
-}
-
-fn last_end(status: &Json) -> String {
-    end(&status["lastState"])
 }
 
 /// How a container ended.
@@ -186,7 +176,6 @@ mod tests {
             (ended(Some(0), Some("bye")), &over, true, "holds"),
             (ended(Some(1), None), &over, true, "never"),
             (ended(None, Some("no")), &over, true, "never"),
-            (Condition::Gone, &over, true, "not yet"),
         ] {
             let word = match condition.read(Some(&pod(status)), "main", leaves) {
                 Seen::Holds => "holds",
@@ -216,7 +205,6 @@ mod tests {
         assert!(untold(None, false) && untold(None, true));
         assert!(untold(Some(&evicted), false) && untold(Some(&lost), false));
         assert!(untold(Some(&deleted), false) && !untold(Some(&deleted), true));
-        assert_eq!(Condition::Gone.read(None, "main", true), Seen::Holds);
         let both =
             json!([{"name": "main", "restartCount": 1}, {"name": "control", "restartCount": 1}]);
         let crashing = json!({"status": {"phase": "Running", "containerStatuses": both}});

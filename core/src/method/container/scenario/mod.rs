@@ -29,7 +29,7 @@ pub struct ScenarioQuery {
     pub scenario: Scenario,
 }
 
-/// Each step comes to what it is to come to.
+/// Each step ends as it should.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Unfolds(pub Scenario);
 

@@ -27,7 +27,7 @@ crate::text::words!(Scenario);
 pub struct Step {
     pub words: &'static str,
     pub act: Act,
-    /// Whether nothing is observed if it comes to something else.
+    /// Whether nothing is observed unless it ends as it should.
     pub presumed: bool,
 }
 
@@ -69,22 +69,27 @@ impl Scenario {
             "the container runs for 3 s",
             Act::Keep(Condition::Runs, CRASHES),
         );
-        // A program that serves has set up how it ends
-        let serves = presumed(
+        let is_ready = presumed(
             "the container is ready",
             Act::Await(Condition::Ready(true), PROBED),
         );
-        let by_itself = Condition::Ended {
-            other: None,
-            code: Some(0),
-            message: None,
+        // A program that serves has set up how it ends
+        let ends = |words| {
+            let by_itself = Condition::Ended {
+                other: None,
+                code: Some(0),
+                message: None,
+            };
+            let serves = is_ready.clone();
+            vec![
+                serves,
+                deleted.clone(),
+                step(words, Act::Await(by_itself, LEAVES)),
+            ]
         };
         match self {
             Self::ReadinessProbe => vec![
-                presumed(
-                    "the container is ready",
-                    Act::Await(Condition::Ready(true), PROBED),
-                ),
+                is_ready,
                 step("what its probe looks for is taken away", take_away(os)),
                 ready("the container is no longer ready", false),
                 step("what its probe looks for is there again", put(os)),
@@ -132,22 +137,12 @@ impl Scenario {
                     ),
                 ]
             }
-            Self::TerminationGrace => vec![
-                serves,
-                deleted,
-                step(
-                    "the program, which takes 15 s to end, ends by itself with exit code 0",
-                    Act::Await(by_itself, LEAVES),
-                ),
-            ],
-            Self::WorkloadSignals => vec![
-                serves,
-                deleted,
-                step(
-                    "the program is told, and ends with exit code 0",
-                    Act::Await(by_itself, LEAVES),
-                ),
-            ],
+            Self::TerminationGrace => {
+                ends("the program, which takes 15 s to end, ends by itself with exit code 0")
+            }
+            Self::WorkloadSignals => {
+                ends("the program gets the signal to end, and ends with exit code 0")
+            }
         }
     }
 }
