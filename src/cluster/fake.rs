@@ -283,7 +283,7 @@ fn parameter(query: &str, name: &str) -> Option<usize> {
 pub(crate) fn watched(objects: impl IntoIterator<Item = (String, Json)>) -> Watched {
     Watched {
         objects: Arc::new(objects.into_iter().collect()),
-        refused: None,
+        ..Watched::default()
     }
 }
 

@@ -26,6 +26,6 @@ pub use objects::cleanup::{Cleaning, CleanupError, cleanup, remains};
 pub use objects::kinds::LEASE_NAMESPACE;
 pub use objects::unlabelled::missed;
 pub use objects::wait::{Condition, poll, poll_until, wait_until};
-pub use objects::watch::{Objects, Watched, wait_for_objects, watch_pods};
+pub use objects::watch::{Objects, Watched, wait_for_objects, wait_for_watched, watch_pods};
 pub use objects::{labels, pods};
 pub use review::review;

@@ -57,6 +57,24 @@ fn objects(run: &str) -> [Json; 4] {
     .map(|object| labelled(object, run))
 }
 
+/// What was removed is what `objects` makes, with the Lease.
+fn has_all_of_them(removed: &Removed) {
+    // Three pods, and those with which the controller may have replaced others before it noticed that the
+    // Deployment was gone; its ReplicaSet, if the garbage collector was slower than the list
+    let mut kinds = std::collections::BTreeMap::<&str, usize>::new();
+    for object in &removed.removed {
+        *kinds.entry(object.kind.kind).or_default() += 1;
+    }
+    let pods = kinds.remove("Pod").unwrap_or_default();
+    assert!((3..=5).contains(&pods), "{removed:?}");
+    assert!(
+        kinds.remove("ReplicaSet").unwrap_or_default() <= 1,
+        "{removed:?}"
+    );
+    let once = ["Deployment", "Lease", "Namespace", "Service"].map(|kind| (kind, 1));
+    assert_eq!(kinds, once.into(), "{removed:?}");
+}
+
 #[tokio::test]
 async fn what_a_run_makes_is_seen_and_removed() {
     let Some(path) = control_plane("what_a_run_makes_is_seen_and_removed") else {
@@ -133,20 +151,7 @@ async fn what_a_run_makes_is_seen_and_removed() {
         .await
         .expect("removed");
     assert!(removed.is_clean(), "{removed:?}");
-    // Three pods, and those with which the controller may have replaced others before it noticed that the
-    // Deployment was gone; its ReplicaSet, if the garbage collector was slower than the list
-    let mut kinds = std::collections::BTreeMap::<&str, usize>::new();
-    for object in &removed.removed {
-        *kinds.entry(object.kind.kind).or_default() += 1;
-    }
-    let pods = kinds.remove("Pod").unwrap_or_default();
-    assert!((3..=5).contains(&pods), "{removed:?}");
-    assert!(
-        kinds.remove("ReplicaSet").unwrap_or_default() <= 1,
-        "{removed:?}"
-    );
-    let once = ["Deployment", "Lease", "Namespace", "Service"].map(|kind| (kind, 1));
-    assert_eq!(kinds, once.into(), "{removed:?}");
+    has_all_of_them(&removed);
     lease.release().await.expect("nothing left to release");
     let gone = wait_for_objects(&mut seen, LIMIT, "no pods", |pods| match pods.len() {
         0 => Condition::Done(()),

@@ -29,6 +29,8 @@ pub type Objects = BTreeMap<String, Json>;
 pub struct Watched {
     /// The objects as last observed.
     pub objects: Arc<Objects>,
+    /// Those that were deleted, as they were in the end; a list shows nothing of what was deleted before.
+    pub gone: Arc<Objects>,
     /// Why the server refuses the watch, while it does.
     pub refused: Option<ObservationError>,
 }
@@ -70,9 +72,19 @@ pub async fn wait_for_objects<T>(
     what: &str,
     mut condition: impl FnMut(&Objects) -> Condition<T>,
 ) -> Result<T> {
+    wait_for_watched(watched, limit, what, |watched| condition(&watched.objects)).await
+}
+
+/// Like [`wait_for_objects`], with those that were deleted.
+pub async fn wait_for_watched<T>(
+    watched: &mut watch::Receiver<Watched>,
+    limit: Duration,
+    what: &str,
+    mut condition: impl FnMut(&Watched) -> Condition<T>,
+) -> Result<T> {
     let check = |watched: &Watched| match &watched.refused {
         Some(error) => Condition::Never(error.clone()),
-        None => condition(&watched.objects),
+        None => condition(watched),
     };
     wait_until(watched, limit, what, check).await
 }
@@ -182,21 +194,26 @@ fn note(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch:
         }
         Event::Apply(object) => {
             if let Some((key, json)) = keyed(object) {
-                change(send, |objects| objects.insert(key, json));
+                change(send, |known| {
+                    Arc::make_mut(&mut known.objects).insert(key, json);
+                });
             }
         }
         Event::Delete(object) => {
-            if let Some((key, _)) = keyed(object) {
-                change(send, |objects| objects.remove(&key));
+            if let Some((key, json)) = keyed(object) {
+                change(send, |known| {
+                    Arc::make_mut(&mut known.objects).remove(&key);
+                    Arc::make_mut(&mut known.gone).insert(key, json);
+                });
             }
         }
     }
 }
 
-fn change(send: &watch::Sender<Watched>, edit: impl FnOnce(&mut Objects) -> Option<Json>) {
+fn change(send: &watch::Sender<Watched>, edit: impl FnOnce(&mut Watched)) {
     send.send_modify(|known| {
         known.refused = None;
-        edit(Arc::make_mut(&mut known.objects));
+        edit(known);
     });
 }
 
@@ -313,6 +330,8 @@ mod tests {
             let found = found.expect("watching").clone();
             assert!(found.objects[expected[0]]["metadata"]["managedFields"].is_null());
         }
+        let gone = Arc::clone(&pods.borrow().gone);
+        assert_eq!(gone["a/two"]["metadata"]["resourceVersion"], "10");
         let log = log.lock().expect("not poisoned").clone();
         assert!(log[0].contains("labelSelector=app.kubernetes.io%2Fmanaged-by%3Dwinconform%2C"));
         assert!(log[8].contains("resourceVersion=9"), "{}", log[8]);

@@ -5,14 +5,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{
-    Act, ApiRequest, ErrorKind, ExitStatus, Moment, ObservationError, Play, PodRef, Result, Seen,
-    Step,
+    Act, ApiRequest, Condition as Wanted, ErrorKind, ExitStatus, Moment, ObservationError, Play,
+    PodRef, Result, Seen, Step,
 };
 use winconform_core::text::printable;
 
 use crate::cluster::objects::kinds::PODS;
 use crate::cluster::objects::pods::crashes;
-use crate::cluster::{Condition, wait_for_objects};
+use crate::cluster::{Condition, wait_for_watched};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
 
@@ -186,9 +186,11 @@ impl Fixtures {
         } = &play.container;
         let key = watched_at(&play.container);
         let is_it = |there: &&Json| there["metadata"]["uid"] == pod["metadata"]["uid"];
-        let instead = wait_for_objects(&mut self.pods, span * PATIENCE, step.words, |pods| {
-            let there = pods.get(&key).filter(is_it);
-            read(Instant::now(), wanted.read(there, container, leaves))
+        let instead = wait_for_watched(&mut self.pods, span * PATIENCE, step.words, |pods| {
+            let there = pods.objects.get(&key).filter(is_it);
+            let gone = pods.gone.get(&key).filter(is_it).filter(|_| leaves);
+            let seen = seen_of(wanted, [there, gone], container, leaves);
+            read(Instant::now(), seen)
         });
         let instead = instead.await?;
         if instead.is_none() || matches!(step.act, Act::Keep(..)) {
@@ -210,6 +212,20 @@ impl Fixtures {
     }
 }
 
+/// What is seen of a condition on a pod, or of one that is gone: a kubelet deletes it right after it has posted how
+/// its containers ended, and the watch may show both at once.
+fn seen_of(
+    wanted: &Wanted,
+    [there, gone]: [Option<&Json>; 2],
+    container: &str,
+    leaves: bool,
+) -> Seen {
+    let in_the_end = gone.map(|gone| wanted.read(Some(gone), container, leaves));
+    in_the_end
+        .filter(|seen| !matches!(seen, Seen::NotYet(_)))
+        .unwrap_or_else(|| wanted.read(there, container, leaves))
+}
+
 /// The key of a pod in the watch.
 fn watched_at(pod: &PodRef) -> String {
     format!("{}/{}", pod.namespace, pod.name)
@@ -228,5 +244,32 @@ fn includes(stored: &Json, sent: &Json) -> bool {
             stored.is_some_and(|stored| includes(stored, sent))
         }),
         _ => stored == sent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pod_that_is_gone_shows_how_its_container_ended() {
+        let wanted = Wanted::Ended {
+            other: None,
+            code: Some(0),
+            message: None,
+        };
+        let seen = |state: Json| {
+            let gone = json!({"metadata": {"name": "p"}, "status": {"containerStatuses":
+                [{"name": "main", "restartCount": 0, "state": state}]}});
+            seen_of(&wanted, [None, Some(&gone)], "main", true)
+        };
+        assert_eq!(seen(json!({"terminated": {"exitCode": 0}})), Seen::Holds);
+        assert!(matches!(
+            seen(json!({"terminated": {"exitCode": 1067}})),
+            Seen::Never(_)
+        ));
+        // Deleted by force, say
+        assert!(matches!(seen(json!({"running": {}})), Seen::Untold(_)));
     }
 }

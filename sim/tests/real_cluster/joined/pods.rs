@@ -107,7 +107,9 @@ async fn probes_look_at_what_is_served() {
     scene.pod_until("ready", is_ready).await;
     let restarted = "/containerStatuses/0/lastState/terminated/reason";
     // agnhost's server handles the signal, on Windows too
-    let pod = scene.pod_until("closed", says(restarted, "Completed")).await;
+    let pod = scene
+        .pod_until("closed", says(restarted, "Completed"))
+        .await;
     let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
     assert_eq!(last["exitCode"], 0, "{last}");
     for words in [
