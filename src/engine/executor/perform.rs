@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::facts::Facts;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{ErrorKind, ObservationError, ReadyFixtures, VantageKey};
-use winconform_core::plan::Plan;
+use winconform_core::plan::{CheckId, Plan};
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 
@@ -30,6 +30,7 @@ use crate::engine::fixtures::apply::{FixtureResult, Fixtures};
 use crate::engine::integrity::applied::{AppliedObjects, Dependency};
 use crate::engine::integrity::node_liveness::NodeLiveness;
 use crate::engine::integrity::node_readiness::NodeReadiness;
+use crate::engine::record::diagnose::diagnose_one;
 use crate::engine::record::spans::Spans;
 use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
 use crate::engine::scheduler::dispatcher::Dispatcher;
@@ -178,7 +179,7 @@ impl Executor {
                 self.spans.applies(&key);
                 self.apply(key);
             }
-            Command::Remove(key) => self.remove(key),
+            Command::Remove { key, diagnose } => self.remove(key, diagnose),
             Command::Observe(ix) => {
                 if let Some(state) = self.dispatcher.state(ix.check) {
                     self.spans.asks(ix, &state.check, state.paused);
@@ -266,12 +267,19 @@ impl Executor {
             }));
     }
 
-    /// Removes the pods of a fixture. Where that fails they stay until tear-down, and count as long.
-    fn remove(&mut self, key: FixtureKey) {
+    /// Removes the pods of a fixture, with `diagnose` after their diagnosis. Where that fails they stay until
+    /// tear-down, and count as long.
+    fn remove(&mut self, key: FixtureKey, diagnose: Option<Vec<CheckId>>) {
         Arc::make_mut(&mut self.ready).fixtures.remove(&key);
         let (fixtures, sender, cancel) = self.for_a_task();
         self.tracker.spawn(async move {
-            let removing = Box::pin(fixtures.remove_pods(&key));
+            let removing = Box::pin(async {
+                if let Some(checks) = diagnose {
+                    let (api, journal) = (&fixtures.api, &fixtures.journal);
+                    diagnose_one(api, &fixtures.run, journal, &key, checks).await;
+                }
+                fixtures.remove_pods(&key).await
+            });
             if let Some(removed) = cancel.run_until_cancelled(removing).await {
                 if let Err(error) = &removed {
                     tracing::debug!(%error, %key, "remove pods");

@@ -1,5 +1,5 @@
 //! Collects evidence about fixtures that failed, and about those that failed checks depend on, and puts it
-//! on record after the last verdict and before tear-down.
+//! on record before their pods are removed: once nothing observes them any more, or after the last verdict.
 //!
 //! It never takes longer than its own limit, a healthy run asks for nothing, and no verdict depends on it:
 //! evidence that cannot be read is on record as such.
@@ -73,7 +73,8 @@ impl Dependencies {
         // These fixtures have no pods
         subjects
             .retain(|(key, _)| !matches!(key.name, FixtureName::NAMESPACES | FixtureName::ALIAS));
-        subjects.truncate(FIXTURES);
+        subjects.retain(|(key, _)| !view.diagnoses.contains_key(key));
+        subjects.truncate(FIXTURES.saturating_sub(view.diagnoses.len()));
         subjects
     }
 }
@@ -102,14 +103,7 @@ pub(crate) async fn diagnose(
         let seen = Seen::read(api, run).await;
         // Each diagnosis is on record as soon as it is complete
         for (key, checks) in subjects {
-            let evidence = seen.evidence(api, run, &view, &key, &checks).await;
-            let diagnosis = Diagnosis {
-                fixture: key,
-                checks,
-                evidence,
-            };
-            // The journal reports a failed write itself
-            let _ = journal.write(Event::Diagnosis(diagnosis));
+            seen.note(api, run, (journal, &view), key, checks).await;
         }
     };
     tokio::select! {
@@ -117,6 +111,26 @@ pub(crate) async fn diagnose(
         () = signalled(&mut signals, 1) => {}
         _ = timeout(api.durations().diagnose, looking) => {}
     }
+}
+
+/// Puts the evidence about one fixture on record, before its pods are removed.
+pub(crate) async fn diagnose_one(
+    api: &Api,
+    run: &str,
+    journal: &Journal,
+    key: &FixtureKey,
+    checks: Vec<CheckId>,
+) {
+    let view = journal.view().ok();
+    let Some(view) = view.filter(|view| view.diagnoses.len() < FIXTURES) else {
+        return;
+    };
+    let looking = async {
+        let seen = Seen::read(api, run).await;
+        seen.note(api, run, (journal, &view), key.clone(), checks)
+            .await;
+    };
+    let _ = timeout(api.durations().diagnose, looking).await;
 }
 
 /// The run's pods, and the events of its namespaces, from one list each per namespace.
@@ -137,6 +151,25 @@ impl Seen {
         let events = [&plain, &host].map(|ns| path("events", ns, "?limit=500"));
         let (pods, events) = futures::join!(both(api, pods), both(api, events));
         Self { pods, events }
+    }
+
+    /// Puts the diagnosis of a fixture on record.
+    async fn note(
+        &self,
+        api: &Api,
+        run: &str,
+        (journal, view): (&Journal, &RunView),
+        fixture: FixtureKey,
+        checks: Vec<CheckId>,
+    ) {
+        let evidence = self.evidence(api, run, view, &fixture, &checks).await;
+        let diagnosis = Diagnosis {
+            fixture,
+            checks,
+            evidence,
+        };
+        // The journal reports a failed write itself
+        let _ = journal.write(Event::Diagnosis(diagnosis));
     }
 
     async fn evidence(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use winconform_core::fixture::FixtureKey;
 use winconform_core::method::{Evaluated, ObservationError, Reply, Result, SourceKind, VantageKey};
-use winconform_core::plan::PlannedAssertion;
+use winconform_core::plan::{CheckId, PlannedAssertion};
 use winconform_core::record::{AssertionRecord, Attempted};
 use winconform_core::verdict::{Conclusion, SkipReason};
 
@@ -115,7 +115,11 @@ pub(crate) enum Command {
     /// Apply a fixture, and report when it is ready or why it is not.
     Apply(FixtureKey),
     /// Remove the pods of a fixture, which nothing observes any more.
-    Remove(FixtureKey),
+    Remove {
+        key: FixtureKey,
+        /// Diagnose them before, for these failed checks; not if everything was as expected.
+        diagnose: Option<Vec<CheckId>>,
+    },
     /// Send an API request for an assertion.
     Observe(AssertionIx),
     /// Observe from a vantage point, all in one session.

@@ -327,7 +327,7 @@ impl World {
                 assert_eq!(*number, self.repetitions);
             }
             Command::Conclude(check, conclusion) => self.conclude(*check, conclusion),
-            Command::Remove(key) => self.remove(key),
+            Command::Remove { key, .. } => self.remove(key),
             Command::TearDown => self.torn_down = true,
         }
     }

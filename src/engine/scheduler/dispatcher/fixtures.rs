@@ -3,6 +3,7 @@
 use winconform_core::config::Image;
 use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::{ErrorKind, ObservationError, SourceKind};
+use winconform_core::verdict::Verdict;
 
 use super::super::command::Command;
 use super::super::progress::{CheckState, Stage};
@@ -100,8 +101,8 @@ impl Dispatcher {
         moving.is_empty() && self.checks.iter().enumerate().all(waits)
     }
 
-    /// Has the pods removed that nothing observes any more. Those of a check that is not as expected stay for
-    /// the diagnosis.
+    /// Has the pods removed that nothing observes any more; those of a check that is not as expected are diagnosed
+    /// first.
     pub(super) fn remove_fixtures(&mut self) {
         let is_open = |state: &&CheckState| !state.stage.is_done();
         let mut open = self.checks.iter().filter(is_open).peekable();
@@ -110,37 +111,40 @@ impl Dispatcher {
             return;
         }
         let asks_outside = open.any(is_outside);
-        let (mut over, mut stay) = (Vec::new(), Vec::new());
+        let mut over = Vec::new();
         for fixture in self
             .fixtures
-            .which(|state| matches!(state, FixtureState::Ready))
+            .which(|state| matches!(state, FixtureState::Ready | FixtureState::Failed(_)))
         {
             let key = self.fixtures.key(fixture);
-            // The diagnosis observes from probers
-            let is_prober = matches!(
-                key.name.image(),
-                Some(Image::WindowsProber | Image::HostProcess)
-            );
-            if !self.room.has(key) || is_prober {
-                continue;
-            }
             let mut observers = self.observers(fixture);
-            // What answered outside shows that the way to the cluster is whole
-            let shows_the_way = asks_outside && observers.clone().any(is_outside);
-            let is_as_expected = observers.clone().all(is_over_as_expected);
-            if self.removes() && is_as_expected && !shows_the_way {
+            if self.room.has(key) && observers.all(|state| state.stage.is_done()) {
                 over.push(fixture);
-            } else if observers.all(|state| state.stage.is_done()) {
-                stay.push(fixture);
             }
-        }
-        for fixture in stay {
-            self.room.started(self.fixtures.key(fixture));
         }
         for fixture in over {
-            self.fixtures.set(fixture, FixtureState::Leaving);
             let key = self.fixtures.key(fixture).clone();
-            self.commands.push(Command::Remove(key));
+            self.room.started(&key);
+            let is_ready = matches!(self.fixtures.state(fixture), FixtureState::Ready);
+            // The diagnosis observes from probers
+            let observes = is_ready
+                && matches!(
+                    key.name.image(),
+                    Some(Image::WindowsProber | Image::HostProcess)
+                );
+            // What answered outside shows that the way to the cluster is whole
+            let shows_the_way = asks_outside && self.observers(fixture).any(is_outside);
+            if !self.removes() || observes || shows_the_way && is_ready {
+                continue;
+            }
+            let is_as_expected = self.observers(fixture).all(is_over_as_expected);
+            let failed = self.observers(fixture).filter(|state| has_failed(state));
+            let failed = failed.map(|state| state.check.id.clone()).collect();
+            self.fixtures.set(fixture, FixtureState::Leaving);
+            self.commands.push(Command::Remove {
+                key,
+                diagnose: (!is_as_expected).then_some(failed),
+            });
         }
     }
 
@@ -175,6 +179,11 @@ impl Dispatcher {
 fn is_over_as_expected(state: &CheckState) -> bool {
     let last = state.repetitions.last();
     state.stage.is_done() && last.is_some_and(|last| last.verdict.is_expected())
+}
+
+fn has_failed(state: &CheckState) -> bool {
+    let last = state.repetitions.last();
+    last.is_some_and(|last| last.verdict == Verdict::Fail)
 }
 
 /// Whether an assertion of a check observes from outside the cluster.
