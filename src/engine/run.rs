@@ -277,6 +277,7 @@ pub(crate) fn fixtures(
         journal: life.journal.clone(),
         domain: Arc::default(),
         copied: Arc::default(),
+        broken: Arc::default(),
         pods,
         repeat: options.repeat,
         pods_ready: Arc::new(|_| {}),
