@@ -28,7 +28,7 @@ use super::{asking, runs, suites};
 const AT_ONCE: usize = 5;
 /// The number of concurrent whole runs: more pods do not fit on the two nodes.
 const WHOLE_AT_ONCE: usize = 3;
-/// The areas that `rejections.yaml` is for.
+/// The areas that `rejections.yaml` is for, but for what a program tells.
 const AREAS: [&str; 2] = ["env", "reject"];
 /// Rejections that together need every permission of their area: every kind of workload, ephemeral
 /// containers, resize.
@@ -159,7 +159,7 @@ fn short() -> Durations {
 
 /// The suites of the areas, of the rejections only `REJECTIONS`.
 fn few() -> Suites {
-    let mut suites = suites::of_areas(&AREAS);
+    let mut suites = suites::without_programs(&AREAS);
     suites.cases.retain(|case| {
         let (claim, name) = (case.claim.as_str(), case.name.as_deref());
         let named = format!("{claim}/{}", name.unwrap_or_default());
@@ -209,7 +209,7 @@ async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
 async fn whole(world: &World) -> Outcome {
     let admin = admin(world).await?;
     let read_only = Scope {
-        suites: suites::of_areas(&AREAS),
+        suites: suites::without_programs(&AREAS),
         ..Scope::rejections_only()
     };
     for scope in [read_only, Scope::whole_run()] {

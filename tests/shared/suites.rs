@@ -15,6 +15,15 @@ pub(crate) fn of_areas(areas: &[&str]) -> Suites {
     suites
 }
 
+/// The suites with only the cases of these areas that run no program in a pod.
+pub(crate) fn without_programs(areas: &[&str]) -> Suites {
+    let mut suites = of_areas(areas);
+    suites
+        .cases
+        .retain(|case| case.claim.as_str() != "env.node-services");
+    suites
+}
+
 /// All suites.
 pub(crate) fn whole() -> Suites {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");

@@ -33,8 +33,8 @@ pub enum Command {
     },
     /// The search list of a Linux pod of agnhost (kubernetes, `test/images/agnhost/dns`).
     DnsSuffix,
-    /// The load balancers of a Windows node's Host Networking Service; `hnsdiag` is a part of Windows from
-    /// Windows Server 2019 on.
+    /// The load balancers of a Windows node's Host Networking Service, behind a heading: without any, `hnsdiag`
+    /// may print nothing. AKS' and RKE2's nodes have it (kubernetes issues 110849 and 135802).
     LoadBalancers,
     /// Prints to both streams and ends with 7, as kubernetes' `test/e2e/windows/volumes.go` reads both.
     Streams(Token),
@@ -78,11 +78,14 @@ pub enum Command {
     FindUser(Token),
     /// Prints the state of a gMSA's domain (kubernetes, `test/e2e/windows/gmsa_kubelet.go`); Windows only.
     Domain(DomainQuestion),
-    /// Prints what the node's service manager knows of a service; Windows only.
-    Service {
-        name: ServiceName,
-        question: ServiceQuestion,
-    },
+    /// Prints what the node's service manager knows of services: whether each runs, how it starts, and what
+    /// happens when it fails, each behind a heading; Windows only.
+    Services(Vec<ServiceName>),
+    /// Prints the names of the pipes of a CSI proxy (kubernetes-csi/csi-proxy, README), behind a heading; Windows
+    /// only.
+    CsiProxyPipes,
+    /// Prints the dynamic ports of TCP and UDP and the excluded ones, each behind a heading; Windows only.
+    Ports,
 }
 
 /// A question to `nltest`.
@@ -96,16 +99,8 @@ pub enum DomainQuestion {
     Channel(DomainName),
 }
 
-/// A question to `sc`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ServiceQuestion {
-    /// How it starts.
-    Config,
-    /// Whether it runs.
-    State,
-    /// What happens when it fails.
-    Failure,
-}
+/// What the heading of one of several outputs begins with.
+pub(crate) const HEADING: &str = "@@ ";
 
 /// A command for a container's runtime. Only [`Command::on`] creates one.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -140,7 +135,7 @@ impl Command {
     /// Whether it prints something wherever it succeeds: if it does not, its output was lost on the way
     /// (kubernetes#124571).
     pub(crate) fn always_prints(&self) -> bool {
-        matches!(
+        let prints = matches!(
             self,
             Self::ReadFile(_)
                 | Self::WriteFile { .. }
@@ -150,7 +145,8 @@ impl Command {
                 | Self::Environment(_)
                 | Self::WhoAmI
                 | Self::Processes
-        )
+        );
+        prints || self.is_told()
     }
 
     fn stdin(&self) -> Option<String> {

@@ -102,15 +102,12 @@ fn examples() -> Vec<Command> {
             DomainName::parse("corp.example").expect("a domain"),
         )),
     ]);
-    let questions = [
-        ServiceQuestion::Config,
-        ServiceQuestion::State,
-        ServiceQuestion::Failure,
-    ];
-    all.extend(questions.map(|question| Command::Service {
-        name: ServiceName::parse("kubelet").expect("a service"),
-        question,
-    }));
+    let names = ["kubelet", "kube-proxy"].map(|name| ServiceName::parse(name).expect("a service"));
+    all.extend([
+        Command::Services(names.into()),
+        Command::CsiProxyPipes,
+        Command::Ports,
+    ]);
     all
 }
 

@@ -9,7 +9,9 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Command, DomainQuestion, FilePath, ServiceQuestion, Token, VariableName, line, pings};
+use super::{
+    Command, DomainQuestion, FilePath, HEADING, ServiceName, Token, VariableName, line, pings,
+};
 use crate::facts::Os;
 
 /// A command's program and arguments; `None` for a command of Linux only.
@@ -28,7 +30,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
             cmd(&pings(Os::Windows, targets, token, after, "", ping)?.join("& "))
         }
         Command::DnsSuffix => return None,
-        Command::LoadBalancers => system("hnsdiag", ["list", "loadbalancers"]),
+        Command::LoadBalancers => headed("hnsdiag", &["list loadbalancers".to_owned()]),
         Command::Streams(token) => cmd(&format!("echo {token}& echo E-{token} 1>&2& exit 7")),
         Command::Filter { token, .. } => system("findstr", [token.as_str()]),
         Command::ReadFile(file) => cmd(&format!("type {}", path(file)?)),
@@ -68,15 +70,33 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         }
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::Domain(question) => domain(question),
-        Command::Service { name, question } => {
-            let question = match question {
-                ServiceQuestion::Config => "qc",
-                ServiceQuestion::State => "queryex",
-                ServiceQuestion::Failure => "qfailure",
+        Command::Services(names) => {
+            let of =
+                |name: &ServiceName| ["queryex", "qc", "qfailure"].map(|it| format!("{it} {name}"));
+            headed("sc", &names.iter().flat_map(of).collect::<Vec<_>>())
+        }
+        Command::CsiProxyPipes => cmd(&format!("echo {HEADING}pipes& {PIPES}")),
+        Command::Ports => {
+            let of = |protocol| {
+                [
+                    format!("int ipv4 show dynamicport {protocol}"),
+                    format!("int ipv4 show excludedportrange protocol={protocol}"),
+                ]
             };
-            system("sc", [question, &name.to_string()])
+            headed("netsh", &["tcp", "udp"].map(of).concat())
         }
     })
+}
+
+/// The last backslash makes a folder of the pipes, which `dir` lists only as a whole.
+const PIPES: &str = "dir /b \\\\.\\pipe\\\\| C:\\Windows\\System32\\findstr.exe /b csi-proxy-";
+
+/// A program of Windows itself with each of these arguments, one run after the other, each behind a heading.
+fn headed(program: &str, arguments: &[String]) -> Vec<String> {
+    let run = |arguments: &String| {
+        format!("echo {HEADING}{arguments}& C:\\Windows\\System32\\{program}.exe {arguments}")
+    };
+    cmd(&arguments.iter().map(run).collect::<Vec<_>>().join("& "))
 }
 
 /// Without the preference, PowerShell writes its progress as XML to the other stream.

@@ -632,6 +632,8 @@ mod tests {
         {
             let areas = ["env.", "reject.", "storage.csi-drivers"];
             let asks = areas.iter().any(|area| id.starts_with(area));
+            // A program tells it
+            let asks = asks && !id.starts_with("env.node-services");
             assert_eq!(
                 disposition == Disposition::Observe,
                 asks || !over_pools(&id),

@@ -228,7 +228,7 @@ fn words_of(test: &Test) -> (String, String) {
         }
         Test::Program(assertion) => {
             let asks = format!("`{}` in {}", assertion.query.line(), assertion.query.within);
-            (asks, assertion.expectation.ends.to_string())
+            (asks, assertion.expectation.to_string())
         }
         Test::Status(assertion) => (
             assertion.query.to_string(),

@@ -1,7 +1,7 @@
 //! The assertions of programs, logs and fields, from YAML.
 
 use super::case::read_name;
-use crate::command::{Command, FilePath, Token, VariableName};
+use crate::command::{Command, FilePath, ServiceName, Token, VariableName};
 use crate::document::{Decoder, Entry, Fields, Node};
 use crate::facts::Os;
 use crate::fixture::{FixtureName, Until};
@@ -12,14 +12,19 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 15] = [
     "access",
+    "csi-proxy-pipes",
     "environment",
     "exists",
     "fill-file",
+    "free-space",
     "links",
+    "load-balancers",
+    "ports",
     "processes",
     "read-file",
+    "services",
     "streams",
     "who-am-i",
     "write-file",
@@ -92,7 +97,7 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     let os = within.pod.of.os();
     let entry = decoder.tagged(run, "program", &PROGRAMS)?;
     let command = read_command(decoder, entry, os)?;
-    let looks = matches!(command, Command::Processes | Command::WhoAmI);
+    let looks = matches!(command, Command::Processes | Command::WhoAmI) || command.is_told();
     if within.pod.of.is_on_node() && !looks {
         let message = "a prober on a node, whose files are the node's, runs no command on files";
         decoder.report(run, message, Some("ask `of: toolbox`".to_owned()));
@@ -158,6 +163,18 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
     };
     Some(match entry.key.as_str() {
         "access" => Command::Access(path(decoder, node)?),
+        "free-space" => Command::FreeSpace(path(decoder, node)?),
+        "services" => {
+            let read = |decoder: &mut Decoder<'_>, node: &Node| {
+                let text = decoder.text(node, "a service's name")?;
+                let name = ServiceName::parse(text);
+                if name.is_none() {
+                    decoder.report(node, format!("`{text}` names no service"), None);
+                }
+                name
+            };
+            Command::Services(decoder.each(node, "`services`", read)?)
+        }
         "exists" => Command::Exists(path(decoder, node)?),
         "links" => Command::Links(path(decoder, node)?),
         "read-file" => Command::ReadFile(path(decoder, node)?),
@@ -199,6 +216,9 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 .fields(node, "a program without arguments")?
                 .finish(decoder);
             match alone {
+                "csi-proxy-pipes" => Command::CsiProxyPipes,
+                "load-balancers" => Command::LoadBalancers,
+                "ports" => Command::Ports,
                 "processes" => Command::Processes,
                 _ => Command::WhoAmI,
             }
@@ -220,7 +240,13 @@ pub(super) fn read_program_end(
     decoder: &mut Decoder<'_>,
     node: &Node,
 ) -> Option<ProgramExpectation> {
-    let entry = decoder.tagged(node, "expectation", &["ends"])?;
-    let ends = Ending::read(decoder, &entry.node)?;
+    let entry = decoder.tagged(node, "expectation", &["ends", "told"])?;
+    let ends = match entry.key.as_str() {
+        "ends" => Some(Ending::read(decoder, &entry.node)?),
+        _ => {
+            decoder.fields(&entry.node, "`told`")?.finish(decoder);
+            None
+        }
+    };
     Some(ProgramExpectation { ends, lifted: None })
 }

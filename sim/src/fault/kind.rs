@@ -164,6 +164,10 @@ pub enum FaultKind {
     UserNameIgnored,
     NanoWhole,
     LastWordsLost,
+    ServicesByHand,
+    CsiProxyMissing,
+    DiskLow,
+    PortsExcluded,
 }
 
 /// The lines of the catalogue, in the order of the kinds.

@@ -7,6 +7,7 @@ use ring::digest::{SHA256, digest};
 use super::forms::{Call, is_whole};
 use super::{Place, Ran, Refusal, shell};
 use crate::nodes::files::FileError;
+use crate::program::windows::host;
 use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
 
@@ -229,11 +230,7 @@ pub(crate) fn space(call: &Call<'_>) -> Option<Ran> {
     let ["volume", "diskfree", _] = call.words()? else {
         return None;
     };
-    Some(Ran::prints(
-        "Total free bytes                : 21,296,336,896 ( 19.8 GB)\r\n\
-         Total bytes                     : 21,339,570,176 ( 19.9 GB)\r\n\
-         Total quota free bytes          : 21,296,336,896 ( 19.8 GB)\r\n",
-    ))
+    Some(host::free_space(call))
 }
 
 /// Writes a line to a file, as a shell's `echo` does.

@@ -5,7 +5,7 @@ use super::seat::Seat;
 use super::{Place, Ran, Refusal, Started, curl, file, ping, shell};
 use crate::nodes::image::Family;
 use crate::program::kubernetes::agnhost;
-use crate::program::windows::{ipconfig, powershell, system};
+use crate::program::windows::{host, ipconfig, powershell, system};
 use crate::topology::Os::{self, Linux, Windows};
 use crate::topology::{Build, Pool};
 
@@ -121,9 +121,10 @@ const FORMS: &[Form] = &[
     (Windows, "tasklist", perhaps, Ends(system::processes)),
     (Windows, "net", perhaps, Ends(system::user)),
     (Windows, "nltest", perhaps, Ends(system::domain)),
-    (Windows, "sc", perhaps, Ends(system::service)),
-    // No host has it: it comes with the source of Windows' containers (microsoft/hcsshim)
-    (Windows, "hnsdiag", hosts, Ends(system::load_balancers)),
+    (Windows, "sc", perhaps, Ends(host::service)),
+    (Windows, "netsh", perhaps, Ends(host::ports)),
+    // AKS' and RKE2's nodes have it (kubernetes issues 110849 and 135802)
+    (Windows, "hnsdiag", hosts, Ends(host::load_balancers)),
     (Windows, "certutil", perhaps, Ends(file::hash)),
     (Windows, "icacls", perhaps, Ends(file::access)),
     (Windows, "fsutil", perhaps, Ends(file::space)),

@@ -34,7 +34,7 @@ use crate::nodes::files::Files;
 use crate::nodes::image::{self, Family};
 use crate::topology::{Build, Os, Pool};
 use crate::world::{Page, World};
-use seat::Seat;
+pub(crate) use seat::Seat;
 
 /// Where a program runs.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::forms::{self, Call};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Started, file};
 use crate::base::log::Stream;
+use crate::program::windows::host;
 use crate::program::windows::system::end_of_line;
 use crate::topology::Os;
 
@@ -197,6 +198,7 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
                 file::write(call.place(), &file[1..], text)
             }
             ("type" | "del", Os::Windows) => file::command(call, step.trim_end())?,
+            ("dir", Os::Windows) => host::pipes(call, rest)?,
             (program, Os::Windows) if program.starts_with("C:\\") => run_part(call, step)?,
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),
             ("ping", Os::Windows) => match ping(call, rest) {

@@ -215,6 +215,14 @@ impl Service {
         let mut addresses = self.addresses.iter();
         addresses.any(|address| address.is_ipv6() == other.is_ipv6())
     }
+
+    /// How many load balancers kube-proxy creates for it: one for each port on each address, and one for each
+    /// node port.
+    pub(crate) fn balancers(&self) -> usize {
+        let addresses = self.addresses.len() + self.external.len();
+        let node_ports = self.ports.iter().filter(|port| port.node_port.is_some());
+        self.ports.len() * addresses + node_ports.count()
+    }
 }
 
 /// A port of a Service.

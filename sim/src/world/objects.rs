@@ -266,16 +266,10 @@ impl Services {
         self.maps.all.get(key)
     }
 
-    /// How many load balancers kube-proxy creates for the Services that arrived before one: one for each port
-    /// on each address, and one for each node port.
+    /// How many load balancers kube-proxy creates for the Services that arrived before one.
     pub(crate) fn before(&self, key: &Key) -> usize {
         let Some(order) = self.maps.arrived.get(key) else {
             return 0;
-        };
-        let of = |service: &Service| {
-            let addresses = service.addresses.len() + service.external.len();
-            let node_ports = service.ports.iter().filter(|port| port.node_port.is_some());
-            service.ports.len() * addresses + node_ports.count()
         };
         let earlier = self
             .maps
@@ -284,8 +278,12 @@ impl Services {
             .filter(|(_, arrived)| *arrived < order);
         earlier
             .filter_map(|(key, _)| self.maps.all.get(key))
-            .map(of)
+            .map(Service::balancers)
             .sum()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Service> {
+        self.maps.all.values()
     }
 
     /// The Service that has an address, as a virtual address or as its load balancer's.

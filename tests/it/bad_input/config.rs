@@ -245,14 +245,19 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
         tool.run(&["config", "check", "config.yaml"])
     };
     for nothing in [
-        "area=env",
-        "area=env, area=reject",
-        "\"!area=net\", \"!area=sample\", \"!area=sched\", \"!area=pod\", \"!area=limit\", \"!area=storage\", \"!area=identity\", \"!area=workload\"",
+        "area=env, \"!env.node-services\"",
+        "area=env, \"!env.node-services\", area=reject",
+        "\"!area=net\", \"!area=sample\", \"!area=sched\", \"!area=pod\", \"!area=limit\", \"!area=storage\", \"!area=identity\", \"!area=workload\", \"!env.node-services\"",
     ] {
         let said = said(nothing);
         assert_eq!(said.code, Some(0), "{nothing}: {}", said.stderr);
     }
-    for something in ["area=sample", "net.service-ip-from-pod", "\"!area=net\""] {
+    for something in [
+        "env.node-services",
+        "area=sample",
+        "net.service-ip-from-pod",
+        "\"!area=net\"",
+    ] {
         let said = said(something);
         assert_eq!(said.code, Some(2), "{something}");
         assert!(said.stderr.contains("public registry"), "{}", said.stderr);

@@ -32,7 +32,7 @@ const REJECTIONS: (&[&str], Account) = (
     &["env", "reject"],
     Account {
         file: "rejections.yaml",
-        can: "collect all facts of a cluster and check the areas `env` and `reject`",
+        can: "collect all facts of a cluster and check the areas `env` and `reject`, but for `env.node-services`",
         makes: Some("a few pods that no scheduler binds, and dry runs of workloads"),
     },
 );
@@ -55,7 +55,10 @@ const WHOLE_RUN: (&[&str], Account) = (
 /// The manifests of a service account that can check these areas: one with the verbs on objects, and one with
 /// the paths that not every user may read.
 fn roles(areas: &[&str], account: &Account) -> (String, String) {
-    let suites = suites::of_areas(areas);
+    let suites = match areas.contains(&"pod") {
+        true => suites::of_areas(areas),
+        false => suites::without_programs(areas),
+    };
     let mut config = Config::default();
     config.outside.load_balancers = true;
     let uses = uses(&config.images);

@@ -6,6 +6,7 @@ pub(super) mod log;
 pub(super) mod program;
 pub(super) mod scenario;
 pub(super) mod status;
+mod told;
 
 use std::fmt;
 

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::ContainerOf;
 use super::ending::Ending;
+use super::told::told;
 use crate::command::Command;
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ExecReply, ExitStatus, Reply, Request};
+use crate::method::fact::FactExpectation;
 use crate::method::failure::Signature;
 use crate::method::place::Bound;
 use crate::method::prepared::{Prepared, another_kind};
@@ -35,10 +37,11 @@ impl ProgramQuery {
     }
 }
 
-/// How the program ends; where a known limitation holds, also how it would end without that.
+/// How the program ends, or `None` where that is only recorded; where a known limitation holds, also how it would
+/// end without that.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProgramExpectation {
-    pub ends: Ending,
+    pub ends: Option<Ending>,
     pub lifted: Option<Box<Ending>>,
 }
 
@@ -48,6 +51,9 @@ pub struct ProgramObservation {
     pub code: i64,
     pub output: String,
     pub errors: String,
+    /// What the output tells of the node, for a command that is sent to learn that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
 }
 
 /// The test method `program`.
@@ -67,9 +73,8 @@ impl Method for Program {
     ) -> Result<Prepared<'a, ProgramObservation>> {
         let request = query.run.on(query.within.pod.of.os())?;
         let request = Request::Exec(query.within.place(at), request);
-        let always_prints = query.run.always_prints();
         Ok(Prepared::new(request, move |reply| match reply {
-            Reply::Exec(reply) => read(reply, always_prints),
+            Reply::Exec(reply) => read(reply, &query.run),
             _ => Err(another_kind("a program")),
         }))
     }
@@ -97,33 +102,44 @@ impl Method for Program {
             return None;
         };
         Some(ProgramExpectation {
-            ends: ends.clone(),
-            lifted: Some(Box::new(expectation.ends.clone())),
+            ends: Some(ends.clone()),
+            lifted: expectation.ends.clone().map(Box::new),
         })
     }
 
     fn compare(expectation: &ProgramExpectation, seen: &ProgramObservation) -> Result<Comparison> {
-        let difference = Difference::between(&expectation.ends, seen.to_string());
+        let difference = Difference::between(expectation, seen.to_string());
+        let is_met = |ends: &Ending| ends.is_met(seen);
         Ok(match &expectation.lifted {
-            _ if expectation.ends.is_met(seen) => Comparison::Met(difference),
+            _ if expectation.ends.as_ref().is_none_or(is_met) => Comparison::Met(difference),
             Some(lifted) if !lifted.is_met(seen) => Comparison::Unexpected(difference),
             _ => Comparison::NotMet(difference),
         })
     }
 }
 
-fn read(reply: &ExecReply, always_prints: bool) -> Result<ProgramObservation> {
+fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
     let is_silent = reply.stdout.is_empty() && reply.stderr.is_empty();
     match &reply.exit {
-        ExitStatus::Code(0) if always_prints && is_silent => {
+        ExitStatus::Code(0) if run.always_prints() && is_silent => {
             Err(reply.unrecognised("exit code 0 without any output"))
         }
         ExitStatus::Code(code) => Ok(ProgramObservation {
             code: *code,
             output: reply.stdout.clone(),
             errors: reply.stderr.clone(),
+            told: told(run, reply)?,
         }),
         ExitStatus::NotStarted(words) => Err(ErrorKind::ToolMissing.error(printable(words))),
+    }
+}
+
+impl fmt::Display for ProgramExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.ends {
+            Some(ends) => ends.fmt(f),
+            None => FactExpectation::Told.fmt(f),
+        }
     }
 }
 
@@ -143,6 +159,9 @@ impl Ending {
 
 impl fmt::Display for ProgramObservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(told) = &self.told {
+            return f.write_str(told);
+        }
         write!(f, "exit code {}", self.code)?;
         for (stream, text) in [("output", &self.output), ("errors", &self.errors)] {
             let mut text = printable(text.trim());
@@ -164,6 +183,7 @@ mod tests {
             code,
             output: output.to_owned(),
             errors: String::new(),
+            told: None,
         }
     }
 
@@ -180,7 +200,7 @@ mod tests {
     #[test]
     fn a_capability_ends_as_expected_or_is_not_met() {
         let expectation = ProgramExpectation {
-            ends: ending(Some(0), &["nonce"], &["other"]),
+            ends: Some(ending(Some(0), &["nonce"], &["other"])),
             lifted: None,
         };
         let compared = |seen| Program::compare(&expectation, &seen).expect("it compares");
@@ -194,7 +214,7 @@ mod tests {
     #[test]
     fn a_limitation_is_known_lifted_or_neither() {
         let works = ProgramExpectation {
-            ends: ending(None, &[], &[]),
+            ends: Some(ending(None, &[], &[])),
             lifted: None,
         };
         let signature = Signature::Ends(ending(Some(0), &["w"], &[]));
@@ -212,14 +232,14 @@ mod tests {
             stderr: String::new(),
             exit: ExitStatus::NotStarted("no such file".to_owned()),
         };
-        let error = read(&reply, true).expect_err("no program");
+        let error = read(&reply, &Command::WhoAmI).expect_err("no program");
         assert_eq!(error.kind, ErrorKind::ToolMissing);
         let silent = ExecReply {
             exit: ExitStatus::Code(0),
             ..reply
         };
-        let error = read(&silent, true).expect_err("its output is lost");
+        let error = read(&silent, &Command::WhoAmI).expect_err("its output is lost");
         assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
-        assert!(read(&silent, false).is_ok());
+        assert!(read(&silent, &Command::HostName).is_ok());
     }
 }

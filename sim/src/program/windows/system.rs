@@ -1,6 +1,6 @@
 //! Small programs that report on their system.
 //!
-//! Texts of Windows: Microsoft's pages of `tasklist`, `net user`, `sc` and `nltest`.
+//! Texts of Windows: Microsoft's pages of `tasklist`, `net user` and `nltest`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -164,38 +164,4 @@ pub(crate) fn domain(call: &Call<'_>) -> Option<Ran> {
     };
     let words = format!("{doing} failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n");
     Some(Ran::complains(words, 1722))
-}
-
-/// `hnsdiag list loadbalancers`: no simulated host has it.
-pub(crate) fn load_balancers(call: &Call<'_>) -> Option<Ran> {
-    let ["list", "loadbalancers"] = call.words()? else {
-        return None;
-    };
-    let file = "C:\\Windows\\System32\\hnsdiag.exe";
-    Some(shell::not_found(Os::Windows, file))
-}
-
-/// `sc qc|queryex|qfailure kubelet`: a node has that service, a container does not.
-pub(crate) fn service(call: &Call<'_>) -> Option<Ran> {
-    let [query, "kubelet"] = call.words()? else {
-        return None;
-    };
-    let text = match query {
-        "qc" => include_str!("sc/qc.txt"),
-        "queryex" => include_str!("sc/queryex.txt"),
-        "qfailure" => include_str!("sc/qfailure.txt"),
-        _ => return None,
-    };
-    if !call.place().host_process {
-        let doing = match query {
-            "queryex" => "EnumQueryServicesStatus:OpenService",
-            _ => "OpenService",
-        };
-        let words = format!(
-            "[SC] {doing} FAILED 1060:\r\n\r\n\
-             The specified service does not exist as an installed service.\r\n\r\n"
-        );
-        return Some(Ran::prints(words).ending(1060));
-    }
-    Some(Ran::prints(text.replace('\n', "\r\n")))
 }
