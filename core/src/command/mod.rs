@@ -72,9 +72,7 @@ pub enum Command {
     Processes,
     /// Prints the command line of each process that the container sees: `Win32_Process`; Windows only.
     CommandLines,
-    /// Creates an account, which only this container's Security Account Manager has; Windows only.
-    AddUser(Token),
-    /// Ends with 2 where the account does not exist; Windows only.
+    /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
     /// Prints the state of a gMSA's domain (kubernetes, `test/e2e/windows/gmsa_kubelet.go`); Windows only.
     Domain(DomainQuestion),

@@ -94,7 +94,6 @@ fn examples() -> Vec<Command> {
         Command::Addresses,
         Command::Processes,
         Command::CommandLines,
-        Command::AddUser(token()),
         Command::FindUser(token()),
         Command::Domain(DomainQuestion::Parent),
         Command::Domain(DomainQuestion::Query),
@@ -258,10 +257,10 @@ fn what_a_system_does_not_have_is_told() {
 }
 
 #[test]
-fn an_account_and_its_password_are_no_longer_than_net_takes() {
-    let request = Command::AddUser(Token::random(u128::MAX)).on(Os::Windows);
+fn an_account_is_no_longer_than_net_takes() {
+    let request = Command::FindUser(Token::random(u128::MAX)).on(Os::Windows);
     let request = request.expect("of Windows");
-    assert_eq!(request.argv()[2..4], ["wc-ffffffff", "P@1-ffffffff"]);
+    assert_eq!(request.argv()[2..], ["wc-ffffffff"]);
 }
 
 #[test]

@@ -64,10 +64,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         // Without a heading, which is in the system's language
         Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
         Command::CommandLines => powershell(COMMAND_LINES),
-        Command::AddUser(token) => {
-            let (name, password) = (account(token), format!("P@1-{}", token.short()));
-            system("net", ["user", &name, &password, "/add"])
-        }
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::Domain(question) => domain(question),
         Command::Services(names) => {

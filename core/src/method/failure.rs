@@ -1,4 +1,4 @@
-//! How a connection or a start fails, and how a known limitation fails.
+//! How a connection or a start fails, what keeps a pod off nodes, and how a known limitation fails.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -86,6 +86,38 @@ impl StartFailure {
     }
 }
 
+/// What keeps a pod off nodes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Hindrance {
+    /// A taint that the pod does not tolerate.
+    UntoleratedTaint,
+    /// The pod's selector or affinity.
+    Selector,
+    /// Too little CPU left.
+    InsufficientCpu,
+    /// Too little memory left.
+    InsufficientMemory,
+    /// No huge page of 2 MiB left.
+    InsufficientHugePages,
+    /// Anything else.
+    Other,
+}
+
+crate::text::words!(Hindrance);
+
+impl Hindrance {
+    /// Those that a case may expect.
+    pub const EXPECTED: [Self; 4] = [
+        Self::UntoleratedTaint,
+        Self::InsufficientCpu,
+        Self::InsufficientMemory,
+        Self::InsufficientHugePages,
+    ];
+}
+
 /// How a known limitation fails.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -94,6 +126,8 @@ pub enum Signature {
     Failure(BTreeSet<FailureClass>),
     /// A container does not start in one of these ways.
     NotStarted(BTreeSet<StartFailure>),
+    /// The scheduler finds no node for a pod, for this reason.
+    Pending(Hindrance),
     /// A program ends so, as if the field that is tested were not there.
     Ends(Ending),
 }
@@ -109,6 +143,7 @@ impl fmt::Display for Signature {
                 let words = classes.iter().map(|class| class.as_str());
                 ("a container that does not start:", words.collect())
             }
+            Self::Pending(by) => return write!(f, "a pod that stays Pending: {}", by.as_str()),
             Self::Ends(ending) => return write!(f, "a program that ends with {ending}"),
         };
         write!(f, "{what} {}", classes.join(" or "))

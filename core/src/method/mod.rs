@@ -24,9 +24,8 @@ pub use api::denied::{Denied, lacks_namespace};
 pub use api::disruption::is_disrupted;
 pub use api::path::ApiPath;
 pub use api::placement::{
-    AIMED_AT, Ground, Hindrance, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod,
-    Placement, PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start,
-    Whereabouts,
+    AIMED_AT, Ground, KeptOff, NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
+    PlacementExpectation, PlacementObservation, PlacementQuery, Said, Start, Whereabouts,
 };
 pub use api::preemption::{
     Preemption, PreemptionExpectation, PreemptionObservation, PreemptionQuery,
@@ -50,7 +49,7 @@ pub use exchange::{
     Play, PodRef, Reply, Request, Verb,
 };
 pub use fact::{Fact, FactExpectation, FactObservation, Quantity, Topic};
-pub use failure::{FailureClass, Signature, StartFailure};
+pub use failure::{FailureClass, Hindrance, Signature, StartFailure};
 pub use network::http::{
     AT_LEAST, Http, HttpAnswer, HttpExpectation, HttpObservation, HttpQuery, ObservedTarget, Target,
 };

@@ -351,6 +351,10 @@ fn check_ledger(
                     "only a test of the method `placement` that expects `starts` observes that a pod does \
                      not start"
                 }
+                Signature::Pending(_) => {
+                    "only a test of the method `placement` that expects `placed` observes that a pod stays \
+                     Pending"
+                }
                 Signature::Ends(_) => "only the test method `program` observes how a program ends",
             },
         ),

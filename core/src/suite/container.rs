@@ -12,12 +12,13 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 16] = [
     "access",
     "csi-proxy-pipes",
     "environment",
     "exists",
     "fill-file",
+    "find-user",
     "free-space",
     "links",
     "load-balancers",
@@ -178,6 +179,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         "exists" => Command::Exists(path(decoder, node)?),
         "links" => Command::Links(path(decoder, node)?),
         "read-file" => Command::ReadFile(path(decoder, node)?),
+        "find-user" => Command::FindUser(read_token(decoder, node)?),
         "streams" => Command::Streams(read_token(decoder, node)?),
         "environment" => {
             let read = |decoder: &mut Decoder<'_>, node: &Node| {

@@ -11,7 +11,7 @@ use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, ClaimType};
 use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, read_list};
 use crate::facts::{CniMode, Facts, WindowsBuild, read_build};
-use crate::method::{Ending, ErrorKind, FailureClass, Signature, StartFailure};
+use crate::method::{Ending, ErrorKind, FailureClass, Hindrance, Signature, StartFailure};
 
 /// How a claim is treated on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
@@ -307,9 +307,18 @@ fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork>
 }
 
 fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
-    let entry = decoder.tagged(node, "signature", &["failure", "not-started", "ends"])?;
-    if entry.key == "ends" {
-        return Ending::read(decoder, &entry.node).map(Signature::Ends);
+    let entry = decoder.tagged(
+        node,
+        "signature",
+        &["failure", "not-started", "pending", "ends"],
+    )?;
+    match entry.key.as_str() {
+        "ends" => return Ending::read(decoder, &entry.node).map(Signature::Ends),
+        "pending" => {
+            let by = decoder.member(&entry.node, "hindrance", &Hindrance::EXPECTED);
+            return by.map(Signature::Pending);
+        }
+        _ => {}
     }
     let items = decoder.list(&entry.node, &format!("`{}`", entry.key))?;
     if items.is_empty() {

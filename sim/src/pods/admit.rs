@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::ResourceExt;
 use serde_json::json;
 
+use crate::fault::FaultKind;
 use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::node::allocatable;
 use crate::nodes::placing;
@@ -19,9 +20,11 @@ use crate::topology::Os;
 /// Returns why the node refuses the pod, if it does.
 pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
     let (pod, node) = (&run.pod, &run.node);
-    let under_pressure = crate::pods::course::evict::refusal(pod, node, &cluster.faults.current());
+    let faults = cluster.faults.current();
+    let under_pressure = crate::pods::course::evict::refusal(pod, node, &faults);
+    let any_os = node.suffers(FaultKind::OtherOsAdmitted, &faults);
     under_pressure
-        .or_else(|| of_kind(pod, node))
+        .or_else(|| of_kind(pod, node).filter(|_| !any_os))
         .or_else(|| of_room(cluster, pod, node))
         .or_else(|| of_labels(pod, node))
 }

@@ -103,9 +103,9 @@ fn pipes(names: &[&str]) -> String {
 }
 
 /// The numbers of a line whose words all are numbers, but for the mark of excluded ports that someone set.
-fn numbers(line: &str) -> Vec<u32> {
+fn numbers(line: &str) -> Vec<u16> {
     let words = line.split_whitespace().filter(|word| *word != "*");
-    let numbers: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
+    let numbers: Option<Vec<u16>> = words.map(|word| word.parse().ok()).collect();
     numbers.unwrap_or_default()
 }
 
@@ -114,18 +114,22 @@ fn ports(parts: &[Vec<&str>]) -> Option<String> {
         return None;
     };
     let of = |protocol, dynamic: &[&str], excluded: &[&str]| -> Option<String> {
-        let last = |line: &&str| line.split_whitespace().last()?.parse::<u32>().ok();
+        let last = |line: &&str| line.split_whitespace().last()?.parse::<u16>().ok();
         let dynamic: Vec<_> = dynamic.iter().filter_map(last).collect();
         let [first, count] = dynamic[..] else {
             return None;
         };
+        let (first, count) = (u32::from(first), u32::from(count));
         let end = first + count;
         let rows = excluded.iter().map(|line| numbers(line));
         let inside = rows.filter_map(|row| match row[..] {
-            [from, to] => Some((to + 1).min(end).saturating_sub(from.max(first))),
+            [from, to] => {
+                let (from, to) = (u32::from(from), u32::from(to));
+                Some((to + 1).min(end).saturating_sub(from.max(first)))
+            }
             _ => None,
         });
-        let inside: u32 = inside.sum();
+        let inside = inside.fold(0_u32, u32::saturating_add);
         Some(format!(
             "{protocol}: {inside} of {count} dynamic ports from {first} on are excluded"
         ))

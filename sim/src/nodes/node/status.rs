@@ -37,6 +37,7 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
         FaultKind::RuntimeDocker,
         FaultKind::HandlerUnknown,
         FaultKind::NothingReserved,
+        FaultKind::HugePagesHonoured,
         FaultKind::NodeNotReady,
         FaultKind::MemoryPressure,
         FaultKind::ClockWrong,
@@ -51,13 +52,14 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
     let addresses = addresses.map(|address| json!({"address": address, "type": "InternalIP"}));
     let named = json!({"address": node.name, "type": "Hostname"});
     let reserved = !node.suffers(FaultKind::NothingReserved, faults);
+    let huge = node.suffers(FaultKind::HugePagesHonoured, faults);
     let ready = !node.suffers(FaultKind::NodeNotReady, faults);
     let now = node.time(faults);
     let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
     json!({
         "addresses": addresses.chain([named]).collect::<Vec<_>>(),
-        "allocatable": resources(&node.spec, reserved),
-        "capacity": resources(&node.spec, false),
+        "allocatable": resources(&node.spec, reserved, huge),
+        "capacity": resources(&node.spec, false, huge),
         "conditions": conditions(node.ready_at(ready, now), pressed, now),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": node.view.kubelet_port}},
         // Kubernetes 1.36: the API server then passes exec to this kubelet as WebSocket instead of SPDY
@@ -71,7 +73,7 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Valu
 
 /// How much of a resource a node leaves to pods, in thousandths of its unit.
 pub(crate) fn allocatable(node: &NodeState, name: &str) -> Option<i128> {
-    let amounts = resources(&node.spec, true);
+    let amounts = resources(&node.spec, true, false);
     amounts.get(name).and_then(milli)
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn allocatable(node: &NodeState, name: &str) -> Option<i128> {
 ///
 /// The default eviction thresholds are reserved too: 100 MiB of memory, 500 MiB on Windows, and a tenth of
 /// the disk (`pkg/kubelet/eviction/defaults_linux.go`, `defaults_windows.go`).
-fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
+fn resources(spec: &NodeSpec, reserved: bool, huge: bool) -> BTreeMap<String, Quantity> {
     let has = u64::from(spec.memory) * 1024;
     let pool = spec.pool;
     let (memory, disk) = match (reserved, pool.os()) {
@@ -100,6 +102,9 @@ fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
     ];
     let others = spec.resources.iter();
     resources.extend(others.map(|(name, amount)| (name.as_str(), amount.to_string())));
+    if huge {
+        resources.push(("hugepages-2Mi", "64Mi".to_owned()));
+    }
     if pool.os() == Os::Linux {
         resources.extend(["hugepages-1Gi", "hugepages-2Mi"].map(|name| (name, "0".to_owned())));
     }

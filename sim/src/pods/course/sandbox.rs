@@ -87,18 +87,6 @@ fn has_address(run: &PodRun) -> bool {
     requested > 0 || !run.node.spec.resources.contains_key(ADDRESS)
 }
 
-/// Whether the pod's node selector names Windows; other rules that keep it there do not count
-/// (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`, `hasWindowsNodeSelector`).
-fn selects_windows(run: &PodRun) -> bool {
-    let spec = run.pod.spec.as_ref();
-    let selector = spec.and_then(|spec| spec.node_selector.as_ref());
-    let labels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
-    selector.is_some_and(|selector| {
-        let mut values = labels.iter().filter_map(|label| selector.get(*label));
-        values.any(|value| value == "windows")
-    })
-}
-
 /// Returns containerd's error if it does not create the sandbox.
 async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
@@ -121,11 +109,7 @@ async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> 
              operating system does not match the host operating system.: unknown"
         ));
     }
-    let needs_selector = run.suffers(FaultKind::NetworkNeedsSelector, cluster);
-    if run.node.pool.os() == Os::Windows
-        && !run.host_network()
-        && (needs_selector && !selects_windows(run) || !has_address(run))
-    {
+    if run.node.pool.os() == Os::Windows && !run.host_network() && !has_address(run) {
         return Some(unlabelled(&id));
     }
     if run.suffers(FaultKind::SandboxFails, cluster) {

@@ -124,7 +124,6 @@ impl Dispatcher {
         }
         for fixture in over {
             let key = self.fixtures.key(fixture).clone();
-            self.room.started(&key);
             let is_ready = matches!(self.fixtures.state(fixture), FixtureState::Ready);
             // The diagnosis observes from probers
             let observes = is_ready
@@ -135,6 +134,7 @@ impl Dispatcher {
             // What answered outside shows that the way to the cluster is whole
             let shows_the_way = asks_outside && self.observers(fixture).any(is_outside);
             if !self.removes() || observes || shows_the_way && is_ready {
+                self.room.started(&key);
                 continue;
             }
             let is_as_expected = self.observers(fixture).all(is_over_as_expected);

@@ -17,14 +17,14 @@ use serde_json::Value as Json;
 use strum::{IntoStaticStr, VariantArray};
 
 pub use pod::PlacedPod;
-pub use said::{Hindrance, KeptOff, Said};
+pub use said::{KeptOff, Said};
 pub use start::{NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
 use self::tolerate::tolerates;
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, ObservationError, Result};
-use crate::method::failure::{Signature, StartFailure};
+use crate::method::failure::{Hindrance, Signature, StartFailure};
 use crate::method::place::Bound;
 use crate::method::prepared::Prepared;
 use crate::method::{Assertion, Comparison, Difference, Method, Test, Traits};
@@ -73,6 +73,7 @@ impl fmt::Display for PlacementExpectation {
             Self::Pending(Hindrance::InsufficientMemory) => {
                 "kept Pending by too little memory left"
             }
+            Self::Pending(Hindrance::InsufficientHugePages) => "kept Pending by no huge page left",
             Self::Pending(Hindrance::Selector | Hindrance::Other) => "kept Pending",
             Self::Starts => "all its containers start",
             Self::NotStarted(classes) => {
@@ -165,6 +166,9 @@ impl Method for Placement {
         match (expectation, signature) {
             (PlacementExpectation::Starts, Signature::NotStarted(classes)) => {
                 Some(PlacementExpectation::NotStarted(classes.clone()))
+            }
+            (PlacementExpectation::Placed(_), Signature::Pending(by)) => {
+                Some(PlacementExpectation::Pending(*by))
             }
             _ => None,
         }

@@ -36,6 +36,8 @@ pub enum PlacedPod {
     AllCpu,
     /// Asks for all memory of that node.
     AllMemory,
+    /// Asks for a huge page; aimed at the pool.
+    HugePages,
 }
 
 crate::text::words!(PlacedPod);
@@ -51,7 +53,9 @@ impl PlacedPod {
             Self::Unselected => FixtureName::SCHED_UNSELECTED,
             Self::Fit | Self::Unfit => FixtureName::SCHED_BUILDS,
             Self::Mixed => FixtureName::SCHED_MIXED,
-            Self::Small | Self::AllCpu | Self::AllMemory => FixtureName::SCHED_REQUESTS,
+            Self::Small | Self::AllCpu | Self::AllMemory | Self::HugePages => {
+                FixtureName::SCHED_REQUESTS
+            }
         }
     }
 }

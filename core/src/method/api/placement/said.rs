@@ -5,35 +5,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::{IntoStaticStr, VariantArray};
 
-/// What keeps a pod off nodes.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "kebab-case")]
-pub enum Hindrance {
-    /// A taint that the pod does not tolerate.
-    UntoleratedTaint,
-    /// The pod's selector or affinity.
-    Selector,
-    /// Too little CPU left.
-    InsufficientCpu,
-    /// Too little memory left.
-    InsufficientMemory,
-    /// Anything else.
-    Other,
-}
-
-crate::text::words!(Hindrance);
+use crate::method::failure::Hindrance;
 
 impl Hindrance {
-    pub const EXPECTED: [Self; 3] = [
-        Self::UntoleratedTaint,
-        Self::InsufficientCpu,
-        Self::InsufficientMemory,
-    ];
-
     /// Reads the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`, `noderesources/fit.go`,
     /// first as of 1.37, then of older versions. `didn't satisfy plugin(s)` is about nodes that a plugin
     /// ruled out beforehand (`NodeAffinity`: by name).
@@ -47,6 +22,7 @@ impl Hindrance {
         match text {
             "Insufficient cpu" => Self::InsufficientCpu,
             "Insufficient memory" => Self::InsufficientMemory,
+            "Insufficient hugepages-2Mi" => Self::InsufficientHugePages,
             _ if text.starts_with("node(s) had untolerated taint")
                 || text.starts_with("node(s) had taint ") =>
             {
