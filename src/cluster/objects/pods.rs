@@ -192,6 +192,11 @@ fn not_started(container: &Json) -> Option<ObservationError> {
         false => ErrorKind::FixtureFailed,
     };
     let name = printable(text(&container["name"]));
+    if container["state"]["waiting"].is_object() {
+        // An init container failed before
+        let detail = format!("container {name} never ran");
+        return Some(ErrorKind::FixtureFailed.error(detail));
+    }
     let detail = format!("container {name}: {}", describe(reason, message));
     NEVER_RAN.contains(&reason).then(|| kind.error(detail))
 }

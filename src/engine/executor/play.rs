@@ -186,10 +186,12 @@ impl Fixtures {
         } = &play.container;
         let key = watched_at(&play.container);
         let is_it = |there: &&Json| there["metadata"]["uid"] == pod["metadata"]["uid"];
+        let mut never = false;
         let instead = wait_for_watched(&mut self.pods, span * PATIENCE, step.words, |pods| {
             let there = pods.objects.get(&key).filter(is_it);
             let gone = pods.gone.get(&key).filter(is_it).filter(|_| leaves);
             let seen = seen_of(wanted, [there, gone], container, leaves);
+            never = matches!(seen, Seen::Never(_));
             read(Instant::now(), seen)
         });
         let instead = instead.await?;
@@ -206,7 +208,7 @@ impl Fixtures {
         };
         match wanted.read(there, container, leaves) {
             Seen::Holds => Ok(None),
-            Seen::Untold(error) if there.is_some() || !leaves => Err(error),
+            Seen::Untold(error) if !never => Err(error),
             _ => Ok(instead),
         }
     }

@@ -117,7 +117,7 @@ pub(crate) enum Command {
     /// Remove the pods of a fixture, which nothing observes any more.
     Remove {
         key: FixtureKey,
-        /// Diagnose them before, for these failed checks; not if everything was as expected.
+        /// Diagnose them before, for these failed checks.
         diagnose: Option<Vec<CheckId>>,
     },
     /// Send an API request for an assertion.

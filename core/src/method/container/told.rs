@@ -63,7 +63,8 @@ fn services(names: &[ServiceName], parts: &[Vec<&str>]) -> Option<String> {
 /// What `queryex`, `qc` and `qfailure` print of a service: its name, and then a value on each line.
 fn service(name: &str, parts: &[Vec<&str>]) -> Option<String> {
     // ERROR_SERVICE_DOES_NOT_EXIST
-    let mut words = parts[0].iter().flat_map(|line| line.split_whitespace());
+    let errors = parts[0].iter().filter(|line| line.starts_with("[SC]"));
+    let mut words = errors.flat_map(|line| line.split_whitespace());
     if words.any(|word| word.trim_end_matches(':') == "1060") {
         return Some("is no service".to_owned());
     }

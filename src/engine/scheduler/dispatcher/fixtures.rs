@@ -10,6 +10,10 @@ use super::super::progress::{CheckState, Stage};
 use super::Dispatcher;
 use super::states::{FixtureIx, FixtureState, Readiness};
 
+/// How many fixtures are diagnosed before their pods go, half of them without a failed check: the end needs some
+/// of the limit, too.
+const EARLY: usize = 8;
+
 impl Dispatcher {
     /// Has the fixtures applied again that failed because somebody else changed them, and the namespaces with
     /// them, which may be what was deleted.
@@ -101,8 +105,8 @@ impl Dispatcher {
         moving.is_empty() && self.checks.iter().enumerate().all(waits)
     }
 
-    /// Has the pods removed that nothing observes any more; those of a check that is not as expected are diagnosed
-    /// first.
+    /// Has the pods removed that nothing observes any more; those that failed, or that a failed check observed, are
+    /// diagnosed first.
     pub(super) fn remove_fixtures(&mut self) {
         let is_open = |state: &&CheckState| !state.stage.is_done();
         let mut open = self.checks.iter().filter(is_open).peekable();
@@ -137,14 +141,17 @@ impl Dispatcher {
                 self.room.started(&key);
                 continue;
             }
-            let is_as_expected = self.observers(fixture).all(is_over_as_expected);
             let failed = self.observers(fixture).filter(|state| has_failed(state));
-            let failed = failed.map(|state| state.check.id.clone()).collect();
+            let failed: Vec<_> = failed.map(|state| state.check.id.clone()).collect();
+            let most = match (is_ready, failed.is_empty()) {
+                (true, true) => 0,
+                (false, true) => EARLY / 2,
+                (_, false) => EARLY,
+            };
+            let diagnose = (self.diagnosed < most).then_some(failed);
+            self.diagnosed += usize::from(diagnose.is_some());
             self.fixtures.set(fixture, FixtureState::Leaving);
-            self.commands.push(Command::Remove {
-                key,
-                diagnose: (!is_as_expected).then_some(failed),
-            });
+            self.commands.push(Command::Remove { key, diagnose });
         }
     }
 
@@ -173,12 +180,6 @@ impl Dispatcher {
             self.fixtures.set(fixture, state);
         }
     }
-}
-
-/// Whether a check is done, with a verdict of a healthy cluster.
-fn is_over_as_expected(state: &CheckState) -> bool {
-    let last = state.repetitions.last();
-    state.stage.is_done() && last.is_some_and(|last| last.verdict.is_expected())
 }
 
 fn has_failed(state: &CheckState) -> bool {

@@ -33,6 +33,8 @@ pub(crate) struct Dispatcher {
     /// repetition.
     again: BTreeSet<FixtureKey>,
     room: Room,
+    /// How many fixtures were diagnosed before their pods went.
+    diagnosed: usize,
     /// Whether pods are removed as soon as nothing observes them any more.
     removes: bool,
     /// Whether fixtures may have to be applied or removed: more than replies came, or a check is done.
@@ -77,6 +79,7 @@ impl Dispatcher {
             checks: plan.checks.into_iter().map(CheckState::new).collect(),
             again: BTreeSet::new(),
             room: Room::new(loads),
+            diagnosed: 0,
             removes,
             fixtures_due: false,
             asking: BTreeSet::new(),
