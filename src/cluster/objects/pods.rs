@@ -183,20 +183,20 @@ pub fn unscheduled(pod: &Json) -> Option<String> {
     unschedulable.then(|| printable(text(&scheduled["message"])))
 }
 
-/// Why a container that ended never ran.
+/// Why a container of a pod that is over never ran.
 fn not_started(container: &Json) -> Option<ObservationError> {
-    let ended = &container["state"]["terminated"];
-    let (reason, message) = (text(&ended["reason"]), text(&ended["message"]));
-    let kind = match is_mismatch(message) {
-        true => ErrorKind::BuildMismatch,
-        false => ErrorKind::FixtureFailed,
-    };
     let name = printable(text(&container["name"]));
     if container["state"]["waiting"].is_object() {
         // An init container failed before
         let detail = format!("container {name} never ran");
         return Some(ErrorKind::FixtureFailed.error(detail));
     }
+    let ended = &container["state"]["terminated"];
+    let (reason, message) = (text(&ended["reason"]), text(&ended["message"]));
+    let kind = match is_mismatch(message) {
+        true => ErrorKind::BuildMismatch,
+        false => ErrorKind::FixtureFailed,
+    };
     let detail = format!("container {name}: {}", describe(reason, message));
     NEVER_RAN.contains(&reason).then(|| kind.error(detail))
 }

@@ -29,7 +29,8 @@ pub type Objects = BTreeMap<String, Json>;
 pub struct Watched {
     /// The objects as last observed.
     pub objects: Arc<Objects>,
-    /// Those that were deleted, as they were in the end; a list shows nothing of what was deleted before.
+    /// Those that were deleted, as they were in the end, but for what controllers make under ever new names; a
+    /// list shows nothing of what was deleted before.
     pub gone: Arc<Objects>,
     /// Why the server refuses the watch, while it does.
     pub refused: Option<ObservationError>,
@@ -203,7 +204,9 @@ fn note(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch:
             if let Some((key, json)) = keyed(object) {
                 change(send, |known| {
                     Arc::make_mut(&mut known.objects).remove(&key);
-                    Arc::make_mut(&mut known.gone).insert(key, json);
+                    if json["metadata"]["ownerReferences"].is_null() {
+                        Arc::make_mut(&mut known.gone).insert(key, json);
+                    }
                 });
             }
         }
