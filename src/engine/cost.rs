@@ -41,7 +41,7 @@ pub fn cost(
         let pool = manifest::nodes_for(key.name, pool, config.limits.nodes_observed_from);
         let (images, durations) = (&config.images, &config.durations);
         // A fixture without an image has no objects
-        let objects = manifest::objects(&key, "r", Some(&pool), images, durations, Some(""));
+        let objects = manifest::objects(&key, "r", Some(&pool), images, durations);
         let cost = costs.entry(name.clone()).or_default();
         for mut object in objects.unwrap_or_default() {
             let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);

@@ -194,6 +194,8 @@ async fn live(
     let nodes = Arc::clone(&ready.node_facts);
     let mut fixtures = fixtures(life, pools, nodes, pods);
     (fixtures.second, fixtures.runtime_class) = (plan.second_family(), class);
+    let dns = facts.dns.value().and_then(Option::as_ref);
+    fixtures.dns = dns.and_then(|dns| dns.addresses.first().cloned());
     let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), depends) = (watch::channel(before), Dependencies::from_plan(&plan));
     let executor = Executor::new(
@@ -275,6 +277,7 @@ pub(crate) fn fixtures(
         runtime_class: None,
         second: None,
         journal: life.journal.clone(),
+        dns: None,
         domain: Arc::default(),
         copied: Arc::default(),
         broken: Arc::default(),

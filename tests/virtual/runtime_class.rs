@@ -95,12 +95,14 @@ fn chosen() -> Outcome {
         };
         let expected = [
             "churn",
+            "cron-job",
             "daemon-set",
             "ends",
             "host-path",
             "jobs",
             "leaving",
             "memory-medium",
+            "names",
             "nano-server",
             "probed",
             "replica-set",

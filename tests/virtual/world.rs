@@ -236,6 +236,7 @@ impl World {
             .map(|((kind, namespace, name), mut object)| {
                 let _ = object["metadata"]["resourceVersion"].take();
                 if kind == "nodes" {
+                    let _ = object["metadata"]["managedFields"].take();
                     // Pulled images stay; the kubelet updates its heartbeat and boot id
                     let _ = object["status"]["images"].take();
                     let _ = object["status"]["nodeInfo"]["bootID"].take();

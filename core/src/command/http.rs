@@ -150,4 +150,13 @@ impl HttpGet {
     pub fn url(&self) -> String {
         format!("http://{}:{}{}", self.host, self.port, self.path)
     }
+
+    /// Windows gives up connecting after 21 s.
+    pub(super) fn argv(&self, os: Os) -> Option<Vec<String>> {
+        let curl = match os {
+            Os::Linux => Curl::Linux,
+            Os::Windows => Curl::System,
+        };
+        Some(line([curl.on(os)?, "-q", "-sS", "-m", "20", &self.url()]))
+    }
 }

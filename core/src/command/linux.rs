@@ -10,6 +10,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Linux).map(str::to_owned);
     Some(match command {
         Command::HttpSession(session) => session.argv(Os::Linux)?,
+        Command::Get(get) => get.argv(Os::Linux)?,
         Command::CurlVersion(curl) => curl.version(Os::Linux)?,
         Command::Pings {
             targets,

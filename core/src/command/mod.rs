@@ -11,6 +11,7 @@ mod windows;
 
 pub use http::{Curl, Host, HttpGet, HttpSession};
 pub use values::{DomainName, FilePath, ServiceName, Token, VariableName};
+pub(crate) use windows::UNSET;
 
 use std::net::IpAddr;
 
@@ -21,6 +22,8 @@ use crate::facts::Os;
 pub enum Command {
     /// HTTP GETs, one after the other.
     HttpSession(HttpSession),
+    /// Prints what one HTTP GET is answered: the system's curl, which ends with 6 where the name is not known.
+    Get(HttpGet),
     /// Prints the version of a curl.
     CurlVersion(Curl),
     /// One ping of each target, after a session of curl where there is one.
@@ -66,8 +69,9 @@ pub enum Command {
     WhoAmI,
     /// Prints the host's name, which a `HostProcess` container shares with its node.
     HostName,
-    /// Prints the addresses that the container sees (Microsoft, `ipconfig`); Windows only.
-    Addresses,
+    /// Ends with 0 where the container has an adapter with the address, or one that begins like it, that a variable
+    /// names (Microsoft, `ipconfig`), and with [`UNSET`] where it lacks the variable; Windows only.
+    HasAddress(VariableName),
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,
     /// Prints the command line of each process that the container sees: `Win32_Process`; Windows only.
@@ -135,7 +139,8 @@ impl Command {
     pub(crate) fn always_prints(&self) -> bool {
         let prints = matches!(
             self,
-            Self::ReadFile(_)
+            Self::Get(_)
+                | Self::ReadFile(_)
                 | Self::WriteFile { .. }
                 | Self::HashFile(_)
                 | Self::Access(_)

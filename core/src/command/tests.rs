@@ -54,6 +54,7 @@ fn examples() -> Vec<Command> {
     let variable = |name: &str| VariableName::parse(name).expect(name);
     let files = ["/shared/note.txt", "C:\\shared\\note.txt"].map(path);
     let mut all: Vec<_> = curls.map(http_session).map(Command::HttpSession).into();
+    all.push(Command::Get(http_session(Curl::System).gets.swap_remove(2)));
     all.extend(curls.map(Command::CurlVersion));
     all.push(pings(None));
     all.extend(curls.map(http_session).map(Some).map(pings));
@@ -91,7 +92,7 @@ fn examples() -> Vec<Command> {
         Command::Environment(["W_A", "P_b"].map(variable).to_vec()),
         Command::WhoAmI,
         Command::HostName,
-        Command::Addresses,
+        Command::HasAddress(variable("W_A")),
         Command::Processes,
         Command::CommandLines,
         Command::FindUser(token()),

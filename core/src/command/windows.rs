@@ -19,6 +19,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Windows).map(str::to_owned);
     Some(match command {
         Command::HttpSession(session) => session.argv(Os::Windows)?,
+        Command::Get(get) => get.argv(Os::Windows)?,
         Command::CurlVersion(curl) => curl.version(Os::Windows)?,
         Command::Pings {
             targets,
@@ -60,7 +61,12 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::Environment(names) => environment(names),
         Command::WhoAmI => system("whoami", []),
         Command::HostName => system("hostname", []),
-        Command::Addresses => system("ipconfig", []),
+        Command::HasAddress(variable) => {
+            let system32 = "C:\\Windows\\System32";
+            let find = format!("{system32}\\findstr.exe /l %{variable}%");
+            let look = format!("{system32}\\ipconfig.exe| {find}");
+            cmd(&format!("if defined {variable} ({look}) else exit {UNSET}"))
+        }
         // Without a heading, which is in the system's language
         Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
         Command::CommandLines => powershell(COMMAND_LINES),
@@ -83,6 +89,9 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         }
     })
 }
+
+/// What a command ends with that does not find the variable it needs.
+pub(crate) const UNSET: i64 = 64;
 
 /// The last backslash makes a folder of the pipes, which `dir` lists only as a whole.
 const PIPES: &str = "dir /b \\\\.\\pipe\\\\| C:\\Windows\\System32\\findstr.exe /b csi-proxy-";

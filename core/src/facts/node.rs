@@ -75,6 +75,10 @@ pub struct NodeDetails {
     /// `status.allocatable`, quantities as written.
     pub allocatable: BTreeMap<String, String>,
     pub conditions: Vec<ConditionFact>,
+    /// By how many seconds its clock was ahead of the API server's when its kubelet last said that it is Ready,
+    /// negative if behind; `None` if the API server does not say when that arrived, in `metadata.managedFields`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_ahead: Option<i64>,
     pub created: Option<Timestamp>,
     /// `spec.podCIDRs`.
     pub pod_cidrs: Vec<String>,

@@ -993,13 +993,13 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
     let of_both = [
         FixtureName::WINDOWS_POD_PROBER,
         FixtureName::CHURN,
-        FixtureName::WIN_WEBSERVER,
         FixtureName::LOCAL_SERVICE,
+        FixtureName::WIN_WEBSERVER,
     ];
     assert_eq!(in_second, of_both);
     let on_node = [
-        FixtureName::WINDOWS_NODE_PROBER,
         FixtureName::LINUX_NODE_PROBER,
+        FixtureName::WINDOWS_NODE_PROBER,
         FixtureName::EACH_LINUX_NODE,
         FixtureName::EACH_WINDOWS_NODE,
     ];

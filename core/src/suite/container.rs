@@ -1,7 +1,7 @@
 //! The assertions of programs, logs and fields, from YAML.
 
 use super::case::read_name;
-use crate::command::{Command, FilePath, ServiceName, Token, VariableName};
+use crate::command::{Command, FilePath, Host, HttpGet, ServiceName, Token, VariableName};
 use crate::document::{Decoder, Entry, Fields, Node};
 use crate::facts::Os;
 use crate::fixture::{FixtureName, Until};
@@ -12,7 +12,7 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 18] = [
     "access",
     "csi-proxy-pipes",
     "environment",
@@ -20,6 +20,8 @@ const PROGRAMS: [&str; 16] = [
     "fill-file",
     "find-user",
     "free-space",
+    "get",
+    "has-address",
     "links",
     "load-balancers",
     "ports",
@@ -69,9 +71,10 @@ pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpe
 }
 
 pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
-    let entry = decoder.tagged(node, "status `ask`", &["pod", "job"])?;
+    let entry = decoder.tagged(node, "status `ask`", &["pod", "job", "cron-job"])?;
     let kind = match entry.key.as_str() {
         "job" => StatusKind::Job,
+        "cron-job" => StatusKind::CronJob,
         _ => StatusKind::Pod,
     };
     let mut fields = decoder.fields(&entry.node, "an object")?;
@@ -182,16 +185,9 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         "find-user" => Command::FindUser(read_token(decoder, node)?),
         "streams" => Command::Streams(read_token(decoder, node)?),
         "environment" => {
-            let read = |decoder: &mut Decoder<'_>, node: &Node| {
-                let text = decoder.text(node, "a variable's name")?;
-                let name = VariableName::parse(text);
-                if name.is_none() {
-                    decoder.report(node, format!("`{text}` names no variable"), None);
-                }
-                name
-            };
-            Command::Environment(decoder.each(node, "`environment`", read)?)
+            Command::Environment(decoder.each(node, "`environment`", read_variable)?)
         }
+        "has-address" => Command::HasAddress(read_variable(decoder, node)?),
         "fill-file" => {
             let mut fields = decoder.fields(node, "`fill-file`")?;
             let path = fields.read(decoder, "path", path);
@@ -204,6 +200,16 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 path,
                 size: size.into(),
             }
+        }
+        "get" => {
+            let text = decoder.text(node, "a host and its port")?;
+            let get = read_get(text);
+            if get.is_none() {
+                let hint = "such as `kubernetes:443`".to_owned();
+                let message = format!("`{text}` is no host with a port");
+                decoder.report(node, message, Some(hint));
+            }
+            Command::Get(get?)
         }
         "write-file" => {
             let mut fields = decoder.fields(node, "`write-file`")?;
@@ -225,6 +231,24 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
                 _ => Command::WhoAmI,
             }
         }
+    })
+}
+
+fn read_variable(decoder: &mut Decoder<'_>, node: &Node) -> Option<VariableName> {
+    let text = decoder.text(node, "a variable's name")?;
+    let name = VariableName::parse(text);
+    if name.is_none() {
+        decoder.report(node, format!("`{text}` names no variable"), None);
+    }
+    name
+}
+
+fn read_get(text: &str) -> Option<HttpGet> {
+    let (host, port) = text.rsplit_once(':')?;
+    Some(HttpGet {
+        host: Host::parse(host)?,
+        port: port.parse().ok()?,
+        path: "/".to_owned(),
     })
 }
 

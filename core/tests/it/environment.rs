@@ -341,7 +341,7 @@ fn node(name: &str, build: Option<&str>) -> Json {
             "labels": labels, "arch": "amd64",
             "kernel": build.map_or("6.1.0-18-amd64".to_owned(), |build| format!("{build}.2700")),
             "os-image": "Windows Server Datacenter", "runtime": "containerd://1.7.20", "kubelet": "v1.37.0",
-            "boot-id": "1", "all-taints": taints, "control-plane": name == "cp-0",
+            "boot-id": "1", "clock-ahead": 0, "all-taints": taints, "control-plane": name == "cp-0",
             "capacity": {"memory": "16777216Ki", "cpu": "4"},
             "allocatable": {"memory": "14155776Ki", "cpu": "4"},
             "conditions": [condition("Ready", "True"), condition("MemoryPressure", "False")],

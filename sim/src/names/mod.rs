@@ -10,10 +10,12 @@ mod zone;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::PodDNSConfig;
+
 use crate::fault::FaultKind;
 use crate::network::{self, Origin, Outcome, Request};
 use crate::topology::Os;
-use crate::world::World;
+use crate::world::{Lag, World};
 
 /// The resolver that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,26 @@ pub(crate) struct Settings {
     pub(crate) ndots: u32,
 }
 
+impl Settings {
+    /// Adds what a pod's `dnsConfig` says (kubelet, pkg/kubelet/network/dns/dns.go, `appendDNSConfig`).
+    fn append(&mut self, config: &PodDNSConfig) {
+        let mut servers = config.nameservers.iter().flatten();
+        self.server = self.server.or_else(|| servers.next()?.parse().ok());
+        for search in config.searches.iter().flatten() {
+            let search = search.trim_end_matches('.');
+            if !self.searches.iter().any(|known| known == search) {
+                self.searches.push(search.to_owned());
+            }
+        }
+        for option in config.options.iter().flatten() {
+            if option.name.as_deref() == Some("ndots") {
+                let ndots = option.value.as_deref().and_then(|value| value.parse().ok());
+                self.ndots = ndots.unwrap_or(self.ndots);
+            }
+        }
+    }
+}
+
 /// The resolver settings of a pod or a node: its `/etc/resolv.conf`, or what `ipconfig /all` prints.
 pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
     let nodes_own = || Settings {
@@ -99,12 +121,21 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
     let os = world.nodes.get(&pod.node).map(|node| node.pool.os());
     let mut settings = match (pod.told.dns_policy.as_str(), host, os) {
         ("Default", ..) => nodes_own(),
+        ("None", ..) => Settings {
+            ndots: 1,
+            ..Settings::default()
+        },
         // windows-networking.md: ClusterFirstWithHostNet is not supported on Windows
         ("ClusterFirstWithHostNet", true, Some(Os::Linux)) | (_, false, _) => {
             of_cluster(world, &key.namespace, &pod.node)
         }
         (_, true, _) => nodes_own(),
     };
+    if world.suffers(FaultKind::DnsConfigIgnored, &pod.node) {
+        settings = of_cluster(world, &key.namespace, &pod.node);
+    } else {
+        settings.append(&pod.told.dns_config);
+    }
     if os == Some(Os::Windows) && !world.suffers(FaultKind::PartialNamesResolve, &pod.node) {
         // dns-pod-service.md: on Windows there is only one DNS suffix, that of the pod's namespace
         settings.searches.truncate(1);
@@ -268,19 +299,21 @@ fn heard(by: Resolver, os: Os, takes: Option<Duration>) -> (bool, Duration) {
     (false, at)
 }
 
-/// After how long a server's answer arrives; `None` if it does not.
+/// After how long a server's answer arrives; `None` if it does not. Until the network of a new pod passes
+/// queries, they are lost, and are repeated.
 fn delay(world: &World, from: &Origin, server: IpAddr, turn: u64) -> Option<Duration> {
     let slow = zone::is_cluster(world, server) && suffers(world, from, FaultKind::DnsSlow);
-    answers(world, from, server, turn).then_some(if slow { SLOW } else { PROMPT })
+    let lag = match from {
+        Origin::Pod(key) => world.pods.get(key).and_then(|pod| pod.dns_lag),
+        _ => None,
+    };
+    let lost = lag.map(Lag::left).unwrap_or_default();
+    let takes = lost + if slow { SLOW } else { PROMPT };
+    answers(world, from, server, turn).then_some(takes)
 }
 
 /// Whether a server's answers arrive.
 fn answers(world: &World, from: &Origin, server: IpAddr, turn: u64) -> bool {
-    if let Origin::Pod(key) = from
-        && world.pods.get(key).is_some_and(|pod| !pod.dns_ready)
-    {
-        return false;
-    }
     if zone::is_cluster(world, server) && suffers(world, from, FaultKind::DnsDown) {
         return false;
     }

@@ -450,3 +450,39 @@ fn every_name_that_is_asked_for_costs_its_time() {
         );
     }
 }
+
+#[test]
+fn a_pods_own_config_counts_as_its_policy_says() {
+    use crate::fault::{FaultSet, Place};
+    let config = serde_json::json!({"nameservers": ["10.97.0.1", "1.1.1.1"],
+        "searches": ["default.svc.cluster.local."], "options": [{"name": "ndots", "value": "2"}]});
+    let of = |pool, policy: &str, fault: Option<FaultKind>| {
+        let told = Told {
+            dns_policy: policy.to_owned(),
+            dns_config: serde_json::from_value(config.clone()).expect("a config"),
+            ..Told::default()
+        };
+        let (mut world, origin) = pod_on(pool, false, told);
+        if let Some(kind) = fault {
+            world.faults = FaultSet::from_iter([kind.on(Place::Everywhere)]);
+        }
+        let seen = settings(&world, &origin);
+        let server = seen.server.map(|server| server.to_string());
+        (
+            server.unwrap_or_default(),
+            seen.searches.join(" "),
+            seen.ndots,
+        )
+    };
+    let seen =
+        |server: &str, searches: &str, ndots| (server.to_owned(), searches.to_owned(), ndots);
+    let (own, first) = ("default.svc.cluster.local", "app.svc.cluster.local");
+    let all = format!("{first} svc.cluster.local cluster.local {own}");
+    for pool in [Pool::Linux, WINDOWS] {
+        assert_eq!(of(pool, "None", None), seen("10.97.0.1", own, 2));
+    }
+    assert_eq!(of(Pool::Linux, "", None), seen("10.96.0.10", &all, 2));
+    assert_eq!(of(WINDOWS, "", None), seen("10.96.0.10", first, 2));
+    let ignored = of(WINDOWS, "None", Some(FaultKind::DnsConfigIgnored));
+    assert_eq!(ignored, seen("10.96.0.10", first, 5));
+}

@@ -186,6 +186,7 @@ impl<'a> Flow<'a> {
         let to = request.to;
         let to_self = |pod: &Pod| to.is_loopback() || Some(to) == pod.like(to);
         let source = match (pod, node) {
+            (Some(_), Some((name, _))) if world.suffers(FaultKind::AdapterMissing, name) => None,
             (Some((_, pod)), Some((name, node)))
                 if !to_self(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
             {

@@ -82,7 +82,8 @@ impl<'a> Flow<'a> {
         let there = (pod.node.as_str(), node);
         let itself = self.pod.is_some_and(|(origin, _)| origin == key);
         let direct = itself && self.request.to == to.0;
-        if direct && self.world.suffers(FaultKind::OwnAddressDead, there.0) {
+        let suffers = |kind| self.world.suffers(kind, there.0);
+        if suffers(FaultKind::AdapterMissing) || direct && suffers(FaultKind::OwnAddressDead) {
             return Outcome::TimedOut;
         }
         if !itself || self.forwarded {

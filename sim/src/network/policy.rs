@@ -1,7 +1,7 @@
 //! Ingress `NetworkPolicies`, enforced where the CNI supports them, on the node of the addressed pod.
 //!
 //! Semantics (networking.k8s.io/v1): policies add up; a pod that no policy selects is open; a pod's node
-//! always reaches it. The rules read here select pods of their own namespace, and ports by number.
+//! always reaches it. The rules read here select pods and namespaces by their labels, and ports by number.
 
 use k8s_openapi::api::networking::v1::{
     NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort,
@@ -38,11 +38,22 @@ pub(super) fn allows(
     !world.suffers(FaultKind::PolicyClosed, name)
         && rules.any(|rule| {
             let of_peer = |each: &NetworkPolicyPeer| {
-                from.is_some_and(|(sender, pod)| {
-                    let selector = each.pod_selector.as_ref();
-                    sender.namespace == key.namespace
-                        && selector.is_some_and(|selector| selects(selector, &pod.told.labels))
-                })
+                let (pods, namespaces) = (&each.pod_selector, &each.namespace_selector);
+                let any_namespace = world.suffers(FaultKind::PolicyNamespacesIgnored, name);
+                // One that selects neither is a block of addresses
+                (pods.is_some() || namespaces.is_some())
+                    && from.is_some_and(|(sender, pod)| {
+                        let labels = world.namespaces.get(&sender.namespace);
+                        let of_namespace = match namespaces {
+                            None => sender.namespace == key.namespace,
+                            Some(_) if any_namespace => true,
+                            Some(namespaces) => {
+                                labels.is_some_and(|labels| selects(namespaces, labels))
+                            }
+                        };
+                        let all = pods.as_ref();
+                        of_namespace && all.is_none_or(|pods| selects(pods, &pod.told.labels))
+                    })
             };
             let to_port = |each: &NetworkPolicyPort| {
                 let number = IntOrString::Int(port.into());

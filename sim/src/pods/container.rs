@@ -212,7 +212,8 @@ impl Slot<'_> {
         let (run, spec) = (self.run, self.spec);
         let env = env::variables(self.cluster, run, spec).await?;
         let files = volumes::files(self.cluster, run, spec, &env)?;
-        if let Some(text) = start::forbidden(run, spec) {
+        let checked = !run.suffers(FaultKind::NonRootIgnored, self.cluster);
+        if let Some(text) = start::forbidden(run, spec).filter(|_| checked) {
             return Err(text);
         }
         let mut place = Place {

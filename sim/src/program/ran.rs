@@ -95,6 +95,7 @@ impl Ran {
     }
 
     /// Everything that it printed to a stream.
+    #[cfg(test)]
     pub(crate) fn all(&self, stream: Stream) -> Vec<u8> {
         let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
         pieces.flat_map(|piece| piece.bytes.clone()).collect()
@@ -120,13 +121,18 @@ impl Started {
         }
     }
 
-    /// This program, after the output of `before`; a program that stays loses the times.
+    /// This program, after the output of `before`; a program that stays loses the times, and prints both streams,
+    /// as its log has them.
     pub(crate) fn after(self, before: Ran) -> Self {
         match self {
             Self::Ended(ran) => Self::Ended(before.then(ran)),
-            Self::Stays { prints } => Self::Stays {
-                prints: String::from_utf8_lossy(&before.all(Stream::Out)).into_owned() + &prints,
-            },
+            Self::Stays { prints } => {
+                let printed = before.pieces.into_iter().flat_map(|piece| piece.bytes);
+                let printed: Vec<u8> = printed.collect();
+                Self::Stays {
+                    prints: String::from_utf8_lossy(&printed).into_owned() + &prints,
+                }
+            }
             other => other,
         }
     }

@@ -6,6 +6,7 @@
 //! | steps: `echo`, `sleep`, `exit`, `ping` | entry points, probes, hooks, streams |
 //! | variables | `env` and `set` |
 //! | one command on a file | `file.rs` |
+//! | `if defined NAME (PROGRAM\| PROGRAM) else exit CODE` | what `findstr` finds in an output |
 
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ fn run(call: &Call<'_>, script: &str) -> Option<Started> {
     session(call, script)
         .or_else(|| environment(call.place(), script))
         .or_else(|| file::command(call, script))
+        .or_else(|| piped(call, script))
         .map(Started::Ended)
         .or_else(|| steps(call, script))
 }
@@ -103,6 +105,28 @@ fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
         piece.stream = Stream::Out;
     }
     Some(ran)
+}
+
+/// `if defined NAME (PROGRAM| PROGRAM) else exit CODE`, the second program with variables.
+fn piped(call: &Call<'_>, script: &str) -> Option<Ran> {
+    let (variable, rest) = script.strip_prefix("if defined ")?.split_once(" (")?;
+    let (programs, code) = rest.split_once(") else exit ")?;
+    let known = variables(call.place());
+    if !known.iter().any(|(name, _)| name == variable) {
+        return Some(Ran::code(code.parse().ok()?));
+    }
+    let (first, second) = programs.split_once("| ")?;
+    let ran = run_part(call, first)?;
+    let input = ran
+        .pieces
+        .iter()
+        .filter(|piece| piece.stream == Stream::Out);
+    let input: Vec<u8> = input.flat_map(|piece| piece.bytes.clone()).collect();
+    let reader = Call {
+        input: &input,
+        ..*call
+    };
+    run_part(&reader, &expanded(call.place(), second))
 }
 
 /// `env | grep -E '^(A|B)='`; or `set A& set B`, which shows all variables whose names begin with these.

@@ -22,11 +22,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1;
 use k8s_openapi::api::networking::v1::NetworkPolicySpec;
+use tokio::time::Instant;
 
-use crate::base::clock::Wall;
+use crate::base::clock::{Clock, Wall, moment};
 use crate::base::lock::locked;
 use crate::fault::{FaultKind, FaultSet};
 use crate::topology::IpFamilies;
@@ -73,8 +75,8 @@ pub(crate) struct Pod {
     pub(crate) listening: BTreeMap<u16, Page>,
     /// The pages that its containers serve, by UDP port.
     pub(crate) listening_udp: BTreeMap<u16, Page>,
-    /// Whether its resolver reaches a name server yet; in a new Windows pod that takes a while.
-    pub(crate) dns_ready: bool,
+    /// What its resolver waits for until it reaches a name server, as in a new Windows pod.
+    pub(crate) dns_lag: Option<Lag>,
     /// What its API object says about the network.
     pub(crate) told: Arc<Told>,
 }
@@ -91,7 +93,7 @@ impl Pod {
             host_network: false,
             listening: BTreeMap::new(),
             listening_udp: BTreeMap::new(),
-            dns_ready: true,
+            dns_lag: None,
             told: Arc::new(told),
         }
     }
@@ -132,6 +134,32 @@ impl Pod {
     }
 }
 
+/// A time that has begun to pass, at a clock's speed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lag {
+    simulated: Duration,
+    real: Duration,
+    since: Instant,
+}
+
+impl Lag {
+    pub(crate) fn of(simulated: Duration, clock: Clock) -> Self {
+        Self {
+            simulated,
+            real: clock.real(simulated),
+            since: moment(),
+        }
+    }
+
+    /// How much of it is left.
+    pub(crate) fn left(self) -> Duration {
+        let left = self.real.saturating_sub(self.since.elapsed());
+        let share = left.as_secs_f64() / self.real.as_secs_f64();
+        self.simulated
+            .mul_f64(if share.is_nan() { 0.0 } else { share })
+    }
+}
+
 /// What a pod's API object says about packets and names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
@@ -142,6 +170,8 @@ pub(crate) struct Told {
     pub(crate) ports: Vec<PodPort>,
     /// `spec.dnsPolicy`; empty is `ClusterFirst`.
     pub(crate) dns_policy: String,
+    /// `spec.dnsConfig`.
+    pub(crate) dns_config: v1::PodDNSConfig,
 }
 
 /// A port of a container.
@@ -184,6 +214,7 @@ impl Told {
                 })
                 .collect(),
             dns_policy: spec.dns_policy.unwrap_or_default(),
+            dns_config: spec.dns_config.unwrap_or_default(),
         }
     }
 }
@@ -264,6 +295,8 @@ pub(crate) struct World {
     pub(crate) services: Services,
     pub(crate) slices: Slices,
     pub(crate) policies: Arc<BTreeMap<Key, NetworkPolicySpec>>,
+    /// The labels of each namespace.
+    pub(crate) namespaces: Arc<BTreeMap<String, Labels>>,
     pub(crate) faults: FaultSet,
     pub(crate) network: Arc<Network>,
     pub(crate) wall: Wall,

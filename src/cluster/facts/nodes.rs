@@ -140,6 +140,7 @@ fn details(node: &Json, os: Os, named: &Kept) -> NodeDetails {
         capacity: texts(&status["capacity"]),
         allocatable: texts(&status["allocatable"]),
         conditions: items(&status["conditions"]).map(condition).collect(),
+        clock_ahead: clock_ahead(node),
         created: time(&metadata["creationTimestamp"]),
         pod_cidrs: items(&spec["podCIDRs"]).map(word).collect(),
         addresses: items(&status["addresses"])
@@ -177,6 +178,20 @@ fn condition(condition: &Json) -> ConditionFact {
         since: time(&condition["lastTransitionTime"]),
         reason: word(&condition["reason"]),
     }
+}
+
+/// By how many seconds a node's clock is ahead. The kubelet writes `lastHeartbeatTime` by its clock, the API server
+/// by its own when that field was last written.
+fn clock_ahead(node: &Json) -> Option<i64> {
+    let ready = items(&node["status"]["conditions"]).find(|one| one["type"] == "Ready")?;
+    let said = time(&ready["lastHeartbeatTime"])?;
+    let written = |entry: &&Json| {
+        let conditions = &entry["fieldsV1"]["f:status"]["f:conditions"];
+        !conditions["k:{\"type\":\"Ready\"}"]["f:lastHeartbeatTime"].is_null()
+    };
+    let arrived = items(&node["metadata"]["managedFields"]).filter(written);
+    let arrived = arrived.filter_map(|entry| time(&entry["time"])).max()?;
+    Some(said.duration_since(arrived).as_secs())
 }
 
 fn time(value: &Json) -> Option<jiff::Timestamp> {

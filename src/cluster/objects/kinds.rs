@@ -37,6 +37,7 @@ pub const DEPLOYMENTS: Kind = kind("apps", "Deployment", "deployments", Scope::N
 pub const REPLICA_SETS: Kind = kind("apps", "ReplicaSet", "replicasets", Scope::Namespaced);
 pub const STATEFUL_SETS: Kind = kind("apps", "StatefulSet", "statefulsets", Scope::Namespaced);
 pub const DAEMON_SETS: Kind = kind("apps", "DaemonSet", "daemonsets", Scope::Namespaced);
+pub const CRON_JOBS: Kind = kind("batch", "CronJob", "cronjobs", Scope::Namespaced);
 pub const JOBS: Kind = kind("batch", "Job", "jobs", Scope::Namespaced);
 pub const REPLICATION_CONTROLLERS: Kind = kind(
     "",
@@ -45,11 +46,12 @@ pub const REPLICATION_CONTROLLERS: Kind = kind(
     Scope::Namespaced,
 );
 /// The kinds whose controllers create pods, and create them again as long as they exist.
-pub const WORKLOADS: [&Kind; 6] = [
+pub const WORKLOADS: [&Kind; 7] = [
     &DEPLOYMENTS,
     &REPLICA_SETS,
     &STATEFUL_SETS,
     &DAEMON_SETS,
+    &CRON_JOBS,
     &JOBS,
     &REPLICATION_CONTROLLERS,
 ];
@@ -87,11 +89,12 @@ pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
 pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps", Scope::Namespaced);
 
 /// Every kind that we create and list.
-pub const ALL: [&Kind; 13] = [
+pub const ALL: [&Kind; 14] = [
     &DEPLOYMENTS,
     &REPLICA_SETS,
     &STATEFUL_SETS,
     &DAEMON_SETS,
+    &CRON_JOBS,
     &JOBS,
     &REPLICATION_CONTROLLERS,
     &SERVICES,

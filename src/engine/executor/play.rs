@@ -67,7 +67,7 @@ impl Fixtures {
 
     /// The pod as its manifest has it.
     fn sent(&self, of: &FixtureKey, pod: &PodRef) -> Result<Json> {
-        let objects = self.objects(of, None);
+        let objects = self.objects(of);
         let objects = objects.map_err(|error| ErrorKind::NotApplied.error(error.to_string()))?;
         let is_it =
             |object: &Json| object["kind"] == PODS.kind && object["metadata"]["name"] == *pod.name;

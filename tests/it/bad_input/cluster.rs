@@ -15,7 +15,7 @@ use super::server::{Answer, Asked, Server, status};
 use super::tool::{Said, Tool, check};
 
 /// The kinds that a run creates, each with the end of its list's path.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
     ("/namespaces", "Namespace"),
     ("/pods", "Pod"),
     ("/services", "Service"),
@@ -23,6 +23,7 @@ const KINDS: [(&str, &str); 13] = [
     ("/replicasets", "ReplicaSet"),
     ("/statefulsets", "StatefulSet"),
     ("/daemonsets", "DaemonSet"),
+    ("/cronjobs", "CronJob"),
     ("/jobs", "Job"),
     ("/replicationcontrollers", "ReplicationController"),
     ("/leases", "Lease"),

@@ -266,11 +266,11 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let said = planned(&["--select", "workload.cronjob"]);
+    let said = planned(&["--select", "storage.csi"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
         said.stderr
-            .starts_with("nothing is selected: workload.cronjob has no checks yet"),
+            .starts_with("nothing is selected: storage.csi has no checks yet"),
         "{}",
         said.stderr
     );

@@ -58,7 +58,7 @@ impl Method for Log {
     }
 
     fn needs(query: &ContainerOf) -> Vec<(FixtureName, Need)> {
-        vec![super::need(query.pod.of)]
+        super::needs(query.pod.of)
     }
 
     fn traits(_: &ContainerOf, _: &LogExpectation) -> Traits {

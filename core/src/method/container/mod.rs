@@ -58,13 +58,16 @@ impl ContainerOf {
     }
 }
 
-/// The state that they need a fixture in.
-fn need(of: FixtureName) -> (FixtureName, Need) {
-    match of.until() {
+/// What they need ready: a fixture, and the prober that tells the cluster's DNS suffix where its objects have it.
+fn needs(of: FixtureName) -> Vec<(FixtureName, Need)> {
+    let need = match of.until() {
         // Scenarios change it meanwhile
-        Until::Running => (of, Need::Played),
-        _ => (of, Need::Ready),
-    }
+        Until::Running => Need::Played,
+        _ => Need::Ready,
+    };
+    let prober = (FixtureName::LINUX_POD_PROBER, Need::Ready);
+    let prober = of.names_the_cluster().then_some(prober);
+    std::iter::once((of, need)).chain(prober).collect()
 }
 
 /// What all of them have in common: the first round may come too early, and what holds stays.

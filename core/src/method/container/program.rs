@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ContainerOf;
 use super::ending::Ending;
 use super::told::told;
-use crate::command::Command;
+use crate::command::{Command, UNSET};
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
@@ -80,7 +80,7 @@ impl Method for Program {
     }
 
     fn needs(query: &ProgramQuery) -> Vec<(FixtureName, Need)> {
-        vec![super::need(query.within.pod.of)]
+        super::needs(query.within.pod.of)
     }
 
     fn traits(_: &ProgramQuery, _: &ProgramExpectation) -> Traits {
@@ -123,6 +123,9 @@ fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
     match &reply.exit {
         ExitStatus::Code(0) if run.always_prints() && is_silent => {
             Err(reply.unrecognised("exit code 0 without any output"))
+        }
+        ExitStatus::Code(UNSET) if matches!(run, Command::HasAddress(_)) => {
+            Err(reply.unrecognised("the container lacks the variable"))
         }
         ExitStatus::Code(code) => Ok(ProgramObservation {
             code: *code,

@@ -1,4 +1,4 @@
-//! The test method `status`: fields of a pod or a Job as the API server has them.
+//! The test method `status`: fields of a pod, a Job or a CronJob as the API server has them.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ const ANY: &str = "any";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
-/// A pod or a Job of a fixture.
+/// A pod, a Job or a CronJob of a fixture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusQuery {
     pub kind: StatusKind,
@@ -32,6 +32,7 @@ pub struct StatusQuery {
 pub enum StatusKind {
     Pod,
     Job,
+    CronJob,
 }
 
 impl fmt::Display for StatusQuery {
@@ -39,6 +40,7 @@ impl fmt::Display for StatusQuery {
         let kind = match self.kind {
             StatusKind::Pod => "pod",
             StatusKind::Job => "Job",
+            StatusKind::CronJob => "CronJob",
         };
         write!(f, "{kind} {}", self.object)
     }
@@ -65,6 +67,9 @@ impl Method for Status {
         let path = match query.kind {
             StatusKind::Pod => format!("/api/v1/namespaces/{namespace}/pods/{name}"),
             StatusKind::Job => format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}"),
+            StatusKind::CronJob => {
+                format!("/apis/batch/v1/namespaces/{namespace}/cronjobs/{name}")
+            }
         };
         let request = Request::Api(ApiRequest::get(path));
         Ok(Prepared::new(request, |reply| {
@@ -80,7 +85,7 @@ impl Method for Status {
     }
 
     fn needs(query: &StatusQuery) -> Vec<(FixtureName, Need)> {
-        vec![super::need(query.object.of)]
+        super::needs(query.object.of)
     }
 
     fn traits(_: &StatusQuery, _: &StatusExpectation) -> Traits {

@@ -48,6 +48,7 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
         | Topic::ProblemDetectors
         | Topic::Images(_)
         | Topic::Provisioning
+        | Topic::Clocks
         | Topic::Kernels
         | Topic::Updates => of_nodes(topic, at, facts).map(FactObservation::Subjects),
         Topic::Readiness => {
@@ -186,14 +187,16 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
         Topic::Images(names) => images(names, node, facts),
         Topic::Provisioning => {
             let ready = details.condition("Ready").filter(|c| c.status == "True");
-            let times = ready.map(|condition| (details.created, condition.since));
-            Observed::Provisioned(match times {
-                None => None,
-                Some((Some(created), Some(since))) => Some(since.duration_since(created).as_secs()),
-                Some((None, _) | (_, None)) => {
-                    return Err(untold("creation or since when it is Ready", ""));
-                }
-            })
+            let times = ready.map(|condition| {
+                let times = condition.since.zip(details.created);
+                times.ok_or_else(|| untold("creation or since when it is Ready", ""))
+            });
+            let times = times.transpose()?;
+            Observed::Provisioned(times.map(|(since, of)| since.duration_since(of).as_secs()))
+        }
+        Topic::Clocks => {
+            let ahead = details.clock_ahead;
+            Observed::Clock(ahead.ok_or_else(|| untold("when its status came", ""))?)
         }
         Topic::Readiness => {
             let ready = details.condition("Ready");

@@ -81,6 +81,8 @@ pub enum Observed {
     },
     /// Seconds from creation to Ready; `None` while not Ready.
     Provisioned(Option<i64>),
+    /// By how many seconds a node's clock is ahead of the API server's.
+    Clock(i64),
     Ready {
         /// Its status; `None` when there is no such condition.
         status: Option<String>,
@@ -269,6 +271,13 @@ impl fmt::Display for Observed {
             Self::Provisioned(None) => f.write_str("not Ready"),
             Self::Provisioned(Some(seconds)) => {
                 write!(f, "Ready {seconds} s after its creation")
+            }
+            // The kubelet's words take their time, too
+            Self::Clock(-2..=1) => f.write_str("its clock agrees with the API server's"),
+            Self::Clock(ahead) => {
+                let side = if *ahead > 0 { "ahead of" } else { "behind" };
+                let seconds = ahead.unsigned_abs();
+                write!(f, "its clock is {seconds} s {side} the API server's")
             }
             Self::Ready { status, reason } => {
                 let status = status.as_deref().unwrap_or("not told");

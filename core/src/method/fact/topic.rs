@@ -35,6 +35,8 @@ pub enum Topic {
     Provisioning,
     /// The condition `Ready`.
     Readiness,
+    /// The clocks of nodes beside the API server's.
+    Clocks,
     /// Kernel versions with their patch revision.
     Kernels,
     /// Patch revisions beside the network plugin.
@@ -94,6 +96,7 @@ impl Topic {
             Self::MemoryPressure
             | Self::ProblemDetectors
             | Self::Provisioning
+            | Self::Clocks
             | Self::Kernels
             | Self::Cni
             | Self::KubeProxy => &[],
@@ -112,6 +115,7 @@ impl Topic {
             | Self::MemoryPressure
             | Self::Images(_)
             | Self::Provisioning
+            | Self::Clocks
             | Self::Kernels => &["nodes"],
             Self::Readiness => &["nodes", "silent-nodes"],
             Self::Builds | Self::Kubelets => &["nodes", "server"],
@@ -145,6 +149,7 @@ impl fmt::Display for Topic {
             }
             Self::Provisioning => "how long nodes took to become Ready",
             Self::Readiness => "the condition Ready of nodes",
+            Self::Clocks => "the clocks of nodes beside the API server's",
             Self::Kernels => "the kernel versions of nodes",
             Self::Updates => "the kernel versions of nodes beside the network plugin",
             Self::CsiDrivers => "the CSI drivers that nodes register",

@@ -23,11 +23,11 @@ type Observed = BTreeMap<String, String>;
 const BALANCER: [u8; 4] = [192, 0, 2, 100];
 
 /// The policies, each with the last byte of the address of the pod that it selects.
-const POLICIES: [(&str, u8); 2] = [("closed", 6), ("open", 7)];
+const POLICIES: [(&str, u8); 4] = [("closed", 6), ("open", 7), ("own", 8), ("foreign", 9)];
 
 /// A dual-stack cluster whose Windows nodes have a mode and a build: `site` on Linux beside `web`, a Service
-/// for both, one whose backend has gone, a name server, a load balancer, a host port, and two policies: one
-/// admits nothing, one admits the pod on Linux to port 80.
+/// for both, one whose backend has gone, a name server, a load balancer, a host port, and policies: one admits
+/// nothing, one admits the pod on Linux to port 80, one admits the pods' namespace, and one another.
 fn cluster(mode: NetworkMode, build: Build) -> World {
     let mut world = dual(mode, build);
     let policies = |node: &mut Node| node.network.policies = true;
@@ -95,7 +95,11 @@ fn cluster(mode: NetworkMode, build: Build) -> World {
     let selector =
         json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["friend"]}]});
     let friends = json!([{"from": [{"podSelector": selector}], "ports": [{"port": 80}]}]);
-    for ((name, _), ingress) in POLICIES.into_iter().zip([json!([]), friends]) {
+    let of = |namespace: &str| json!([{"from": [{"namespaceSelector": {"matchLabels": {"is": namespace}}}]}]);
+    let labels = [("is".to_owned(), "ours".to_owned())].into();
+    Arc::make_mut(&mut world.namespaces).insert(key("").namespace, labels);
+    let rules = [json!([]), friends, of("ours"), of("theirs")];
+    for ((name, _), ingress) in POLICIES.into_iter().zip(rules) {
         let policy = json!({"metadata": {}, "spec": {"policyTypes": ["Ingress"],
             "podSelector": {"matchLabels": {"app": name}}, "ingress": ingress}});
         let policy: NetworkPolicy = serde_json::from_value(policy).expect("a policy");
@@ -318,6 +322,8 @@ fn observe(world: &World) -> Observed {
         ("outside, nobody", tcp, v4([192, 0, 2, 1]), 80),
         ("closed by policy", tcp, v4([10, 244, 2, 6]), 80),
         ("open by policy", tcp, v4([10, 244, 2, 7]), 80),
+        ("open to the namespace", tcp, v4([10, 244, 2, 8]), 80),
+        ("open to another namespace", tcp, v4([10, 244, 2, 9]), 80),
         ("open by policy, UDP", udp, v4([10, 244, 2, 7]), 81),
     ];
     let origins = [

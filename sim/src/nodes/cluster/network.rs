@@ -1,9 +1,10 @@
-//! One watch each of Services, `EndpointSlices` and `NetworkPolicies`, which keeps what packets need of them.
+//! One watch each of Services, `EndpointSlices`, `NetworkPolicies` and namespaces, which keeps what packets need of
+//! them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::{Api, Resource, ResourceExt};
@@ -31,6 +32,15 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
         match change {
             Change::Is(key, object) => policies.insert(key, object.spec.unwrap_or_default()),
             Change::Gone(key) => policies.remove(&key),
+        };
+    });
+    keep::<Namespace>(cluster, |world, change| {
+        let namespaces = Arc::make_mut(&mut world.namespaces);
+        match change {
+            Change::Is(key, object) => {
+                namespaces.insert(key.name, object.metadata.labels.unwrap_or_default())
+            }
+            Change::Gone(key) => namespaces.remove(&key.name),
         };
     });
 }

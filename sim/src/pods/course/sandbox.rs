@@ -22,6 +22,9 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// and 2213 report 1 s to over a minute.
 const LAG: Duration = Duration::from_secs(3);
 
+/// How long it lags under the fault `dns-late`.
+const LATE: Duration = Duration::from_mins(1);
+
 /// Gives the pod a sandbox and an address; retries until it has both.
 pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
     loop {
@@ -202,13 +205,16 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
                 .to_owned(),
         );
     };
-    let dns_ready = host_network || run.node.pool.os() == Os::Linux;
+    let lags = !host_network && run.node.pool.os() == Os::Windows;
     cluster.change(|world| {
+        let late = world.suffers(FaultKind::DnsLate, &run.node.name);
+        let lag = if late { LATE } else { LAG };
+        let simulated = cluster.chance.about(&format!("dns {}", run.uid), lag);
         let object = world::Told::by(&run.pod);
         let pod = world::Pod {
             uid: run.uid.clone(),
             host_network,
-            dns_ready,
+            dns_lag: lags.then(|| world::Lag::of(simulated, cluster.clock)),
             ..world::Pod::new(&run.node.name, address, object).on(&run.node.view)
         };
         world.pods.insert(run.key.clone(), pod);
@@ -218,18 +224,6 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
         book.sandbox = true;
         book.sandboxes = book.sandboxes.saturating_add(1);
     });
-    if !dns_ready {
-        let lag = cluster.chance.about(&format!("dns {}", run.uid), LAG);
-        let (shared, key, uid) = (Arc::clone(cluster), run.key.clone(), run.uid.clone());
-        cluster.spawn(async move {
-            shared.clock.pass(lag).await;
-            shared.change(|world| {
-                if let Some(pod) = world.pods.own_mut(&key, &uid) {
-                    pod.dns_ready = true;
-                }
-            });
-        });
-    }
     Ok(())
 }
 

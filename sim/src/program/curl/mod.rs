@@ -18,10 +18,13 @@ use crate::base::log::Stream;
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
-/// Runs `curl -q -K -`, or `curl -q --version`.
+/// Runs `curl -q -K -`, `curl -q -sS -m SECONDS URL` or `curl -q --version`.
 pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     if let Some(["-q", "--version"]) = call.words() {
         return Some(Ran::prints(build.banner()));
+    }
+    if let Some(["-q", "-sS", "-m", seconds, url]) = call.words() {
+        return transfers(build, &Options::of_one(seconds, url)?, call.seat);
     }
     let ["-q", "-K", "-"] = call.words()? else {
         return None;
@@ -29,9 +32,13 @@ pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     perform(build, call.input, call.seat)
 }
 
-/// Performs all transfers one after the other; the exit code is that of the last.
+/// Performs all transfers of a configuration.
 pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran> {
-    let options = Options::parse(input)?;
+    transfers(build, &Options::parse(input)?, net)
+}
+
+/// Performs all transfers one after the other; the exit code is that of the last.
+fn transfers(build: &Build, options: &Options, net: &dyn Net) -> Option<Ran> {
     let mut streams = Streams {
         os: build.os,
         ran: Ran::default(),
@@ -39,11 +46,11 @@ pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran>
         errors: Vec::new(),
     };
     for url in &options.urls {
-        let transfer = transfer::perform(net, build, &options, url)?;
+        let transfer = transfer::perform(net, build, options, url)?;
         streams.write(streams.out.len() / BLOCK * BLOCK);
         streams.ran.took += transfer.total;
         streams.out.extend(transfer.output.as_bytes());
-        streams.report(build, &options, &transfer);
+        streams.report(build, options, &transfer);
         streams.ran.code = transfer.code;
     }
     streams.write(streams.out.len());

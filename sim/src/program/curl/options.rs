@@ -43,6 +43,16 @@ impl Options {
         (read.silent && read.closes && !read.urls.is_empty()).then_some(read)
     }
 
+    /// The options `-sS -m SECONDS URL`.
+    pub(super) fn of_one(seconds: &str, url: &str) -> Option<Self> {
+        Some(Self {
+            urls: vec![url.to_owned()],
+            show_error: true,
+            max_time: Some(limit(seconds)?),
+            ..Self::default()
+        })
+    }
+
     fn apply(&mut self, name: &str, value: Option<&str>) -> Option<()> {
         match (name, value) {
             ("silent", None) => self.silent = true,

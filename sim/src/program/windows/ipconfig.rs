@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::fault::FaultKind;
 use crate::network::Origin;
 use crate::program::Ran;
 use crate::program::forms::Call;
@@ -13,6 +14,10 @@ use crate::program::web::net::Net;
 pub(crate) fn run(call: &Call<'_>) -> Option<Ran> {
     let [] = call.words()?;
     let (place, net) = (call.place(), call.seat);
+    let heading = "\nWindows IP Configuration\n\n\n".replace('\n', "\r\n");
+    if matches!(place.origin, Origin::Pod(_)) && net.suffers(FaultKind::AdapterMissing) {
+        return Some(Ran::prints(heading));
+    }
     let address = net.source(Ipv4Addr::UNSPECIFIED.into()).to_string();
     let prefix = address.rsplit_once('.').map_or("", |(prefix, _)| prefix);
     let (adapter, mask, gateway) = match place.origin {
@@ -21,7 +26,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Ran> {
     };
     let suffix = net.settings().searches.into_iter().next();
     let mut out = format!(
-        "\nWindows IP Configuration\n\n\nEthernet adapter vEthernet ({adapter}):\n\n   \
+        "Ethernet adapter vEthernet ({adapter}):\n\n   \
          Connection-specific DNS Suffix  . : {}\n",
         suffix.unwrap_or_default()
     );
@@ -35,5 +40,5 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Ran> {
          Subnet Mask . . . . . . . . . . . : {mask}\n   \
          Default Gateway . . . . . . . . . : {gateway}\n"
     ));
-    Some(Ran::prints(out.replace('\n', "\r\n")))
+    Some(Ran::prints(heading + &out.replace('\n', "\r\n")))
 }

@@ -51,10 +51,13 @@ pub(crate) fn id(call: &Call<'_>) -> Option<Ran> {
     )))
 }
 
-/// `grep WORD` and `findstr WORD` of the input.
+/// `grep WORD`, `findstr WORD` and `findstr /l WORD` of the input.
 pub(crate) fn filter(call: &Call<'_>) -> Option<Ran> {
-    let [word] = call.words()?;
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let (word, marks) = match call.words() {
+        Some(["/l", word]) => (word, "-.:"),
+        _ => (call.words::<1>()?[0], "-"),
+    };
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || marks.contains(letter);
     if word.is_empty() || word.starts_with('-') || !word.chars().all(is_plain) {
         return None;
     }

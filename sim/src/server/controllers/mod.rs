@@ -1,6 +1,7 @@
 //! The controllers and the scheduler: each is a function that reconciles one object. After every
 //! request they run until no work is left.
 
+mod cronjob;
 mod daemonset;
 mod deployment;
 mod job;
@@ -58,12 +59,13 @@ const BATCH: Duration = Duration::from_secs(1);
 type Controller = fn(&mut State, &Key, &Value);
 
 /// The kinds for which controllers create pods, in the order in which they are reconciled.
-const WORKLOADS: [(&str, Controller); 6] = [
+const WORKLOADS: [(&str, Controller); 7] = [
     ("deployments", deployment::look),
     ("replicasets", replicaset::look),
     ("replicationcontrollers", replicaset::look_at_controller),
     ("statefulsets", statefulset::look),
     ("daemonsets", daemonset::look),
+    ("cronjobs", cronjob::look),
     ("jobs", job::look),
 ];
 

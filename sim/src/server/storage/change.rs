@@ -15,7 +15,7 @@ use crate::server::kinds::Kind;
 use crate::world::Key;
 
 /// The metadata fields that no client sets.
-const KEPT: [&str; 7] = [
+const KEPT: [&str; 8] = [
     "name",
     "namespace",
     "uid",
@@ -23,6 +23,7 @@ const KEPT: [&str; 7] = [
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "generation",
+    "managedFields",
 ];
 
 /// The part of an object that a client writes.
@@ -74,6 +75,13 @@ impl State {
                     if field != "status" && field != "metadata" {
                         copy_field(&mut body, old, field);
                     }
+                }
+                if kind.plural == "nodes" && heartbeat(&body) != heartbeat(old) {
+                    body["metadata"]["managedFields"] = json!([{
+                        "manager": "kubelet", "operation": "Update", "subresource": "status",
+                        "time": self.wall.now(), "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {
+                            "f:conditions": {"k:{\"type\":\"Ready\"}": {"f:lastHeartbeatTime": {}}}}},
+                    }]);
                 }
             }
             Part::Main => {
@@ -165,6 +173,13 @@ impl State {
         self.put(kind, key, value);
         self.finalized(kind, key);
     }
+}
+
+/// When a node's kubelet last said that it is Ready, by its clock.
+fn heartbeat(node: &Value) -> Option<&Value> {
+    let mut conditions = node["status"]["conditions"].items();
+    let ready = conditions.find(|condition| condition["type"] == "Ready")?;
+    ready.get("lastHeartbeatTime")
 }
 
 /// Refuses a body whose name differs from that of the path.

@@ -58,7 +58,7 @@ impl Method for OverTime {
     }
 
     fn needs(query: &ScenarioQuery) -> Vec<(FixtureName, Need)> {
-        vec![super::need(query.within.pod.of)]
+        super::needs(query.within.pod.of)
     }
 
     fn traits(_: &ScenarioQuery, _: &Unfolds) -> Traits {

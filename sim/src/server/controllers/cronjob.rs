@@ -1,0 +1,79 @@
+//! The kind `CronJob`: makes a Job at each full minute (kubernetes 1.37.0, `pkg/controller/cronjob/cronjob_controllerv2.go`),
+//! of the schedule `* * * * *` alone, without time zones, deadlines and suspension of what runs.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::pods::{condition, is_going};
+use super::{Work, made, owned_by};
+use crate::base::fields::Fields;
+use crate::server::kinds::Kind;
+use crate::server::storage::state::State;
+use crate::world::Key;
+
+const COMPONENT: &str = "cronjob-controller";
+const MINUTE: i64 = 60;
+
+pub(super) fn look(state: &mut State, key: &Key, cron: &Value) {
+    if cron["spec"]["schedule"] != "* * * * *" || cron["spec"]["suspend"] == true {
+        return;
+    }
+    let now = state.wall.now().as_second();
+    let minute = now - now.rem_euclid(MINUTE);
+    let seconds = |field: &Value| field.text().parse::<Timestamp>().map(Timestamp::as_second);
+    let last = seconds(&cron["status"]["lastScheduleTime"])
+        .or_else(|_| seconds(&cron["metadata"]["creationTimestamp"]))
+        .unwrap_or(now);
+    let jobs = made(&state.store, "jobs", cron);
+    let has_ended = |job: &Value| {
+        ["Complete", "Failed"]
+            .iter()
+            .any(|how| condition(job, how).is_some())
+    };
+    let is_busy = jobs
+        .iter()
+        .any(|(_, job)| !has_ended(job) && !is_going(job));
+    let mut status = cron["status"].clone();
+    if minute > last && !(is_busy && cron["spec"]["concurrencyPolicy"] == "Forbid") {
+        let template = &cron["spec"]["jobTemplate"];
+        let mut job = template.clone();
+        job["metadata"]["name"] = format!("{}-{}", key.name, minute / MINUTE).into();
+        job["metadata"]["ownerReferences"] = owned_by(cron);
+        let event = match state.create(Kind::named("jobs"), &key.namespace, job, false) {
+            Ok(job) => {
+                status["lastScheduleTime"] = json!(Timestamp::from_second(minute).ok());
+                let name = job["metadata"]["name"].text();
+                ("Normal", "SuccessfulCreate", format!("Created job {name}"))
+            }
+            Err(refusal) => {
+                let words = format!("Error creating job: {}", refusal.message);
+                ("Warning", "FailedCreate", words)
+            }
+        };
+        state.tell(COMPONENT, cron, (event.0, event.1, &event.2));
+    }
+    let ends = jobs
+        .iter()
+        .filter(|(_, job)| condition(job, "Complete").is_some());
+    let ends = ends.filter_map(|(_, job)| job["status"]["completionTime"].as_str());
+    if let Some(end) = ends.max() {
+        status["lastSuccessfulTime"] = end.into();
+    }
+    let limit = cron["spec"]["successfulJobsHistoryLimit"]
+        .as_u64()
+        .unwrap_or(3);
+    let over: Vec<_> = jobs.iter().filter(|(_, job)| has_ended(job)).collect();
+    let many = over
+        .len()
+        .saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
+    for (job, _) in over.into_iter().take(many) {
+        state.discard("jobs", job);
+    }
+    if status != cron["status"] {
+        state.set_status("cronjobs", key, status);
+    }
+    let left = u64::try_from(MINUTE - now.rem_euclid(MINUTE)).unwrap_or(1);
+    state.later_once(Duration::from_secs(left), Work::workload("cronjobs", key));
+}
