@@ -70,7 +70,7 @@ pub enum Command {
     /// Prints the host's name, which a `HostProcess` container shares with its node.
     HostName,
     /// Ends with 0 where the container has an adapter with the address, or one that begins like it, that a variable
-    /// names (Microsoft, `ipconfig`), and with [`UNSET`] where it lacks the variable; Windows only.
+    /// names (Microsoft, `ipconfig`), and with [`UNSET`] where it lacks the variable or ipconfig fails; Windows only.
     HasAddress(VariableName),
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,

@@ -64,7 +64,9 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::HasAddress(variable) => {
             let system32 = "C:\\Windows\\System32";
             let find = format!("{system32}\\findstr.exe /l %{variable}%");
-            let look = format!("{system32}\\ipconfig.exe| {find}");
+            let ipconfig = format!("{system32}\\ipconfig.exe");
+            // How ipconfig ends is lost in the pipe
+            let look = format!("({ipconfig} >NUL|| exit {UNSET})& {ipconfig}| {find}");
             cmd(&format!("if defined {variable} ({look}) else exit {UNSET}"))
         }
         // Without a heading, which is in the system's language
@@ -90,7 +92,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     })
 }
 
-/// What a command ends with that does not find the variable it needs.
+/// What a command ends with that lacks the variable or the program that it needs.
 pub(crate) const UNSET: i64 = 64;
 
 /// The last backslash makes a folder of the pipes, which `dir` lists only as a whole.

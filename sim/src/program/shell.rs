@@ -107,7 +107,7 @@ fn run_part(call: &Call<'_>, part: &str) -> Option<Ran> {
     Some(ran)
 }
 
-/// `if defined NAME (PROGRAM| PROGRAM) else exit CODE`, the second program with variables.
+/// `if defined NAME ((PROGRAM >NUL|| exit CODE)& PROGRAM| PROGRAM) else exit CODE`, the last with variables.
 fn piped(call: &Call<'_>, script: &str) -> Option<Ran> {
     let (variable, rest) = script.strip_prefix("if defined ")?.split_once(" (")?;
     let (programs, code) = rest.split_once(") else exit ")?;
@@ -115,6 +115,10 @@ fn piped(call: &Call<'_>, script: &str) -> Option<Ran> {
     if !known.iter().any(|(name, _)| name == variable) {
         return Some(Ran::code(code.parse().ok()?));
     }
+    // The simulated program does not fail
+    let programs = programs
+        .rsplit_once(")& ")
+        .map_or(programs, |(_, last)| last);
     let (first, second) = programs.split_once("| ")?;
     let ran = run_part(call, first)?;
     let input = ran

@@ -23,9 +23,9 @@
 //! `tests/real_cluster/differential` lists, with reasons, the requests that it answers differently from a
 //! real server. Left out: `PodSecurity` and quotas, validation beyond that of `checks/valid.rs`, roles and
 //! accounts other than the administrator, the tokens of accounts in pods, `continue`, `managedFields` of all
-//! but nodes (an apply removes the fields of the previous apply, whichever client made it), deletions in the foreground, of
-//! orphans and of collections, `attach`, `port-forward`, evictions, metrics, `Endpoints`, the strategy
-//! `Recreate`, `minReadySeconds`, jobs that are indexed, suspended or end by time, cron jobs, claims of
+//! but nodes (an apply removes the fields of the previous apply, whichever client made it), deletions in the
+//! foreground, of orphans and of collections, `attach`, `port-forward`, evictions, metrics, `Endpoints`, the strategy
+//! `Recreate`, `minReadySeconds`, jobs that are indexed, suspended or end by time, claims of
 //! volumes, and any storage beyond memory.
 
 mod ask;

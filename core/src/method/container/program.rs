@@ -125,7 +125,7 @@ fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
             Err(reply.unrecognised("exit code 0 without any output"))
         }
         ExitStatus::Code(UNSET) if matches!(run, Command::HasAddress(_)) => {
-            Err(reply.unrecognised("the container lacks the variable"))
+            Err(reply.unrecognised("the container lacks the variable, or ipconfig fails there"))
         }
         ExitStatus::Code(code) => Ok(ProgramObservation {
             code: *code,

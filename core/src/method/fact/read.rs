@@ -196,7 +196,7 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Observed, La
         }
         Topic::Clocks => {
             let ahead = details.clock_ahead;
-            Observed::Clock(ahead.ok_or_else(|| untold("when its status came", ""))?)
+            Observed::Clock(ahead.ok_or_else(|| untold("its heartbeat, or its arrival", ""))?)
         }
         Topic::Readiness => {
             let ready = details.condition("Ready");

@@ -272,7 +272,7 @@ impl fmt::Display for Observed {
             Self::Provisioned(Some(seconds)) => {
                 write!(f, "Ready {seconds} s after its creation")
             }
-            // The kubelet's words take their time, too
+            // Both are whole seconds, and the heartbeat is a moment old when it arrives
             Self::Clock(-2..=1) => f.write_str("its clock agrees with the API server's"),
             Self::Clock(ahead) => {
                 let side = if *ahead > 0 { "ahead of" } else { "behind" };

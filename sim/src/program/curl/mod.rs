@@ -18,12 +18,12 @@ use crate::base::log::Stream;
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
-/// Runs `curl -q -K -`, `curl -q -sS -m SECONDS URL` or `curl -q --version`.
+/// Runs `curl -q -K -`, `curl -q -sS --noproxy * -m SECONDS URL` or `curl -q --version`.
 pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     if let Some(["-q", "--version"]) = call.words() {
         return Some(Ran::prints(build.banner()));
     }
-    if let Some(["-q", "-sS", "-m", seconds, url]) = call.words() {
+    if let Some(["-q", "-sS", "--noproxy", "*", "-m", seconds, url]) = call.words() {
         return transfers(build, &Options::of_one(seconds, url)?, call.seat);
     }
     let ["-q", "-K", "-"] = call.words()? else {

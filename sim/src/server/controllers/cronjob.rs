@@ -1,5 +1,5 @@
 //! The kind `CronJob`: makes a Job at each full minute (kubernetes 1.37.0, `pkg/controller/cronjob/cronjob_controllerv2.go`),
-//! of the schedule `* * * * *` alone, without time zones, deadlines and suspension of what runs.
+//! of the schedule `* * * * *` alone, without time zones, deadlines, `suspend`, `failedJobsHistoryLimit` and `status.active`.
 
 use std::time::Duration;
 
