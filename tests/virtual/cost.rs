@@ -118,10 +118,9 @@ fn came_to(
     })
 }
 
-/// The most requests per additional node between 8 and 24, and the most time of a run in whole hundredths of its
+/// The most requests per additional node between 8 and 24, and the most time of a run in hundredths of its
 /// critical path. Each Windows node that is observed from has a Service with one pod of its own, and each exec
-/// session reads what it depends on; each prober says once
-/// which curl it has.
+/// session reads what it depends on; each prober says once which curl it has.
 const REQUESTS: u64 = 17;
 const HUNDREDTHS: u128 = 110;
 
@@ -163,7 +162,7 @@ fn requests(nodes: usize) -> Result<u64, String> {
     told_once(&view)?;
     let path = critical_path(&view).ok_or("there is no critical path")?;
     let took = took(&view);
-    if took.as_millis() * 100 / u128::from(path.took_ms) > HUNDREDTHS {
+    if took.as_millis() * 100 > u128::from(path.took_ms) * HUNDREDTHS {
         return Err(format!("{took:?}, and {} ms of it is needed", path.took_ms));
     }
     let ended = view.ended.as_ref().ok_or("it has no end")?;

@@ -993,8 +993,8 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
     let of_both = [
         FixtureName::WINDOWS_POD_PROBER,
         FixtureName::CHURN,
-        FixtureName::LOCAL_SERVICE,
         FixtureName::WIN_WEBSERVER,
+        FixtureName::LOCAL_SERVICE,
     ];
     assert_eq!(in_second, of_both);
     let on_node = [

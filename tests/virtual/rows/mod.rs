@@ -210,13 +210,9 @@ fn is_recorded(check: &CheckView) -> bool {
     conclusion.is_some_and(|it| it.verdict == Verdict::Informational)
 }
 
-/// How the target of a node port is told.
-const NODE_PORT: &str = "\"target\":\"port ";
-
 /// The observation of a check: of facts as it is; of the network without digits, which belong to addresses
 /// and times, without the letter of a node, since other pods decide on which node of its pool a prober runs,
-/// without what our pods answer, which names them, and with the targets in the order of their remaining text;
-/// with a node port once, since how many nodes have a pod of the run changes while it runs.
+/// without what our pods answer, which names them, and with the targets in the order of their remaining text.
 fn observed(check: &CheckView) -> String {
     let assertions = check.attempts.last().map(|attempt| &attempt.assertions);
     let assertion = assertions.and_then(|assertions| assertions.first());
@@ -250,7 +246,6 @@ fn observed(check: &CheckView) -> String {
     };
     let mut targets: Vec<_> = targets.as_array().into_iter().flatten().map(of).collect();
     targets.sort_unstable();
-    targets.dedup_by(|one, other| one == other && one.contains(NODE_PORT));
     format!("{observation:#}\n{}", targets.join("\n"))
 }
 
