@@ -143,8 +143,7 @@ fn how_many_windows_nodes_are_observed_from_themselves_is_said_where_it_is_not_a
 fn a_load_balancer_is_observed_where_there_is_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("nodes.yaml");
-    let nodes =
-        "load-balancer: true\nnodes: [{name: l, pool: linux}, {name: w, pool: windows-2022}]\n";
+    let nodes = "load-balancer: true\nnodes: [{name: l, pool: linux, count: 2}, {name: w, pool: windows-2022}]\n";
     fs::write(&file, nodes).expect("written");
     let topology = file.to_str().expect("a path in UTF-8");
     let select = [

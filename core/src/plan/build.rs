@@ -161,11 +161,8 @@ impl Surroundings<'_> {
                 role: control.role,
                 ..self.assertion(&control.name, source, test, point)
             };
-            // Without its Linux nodes an `other-os` control is left out: Windows is judged by itself
-            let linux = self.pools.get(&PoolName::linux());
-            let is_alone =
-                linux.is_none_or(|pool| pool.nodes.len() < 2) && !assertion.needs.is_empty();
-            let is_missing = is_alone || self.hindrance(&assertion).is_some();
+            // Without a usable Linux node an `other-os` control is left out: Windows is judged by itself
+            let is_missing = self.hindrance(&assertion).is_some();
             if control.role == Role::SamePath || signature.is_some() || !is_missing {
                 assertions.push(assertion);
             }

@@ -252,12 +252,10 @@ pub struct ControlOutcome<'l> {
 impl<'l> ControlOutcome<'l> {
     /// What was seen if it does not work for the other operating system either.
     fn fails_there_too(&self) -> Option<&'l Difference> {
-        match (self.role, self.observed) {
-            (
-                Role::OtherOs,
-                Ok(Comparison::NotMet(difference) | Comparison::Unexpected(difference)),
-            ) => Some(difference),
-            (Role::SamePath | Role::OtherOs, _) => None,
+        match self.observed {
+            _ if self.role == Role::SamePath => None,
+            Ok(Comparison::NotMet(seen) | Comparison::Unexpected(seen)) => Some(seen),
+            _ => None,
         }
     }
 
@@ -279,8 +277,7 @@ impl<'l> ControlOutcome<'l> {
                 seen: there.seen.clone(),
             });
         }
-        let reason = self.does_not_apply()?;
-        let reason = format!("control `{control}`: {reason}");
+        let reason = format!("control `{control}`: {}", self.does_not_apply()?);
         Some(SkipReason::NotApplicable { reason })
     }
 }
@@ -291,7 +288,7 @@ impl<'l> ControlOutcome<'l> {
 /// without it a dead Service would confirm "nodes cannot reach Services", and a policy that refuses
 /// everything would confirm every rejection. A check that fails for the other system, too, is skipped, and so
 /// is one that holds where its control cannot be asked: it would hold anyway. One that holds passes without the
-/// control of the other system, and one that fails is inconclusive.
+/// control of the other system, and one that fails is inconclusive unless another control shows that system.
 pub fn judge(
     kind: ClaimType,
     observed: Evaluation<'_>,
@@ -310,11 +307,13 @@ pub fn judge(
         (_, observed) => observed.is_ok_and(Comparison::holds),
     };
     let fails_for_all = !works && controls.iter().any(|one| one.fails_there_too().is_some());
+    let mut others = controls.iter().filter(|one| one.role == Role::OtherOs);
+    let works_there = others.any(|one| matches!(one.observed, Ok(Met(_))));
     let is_amiss = |one: &ControlOutcome<'_>| match (one.role, one.observed) {
         (_, Ok(Met(_))) => false,
         (Role::SamePath, _) => true,
-        // The control does not apply, such as without a second node: only a limitation needs it
-        (Role::OtherOs, Ok(NotApplicable(_))) => kind == Limitation && !works,
+        // Without a second node, say: nothing tells then that what does not work here works for the other system
+        (Role::OtherOs, Ok(NotApplicable(_))) => !works && (kind == Limitation || !works_there),
         // A control does not cast doubt on what works
         (Role::OtherOs, _) => !works,
     };
@@ -434,7 +433,7 @@ fn control_amiss(control: &ControlOutcome<'_>) -> Option<Reason> {
             })
         }
         Ok(Comparison::NotApplicable(reason)) => {
-            let expected = "a control that applies".to_owned();
+            let expected = "a control that can be asked here".to_owned();
             let difference = Difference {
                 expected,
                 seen: reason.clone(),
@@ -505,7 +504,7 @@ mod tests {
                     [Pass, Fail, Fail],
                     both,
                     both,
-                    [Pass, Fail, Fail],
+                    [Pass, Inconclusive, Inconclusive],
                     [Pass, Inconclusive, Inconclusive],
                 ],
             ),

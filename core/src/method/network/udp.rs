@@ -9,6 +9,7 @@
 use serde::Deserialize;
 
 use super::reach::{ReachAnswer, ReachExpectation, ReachObservation, ReachedTarget, compare};
+use crate::facts::Os;
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{Host, HttpGet, HttpReply};
@@ -62,7 +63,12 @@ impl Method for Udp {
         };
         let gets = targets.iter().copied().map(dial).collect::<Result<_>>()?;
         let absent = at.without_family(Some(query.of))?;
-        let absent = absent.or_else(|| targets.is_empty().then(|| assertions_alone(query.of)));
+        let absent = absent.or_else(|| {
+            targets.is_empty().then(|| match query.of.os() {
+                Os::Windows => assertions_alone(query.of),
+                Os::Linux => format!("no pod of {} is on another node", query.of.as_str()),
+            })
+        });
         let words = ["a datagram", "datagrams"];
         Ok(Prepared::gets(gets, words, move |replies| {
             let each = targets.into_iter().zip(replies);
@@ -106,7 +112,8 @@ impl Method for Udp {
     }
 }
 
-/// The pods that get a datagram, each with its port; never the one that sends it.
+/// The pods that get a datagram, each with its port; never the one that sends it. Of Linux pods, which others are
+/// compared with, only those on other nodes: no firewall stands in the way to one on the same node.
 fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16)>> {
     if at.without_family(Some(query.of))?.is_some() {
         return Ok(Vec::new());
@@ -116,8 +123,13 @@ fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16
         let detail = format!("{} serves no UDP", query.of.as_str());
         ErrorKind::FixtureFailed.error(detail)
     })?;
-    let here = &at.vantage()?.name;
-    let others = fixture.pods.iter().filter(|pod| pod.name != *here);
+    let here = at.vantage()?;
+    let is_apart = |pod: &&ReadyPod| query.of.os() == Os::Windows || pod.node != here.node;
+    let others = fixture
+        .pods
+        .iter()
+        .filter(|pod| pod.name != here.name)
+        .filter(is_apart);
     Ok(others.map(|pod| (pod, port)).collect())
 }
 
