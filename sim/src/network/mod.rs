@@ -121,6 +121,8 @@ pub(crate) enum Outcome {
     NoRoute,
     /// The sending system has no address of that family, or no route there.
     Unreachable,
+    /// The sending system does not let the program connect (`WSAEACCES`).
+    Forbidden,
     /// The connection opens, and is reset at the first data.
     Reset,
     /// As answered, but the connection is reset in the middle of what the backend says.
@@ -184,6 +186,10 @@ impl<'a> Flow<'a> {
     fn start(world: &'a World, request: &'a Request) -> Result<Self, Outcome> {
         let (pod, node) = Self::ends(world, request).ok_or(Outcome::NoRoute)?;
         let to = request.to;
+        let forbids = |(name, _)| world.suffers(FaultKind::ConnectForbidden, name);
+        if pod.is_some() && node.is_some_and(forbids) && !to.is_loopback() {
+            return Err(Outcome::Forbidden);
+        }
         let to_self = |pod: &Pod| to.is_loopback() || Some(to) == pod.like(to);
         let source = match (pod, node) {
             (Some(_), Some((name, _))) if world.suffers(FaultKind::AdapterMissing, name) => None,

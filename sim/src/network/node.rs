@@ -2,7 +2,7 @@
 
 use super::{Backend, Flow, Outcome, Protocol, on_host};
 use crate::fault::FaultKind;
-use crate::topology::Os;
+use crate::topology::{NetworkMode, Os};
 use crate::world::Node;
 
 impl<'a> Flow<'a> {
@@ -19,7 +19,8 @@ impl<'a> Flow<'a> {
         if windows
             && local
             && self.pod.is_some()
-            && self.world.suffers(FaultKind::OwnNodeUnreached, name)
+            && (node.network.mode == NetworkMode::Overlay
+                || self.world.suffers(FaultKind::OwnNodeUnreached, name))
         {
             return Outcome::TimedOut;
         }

@@ -145,7 +145,9 @@ impl<'a> Flow<'a> {
             }
         }
         // Calico issues 4078 and 7305: only the node on which the backend runs answers
-        let stays = winkernel && self.world.suffers(FaultKind::NodePortNotForwarded, name);
+        let stays = winkernel
+            && (!node.network.forwards_node_ports
+                || self.world.suffers(FaultKind::NodePortNotForwarded, name));
         // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address and
         // forwards to no other node; without DSR it has no effect. Preserve-destination "also disables
         // node-node forwarding", and needs DSR too; Linux ignores that annotation

@@ -97,13 +97,13 @@ const FORMS: &[Form] = &[
     (
         Windows,
         "c:\\curl\\amd64\\curl",
-        agnhosts,
+        agnhosts_curl,
         Ends(|call| curl::run(&curl::Build::AGNHOST_WINDOWS, call)),
     ),
     (
         Windows,
         "curl",
-        everybody,
+        |place| has(!place.lacks_curl),
         Ends(|call| curl::run(system_curl(call.seat), call)),
     ),
     (Windows, "cmd", everybody, Starts(shell::windows)),
@@ -148,6 +148,13 @@ fn nobody(_: &Place) -> Has {
 
 fn agnhosts(place: &Place) -> Has {
     has(place.family == Family::Agnhost && !place.host_process)
+}
+
+fn agnhosts_curl(place: &Place) -> Has {
+    match place.lacks_curl {
+        true => Has::No,
+        false => agnhosts(place),
+    }
 }
 
 fn pauses(place: &Place) -> Has {

@@ -56,6 +56,10 @@ pub(crate) fn dial(net: &dyn Net, to: SocketAddr) -> Result<Peer, Undialled> {
             "connectex: A socket operation was attempted to an unreachable network.",
             millis(1),
         ),
+        (Link::Forbidden, _) => (
+            "connectex: An attempt was made to access a socket in a way forbidden by its access permissions.",
+            millis(1),
+        ),
         (Link::TimedOut, _) => ("i/o timeout", super::system_limit(os)),
     };
     let words = format!("dial tcp {at}: {why}");

@@ -103,6 +103,7 @@ impl Net for Seat<'_> {
             Outcome::TimedOut => return Link::TimedOut,
             Outcome::NoRoute => return Link::NoRoute,
             Outcome::Unreachable => return Link::Unreachable,
+            Outcome::Forbidden => return Link::Forbidden,
             Outcome::Reset => (self.source(address), Speaks::Resets),
             Outcome::WrongAnswer => (self.source(address), Speaks::Captive),
             Outcome::Stalled => (self.source(address), Speaks::Silence),
@@ -182,7 +183,7 @@ impl Net for Seat<'_> {
                 Echo::Reply(if windows { 128 } else { 64 })
             }
             Outcome::NoRoute => Echo::Unreachable(self.source(address)),
-            Outcome::Unreachable => Echo::NoWay,
+            Outcome::Unreachable | Outcome::Forbidden => Echo::NoWay,
             _ => Echo::Lost,
         }
     }

@@ -267,6 +267,10 @@ pub struct TaintSpec {
 
 /// How a node's pods are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own"
+)]
 pub struct NetworkSpec {
     /// How HNS connects a Windows node's pods.
     pub mode: NetworkMode,
@@ -277,6 +281,8 @@ pub struct NetworkSpec {
     /// Whether the CNI supports `hostPort`, as plugins from 0.8.6 with the capability `portMappings` do
     /// (Microsoft, common-problems.md).
     pub host_ports: bool,
+    /// Whether a Windows node leads its `NodePort`s to pods of other nodes.
+    pub forwards_node_ports: bool,
 }
 
 impl Default for NetworkSpec {
@@ -286,6 +292,7 @@ impl Default for NetworkSpec {
             dsr: false,
             policies: false,
             host_ports: true,
+            forwards_node_ports: true,
         }
     }
 }

@@ -53,7 +53,10 @@ fn change(topology: &mut Topology, suffix: &str) {
     }
     for node in &mut topology.nodes {
         match suffix {
-            CALICO => node.network.policies = true,
+            CALICO => {
+                node.network.policies = true;
+                node.network.forwards_node_ports = false;
+            }
             ROUTED => node.network.mode = NetworkMode::L2Bridge,
             OVERLAY => node.network.mode = NetworkMode::Overlay,
             _ => {}

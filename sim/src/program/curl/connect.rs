@@ -51,6 +51,7 @@ fn failure(build: &Build, link: &Link) -> (u32, Duration, &'static str) {
         // Linux sends three ARP requests before it reports this
         Link::NoRoute if os == Os::Linux => (7, Duration::from_millis(3071), "No route to host"),
         Link::Unreachable if os == Os::Linux => (7, Duration::ZERO, "Network is unreachable"),
+        Link::Forbidden => (7, Duration::from_millis(1), "Bad access"),
         Link::NoRoute | Link::Unreachable => (7, Duration::from_millis(1), "Network unreachable"),
         Link::TimedOut => {
             let system = match os {

@@ -15,6 +15,7 @@ pub(crate) use self::version::Build;
 use super::Ran;
 use super::forms::Call;
 use crate::base::log::Stream;
+use crate::fault::FaultKind;
 use crate::program::web::net::Net;
 use crate::topology::Os;
 
@@ -29,6 +30,11 @@ pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Ran> {
     let ["-q", "-K", "-"] = call.words()? else {
         return None;
     };
+    if call.seat.suffers(FaultKind::CurlPrintsAnew) {
+        return Some(Ran::prints(
+            "curl: this is no transfer that anybody knows\r\n",
+        ));
+    }
     perform(build, call.input, call.seat)
 }
 

@@ -45,6 +45,8 @@ pub(crate) enum Link {
     NoRoute,
     /// The system has no route to such an address.
     Unreachable,
+    /// The system does not let the program connect.
+    Forbidden,
 }
 
 /// The other end of an open connection.

@@ -21,7 +21,7 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -
     let peer = match seat.open(address, port) {
         Link::Open(peer) => peer,
         Link::Refused => return failed(502, "refused"),
-        Link::NoRoute | Link::Unreachable => return failed(502, "no route"),
+        Link::NoRoute | Link::Unreachable | Link::Forbidden => return failed(502, "no route"),
         Link::TimedOut => return failed(504, "timed out"),
     };
     match seat.ask(&peer, path) {

@@ -10,7 +10,7 @@ use crate::program::{Ran, Seat};
 
 impl Seat<'_> {
     /// Whether the node that the program runs on suffers from a fault.
-    pub(super) fn suffers(&self, kind: FaultKind) -> bool {
+    pub(in crate::program) fn suffers(&self, kind: FaultKind) -> bool {
         let world = self.view.world;
         let node = self.place.origin.node(world);
         node.is_some_and(|node| world.suffers(kind, node))

@@ -15,7 +15,8 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Ran> {
     let [] = call.words()?;
     let (place, net) = (call.place(), call.seat);
     let heading = "\nWindows IP Configuration\n\n\n".replace('\n', "\r\n");
-    if matches!(place.origin, Origin::Pod(_)) && net.suffers(FaultKind::AdapterMissing) {
+    let missing = matches!(place.origin, Origin::Pod(_)) && net.suffers(FaultKind::AdapterMissing);
+    if missing || place.apart {
         return Some(Ran::prints(heading));
     }
     let address = net.source(Ipv4Addr::UNSPECIFIED.into()).to_string();

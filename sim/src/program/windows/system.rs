@@ -156,15 +156,20 @@ pub(crate) fn user(call: &Call<'_>) -> Option<Ran> {
     Some(Ran::complains(words, 2))
 }
 
-/// `nltest` without a domain (Microsoft, "Troubleshoot gMSAs for Windows containers").
+/// `nltest /PARENTDOMAIN` (Microsoft, "Troubleshoot gMSAs for Windows containers"; kubernetes,
+/// `test/e2e/windows/gmsa_kubelet.go`).
 pub(crate) fn domain(call: &Call<'_>) -> Option<Ran> {
-    let [query] = call.words()?;
-    let doing = match query {
-        "/PARENTDOMAIN" => "Getting parent domain",
-        "/QUERY" => "I_NetLogonControl",
-        _ if query.starts_with("/sc_verify:") => "I_NetLogonControl",
-        _ => return None,
+    let ["/PARENTDOMAIN"] = call.words()? else {
+        return None;
     };
-    let words = format!("{doing} failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n");
-    Some(Ran::complains(words, 1722))
+    Some(match &call.place().domain {
+        Some(domain) => Ran::prints(format!(
+            "{domain}. (1)\r\nThe command completed successfully\r\n"
+        )),
+        None => {
+            let words =
+                "Getting parent domain failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n";
+            Ran::complains(words, 1722)
+        }
+    })
 }

@@ -27,6 +27,8 @@ pub(super) fn read_network(
     read_flag(decoder, &mut fields, "dsr", &mut network.dsr);
     read_flag(decoder, &mut fields, "policies", &mut network.policies);
     read_flag(decoder, &mut fields, "host-ports", &mut network.host_ports);
+    let forwards = &mut network.forwards_node_ports;
+    read_flag(decoder, &mut fields, "forwards-node-ports", forwards);
     fields.finish(decoder);
     network
 }

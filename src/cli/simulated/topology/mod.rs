@@ -205,7 +205,7 @@ mod tests {
                     - name: win\n  pool: windows-2025\n  count: 2\n  cpus: 8\n  memory: 32Gi\n  \
                     labels: {example.com/disk: ssd, empty: \"\"}\n  \
                     taints: [{key: os, value: windows, effect: NoExecute}]\n  \
-                    handlers: [runhcs-wcow-hypervisor]\n  network: {dsr: true, host-ports: false}\n";
+                    handlers: [runhcs-wcow-hypervisor]\n  network: {dsr: true, host-ports: false, forwards-node-ports: false}\n";
         let mut found = Vec::new();
         let topology = decoded("t.yaml", text, &mut found);
         assert_eq!(found, []);
@@ -228,6 +228,7 @@ mod tests {
             dsr: true,
             policies: true,
             host_ports: false,
+            forwards_node_ports: false,
         };
         assert_eq!(win.network, network);
         assert!(lin.network.host_ports && !lin.network.dsr && lin.network.policies);
