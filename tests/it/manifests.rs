@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 use tree_sitter::{Node, Parser};
 use winconform_core::config::{Image, Images};
 use winconform_core::facts::WindowsBuild;
+use winconform_core::method::Quantity;
 
 use super::{control_plane, not_run};
 
@@ -155,6 +156,30 @@ fn fault(script: &str) -> Option<String> {
 fn described(node: Node<'_>, script: &str) -> String {
     let (row, text) = (node.start_position().row + 1, &script[node.byte_range()]);
     format!("line {row}: {} `{text}`", node.kind())
+}
+
+/// docs/running.md says so. The scheduler would overfill a node with pods that request less than they take. Those of the
+/// area `sched` are there to be placed, and some are bound nowhere.
+#[test]
+fn a_windows_pod_requests_at_least_90_mib() {
+    let apart = ["sched", "prepull", "unbound-pods.yaml"].map(|name| folder().join(name));
+    let starts = |path: &PathBuf| !apart.iter().any(|folder| path.starts_with(folder));
+    for path in manifests().into_iter().filter(starts) {
+        for object in objects(&path) {
+            let spec = pods_of(&object);
+            let on_node = spec["securityContext"]["windowsOptions"]["hostProcess"] == true;
+            if spec.is_null() || systems(&object) != [true] || on_node {
+                continue;
+            }
+            let containers = spec["containers"].as_array().into_iter().flatten();
+            let requests = containers.map(|one| one["resources"]["requests"]["memory"].as_str());
+            let amounts = requests.map(|amount| Quantity::parse(amount?));
+            let sum = amounts.map(|amount| amount.expect("an amount"));
+            let sum = sum.fold(Quantity::ZERO, Quantity::plus);
+            let least = Quantity::parse("90Mi").expect("an amount");
+            assert!(sum >= least, "{}: {sum}", path.display());
+        }
+    }
 }
 
 #[test]
