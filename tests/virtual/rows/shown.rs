@@ -155,14 +155,30 @@ fn sent() -> String {
     text
 }
 
+/// The cases, and of each that is shown to fail the rows that show it.
+pub(crate) struct Shown {
+    cases: BTreeMap<String, ClaimType>,
+    /// Without a row, a case is shown by what differs between two healthy clusters.
+    pub(crate) by: BTreeMap<String, Vec<&'static Row>>,
+}
+
 /// Each case has, under some fault, a verdict that shows that its checks can fail: inconclusive and skip do
 /// not count.
 fn every_case() -> Outcome {
-    let mut shown = BTreeSet::new();
+    let Shown { cases, by } = shown()?;
+    let wrong = cases.keys().filter(|case| !by.contains_key(*case));
+    let wrong = wrong.map(|case| format!("{case} is shown to fail by no row"));
+    none(&wrong.collect::<Vec<_>>())
+}
+
+/// Which rows show of which cases that their checks can fail.
+pub(crate) fn shown() -> Result<Shown, String> {
+    let mut by = BTreeMap::<String, Vec<&Row>>::new();
     let mut cases = BTreeMap::new();
     // In healthy clusters a verdict shows something if it differs between two of them
     let mut usual = BTreeMap::<String, BTreeSet<bool>>::new();
     for row in EACH.iter() {
+        let mut here = BTreeSet::new();
         for check in healthy(&row.topology)?.checks.values() {
             let (id, kind) = (check.planned.id.as_str(), check.planned.claim_type);
             let case = id.split('[').next().unwrap_or(id).to_owned();
@@ -176,12 +192,15 @@ fn every_case() -> Outcome {
                     usual.entry(case.clone()).or_default().insert(fails);
                 }
                 if tells(row, id, kind) {
-                    shown.insert(case.clone());
+                    here.insert(case.clone());
                 }
             } else if turned && may_be.all(|it| fails(kind, *it)) || tells(row, id, kind) {
-                shown.insert(case.clone());
+                here.insert(case.clone());
             }
             cases.insert(case, kind);
+        }
+        for case in here {
+            by.entry(case).or_default().push(row);
         }
     }
     for case in &ALL.cases {
@@ -197,15 +216,14 @@ fn every_case() -> Outcome {
             let case = pattern.split('[').next().unwrap_or_default();
             let fails = |verdict| cases.get(case).is_some_and(|kind| fails(*kind, verdict));
             if fails(*verdict) && may_be.all(|(_, others)| others.iter().all(|it| fails(*it))) {
-                shown.insert(case.to_owned());
+                by.entry(case.to_owned()).or_default().push(row);
             }
         }
     }
-    let differ = usual.into_iter().filter(|(_, turned)| turned.len() == 2);
-    shown.extend(differ.map(|(case, _)| case));
-    let wrong = cases.keys().filter(|case| !shown.contains(*case));
-    let wrong = wrong.map(|case| format!("{case} is shown to fail by no row"));
-    none(&wrong.collect::<Vec<_>>())
+    for (case, _) in usual.into_iter().filter(|(_, turned)| turned.len() == 2) {
+        by.entry(case).or_default();
+    }
+    Ok(Shown { cases, by })
 }
 
 /// Whether a verdict shows that a check of this claim type can fail.
