@@ -11,7 +11,7 @@ use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
 use super::fixtures::runtime_class::{self, chosen};
-use super::scheduler::room::ALIVE;
+use super::scheduler::room::{ALIVE, has_own_address};
 use crate::cluster::objects::status::requested;
 
 /// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once. `stay`
@@ -57,7 +57,7 @@ pub fn cost(
             let requests: Vec<_> = containers.map(requests).chain(overhead).collect();
             cost.add_pods(replicas, requests.iter().copied());
             let sum = requests.into_iter().fold([Quantity::ZERO; 2], add);
-            let pod = (spec["hostNetwork"] != true, sum);
+            let pod = (has_own_address(spec), sum);
             let each = each.entry(name.clone()).or_default();
             each.extend((0..replicas).map(|_| pod));
         }

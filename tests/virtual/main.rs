@@ -49,6 +49,7 @@ fn main() {
         events::passing::trials(),
         events::outages::trials(),
         rows::page::trials(),
+        rows::claims::trials(),
         cost::trials(),
         nodes::trials(),
         rows::shown::trials(),

@@ -31,7 +31,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::Access(file) => line(["stat", "-c", "%a %u %g", &path(file)?]),
         Command::Environment(names) => environment(names),
         Command::WhoAmI => line(["id"]),
-        Command::HostName => line(["hostname"]),
         _ => return None,
     })
 }

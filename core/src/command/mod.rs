@@ -10,7 +10,7 @@ mod values;
 mod windows;
 
 pub use http::{Curl, Host, HttpGet, HttpSession};
-pub use values::{DomainName, FilePath, ServiceName, Token, VariableName};
+pub use values::{FilePath, ServiceName, Token, VariableName};
 pub(crate) use windows::UNSET;
 
 use std::net::IpAddr;
@@ -67,10 +67,8 @@ pub enum Command {
     Environment(Vec<VariableName>),
     /// Prints the user that the container runs as; Nano Server has it in its variable `USERNAME`.
     WhoAmI,
-    /// Prints the host's name, which a `HostProcess` container shares with its node.
-    HostName,
     /// Ends with 0 where the container has an adapter with the address, or one that begins like it, that a variable
-    /// names (Microsoft, `ipconfig`), and with [`UNSET`] where it lacks the variable or ipconfig fails; Windows only.
+    /// names (Microsoft, `ipconfig`), with 1 where it has none, and with [`UNSET`] where it lacks the variable or ipconfig fails; Windows only.
     HasAddress(VariableName),
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,
@@ -78,8 +76,9 @@ pub enum Command {
     CommandLines,
     /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
-    /// Prints the state of a gMSA's domain (kubernetes, `test/e2e/windows/gmsa_kubelet.go`); Windows only.
-    Domain(DomainQuestion),
+    /// Prints the domain of the container's credential spec (kubernetes, `test/e2e/windows/gmsa_kubelet.go`), and ends
+    /// with another code than 0 where it has none; Windows only.
+    ParentDomain,
     /// Prints what the node's service manager knows of services: whether each runs, how it starts, and what
     /// happens when it fails, each behind a heading; Windows only.
     Services(Vec<ServiceName>),
@@ -88,17 +87,6 @@ pub enum Command {
     CsiProxyPipes,
     /// Prints the dynamic ports of TCP and UDP and the excluded ones, each behind a heading; Windows only.
     Ports,
-}
-
-/// A question to `nltest`.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum DomainQuestion {
-    /// The domain of the credential spec.
-    Parent,
-    /// Whether the last contact with it succeeded.
-    Query,
-    /// Whether the secure channel to it holds.
-    Channel(DomainName),
 }
 
 /// What the heading of one of several outputs begins with.
@@ -147,6 +135,7 @@ impl Command {
                 | Self::Links(_)
                 | Self::Environment(_)
                 | Self::WhoAmI
+                | Self::ParentDomain
                 | Self::Processes
         );
         prints || self.is_told()

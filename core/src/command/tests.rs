@@ -91,16 +91,11 @@ fn examples() -> Vec<Command> {
         },
         Command::Environment(["W_A", "P_b"].map(variable).to_vec()),
         Command::WhoAmI,
-        Command::HostName,
         Command::HasAddress(variable("W_A")),
         Command::Processes,
         Command::CommandLines,
         Command::FindUser(token()),
-        Command::Domain(DomainQuestion::Parent),
-        Command::Domain(DomainQuestion::Query),
-        Command::Domain(DomainQuestion::Channel(
-            DomainName::parse("corp.example").expect("a domain"),
-        )),
+        Command::ParentDomain,
     ]);
     let names = ["kubelet", "kube-proxy"].map(|name| ServiceName::parse(name).expect("a service"));
     all.extend([
@@ -192,7 +187,6 @@ fn what_a_shell_would_read_is_no_value() {
         assert_eq!(Token::parse(text), None, "{text}");
         assert_eq!(VariableName::parse(text), None, "{text}");
         assert_eq!(ServiceName::parse(text), None, "{text}");
-        assert_eq!(DomainName::parse(text), None, "{text}");
         assert_eq!(
             FilePath::parse(Os::Linux, &format!("/{text}")),
             None,
@@ -203,7 +197,6 @@ fn what_a_shell_would_read_is_no_value() {
         let mounted = format!("%CONTAINER_SANDBOX_MOUNT_POINT%\\{text}");
         assert_eq!(FilePath::parse(Os::Windows, &mounted), None, "{text}");
     }
-    assert_eq!(DomainName::parse(".k"), None);
     assert_eq!(ServiceName::parse("-k"), None);
     for text in ["a", "a/b", "/a/../b", "/a//b", "/a/", "/a\\b", "C:\\a"] {
         assert_eq!(FilePath::parse(Os::Linux, text), None, "{text}");

@@ -29,8 +29,6 @@ words! {
     VariableName: 128, "_";
     /// The name of a Windows service.
     ServiceName: 128, "-_";
-    /// The DNS name of a domain.
-    DomainName: 253, "-.";
 }
 
 impl Token {

@@ -9,9 +9,7 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{
-    Command, DomainQuestion, FilePath, HEADING, ServiceName, Token, VariableName, line, pings,
-};
+use super::{Command, FilePath, HEADING, ServiceName, Token, VariableName, line, pings};
 use crate::facts::Os;
 
 /// A command's program and arguments; `None` for a command of Linux only.
@@ -60,7 +58,6 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         }
         Command::Environment(names) => environment(names),
         Command::WhoAmI => system("whoami", []),
-        Command::HostName => system("hostname", []),
         Command::HasAddress(variable) => {
             let system32 = "C:\\Windows\\System32";
             let find = format!("{system32}\\findstr.exe /l %{variable}%");
@@ -73,7 +70,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
         Command::CommandLines => powershell(COMMAND_LINES),
         Command::FindUser(token) => system("net", ["user", &account(token)]),
-        Command::Domain(question) => domain(question),
+        Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
         Command::Services(names) => {
             let of =
                 |name: &ServiceName| ["queryex", "qc", "qfailure"].map(|it| format!("{it} {name}"));
@@ -148,12 +145,4 @@ fn environment(names: &[VariableName]) -> Vec<String> {
 
 fn account(token: &Token) -> String {
     format!("wc-{}", token.short())
-}
-
-fn domain(question: &DomainQuestion) -> Vec<String> {
-    match question {
-        DomainQuestion::Parent => system("nltest", ["/PARENTDOMAIN"]),
-        DomainQuestion::Query => system("nltest", ["/QUERY"]),
-        DomainQuestion::Channel(name) => system("nltest", [&format!("/sc_verify:{name}")]),
-    }
 }

@@ -118,7 +118,7 @@ impl Default for Durations {
             refused: seconds(30),
             transport_pause: Duration::from_millis(100),
             exec_connect: seconds(15),
-            exec_idle: seconds(30),
+            exec_idle: seconds(60),
             http_connect: seconds(4),
             http_total: seconds(8),
             watch: seconds(60),

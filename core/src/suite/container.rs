@@ -12,7 +12,7 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: [&str; 19] = [
     "access",
     "csi-proxy-pipes",
     "environment",
@@ -24,6 +24,7 @@ const PROGRAMS: [&str; 18] = [
     "has-address",
     "links",
     "load-balancers",
+    "parent-domain",
     "ports",
     "processes",
     "read-file",
@@ -101,7 +102,10 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     let os = within.pod.of.os();
     let entry = decoder.tagged(run, "program", &PROGRAMS)?;
     let command = read_command(decoder, entry, os)?;
-    let looks = matches!(command, Command::Processes | Command::WhoAmI) || command.is_told();
+    let looks = matches!(
+        command,
+        Command::HasAddress(_) | Command::Processes | Command::WhoAmI
+    ) || command.is_told();
     if within.pod.of.is_on_node() && !looks {
         let message = "a prober on a node, whose files are the node's, runs no command on files";
         decoder.report(run, message, Some("ask `of: toolbox`".to_owned()));
@@ -226,6 +230,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
             match alone {
                 "csi-proxy-pipes" => Command::CsiProxyPipes,
                 "load-balancers" => Command::LoadBalancers,
+                "parent-domain" => Command::ParentDomain,
                 "ports" => Command::Ports,
                 "processes" => Command::Processes,
                 _ => Command::WhoAmI,

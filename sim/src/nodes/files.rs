@@ -74,6 +74,8 @@ pub(crate) struct Files {
     pub(crate) honours_modes: bool,
     /// Whether programs cannot write outside volumes.
     pub(crate) read_only_root: bool,
+    /// Whether the user of the container may not read the files of volumes.
+    pub(crate) denies_volumes: bool,
 }
 
 /// Why a file cannot be read or written.
@@ -82,6 +84,7 @@ pub(crate) enum FileError {
     Missing,
     IsDirectory,
     ReadOnly,
+    Denied,
     Full,
 }
 
@@ -94,8 +97,9 @@ impl FileError {
             (Self::Missing, Os::Windows) => "The system cannot find the file specified.",
             (Self::IsDirectory, Os::Linux) => "Is a directory",
             (Self::ReadOnly, Os::Linux) => "Read-only file system",
+            (Self::Denied, Os::Linux) => "Permission denied",
             // kubernetes, test/e2e/windows/volumes.go: the message of a write to a read-only volume
-            (Self::IsDirectory | Self::ReadOnly, Os::Windows) => "Access is denied.",
+            (Self::IsDirectory | Self::ReadOnly | Self::Denied, Os::Windows) => "Access is denied.",
             (Self::Full, Os::Linux) => "No space left on device",
             (Self::Full, Os::Windows) => "There is not enough space on the disk.",
         }
@@ -112,12 +116,16 @@ impl Files {
             mounts,
             honours_modes: false,
             read_only_root: false,
+            denies_volumes: false,
         }
     }
 
     /// A file's content.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
+        if self.denies_volumes && !std::ptr::eq(volume, &raw const self.root) {
+            return Err(FileError::Denied);
+        }
         let bytes = {
             let files = locked(&volume.0);
             let key = self.key(&files, &path);

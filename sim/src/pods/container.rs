@@ -14,7 +14,7 @@ use crate::nodes::cluster::Cluster;
 use crate::nodes::image::{Family, Image};
 use crate::pods::course::run::PodRun;
 use crate::pods::course::stop::Stop;
-use crate::pods::course::{probe, pull, start};
+use crate::pods::course::{broken, probe, pull, start};
 use crate::pods::reporting::book::{ContainerBook, Role, State};
 use crate::pods::reporting::events;
 use crate::pods::spec::{command, env, volumes};
@@ -227,15 +227,8 @@ impl Slot<'_> {
             true => shared_programs(run, spec),
             false => program_of(spec).into_iter().collect(),
         };
-        if run.suffers(FaultKind::UserNameIgnored, self.cluster) {
-            place.user = None;
-        }
-        if run.suffers(FaultKind::NanoWhole, self.cluster) && place.family == Family::Nanoserver {
-            place.family = Family::Servercore;
-        }
-        if run.suffers(FaultKind::LinuxFieldsHonoured, self.cluster) {
-            honour(run, spec, &mut place);
-        }
+        let restarted = self.read(|container| container.restarts) > Some(0);
+        broken::break_place(self.cluster, run, (spec, restarted), &mut place);
         Ok(place)
     }
 
@@ -419,22 +412,6 @@ fn shared_programs(run: &PodRun, spec: &Container) -> Vec<String> {
     let of_pod = of_pod.filter(|pod| pod.share_process_namespace == Some(true));
     let all = of_pod.map_or(std::slice::from_ref(spec), |pod| &pod.containers);
     all.iter().filter_map(program_of).collect()
-}
-
-/// Has the fields of Linux in a container's and its pod's security context take effect.
-fn honour(run: &PodRun, spec: &Container, place: &mut Place) {
-    let of_pod = run.pod.spec.as_ref();
-    let own = spec.security_context.as_ref();
-    let user = own.and_then(|context| context.run_as_user);
-    let user = user.or_else(|| of_pod?.security_context.as_ref()?.run_as_user);
-    // A user by number is not the administrator
-    let other = user.map(|_| "ContainerUser".to_owned());
-    place.user = other.or(place.user.take());
-    let is_set = |field: Option<bool>| field == Some(true);
-    let privileged = own.is_some_and(|context| is_set(context.privileged));
-    place.sees_host = privileged || of_pod.is_some_and(|pod| is_set(pod.host_pid));
-    let read_only = own.is_some_and(|context| is_set(context.read_only_root_filesystem));
-    place.files.read_only_root = read_only;
 }
 
 #[cfg(test)]

@@ -38,6 +38,10 @@ pub(crate) use seat::Seat;
 
 /// Where a program runs.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own"
+)]
 pub(crate) struct Place {
     pub(crate) os: Os,
     pub(crate) family: Family,
@@ -59,6 +63,12 @@ pub(crate) struct Place {
     pub(crate) programs: Vec<String>,
     /// Whether it sees the processes of its node.
     pub(crate) sees_host: bool,
+    /// Whether its curl is missing.
+    pub(crate) lacks_curl: bool,
+    /// The domain of its credential spec, if it has one.
+    pub(crate) domain: Option<String>,
+    /// Whether its network is one of its own, without an adapter.
+    pub(crate) apart: bool,
 }
 
 impl Place {
@@ -77,6 +87,9 @@ impl Place {
             user: None,
             programs: Vec::new(),
             sees_host: false,
+            lacks_curl: false,
+            domain: None,
+            apart: false,
         }
     }
 }

@@ -143,9 +143,12 @@ impl Fixtures {
         let (api, begun) = (self.api.clone(), Instant::now());
         let away = || api.outage.last_met().filter(|at| *at > begun);
         let (wanted, span) = match &step.act {
-            Act::Run(command) => {
+            Act::Run(command) | Act::Ask(command) => {
                 let request = command.on(play.of.name.os())?;
                 let reply = api.exec(&play.container, &request).await?;
+                if let (Act::Ask(_), ExitStatus::Code(1)) = (&step.act, &reply.exit) {
+                    return Ok(Some("the program that looks does not find it".to_owned()));
+                }
                 if reply.exit != ExitStatus::Code(0) {
                     let words = printable(&format!("{:?} {}", reply.exit, reply.stderr));
                     let detail = format!("{}: the program ended with {words}", step.words);

@@ -25,8 +25,14 @@ pub(crate) struct Load {
 impl Load {
     pub(crate) fn add(&mut self, pod_spec: &Json) {
         self.pods += 1;
-        self.addresses += u64::from(pod_spec["hostNetwork"] != true);
+        self.addresses += u64::from(has_own_address(pod_spec));
     }
+}
+
+/// Whether a Windows pod has an address of its own: all have but those of `HostProcess` containers, whatever
+/// `hostNetwork` says.
+pub(crate) fn has_own_address(pod_spec: &Json) -> bool {
+    pod_spec["securityContext"]["windowsOptions"]["hostProcess"] != true
 }
 
 /// What fixtures take of the Windows nodes, by the nodes' names; nothing of a fixture without such pods.

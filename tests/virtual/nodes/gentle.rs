@@ -28,7 +28,7 @@ const ALIVE: usize = 8;
 const HUNDREDTHS: u128 = 110;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let each = ["hybrid", "kubeadm-flannel", "three-builds"];
+    let each = ["eks", "hybrid", "kubeadm-flannel", "three-builds"];
     let each = each.map(|name| {
         trial(
             format!("few_pods_at_once_on_a_windows_node::{name}"),
@@ -77,7 +77,9 @@ impl Pods {
     fn changes(&mut self, pod: &Pod) {
         let spec = pod.spec.as_ref();
         let node = spec.and_then(|spec| spec.node_name.clone());
-        let Some(node) = node.filter(|node| node.starts_with("windows")) else {
+        let selects = spec.and_then(|spec| spec.node_selector.as_ref());
+        let os = selects.and_then(|selects| selects.get("kubernetes.io/os"));
+        let Some(node) = node.filter(|_| os.is_some_and(|os| os == "windows")) else {
             return;
         };
         if !pod.labels().contains_key("winconform/run") {
@@ -94,7 +96,9 @@ impl Pods {
             .flatten()
             .any(|condition| condition.type_ == "Ready" && condition.status == "True");
         let ready = ready || is_left_to_a_scenario(pod) && runs(pod);
-        let addressed = spec.and_then(|spec| spec.host_network) != Some(true);
+        let options =
+            spec.and_then(|spec| spec.security_context.as_ref()?.windows_options.as_ref());
+        let addressed = options.and_then(|options| options.host_process) != Some(true);
         let since = (!ready).then(Instant::now);
         let known = self.alive.entry(key(pod));
         let known = known.or_insert_with(|| (node.clone(), addressed, since));
@@ -149,8 +153,10 @@ fn few_at_once(name: &'static str) -> Outcome {
              at once start {:?}",
             path.took_ms, pods.starting
         );
-        let kept =
-            starting <= START && alive <= ALIVE && took.as_millis() * 100 <= shortest * HUNDREDTHS;
+        // On EKS, where much is refused by the security group, checks wait for each other's exec sessions
+        let most = if name == "eks" { 120 } else { HUNDREDTHS };
+        let in_time = took.as_millis() * 100 <= shortest * most;
+        let kept = starting <= START && alive <= ALIVE && in_time;
         if kept { Ok(()) } else { Err(said) }
     })
 }

@@ -1,6 +1,7 @@
 //! Tries each row of the table of faults on its topology with the checks of its areas; with all checks if the
 //! tests use more than one seed.
 
+pub(crate) mod claims;
 pub(crate) mod clusters;
 mod objects;
 pub(crate) mod page;

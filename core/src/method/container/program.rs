@@ -180,6 +180,8 @@ impl fmt::Display for ProgramObservation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::FilePath;
+    use crate::facts::Os;
 
     fn seen(code: i64, output: &str) -> ProgramObservation {
         ProgramObservation {
@@ -243,6 +245,7 @@ mod tests {
         };
         let error = read(&silent, &Command::WhoAmI).expect_err("its output is lost");
         assert_eq!(error.kind, ErrorKind::UnrecognisedOutput);
-        assert!(read(&silent, &Command::HostName).is_ok());
+        let path = FilePath::parse(Os::Windows, r"C:\a").expect("a path");
+        assert!(read(&silent, &Command::Exists(path)).is_ok());
     }
 }

@@ -15,6 +15,7 @@ use super::run::{PodRun, seconds};
 use super::{evict, sandbox};
 use crate::base::clock;
 use crate::base::lock::locked;
+use crate::fault::FaultKind;
 use crate::nodes::cluster::Cluster;
 use crate::pods::admit;
 use crate::pods::container::Slot;
@@ -98,7 +99,18 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     if works {
         Box::pin(reporter.report(cluster, run)).await;
     }
+    // kubernetes issue 112630: a handle of the folder stays open
+    if run.suffers(FaultKind::SubPathHeld, cluster) && mounts_sub_paths(run) {
+        future::pending::<()>().await;
+    }
     Box::pin(delete(cluster, run)).await;
+}
+
+fn mounts_sub_paths(run: &PodRun) -> bool {
+    let spec = run.pod.spec.as_ref();
+    let containers = spec.into_iter().flat_map(|spec| &spec.containers);
+    let mut mounts = containers.flat_map(|container| container.volume_mounts.iter().flatten());
+    mounts.any(|mount| mount.sub_path.as_ref().is_some_and(|path| !path.is_empty()))
 }
 
 /// Runs the pod until all its containers have ended.

@@ -1,5 +1,6 @@
 //! What happens to a pod, from its image to its end.
 
+pub(crate) mod broken;
 pub(crate) mod evict;
 pub(crate) mod hook;
 pub(crate) mod life;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, WindowsSecurityContextOptions};
 use ordered_watch as watch;
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -128,6 +129,7 @@ impl PodRun {
             host_process: self.host_process(Some(container)),
             directory: container.working_dir.clone().unwrap_or_default(),
             user: self.user(container),
+            domain: self.domain(container),
             ..Place::new(self.node.pool.os(), image.family, origin, hostname)
         }
     }
@@ -135,6 +137,17 @@ impl PodRun {
     /// The container's `runAsUserName`, if it is set.
     pub(crate) fn user(&self, container: &Container) -> Option<String> {
         self.windows_option(Some(container), |options| options.run_as_user_name.clone())
+    }
+
+    /// The domain of the container's `gmsaCredentialSpec`, if it has one.
+    fn domain(&self, container: &Container) -> Option<String> {
+        let spec = self.windows_option(Some(container), |options| {
+            options.gmsa_credential_spec.clone()
+        })?;
+        let spec: Value = serde_json::from_str(&spec).ok()?;
+        spec["DomainJoinConfig"]["DnsName"]
+            .as_str()
+            .map(str::to_owned)
     }
 
     /// Formats the pod as the kubelet does in its messages (`format.Pod`).

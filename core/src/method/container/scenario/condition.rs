@@ -25,6 +25,8 @@ pub enum Condition {
         code: Option<i64>,
         message: Option<&'static str>,
     },
+    /// Its pod is gone, after the scenario has deleted it.
+    Gone,
 }
 
 /// What is seen of a condition.
@@ -49,6 +51,9 @@ impl Condition {
         let Some(pod) = pod else {
             if !leaves {
                 return by_others("deleted");
+            }
+            if *self == Self::Gone {
+                return Seen::Holds;
             }
             let detail = "the pod is gone, and the watch did not show how its container ended";
             return Seen::Untold(ErrorKind::UnrecognisedOutput.error(detail));
@@ -88,6 +93,8 @@ impl Condition {
             Self::Restarted => Seen::NotYet("it was not restarted".to_owned()),
             Self::Runs if status["state"]["running"].is_object() => Seen::Holds,
             Self::Runs => Seen::Never(format!("it ended: {}", end(&status["state"]))),
+            Self::Gone if pod["metadata"]["finalizers"][0].is_string() => by_others("keeps"),
+            Self::Gone => Seen::NotYet("it is still there".to_owned()),
             Self::Ended {
                 other,
                 code,
@@ -176,6 +183,7 @@ mod tests {
             (ended(Some(0), Some("bye")), &over, true, "holds"),
             (ended(Some(1), None), &over, true, "never"),
             (ended(None, Some("no")), &over, true, "never"),
+            (Condition::Gone, &over, true, "not yet"),
         ] {
             let word = match condition.read(Some(&pod(status)), "main", leaves) {
                 Seen::Holds => "holds",
@@ -203,6 +211,11 @@ mod tests {
             )
         };
         assert!(untold(None, false) && untold(None, true));
+        let mut kept = pod(&json!({"name": "main"}));
+        kept["metadata"]["finalizers"] = json!(["example.com/keeps"]);
+        let seen = Condition::Gone.read(Some(&kept), "main", true);
+        assert!(matches!(seen, Seen::Untold(_)), "{seen:?}");
+        assert_eq!(Condition::Gone.read(None, "main", true), Seen::Holds);
         assert!(untold(Some(&evicted), false) && untold(Some(&lost), false));
         assert!(untold(Some(&deleted), false) && !untold(Some(&deleted), true));
         let both =

@@ -5,7 +5,7 @@ use std::time::Duration;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::condition::Condition;
-use crate::command::{Command, FilePath, Token};
+use crate::command::{Command, FilePath, Token, VariableName};
 use crate::facts::Os;
 
 /// A claim that unfolds over time.
@@ -13,9 +13,11 @@ use crate::facts::Os;
 #[strum(serialize_all = "kebab-case")]
 pub enum Scenario {
     LivenessProbe,
+    NetworkAfterRestart,
     PreStop,
     ReadinessProbe,
     StartupProbe,
+    SubPathRelease,
     TerminationGrace,
     WorkloadSignals,
 }
@@ -33,8 +35,10 @@ pub struct Step {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// Run a command in the container, which has to end with 0.
+    /// Run a command in the container; if it ends with another code than 0, that is an error.
     Run(Command),
+    /// Run a command in the container that ends with 0 if what the step claims is so, and with 1 if it is not.
+    Ask(Command),
     /// Delete the pod.
     Delete,
     /// Wait for a condition, at most so long.
@@ -54,15 +58,6 @@ const LEAVES: Duration = Duration::from_mins(2);
 
 impl Scenario {
     pub fn steps(self, os: Os) -> Vec<Step> {
-        let step = |words, act| Step {
-            words,
-            act,
-            presumed: false,
-        };
-        let presumed = |words, act| Step {
-            presumed: true,
-            ..step(words, act)
-        };
         let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
         let deleted = step("the pod is deleted", Act::Delete);
         let runs = presumed(
@@ -87,25 +82,35 @@ impl Scenario {
                 step(words, Act::Await(by_itself, LEAVES)),
             ]
         };
+        // On a slow node the probe may be there before the file
+        let probed_once = presumed(
+            "the container runs without a restart for 10 s",
+            Act::Keep(Condition::Runs, Duration::from_secs(10)),
+        );
+        let taken_away = step("what its probe looks for is taken away", take_away(os));
+        let restarted = step(
+            "the container is restarted",
+            Act::Await(Condition::Restarted, RESTARTED),
+        );
         match self {
             Self::ReadinessProbe => vec![
                 is_ready,
-                step("what its probe looks for is taken away", take_away(os)),
+                taken_away,
                 ready("the container is no longer ready", false),
                 step("what its probe looks for is there again", put(os)),
                 ready("the container is ready again", true),
             ],
-            Self::LivenessProbe => vec![
-                // On a slow node the probe may be there before the file
-                presumed(
-                    "the container runs without a restart for 10 s",
-                    Act::Keep(Condition::Runs, Duration::from_secs(10)),
-                ),
-                step("what its probe looks for is taken away", take_away(os)),
-                step(
-                    "the container is restarted",
-                    Act::Await(Condition::Restarted, RESTARTED),
-                ),
+            Self::LivenessProbe => vec![probed_once, taken_away, restarted],
+            Self::NetworkAfterRestart => vec![
+                presumed("the container has the address of its pod", look()),
+                probed_once,
+                taken_away,
+                Step {
+                    presumed: true,
+                    ..restarted
+                },
+                is_ready,
+                step("the restarted container has the address of its pod", look()),
             ],
             Self::StartupProbe => vec![
                 step(
@@ -137,6 +142,11 @@ impl Scenario {
                     ),
                 ]
             }
+            Self::SubPathRelease => vec![
+                runs,
+                deleted,
+                step("the pod is gone", Act::Await(Condition::Gone, LEAVES)),
+            ],
             Self::TerminationGrace => {
                 ends("the program, which takes 15 s to end, ends by itself with exit code 0")
             }
@@ -147,6 +157,21 @@ impl Scenario {
     }
 }
 
+fn step(words: &'static str, act: Act) -> Step {
+    Step {
+        words,
+        act,
+        presumed: false,
+    }
+}
+
+fn presumed(words: &'static str, act: Act) -> Step {
+    Step {
+        presumed: true,
+        ..step(words, act)
+    }
+}
+
 /// The file that the probes of manifests look for.
 fn probed(os: Os) -> FilePath {
     let text = match os {
@@ -154,6 +179,14 @@ fn probed(os: Os) -> FilePath {
         Os::Windows => r"C:\probed",
     };
     FilePath::parse(os, text).expect("a path that is built in is valid")
+}
+
+/// Whether the container has the address of its pod, which manifests give it in a variable.
+fn look() -> Act {
+    let variable = VariableName::parse("wc_address");
+    Act::Ask(Command::HasAddress(
+        variable.expect("a name that is built in is valid"),
+    ))
 }
 
 fn take_away(os: Os) -> Act {
@@ -177,13 +210,16 @@ mod tests {
             for os in [Os::Linux, Os::Windows] {
                 let steps = scenario.steps(os);
                 let last = steps.last().map(|step| &step.act);
-                assert!(matches!(last, Some(Act::Await(..))), "{scenario:?}");
-                let runs = steps.iter().filter_map(|step| match &step.act {
-                    Act::Run(command) => Some(command),
-                    _ => None,
-                });
-                for command in runs {
-                    assert!(command.on(os).is_ok());
+                assert!(
+                    matches!(last, Some(Act::Await(..) | Act::Ask(_))),
+                    "{scenario:?}"
+                );
+                for step in &steps {
+                    match &step.act {
+                        Act::Run(command) => assert!(command.on(os).is_ok()),
+                        Act::Ask(command) => assert!(command.on(Os::Windows).is_ok()),
+                        _ => {}
+                    }
                 }
             }
         }
