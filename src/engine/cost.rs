@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Os, PoolName, WorkloadsFact};
+use winconform_core::fixture::is_host_process;
 use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
 use super::fixtures::manifest;
 use super::fixtures::runtime_class::{self, chosen};
-use super::scheduler::room::{ALIVE, has_own_address};
+use super::scheduler::room::ALIVE;
 use crate::cluster::objects::status::requested;
 
 /// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once. `stay`
@@ -57,7 +58,7 @@ pub fn cost(
             let requests: Vec<_> = containers.map(requests).chain(overhead).collect();
             cost.add_pods(replicas, requests.iter().copied());
             let sum = requests.into_iter().fold([Quantity::ZERO; 2], add);
-            let pod = (has_own_address(spec), sum);
+            let pod = (!is_host_process(spec), sum);
             let each = each.entry(name.clone()).or_default();
             each.extend((0..replicas).map(|_| pod));
         }

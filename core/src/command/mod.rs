@@ -68,7 +68,8 @@ pub enum Command {
     /// Prints the user that the container runs as; Nano Server has it in its variable `USERNAME`.
     WhoAmI,
     /// Ends with 0 where the container has an adapter with the address, or one that begins like it, that a variable
-    /// names (Microsoft, `ipconfig`), with 1 where it has none, and with [`UNSET`] where it lacks the variable or ipconfig fails; Windows only.
+    /// names (Microsoft, `ipconfig`), with 1 where it has none, and with [`UNSET`] where it lacks the variable or
+    /// ipconfig fails; Windows only.
     HasAddress(VariableName),
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,

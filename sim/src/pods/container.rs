@@ -227,8 +227,7 @@ impl Slot<'_> {
             true => shared_programs(run, spec),
             false => program_of(spec).into_iter().collect(),
         };
-        let restarted = self.read(|container| container.restarts) > Some(0);
-        broken::break_place(self.cluster, run, (spec, restarted), &mut place);
+        broken::break_place(self, &mut place);
         Ok(place)
     }
 

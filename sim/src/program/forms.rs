@@ -151,9 +151,9 @@ fn agnhosts(place: &Place) -> Has {
 }
 
 fn agnhosts_curl(place: &Place) -> Has {
-    match place.lacks_curl {
-        true => Has::No,
-        false => agnhosts(place),
+    match agnhosts(place) {
+        Has::Yes => has(!place.lacks_curl),
+        lacks => lacks,
     }
 }
 

@@ -36,6 +36,9 @@ use crate::topology::{Build, Os, Pool};
 use crate::world::{Page, World};
 pub(crate) use seat::Seat;
 
+/// The user of Windows who may do everything in a container.
+pub(crate) const ADMINISTRATOR: &str = "ContainerAdministrator";
+
 /// Where a program runs.
 #[derive(Clone, Debug)]
 #[expect(

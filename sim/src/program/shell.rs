@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use super::forms::{self, Call};
-use super::{NOT_SIMULATED, Place, Ran, Refusal, Started, file};
+use super::{ADMINISTRATOR, NOT_SIMULATED, Place, Ran, Refusal, Started, file};
 use crate::base::log::Stream;
 use crate::program::windows::host;
 use crate::program::windows::system::end_of_line;
@@ -176,7 +176,7 @@ fn environment(place: &Place, script: &str) -> Option<Ran> {
 /// The variables of a Windows process, as far as something here reads them; the container's override the
 /// system's.
 fn variables(place: &Place) -> Vec<(String, String)> {
-    let user = place.user.as_deref().unwrap_or("ContainerAdministrator");
+    let user = place.user.as_deref().unwrap_or(ADMINISTRATOR);
     let user = user.rsplit('\\').next().unwrap_or(user).to_owned();
     // A NetBIOS name has at most 15 letters (Microsoft, "Naming conventions in Active Directory")
     let computer = place.hostname.to_uppercase().chars().take(15).collect();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use winconform_core::fixture::FixtureKey;
+use winconform_core::fixture::{FixtureKey, is_host_process};
 
 /// The most pods that start at once on a node.
 const START: u64 = 4;
@@ -25,14 +25,8 @@ pub(crate) struct Load {
 impl Load {
     pub(crate) fn add(&mut self, pod_spec: &Json) {
         self.pods += 1;
-        self.addresses += u64::from(has_own_address(pod_spec));
+        self.addresses += u64::from(!is_host_process(pod_spec));
     }
-}
-
-/// Whether a Windows pod has an address of its own: all have but those of `HostProcess` containers, whatever
-/// `hostNetwork` says.
-pub(crate) fn has_own_address(pod_spec: &Json) -> bool {
-    pod_spec["securityContext"]["windowsOptions"]["hostProcess"] != true
 }
 
 /// What fixtures take of the Windows nodes, by the nodes' names; nothing of a fixture without such pods.

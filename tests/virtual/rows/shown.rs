@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use hybrid_sim::ProductFault;
 use hybrid_sim::interference::Fault;
@@ -165,14 +166,16 @@ pub(crate) struct Shown {
 /// Each case has, under some fault, a verdict that shows that its checks can fail: inconclusive and skip do
 /// not count.
 fn every_case() -> Outcome {
-    let Shown { cases, by } = shown()?;
+    let Shown { cases, by } = SHOWN.as_ref()?;
     let wrong = cases.keys().filter(|case| !by.contains_key(*case));
     let wrong = wrong.map(|case| format!("{case} is shown to fail by no row"));
     none(&wrong.collect::<Vec<_>>())
 }
 
 /// Which rows show of which cases that their checks can fail.
-pub(crate) fn shown() -> Result<Shown, String> {
+pub(crate) static SHOWN: LazyLock<Result<Shown, String>> = LazyLock::new(shown);
+
+fn shown() -> Result<Shown, String> {
     let mut by = BTreeMap::<String, Vec<&Row>>::new();
     let mut cases = BTreeMap::new();
     // In healthy clusters a verdict shows something if it differs between two of them

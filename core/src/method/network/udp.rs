@@ -113,7 +113,7 @@ impl Method for Udp {
 }
 
 /// The pods that get a datagram, each with its port; never the one that sends it. Of Linux pods, which others are
-/// compared with, only those on other nodes: no firewall stands in the way to one on the same node.
+/// compared with, only those on other nodes: what a firewall drops it drops between nodes.
 fn targets<'a>(query: UdpQuery, at: &Bound<'a>) -> Result<Vec<(&'a ReadyPod, u16)>> {
     if at.without_family(Some(query.of))?.is_some() {
         return Ok(Vec::new());

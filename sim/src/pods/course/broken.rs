@@ -5,50 +5,38 @@ use k8s_openapi::api::core::v1::Container;
 use super::run::PodRun;
 use crate::fault::FaultKind;
 use crate::network::Origin;
-use crate::nodes::cluster::Cluster;
 use crate::nodes::image::Family;
-use crate::program::Place;
+use crate::pods::container::Slot;
+use crate::program::{ADMINISTRATOR, Place};
 
-/// The user of Windows who may do everything in a container.
-const ADMINISTRATOR: &str = "ContainerAdministrator";
-
-/// A container, and whether it was restarted.
-type Of<'a> = (&'a Container, bool);
-
-pub(crate) fn break_place(
-    cluster: &Cluster,
-    run: &PodRun,
-    (spec, restarted): Of<'_>,
-    place: &mut Place,
-) {
-    if run.suffers(FaultKind::UserNameIgnored, cluster) {
+pub(crate) fn break_place(slot: Slot<'_>, place: &mut Place) {
+    let Slot {
+        cluster, run, spec, ..
+    } = slot;
+    let suffers = |kind| run.suffers(kind, cluster);
+    if suffers(FaultKind::UserNameIgnored) {
         place.user = None;
     }
-    if run.suffers(FaultKind::VolumesDenied, cluster) {
+    if suffers(FaultKind::VolumesDenied) {
         let user = place.user.as_deref();
         place.files.denies_volumes = user.is_some_and(|user| user != ADMINISTRATOR);
     }
-    if run.suffers(FaultKind::NanoWhole, cluster) && place.family == Family::Nanoserver {
+    if suffers(FaultKind::NanoWhole) && place.family == Family::Nanoserver {
         place.family = Family::Servercore;
     }
-    if run.suffers(FaultKind::LinuxFieldsHonoured, cluster) {
+    if suffers(FaultKind::LinuxFieldsHonoured) {
         honour(run, spec, place);
     }
-    if run.suffers(FaultKind::CredentialSpecLost, cluster) {
+    if suffers(FaultKind::CredentialSpecLost) {
         place.domain = None;
     }
-    place.lacks_curl = run.suffers(FaultKind::CurlMissing, cluster);
-    place.apart = is_apart(cluster, run, (spec, restarted), place);
-}
-
-/// Whether a fault leaves the container without the adapter that is its.
-fn is_apart(cluster: &Cluster, run: &PodRun, (spec, restarted): Of<'_>, place: &Place) -> bool {
+    place.lacks_curl = suffers(FaultKind::CurlMissing);
     let of_pod = run.pod.spec.as_ref();
     let first = of_pod.and_then(|pod| pod.containers.first());
     let is_first = first.is_some_and(|first| first.name == spec.name);
-    let suffers = |kind| run.suffers(kind, cluster);
-    (place.host_process || !is_first) && suffers(FaultKind::NetworkApart)
-        || restarted && suffers(FaultKind::RestartLosesNetwork)
+    let restarted = slot.read(|container| container.restarts) > Some(0);
+    place.apart = (place.host_process || !is_first) && suffers(FaultKind::NetworkApart)
+        || restarted && suffers(FaultKind::RestartLosesNetwork);
 }
 
 /// Has the fields of Linux in a container's and its pod's security context take effect.

@@ -7,7 +7,7 @@ use super::sandbox::is_known;
 use crate::fault::FaultKind;
 use crate::nodes::image::Image;
 use crate::pods::container::Slot;
-use crate::program::{Place, Refusal};
+use crate::program::{ADMINISTRATOR, Place, Refusal};
 use crate::topology::Os;
 
 /// The kubelet's limits: `MaxContainerTerminationMessageLength`, and the limits of messages from logs.
@@ -28,9 +28,8 @@ pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
     }
     let of = format!("(pod: \"{}\", container: {})", run.written(), spec.name);
     if run.node.pool.os() == Os::Windows {
-        let root = "ContainerAdministrator";
         let user = run.user(spec)?;
-        return user.eq_ignore_ascii_case(root).then(|| {
+        return user.eq_ignore_ascii_case(ADMINISTRATOR).then(|| {
             format!(
                 "container's runAsUserName ({user}) which will be regarded as root identity and \
                  will break non-root policy {of}"

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::nodes::image::Family;
 use crate::program::forms::Call;
-use crate::program::{Place, Ran, Started, shell};
+use crate::program::{ADMINISTRATOR, Place, Ran, Started, shell};
 use crate::topology::Os;
 use crate::world::Page;
 
@@ -87,7 +87,7 @@ pub(crate) fn who_am_i(call: &Call<'_>) -> Option<Ran> {
     let place = call.place();
     let image = match place.family {
         Family::Nanoserver => "ContainerUser",
-        _ => "ContainerAdministrator",
+        _ => ADMINISTRATOR,
     };
     let user = place.user.as_deref().unwrap_or(match place.host_process {
         true => "NT AUTHORITY\\SYSTEM",
