@@ -269,8 +269,10 @@ fn selection_for(row: &Row) -> Selection {
     let left_out = LONG.iter().filter(|(name, _)| !row.turns.has(name));
     let left_out: Vec<_> = left_out.map(|(_, term)| *term).collect();
     match asked() {
-        // A node that is only an object runs no pods
-        Some(2..) if !makes_a_node(row) => of_areas(table::healthy(&row.topology), &[]),
+        // A node that is only an object runs no pods, and what pulls for hours ends too late
+        Some(2..) if !makes_a_node(row) && !row.fault.starts_with("pull-slow") => {
+            of_areas(table::healthy(&row.topology), &[])
+        }
         _ if row.areas == ["reject"] => {
             let turned = row.turns.patterns().map(case);
             let terms: BTreeSet<_> = turned.chain([OF_PODS.to_owned()]).collect();
