@@ -31,6 +31,11 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
         (r"(?m)^[IWE][0-9]{4} .* websocket\.go:[0-9]+\] .*\n", ""),
         // The prefix of each line of agnhost's log
         (r"(?m)^[IWE][0-9]{4} [0-9:.]+ +[0-9]+ ", "KLOG "),
+        // agnhost starts both servers at once
+        (
+            r"(?m)^(KLOG .* Started UDP server .*)\n(KLOG .* Started HTTP server .*)$",
+            "$2\n$1",
+        ),
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
     ])
 });
