@@ -300,7 +300,12 @@ impl PodWait {
             return failed.map_or_else(|| readiness(pod), Condition::Never);
         };
         let since = *self.unscheduled.get_or_insert(now);
-        if now.saturating_duration_since(since) >= self.patience {
+        // Other pods may hold the resource, the run's own among them, and go
+        let patience = match why.contains("Insufficient ") {
+            true => self.patience_with_failing.max(self.patience),
+            false => self.patience,
+        };
+        if now.saturating_duration_since(since) >= patience {
             return never(ErrorKind::Unscheduled, why);
         }
         readiness(pod)
@@ -567,6 +572,18 @@ mod tests {
         };
         assert_eq!(error.kind, ErrorKind::Unscheduled);
         assert_eq!(error.detail, "0/2 nodes are available");
+    }
+
+    #[test]
+    fn what_other_pods_hold_is_waited_for_as_long_as_a_pull() {
+        let why = "0/2 nodes are available: 2 Insufficient vpc.amazonaws.com/PrivateIPv4Address.";
+        let mut pod = unschedulable();
+        pod["status"]["conditions"][0]["message"] = json!(why);
+        let (mut wait, begun) = (wait(), Instant::now());
+        let mut look = |seconds| wait.look(&pod, begun + Duration::from_secs(seconds));
+        assert!(matches!(look(0), Condition::NotYet(_)));
+        assert!(matches!(look(179), Condition::NotYet(_)));
+        assert!(matches!(look(180), Condition::Never(_)));
     }
 
     #[test]
