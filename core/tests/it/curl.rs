@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::tally::Tally;
 use crate::wine;
 use winconform_core::command::{self, Curl, HttpSession, Token};
 use winconform_core::facts::Os;
@@ -17,9 +18,21 @@ use winconform_core::method::{ExecRequest, Host, HttpGet, HttpReply, curl};
 /// program of Windows; `launch.exe` beside it starts it.
 pub(crate) const CURLS: &str = "WINCONFORM_TEST_CURLS";
 
-pub(crate) fn curls() -> Vec<PathBuf> {
+/// Each curl as the table names it, and its version.
+pub(crate) fn curls() -> Vec<(String, &'static str, PathBuf)> {
     let curls = std::env::var_os(CURLS).expect("they are named");
-    std::env::split_paths(&curls).collect()
+    let versions = ["7.54", "7.83", "8.12"].into_iter().cycle();
+    let name = |(path, version): (PathBuf, _)| {
+        let runs = match is_of_windows(&path) {
+            true => "Windows (Wine)",
+            false => "Linux",
+        };
+        (format!("curl {version}, {runs}"), version, path)
+    };
+    std::env::split_paths(&curls)
+        .zip(versions)
+        .map(name)
+        .collect()
 }
 
 /// How long a connection and a target may take.
@@ -124,10 +137,6 @@ const SERVERS: [Server; 11] = [
     ),
 ];
 
-/// Wine 8 reports a reset as the end of a stream: curl ends with 52 where it otherwise does with 56. An end in the
-/// head reads as an answer to every curl.
-const NOT_UNDER_WINE: [&str; 1] = ["resets in the head"];
-
 /// A target with the classes of its failure, none where it answers.
 type Target = (&'static str, HttpGet, &'static [FailureClass]);
 
@@ -182,7 +191,7 @@ fn targets() -> (Vec<Target>, Vec<TcpStream>, TcpListener) {
         targets.push((server.name, get("127.0.0.1", port), server.classes));
     }
     targets.push((
-        "is closed",
+        "refuses",
         get("127.0.0.1", listening().1),
         &[Refused, NotConnected],
     ));
@@ -216,21 +225,13 @@ pub(crate) fn is_of_windows(program: &Path) -> bool {
         .is_some_and(|extension| extension == "exe")
 }
 
-/// The targets of which the tool reads something wrong.
-fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<String> {
-    let os = if is_of_windows(program) {
-        Os::Windows
-    } else {
-        Os::Linux
-    };
+/// Compares what the tool reads of the targets with what they do.
+fn look(tally: &mut Tally, name: &str, program: &Path, targets: &[Target], in_host_process: bool) {
+    let (curl, os) = system(program);
     let gets: Vec<_> = targets.iter().map(|(_, get, _)| get.clone()).collect();
     let token = Token::parse("t0k").expect("a token");
     let session = HttpSession {
-        curl: if os == Os::Windows {
-            Curl::System
-        } else {
-            Curl::Linux
-        },
+        curl,
         gets: gets.clone(),
         token: token.clone(),
         connect: LIMIT,
@@ -242,59 +243,47 @@ fn wrong(program: &Path, targets: &[Target], in_host_process: bool) -> Vec<Strin
     let reply = wine::reply(started(program, &request, in_host_process), request.stdin());
     let replies = match curl::split(&gets, &token, &reply) {
         Ok(replies) => replies,
-        Err(error) => return vec![format!("{}: {error}: {reply:?}", program.display())],
+        Err(error) => return tally.note(name, "ends", Some(format!("{error}: {reply:?}"))),
     };
-    let mut wrong = Vec::new();
-    for ((name, _, classes), reply) in targets.iter().zip(replies) {
+    for ((behaviour, _, classes), reply) in targets.iter().zip(replies) {
         let class = match &reply {
             HttpReply::Failed { code, text } => Some(curl::classify(*code, text)),
             HttpReply::Unreached { class, .. } => Some(Some(*class)),
             HttpReply::Answered { .. } => None,
         };
         let is_right = match class {
-            _ if is_of_windows(program) && NOT_UNDER_WINE.contains(name) => true,
             None => classes.is_empty(),
             Some(class) => class.is_some_and(|class| classes.contains(&class)),
         };
-        if !is_right {
-            wrong.push(format!("{}: one that {name}: {reply:?}", program.display()));
-        }
+        tally.note(name, behaviour, (!is_right).then(|| format!("{reply:?}")));
     }
-    wrong
+}
+
+fn system(program: &Path) -> (Curl, Os) {
+    match is_of_windows(program) {
+        true => (Curl::System, Os::Windows),
+        false => (Curl::Linux, Os::Linux),
+    }
 }
 
 #[test]
-fn every_curl_says_which_it_is() {
-    if !wine::is_set(CURLS, "every_curl_says_which_it_is") {
-        return;
-    }
-    let _alone = wine::alone();
-    let mut told = Vec::new();
-    for program in curls() {
-        let (curl, os) = match is_of_windows(&program) {
-            true => (Curl::System, Os::Windows),
-            false => (Curl::Linux, Os::Linux),
-        };
-        let request = command::Command::CurlVersion(curl).on(os).expect("it has");
-        let reply = wine::reply(started(&program, &request, true), request.stdin());
-        told.push(curl::version(&reply.stdout).map(str::to_owned));
-    }
-    let begin = ["7.54", "7.83", "8.12"].iter().cycle();
-    let is_told = |(told, begin): (&Option<String>, &&str)| {
-        told.as_ref().is_some_and(|told| told.starts_with(*begin))
-    };
-    assert!(told.iter().zip(begin).all(is_told), "{told:?}");
-}
-
-#[test]
-fn every_curl_says_of_every_server_what_it_does() {
-    if !wine::is_set(CURLS, "every_curl_says_of_every_server_what_it_does") {
+fn every_curl_says_which_it_is_and_of_every_server_what_it_does() {
+    if !wine::is_set(
+        CURLS,
+        "every_curl_says_which_it_is_and_of_every_server_what_it_does",
+    ) {
         return;
     }
     let _alone = wine::alone();
     let (mut targets, _filling, _silent) = targets();
-    let mut found = Vec::new();
-    for program in curls() {
+    let mut tally = Tally::new("what the tool reads of servers through curl, and what they do");
+    for (name, version, program) in curls() {
+        let (curl, os) = system(&program);
+        let request = command::Command::CurlVersion(curl).on(os).expect("it has");
+        let reply = wine::reply(started(&program, &request, true), request.stdin());
+        let is_told = curl::version(&reply.stdout).is_some_and(|told| told.starts_with(version));
+        let difference = (!is_told).then(|| format!("{reply:?}"));
+        tally.note(&name, "tells its version", difference);
         let ways: &[bool] = if is_of_windows(&program) {
             &[false, true]
         } else {
@@ -302,13 +291,11 @@ fn every_curl_says_of_every_server_what_it_does() {
         };
         for in_host_process in ways {
             for _ in 0..2 {
+                look(&mut tally, &name, &program, &targets, *in_host_process);
                 // What one says must not depend on who comes before
                 targets.reverse();
-                found.extend(wrong(&program, &targets, *in_host_process));
             }
         }
-        let count = format!("{} targets, {} wrong so far", targets.len(), found.len());
-        writeln!(std::io::stderr(), "{}: {count}", program.display()).expect("stderr is open");
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    tally.end();
 }

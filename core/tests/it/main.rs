@@ -22,6 +22,7 @@ mod record;
 mod rows;
 mod runs;
 mod select;
+mod tally;
 mod terminal;
 mod waived;
 mod windows_commands;

@@ -2,7 +2,7 @@
 //! answer, or do not, is the same in a process container and in a `HostProcess` one.
 //!
 //! Wine 8 is Windows neither in which of `a && b || c` it runs nor in what its ping ends with: these tests take the
-//! branch that Windows takes, and judge the rest.
+//! branch that Windows takes, and compare the rest.
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -11,10 +11,11 @@ use winconform_core::command::{Command, Curl, HttpSession, Token};
 use winconform_core::facts::Os;
 use winconform_core::method::ping::{self, session};
 use winconform_core::method::{
-    ErrorKind, ExecReply, ExitStatus, FailureClass, Host, HttpGet, HttpReply, ReachAnswer, curl,
+    ExecReply, ExitStatus, FailureClass, Host, HttpGet, HttpReply, ReachAnswer, curl,
 };
 
 use crate::curl::{CURLS, curls, is_of_windows};
+use crate::tally::Tally;
 use crate::wine;
 
 const LIMIT: Duration = Duration::from_secs(2);
@@ -25,6 +26,8 @@ const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 0, 9));
 fn token() -> Token {
     Token::parse("t0k").expect("a token")
 }
+
+const PING: &str = "ping of Wine";
 
 /// A session in which all fail, or all succeed.
 struct Session {
@@ -48,7 +51,7 @@ impl Session {
     }
 
     /// What the tool gets of it, as Windows would send it.
-    fn reply(&self, with_curl: bool, in_host_process: bool) -> ExecReply {
+    fn reply(&self, tally: &mut Tally, with_curl: bool, in_host_process: bool) -> ExecReply {
         let after = with_curl.then(|| HttpSession {
             curl: Curl::System,
             gets: self.gets.clone(),
@@ -69,33 +72,34 @@ impl Session {
         let is_other = |line: &str| line.starts_with("@@t0k ") && line.trim_end().ends_with(other);
         let is_of_cmd = |line: &str| is_other(line) && line.split(' ').count() == 3;
         let lines = reply.stdout.split_inclusive('\n');
-        reply.stdout = lines.filter(|line| !is_of_cmd(line)).collect();
+        let of_windows: String = lines.filter(|line| !is_of_cmd(line)).collect();
+        let difference = (of_windows != reply.stdout).then(|| "runs both".to_owned());
+        tally.note("cmd of Wine", "a && b || c", difference);
+        reply.stdout = of_windows;
         reply.exit = ExitStatus::Code(0);
         reply
     }
 
-    /// What the tool reads wrong.
-    fn wrong(&self, with_curl: bool, in_host_process: bool) -> Vec<String> {
-        let reply = self.reply(with_curl, in_host_process);
+    /// Compares what the tool reads with what the targets do; the curl before the pings is named.
+    fn look(&self, tally: &mut Tally, curl: Option<&str>, in_host_process: bool) {
+        let reply = self.reply(tally, curl.is_some(), in_host_process);
         let read = || {
-            let (of_curl, of_pings) = match with_curl {
-                true => session::apart(&token(), &reply)?,
-                false => (reply.clone(), reply.clone()),
+            let (of_curl, of_pings) = match curl {
+                Some(_) => session::apart(&token(), &reply)?,
+                None => (reply.clone(), reply.clone()),
             };
-            let gets = if with_curl { self.gets.as_slice() } else { &[] };
-            let got = match with_curl {
-                true => curl::split(gets, &token(), &of_curl)?,
-                false => Vec::new(),
+            let got = match curl {
+                Some(_) => curl::split(&self.gets, &token(), &of_curl)?,
+                None => Vec::new(),
             };
             Ok((got, session::split(&self.targets, &token(), &of_pings)?))
         };
         let (got, echoes) = match read() {
             Ok(read) => read,
             Err::<_, winconform_core::method::ObservationError>(error) => {
-                return vec![format!("{error}: {reply:?}")];
+                return tally.note(PING, "ends", Some(format!("{error}: {reply:?}")));
             }
         };
-        let mut wrong = Vec::new();
         for reply in got {
             let is_right = match &reply {
                 HttpReply::Answered { status, body } => {
@@ -104,25 +108,27 @@ impl Session {
                 HttpReply::Failed { code, .. } => self.fail && *code == 7,
                 HttpReply::Unreached { .. } => false,
             };
-            if !is_right {
-                wrong.push(format!("{reply:?}"));
-            }
+            let behaviour = if self.fail { "refuses" } else { "answers" };
+            let difference = (!is_right).then(|| format!("{reply:?}"));
+            tally.note(curl.expect("it is named"), behaviour, difference);
         }
         for (target, echo) in self.targets.iter().zip(echoes) {
             let read = ping::read(*target, &echo);
             let is_right = match &read {
-                // Its ping knows no IPv6: nothing is concluded
-                Err(error) => target.is_ipv6() && error.kind == ErrorKind::UnrecognisedOutput,
+                Err(_) => false,
                 Ok(ReachAnswer::Answered(_)) => !self.fail,
                 Ok(ReachAnswer::Failed { class, .. }) => {
                     self.fail && *class == FailureClass::Timeout
                 }
             };
-            if !is_right {
-                wrong.push(format!("{target}: {read:?} of {echo:?}"));
-            }
+            let behaviour = match self.fail {
+                _ if target.is_ipv6() => "is silent, by IPv6",
+                true => "is silent",
+                false => "answers",
+            };
+            let difference = (!is_right).then(|| format!("{read:?} of {echo:?}"));
+            tally.note(PING, behaviour, difference);
         }
-        wrong
     }
 }
 
@@ -143,19 +149,25 @@ fn what_pings_behind_any_curl_come_to_is_told() {
         Session::new(open, &[one, two], false),
         Session::new(closed, &[NOBODY, six], true),
     ];
-    let mut wrong = Vec::new();
-    for curl in curls().iter().filter(|curl| is_of_windows(curl)) {
-        wine::install(curl, "curl.exe");
+    let mut tally = Tally::new("what the tool reads of targets through pings, and what they do");
+    let mut look = |curl: Option<&str>| {
         for session in &sessions {
             for in_host_process in [false, true] {
-                wrong.extend(session.wrong(true, in_host_process));
+                session.look(&mut tally, curl, in_host_process);
             }
         }
-    }
-    for session in &sessions {
-        for in_host_process in [false, true] {
-            wrong.extend(session.wrong(false, in_host_process));
+    };
+    look(None);
+    for (name, _, curl) in curls() {
+        if is_of_windows(&curl) {
+            wine::install(&curl, "curl.exe");
+            look(Some(&name));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let nobody = NOBODY.to_string();
+    let alone = ["C:\\Windows\\System32\\ping.exe", "-n", "1", &nobody];
+    let ExecReply { exit, .. } = wine::reply(wine::command(&alone.map(str::to_owned), false), None);
+    let difference = (exit != ExitStatus::Code(1)).then(|| format!("{exit:?}"));
+    tally.note(PING, "ends with 1 without a reply", difference);
+    tally.end();
 }

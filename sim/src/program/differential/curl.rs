@@ -2,8 +2,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::SIMULATED;
 use super::cases::{CASES, SESSIONS};
-use super::sockets::Scene;
+use super::sockets::{Scene, behaviour};
+use super::tally::Tally;
 use crate::base::log::Stream;
 use crate::program::curl::{Build, perform};
 use crate::topology::Os;
@@ -67,8 +69,8 @@ fn of_windows(program: &Path) -> bool {
         .is_some_and(|extension| extension == "exe")
 }
 
-#[expect(clippy::print_stdout, reason = "which version was compared with")]
-fn build(program: &Path) -> Build {
+/// A curl as the table names it, and its simulation.
+fn build(program: &Path) -> (String, Build) {
     let (banner, _, _) = real(program, &["--version"], "");
     let version = banner
         .strip_prefix("curl ")
@@ -80,13 +82,13 @@ fn build(program: &Path) -> Build {
     });
     let mut next = || numbers.next().unwrap_or(0);
     let version = (next(), next(), next());
-    println!("{} {version:?}", program.display());
-    let os = if of_windows(program) {
-        Os::Windows
-    } else {
-        Os::Linux
+    let (os, runs) = match of_windows(program) {
+        true => (Os::Windows, "Windows (Wine)"),
+        false => (Os::Linux, "Linux"),
     };
-    Build::of_the_machine(os, version, banner.contains("c-ares"))
+    let name = format!("curl {}.{}, {runs}", version.0, version.1);
+    let build = Build::of_the_machine(os, version, banner.contains("c-ares"));
+    (name, build)
 }
 
 fn simulated(build: &Build, scene: &Scene, input: &str) -> Outcome {
@@ -132,39 +134,35 @@ fn plain((stdout, errors, code): Outcome) -> Outcome {
 }
 
 /// Compares a curl with its simulation.
-fn compare(program: &Path, build: &Build, cases: &[(&[&str], &[&str])]) {
+fn compare(tally: &mut Tally, program: &Path, cases: &[(&[&str], &[&str])]) {
     let scene = Scene::new();
-    let mut differ = Vec::new();
+    let (name, build) = build(program);
     for case in cases {
         let input = session(&scene, case);
-        let found = plain(simulated(build, &scene, &input));
+        let simulated = simulated(&build, &scene, &input);
+        let found = plain(simulated.clone());
         // On a busy machine a limit of 0.3 s may pass between two checks of the real curl, which then prints
         // other words; but not every time
-        let mut expected = plain(real(program, ARGUMENTS, &input));
+        let mut outcome = real(program, ARGUMENTS, &input);
         for _ in 1..TRIES {
-            if expected != found {
-                expected = plain(real(program, ARGUMENTS, &input));
+            if plain(outcome.clone()) != found {
+                outcome = real(program, ARGUMENTS, &input);
             }
         }
-        if expected != found {
-            differ.push(format!(
-                "{input:?}\n  real      {expected:?}\n  simulated {found:?}"
-            ));
-        }
+        let [real_ends, simulated_ends] = [&outcome, &simulated].map(|it| it.0.contains("\r\n"));
+        let in_text_mode = (real_ends != simulated_ends).then(|| format!("{outcome:?}"));
+        tally.note(&name, "keeps ends of lines", in_text_mode);
+        let expected = plain(outcome);
+        let difference = (expected != found)
+            .then(|| format!("{input:?}\n  real      {expected:?}\n  simulated {found:?}"));
+        tally.note(&name, behaviour(&case.1.concat()), difference);
     }
-    assert!(
-        differ.is_empty(),
-        "{} of {} differ:\n{}",
-        differ.len(),
-        cases.len(),
-        differ.join("\n")
-    );
 }
 
 #[test]
 fn what_the_tool_reads_of_a_banner_is_simulated() {
     let (banner, ..) = real(Path::new(MACHINES), &["-q", "--version"], "");
-    let simulated = build(Path::new(MACHINES)).banner();
+    let simulated = build(Path::new(MACHINES)).1.banner();
     let words = |text: &str| {
         text.split(' ')
             .take(2)
@@ -176,9 +174,9 @@ fn what_the_tool_reads_of_a_banner_is_simulated() {
 
 #[test]
 fn curl_and_its_simulation_come_to_the_same() {
-    let program = Path::new(MACHINES);
-    let build = build(program);
-    compare(program, &build, &[CASES, SESSIONS].concat());
+    let mut tally = Tally::new(SIMULATED);
+    compare(&mut tally, Path::new(MACHINES), &[CASES, SESSIONS].concat());
+    tally.end();
 }
 
 #[test]
@@ -190,9 +188,11 @@ fn sessions_of_old_and_new_curls_and_their_simulations_come_to_the_same() {
             .expect("stderr is open");
         return;
     };
+    let mut tally = Tally::new(SIMULATED);
     for program in std::env::split_paths(&others) {
-        compare(&program, &build(&program), SESSIONS);
+        compare(&mut tally, &program, SESSIONS);
     }
+    tally.end();
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_wrong_word_would_be_seen() {
     let input = session(&scene, &(&["silent", "show-error"], &["{refused}/"]));
     let other = Build::of_the_machine(Os::Linux, (7, 57, 0), false);
     let machines = Path::new(MACHINES);
-    let build = build(machines);
+    let (_, build) = build(machines);
     assert!(
         build.since(7, 78),
         "the machine's curl is from 2021 or newer"

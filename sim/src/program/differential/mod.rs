@@ -7,3 +7,8 @@ mod agnhost;
 mod cases;
 mod curl;
 mod sockets;
+#[path = "../../../../core/tests/it/tally.rs"]
+mod tally;
+
+/// The part of the table.
+const SIMULATED: &str = "real programs, and simulated ones";

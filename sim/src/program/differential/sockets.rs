@@ -101,6 +101,27 @@ impl Scene {
     }
 }
 
+/// What the servers do that a text names.
+pub(super) fn behaviour(text: &str) -> &'static str {
+    let named = [
+        ("{netexec}", "answers"),
+        ("{win}", "answers"),
+        ("{iis}", "answers"),
+        ("{refused}", "refuses"),
+        ("{silent}", "is silent"),
+        ("{mute}", "hangs"),
+        ("{resets}", "resets"),
+        ("{breaks}", "resets in the body"),
+        ("nowhere.invalid", "has no name"),
+    ];
+    let mut named = named.iter().filter(|(name, _)| text.contains(name));
+    let (_, first) = named.next().expect("a server is named");
+    match named.all(|(_, other)| other == first) {
+        true => first,
+        false => "several of these",
+    }
+}
+
 /// Serves each connection on its own thread, until the test ends.
 fn each(listener: TcpListener, serve: impl Fn(TcpStream) + Send + Sync + 'static) {
     let serve = Arc::new(serve);
