@@ -27,6 +27,10 @@ use libtest_mimic::{Arguments, run};
 
 use shared::{asking, products, runs, scheduling, suites, table, troubles};
 
+/// A third of what whole runs do is to allocate.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let trials = [

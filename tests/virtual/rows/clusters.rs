@@ -19,6 +19,9 @@ const FARGATE: &str = "-fargate";
 /// A Linux node of a system pool and a Windows node on spot capacity beside the others, as AKS marks them.
 const SPARED: &str = "-spared";
 
+/// Two nodes in each pool.
+const PAIRS: &str = "-pairs";
+
 /// The cluster that a row names: a topology of `demo`, with a suffix for each difference.
 pub(crate) fn of_row(name: &str) -> Topology {
     let mut known = NamedTopology::ALL.iter();
@@ -26,7 +29,7 @@ pub(crate) fn of_row(name: &str) -> Topology {
     let (known, mut rest) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
     let (_, mut topology) = named_topology(known).expect("it is known");
     while !rest.is_empty() {
-        let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED];
+        let known = [DUAL_STACK, CALICO, ROUTED, OVERLAY, FARGATE, SPARED, PAIRS];
         let next = known.into_iter().find(|suffix| rest.starts_with(suffix));
         let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
         change(&mut topology, suffix);
@@ -50,6 +53,9 @@ fn change(topology: &mut Topology, suffix: &str) {
     }
     if suffix == SPARED {
         topology.nodes.extend(spared());
+    }
+    if suffix == PAIRS {
+        *topology = topology.of_nodes(2 * topology.pools().len());
     }
     for node in &mut topology.nodes {
         match suffix {
