@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use winconform::cli::named_topology;
 use winconform_core::claims::Pattern;
+use winconform_core::record::CheckView;
 use winconform_core::verdict::Verdict;
 
 use super::page::compare;
@@ -29,6 +30,8 @@ struct Reported {
     threads: Vec<String>,
     /// The true cause, and where to look.
     cause: Option<String>,
+    /// What of it stands in the hint or the reason of each check that shows it.
+    names: Option<String>,
     #[serde(default)]
     faults: Vec<Shown>,
     /// Why no run shows it.
@@ -44,6 +47,8 @@ struct Shown {
     /// Checks of which at least one fails or warns, or is inconclusive with the words that `says` has.
     fails: Option<String>,
     says: Option<String>,
+    /// What of the cause this one names, if that differs.
+    names: Option<String>,
     /// What a configuration must set for `demo` to show it.
     set: Option<String>,
     /// Checks of which at least one observes something else than in a healthy cluster.
@@ -80,11 +85,12 @@ pub(crate) fn trials() -> Vec<Trial> {
     let all = asked().is_some_and(|seeds| seeds > 1);
     let each = REPORTED.iter().flat_map(|reported| {
         let most = if all { usize::MAX } else { 1 };
-        reported.faults.iter().take(most)
+        let faults = reported.faults.iter().take(most);
+        faults.map(move |shown| (reported, shown))
     });
-    let each = each.map(|shown| {
+    let each = each.map(|(reported, shown)| {
         let name = format!("reported::{}::{}", shown.topology, shown.fault);
-        trial(name, || shows(shown))
+        trial(name, || shows(reported, shown))
     });
     let page = trial("reported::the_page_is_what_the_table_says", || {
         compare(PAGE, &printed()?)
@@ -92,7 +98,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     each.chain([page]).collect()
 }
 
-fn shows(shown: &Shown) -> Outcome {
+fn shows(reported: &Reported, shown: &Shown) -> Outcome {
     let (named, fails) = match (&shown.fails, &shown.tells) {
         (Some(named), None) => (named, true),
         (None, Some(named)) => (named, false),
@@ -115,8 +121,15 @@ fn shows(shown: &Shown) -> Outcome {
             .values()
             .filter(|check| pattern.covers(check.planned.id.as_str()))
     };
+    let cause = shown.names.as_ref().or(reported.names.as_ref());
+    let cause = cause.ok_or("it has `names`")?.to_lowercase();
+    let names = |check: &CheckView| {
+        let reason = check.conclusion.as_ref().map(|it| &it.reason);
+        let said = format!("{} {reason:?}", check.planned.hint);
+        said.to_lowercase().contains(&cause)
+    };
     let is_shown = match fails {
-        true => named().any(|check| {
+        true => named().filter(|check| names(check)).any(|check| {
             let Some(conclusion) = &check.conclusion else {
                 return false;
             };
@@ -130,7 +143,7 @@ fn shows(shown: &Shown) -> Outcome {
         }),
         false => {
             let healthy = view(NONE)?;
-            let mut named = named();
+            let mut named = named().filter(|check| names(check));
             named.any(|check| {
                 let mut before = healthy.checks.values();
                 let before = before.find(|before| before.planned.id == check.planned.id);
@@ -141,7 +154,7 @@ fn shows(shown: &Shown) -> Outcome {
     let ids: Vec<_> = named().map(|check| check.planned.id.as_str()).collect();
     is_shown
         .then_some(())
-        .ok_or_else(|| format!("nothing shows it of {ids:?}"))
+        .ok_or_else(|| format!("nothing shows it, and names `{cause}`, of {ids:?}"))
 }
 
 fn printed() -> Result<String, String> {
