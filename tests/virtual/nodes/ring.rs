@@ -82,8 +82,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     let healthy = HARNESS.into_iter().enumerate();
     let healthy = healthy.map(|(at, (fault, hundredths))| {
         let seeds = match at < MANIFOLD {
-            true => seeds(),
-            false => seeds().div_ceil(2),
+            true => seeds().div_ceil(2),
+            false => seeds().div_ceil(4),
         };
         trial(format!("ring::harness::{fault}"), move || {
             harness(fault, hundredths, seeds, &[])
@@ -125,7 +125,7 @@ pub(crate) fn two() -> Topology {
 /// The time of an undisturbed run by its seed, in a healthy cluster and in the broken one; there, every check
 /// gets its expected verdict.
 static CALM: [LazyLock<BTreeMap<u64, Duration>>; 2] = [
-    LazyLock::new(|| calm(seeds(), &[])),
+    LazyLock::new(|| calm(seeds().div_ceil(2), &[])),
     LazyLock::new(|| calm(seeds_of_a_broken_world(), &BROKEN)),
 ];
 
