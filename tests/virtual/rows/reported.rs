@@ -99,12 +99,12 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn shows(reported: &Reported, shown: &Shown) -> Outcome {
-    let (named, fails) = match (&shown.fails, &shown.tells) {
-        (Some(named), None) => (named, true),
-        (None, Some(named)) => (named, false),
+    let (checks, fails) = match (&shown.fails, &shown.tells) {
+        (Some(checks), None) => (checks, true),
+        (None, Some(checks)) => (checks, false),
         _ => return Err("it has either `fails` or `tells`".to_owned()),
     };
-    let pattern = Pattern::parse(named).map_err(|error| error.to_string())?;
+    let pattern = Pattern::parse(checks).map_err(|error| error.to_string())?;
     let view = |fault: &str| {
         let is_so = |row: &&Row| row.fault == fault && row.topology == shown.topology;
         let known = EACH.iter().find(is_so);
@@ -123,13 +123,13 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
     };
     let cause = shown.names.as_ref().or(reported.names.as_ref());
     let cause = cause.ok_or("it has `names`")?.to_lowercase();
-    let names = |check: &CheckView| {
+    let names_it = |check: &CheckView| {
         let reason = check.conclusion.as_ref().map(|it| &it.reason);
         let said = format!("{} {reason:?}", check.planned.hint);
         said.to_lowercase().contains(&cause)
     };
     let is_shown = match fails {
-        true => named().filter(|check| names(check)).any(|check| {
+        true => named().filter(|check| names_it(check)).any(|check| {
             let Some(conclusion) = &check.conclusion else {
                 return false;
             };
@@ -143,7 +143,7 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
         }),
         false => {
             let healthy = view(NONE)?;
-            let mut named = named().filter(|check| names(check));
+            let mut named = named().filter(|check| names_it(check));
             named.any(|check| {
                 let mut before = healthy.checks.values();
                 let before = before.find(|before| before.planned.id == check.planned.id);
