@@ -49,10 +49,11 @@ pub struct Durations {
     /// How long pods without a readiness probe must be seen Ready, and others Pending, for their check to
     /// pass.
     pub stays_ready: Duration,
-    /// How long the scheduler may find no node for a pod before that is final.
+    /// How long the scheduler may find no node for a pod before that is final; `failing`, where nodes lack what
+    /// other pods have on them.
     pub unscheduled: Duration,
-    /// How long a pull or a start may keep failing for a reason that may be temporary, such as the rate limit
-    /// of a registry.
+    /// How long a pull, a start or a search for room may keep failing for a reason that may be temporary, such
+    /// as the rate limit of a registry.
     pub failing: Duration,
     /// How long a pod may go without a sandbox: hcs took 3 min 46 s to start one that then ran
     /// (kubernetes#107561).

@@ -147,7 +147,7 @@ pub(super) struct WrittenDurations {
     /// From applying a workload until it is ready: a Windows image takes minutes to pull. From 10s to 3h; 20m unless set.
     #[schemars(with = "Option<String>")]
     pub(super) fixture: Option<Duration>,
-    /// How long the scheduler may find no node for a pod before a run reports that there is none. From 5s to 1h; 30s unless set.
+    /// How long the scheduler may find no node for a pod before a run reports that there is none. Where nodes lack what other pods have on them, such as CPU, it is three minutes at least. From 5s to 1h; 30s unless set.
     #[schemars(with = "Option<String>")]
     pub(super) unscheduled: Option<Duration>,
     /// How long a check over the network may take to get the expected result. From 1s to 30m; 1m unless set.

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::method::{
-    ErrorKind, NEVER_RAN, NO_IMAGE, NOT_CREATED, ObservationError, PREPARING, StartFailure,
+    ErrorKind, NEVER_RAN, NO_IMAGE, NOT_CREATED, ObservationError, PREPARING, Said, StartFailure,
 };
 use winconform_core::text::printable;
 
@@ -261,8 +261,16 @@ pub struct PodWait {
     patience: Duration,
     patience_with_failing: Duration,
     retries: u64,
-    unscheduled: Option<Instant>,
+    unscheduled: Option<Unscheduled>,
     failing: Option<Failing>,
+}
+
+/// That the scheduler finds no node for a pod, for one kind of reason.
+#[derive(Clone, Debug)]
+struct Unscheduled {
+    since: Instant,
+    /// Whether other pods may have what is lacking, the run's own among them, and go.
+    may_come_free: bool,
 }
 
 /// The failure of a pod that goes on.
@@ -287,8 +295,9 @@ impl PodWait {
 
     /// Lets all times begin no earlier than the server was last away, when the pod could not be observed.
     fn unseen(&mut self, away: Option<Instant>) {
-        let since = self.failing.as_mut().map(|failing| &mut failing.since);
-        for since in self.unscheduled.iter_mut().chain(since) {
+        let failing = self.failing.iter_mut().map(|it| &mut it.since);
+        let unscheduled = self.unscheduled.iter_mut().map(|it| &mut it.since);
+        for since in failing.chain(unscheduled) {
             *since = away.map_or(*since, |away| away.max(*since));
         }
     }
@@ -299,9 +308,16 @@ impl PodWait {
             let failed = self.failed(pod, now);
             return failed.map_or_else(|| readiness(pod), Condition::Never);
         };
-        let since = *self.unscheduled.get_or_insert(now);
-        // Other pods may hold the resource, the run's own among them, and go
-        let patience = match why.contains("Insufficient ") {
+        let may_come_free = Said::parse(&why).is_some_and(|said| said.lacks_room());
+        let known = self.unscheduled.take();
+        let since = known
+            .filter(|known| known.may_come_free == may_come_free)
+            .map_or(now, |known| known.since);
+        self.unscheduled = Some(Unscheduled {
+            since,
+            may_come_free,
+        });
+        let patience = match may_come_free {
             true => self.patience_with_failing.max(self.patience),
             false => self.patience,
         };
@@ -576,14 +592,28 @@ mod tests {
 
     #[test]
     fn what_other_pods_hold_is_waited_for_as_long_as_a_pull() {
-        let why = "0/2 nodes are available: 2 Insufficient vpc.amazonaws.com/PrivateIPv4Address.";
-        let mut pod = unschedulable();
-        pod["status"]["conditions"][0]["message"] = json!(why);
-        let (mut wait, begun) = (wait(), Instant::now());
-        let mut look = |seconds| wait.look(&pod, begun + Duration::from_secs(seconds));
-        assert!(matches!(look(0), Condition::NotYet(_)));
-        assert!(matches!(look(179), Condition::NotYet(_)));
-        assert!(matches!(look(180), Condition::Never(_)));
+        let because = |why: &str| {
+            let mut pod = unschedulable();
+            let message = format!("0/2 nodes are available: 2 {why}.");
+            pod["status"]["conditions"][0]["message"] = json!(message);
+            pod
+        };
+        let no_room = [
+            "Insufficient vpc.amazonaws.com/PrivateIPv4Address",
+            "Too many pods",
+        ];
+        for pod in no_room.map(because) {
+            let (mut wait, begun) = (wait(), Instant::now());
+            let mut look = |pod, seconds| wait.look(pod, begun + Duration::from_secs(seconds));
+            assert!(matches!(look(&pod, 0), Condition::NotYet(_)));
+            assert!(matches!(look(&pod, 179), Condition::NotYet(_)));
+            // One that is not waited for so long has only begun
+            let tainted = because("node(s) had untolerated taint {a: }");
+            assert!(matches!(look(&tainted, 179), Condition::NotYet(_)));
+            assert!(matches!(look(&pod, 180), Condition::NotYet(_)));
+            assert!(matches!(look(&pod, 359), Condition::NotYet(_)));
+            assert!(matches!(look(&pod, 360), Condition::Never(_)));
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct Said {
 
 impl Said {
     /// Reads the message of the condition `PodScheduled`.
-    pub(super) fn parse(message: &str) -> Option<Self> {
+    pub fn parse(message: &str) -> Option<Self> {
         let (nodes, rest) = message.split_once(" nodes are available: ")?;
         let of = nodes.strip_prefix("0/")?.parse().ok()?;
         // What preemption could free is another question
@@ -64,6 +64,13 @@ impl Said {
         let reasons = reasons.strip_suffix('.').unwrap_or(reasons);
         let kept_off = parts(reasons).map(KeptOff::parse).collect::<Option<_>>()?;
         Some(Self { of, kept_off })
+    }
+
+    /// Whether a node lacks what other pods on it may have: a resource, or the number of pods it takes
+    /// (`noderesources/fit.go`).
+    pub fn lacks_room(&self) -> bool {
+        let mut words = self.kept_off.iter().map(|part| part.words.as_str());
+        words.any(|words| words.starts_with("Insufficient ") || words == "Too many pods")
     }
 
     /// Whether this is among the reasons.
