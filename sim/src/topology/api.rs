@@ -30,8 +30,16 @@ impl ApiSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The first container of a pod that has its own address, and whose node selector names Windows, gets
-    /// one of this resource (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`).
-    Resource(String),
+    /// one of this resource while a `ConfigMap` has `"true"` by a key (amazon-vpc-resource-controller-k8s,
+    /// `webhooks/core/pod_webhook.go`, `HandleWindowsPod`).
+    Resource {
+        /// The resource's name.
+        name: String,
+        /// Namespace and name of the `ConfigMap`.
+        config_map: (String, String),
+        /// The key.
+        key: String,
+    },
     /// A pod whose node selector names Windows tolerates this taint (Google, "Deploying a Windows Server
     /// application").
     Toleration(TaintSpec),

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use hybrid_sim::ProductFault;
 use libtest_mimic::Trial;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use winconform::cli::named_topology;
 use winconform_core::claims::Pattern;
 use winconform_core::record::CheckView;
@@ -30,7 +30,7 @@ struct Reported {
     threads: Vec<String>,
     /// The true cause, and where to look.
     cause: Option<String>,
-    /// What of it stands in the hint or the reason of each check that shows it.
+    /// What of it stands in the hint of each check that shows it, or in the reason that a run gives for it.
     names: Option<String>,
     #[serde(default)]
     faults: Vec<Shown>,
@@ -44,10 +44,13 @@ struct Reported {
 struct Shown {
     fault: String,
     topology: String,
+    /// Objects that are otherwise, as rows have them; those of the row of this name, if it names none.
+    #[serde(default)]
+    objects: Map<String, Value>,
     /// Checks of which at least one fails or warns, or is inconclusive with the words that `says` has.
     fails: Option<String>,
     says: Option<String>,
-    /// What of the cause this one names, if that differs.
+    /// What of the cause this one names, if that differs; `says` names it by itself.
     names: Option<String>,
     /// What a configuration must set for `demo` to show it.
     set: Option<String>,
@@ -108,7 +111,11 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
     let view = |fault: &str| {
         let is_so = |row: &&Row| row.fault == fault && row.topology == shown.topology;
         let known = EACH.iter().find(is_so);
-        let objects = known.map(|row| row.objects.clone()).unwrap_or_default();
+        let of_row = known.map(|row| json!(row.objects));
+        let objects = match shown.objects.is_empty() {
+            false if fault != NONE => json!(shown.objects),
+            _ => of_row.unwrap_or_else(|| json!({})),
+        };
         let row = json!({"fault": fault, "topology": shown.topology, "objects": objects,
             "areas": [], "exit": "conformant"});
         let row: Row = serde_json::from_value(row).map_err(|error| error.to_string())?;
@@ -121,7 +128,8 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
             .values()
             .filter(|check| pattern.covers(check.planned.id.as_str()))
     };
-    let cause = shown.names.as_ref().or(reported.names.as_ref());
+    let cause = shown.names.as_ref().or(shown.says.as_ref());
+    let cause = cause.or(reported.names.as_ref());
     let cause = cause.ok_or("it has `names`")?.to_lowercase();
     let names_it = |check: &CheckView| {
         let reason = check.conclusion.as_ref().map(|it| &it.reason);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::base::fields::Fields;
 use crate::server::storage::state::State;
 use crate::topology::Effect;
+use crate::world::Key;
 
 /// Does to a new pod of a namespace, which a client or a controller creates, what a webhook does; the error is
 /// why the pod is refused.
@@ -17,8 +18,15 @@ pub(super) fn act(
     spec: &mut Value,
 ) -> Result<(), String> {
     match effect {
-        Effect::Resource(name) => {
-            if selects_windows(spec) && spec["hostNetwork"] != true {
+        Effect::Resource {
+            name,
+            config_map: (of, map),
+            key,
+        } => {
+            let map = Key::new(of, map);
+            let map = state.store.get("configmaps", &map);
+            let is_on = map.is_some_and(|map| map["data"][key] == "true");
+            if is_on && selects_windows(spec) && spec["hostNetwork"] != true {
                 for of in ["limits", "requests"] {
                     if let Some(first) = spec.items_mut("containers").next() {
                         first["resources"][of][name] = json!("1");
@@ -90,11 +98,12 @@ mod tests {
 
     fn state() -> State {
         let version = versions().next().expect("one");
-        State::new(
-            Recorded::by_version(version).expect("known"),
-            1,
-            String::new(),
-        )
+        let version = Recorded::by_version(version).expect("known");
+        let mut state = State::new(version, 1, String::new());
+        let maps = Kind::named("configmaps");
+        let on = json!({"data": {"enable-windows": "true"}});
+        state.put(maps, &Key::new("kube-system", "addresses"), on);
+        state
     }
 
     fn after(effect: &Effect, mut spec: Value) -> Value {
@@ -104,7 +113,11 @@ mod tests {
 
     #[test]
     fn only_a_node_selector_brings_an_address_or_a_toleration() {
-        let address = Effect::Resource("example.com/address".to_owned());
+        let address = Effect::Resource {
+            name: "example.com/address".to_owned(),
+            config_map: ("kube-system".to_owned(), "addresses".to_owned()),
+            key: "enable-windows".to_owned(),
+        };
         let selector = json!({"kubernetes.io/os": "windows"});
         let spec = json!({"nodeSelector": selector, "containers": [{"name": "a"}, {"name": "b"}]});
         let amount = json!({"example.com/address": "1"});
@@ -114,6 +127,12 @@ mod tests {
             now["containers"],
             json!([{"name": "a", "resources": resources}, {"name": "b"}])
         );
+        let off = Effect::Resource {
+            name: "example.com/address".to_owned(),
+            config_map: ("kube-system".to_owned(), "none".to_owned()),
+            key: "enable-windows".to_owned(),
+        };
+        assert_eq!(after(&off, spec.clone()), spec);
         let taint = TaintSpec {
             key: "os".to_owned(),
             value: "windows".to_owned(),
@@ -171,7 +190,7 @@ mod tests {
         let bind = |state: &mut State, of: &str, name: &str| {
             let binding = json!({"metadata": {}, "roleRef": {"name": "privileged"}, "subjects": [
                 {"kind": "ServiceAccount", "name": name, "namespace": of}]});
-            let key = crate::world::Key::new("a", "b");
+            let key = Key::new("a", "b");
             state.store.put(Kind::named("rolebindings"), &key, binding);
         };
         bind(&mut state, "a", "default");

@@ -104,8 +104,14 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
     let node = &entry.node;
     match entry.key.as_str() {
         "resource" => {
-            let name = decoder.text(node, "`resource`")?;
-            Some(Effect::Resource(name.to_owned()))
+            let keys = ["name", "config-map", "key"];
+            let [name, config_map, key] = read_texts(decoder, node, "`resource`", keys)?;
+            let config_map = namespaced(&config_map);
+            Some(Effect::Resource {
+                name,
+                config_map,
+                key,
+            })
         }
         "toleration" => read_taint(decoder, node).map(Effect::Toleration),
         "sidecar" => {
@@ -115,15 +121,19 @@ fn read_effect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Effect> {
         _ => {
             let keys = ["unless", "client", "says"];
             let [unless, client, says] = read_texts(decoder, node, "`host-denied`", keys)?;
-            let (namespace, name) = client.split_once('/').unwrap_or(("default", &client));
-            let client = (namespace.to_owned(), name.to_owned());
             Some(Effect::HostDenied {
                 unless,
-                client,
+                client: namespaced(&client),
                 says,
             })
         }
     }
+}
+
+/// The namespace and the name of `NAMESPACE/NAME`.
+fn namespaced(text: &str) -> (String, String) {
+    let (namespace, name) = text.split_once('/').unwrap_or(("default", text));
+    (namespace.to_owned(), name.to_owned())
 }
 
 /// The texts of these keys, the only ones.
