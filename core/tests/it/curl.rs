@@ -225,8 +225,17 @@ pub(crate) fn is_of_windows(program: &Path) -> bool {
         .is_some_and(|extension| extension == "exe")
 }
 
+/// The behaviour that every reply of a session is found.
+pub(crate) const PARSED: &str = "session is read";
+
 /// Compares what the tool reads of the targets with what they do.
-fn look(tally: &mut Tally, name: &str, program: &Path, targets: &[Target], in_host_process: bool) {
+fn observe(
+    tally: &mut Tally,
+    name: &str,
+    program: &Path,
+    targets: &[Target],
+    in_host_process: bool,
+) {
     let (curl, os) = system(program);
     let gets: Vec<_> = targets.iter().map(|(_, get, _)| get.clone()).collect();
     let token = Token::parse("t0k").expect("a token");
@@ -243,8 +252,9 @@ fn look(tally: &mut Tally, name: &str, program: &Path, targets: &[Target], in_ho
     let reply = wine::reply(started(program, &request, in_host_process), request.stdin());
     let replies = match curl::split(&gets, &token, &reply) {
         Ok(replies) => replies,
-        Err(error) => return tally.note(name, "ends", Some(format!("{error}: {reply:?}"))),
+        Err(error) => return tally.note(name, PARSED, Some(format!("{error}: {reply:?}"))),
     };
+    tally.note(name, PARSED, None);
     for ((behaviour, _, classes), reply) in targets.iter().zip(replies) {
         let class = match &reply {
             HttpReply::Failed { code, text } => Some(curl::classify(*code, text)),
@@ -281,17 +291,17 @@ fn every_curl_says_which_it_is_and_of_every_server_what_it_does() {
         let (curl, os) = system(&program);
         let request = command::Command::CurlVersion(curl).on(os).expect("it has");
         let reply = wine::reply(started(&program, &request, true), request.stdin());
-        let is_told = curl::version(&reply.stdout).is_some_and(|told| told.starts_with(version));
-        let difference = (!is_told).then(|| format!("{reply:?}"));
+        let is_right = curl::version(&reply.stdout).is_some_and(|read| read.starts_with(version));
+        let difference = (!is_right).then(|| format!("{reply:?}"));
         tally.note(&name, "tells its version", difference);
-        let ways: &[bool] = if is_of_windows(&program) {
+        let of_host_process: &[bool] = if is_of_windows(&program) {
             &[false, true]
         } else {
             &[false]
         };
-        for in_host_process in ways {
+        for in_host_process in of_host_process {
             for _ in 0..2 {
-                look(&mut tally, &name, &program, &targets, *in_host_process);
+                observe(&mut tally, &name, &program, &targets, *in_host_process);
                 // What one says must not depend on who comes before
                 targets.reverse();
             }

@@ -22,6 +22,7 @@ mod record;
 mod rows;
 mod runs;
 mod select;
+#[path = "../../../tests/shared/tally.rs"]
 mod tally;
 mod terminal;
 mod waived;

@@ -14,7 +14,7 @@ use winconform_core::method::{
     ExecReply, ExitStatus, FailureClass, Host, HttpGet, HttpReply, ReachAnswer, curl,
 };
 
-use crate::curl::{CURLS, curls, is_of_windows};
+use crate::curl::{CURLS, PARSED, curls, is_of_windows};
 use crate::tally::Tally;
 use crate::wine;
 
@@ -97,9 +97,10 @@ impl Session {
         let (got, echoes) = match read() {
             Ok(read) => read,
             Err::<_, winconform_core::method::ObservationError>(error) => {
-                return tally.note(PING, "ends", Some(format!("{error}: {reply:?}")));
+                return tally.note(PING, PARSED, Some(format!("{error}: {reply:?}")));
             }
         };
+        tally.note(PING, PARSED, None);
         for reply in got {
             let is_right = match &reply {
                 HttpReply::Answered { status, body } => {
@@ -121,10 +122,10 @@ impl Session {
                     self.fail && *class == FailureClass::Timeout
                 }
             };
-            let behaviour = match self.fail {
-                _ if target.is_ipv6() => "is silent, by IPv6",
-                true => "is silent",
-                false => "answers",
+            let behaviour = match (self.fail, target.is_ipv6()) {
+                (_, true) => "is silent, by IPv6",
+                (true, _) => "is silent",
+                (false, _) => "answers",
             };
             let difference = (!is_right).then(|| format!("{read:?} of {echo:?}"));
             tally.note(PING, behaviour, difference);

@@ -85,7 +85,8 @@ fn commands_of_windows_do_what_they_are_for() {
             };
             let is_split = !matches!(command, Command::Streams(_)) || stderr.trim() == "E-5eed";
             let is_right = *code == ended && says && is_split;
-            let difference = (!is_right).then(|| format!("{ended}, {stdout:?}, {stderr:?}"));
+            let difference =
+                (!is_right).then(|| format!("ends with {ended}, prints {stdout:?} and {stderr:?}"));
             tally.note("cmd of Wine", behaviour, difference);
         }
     }

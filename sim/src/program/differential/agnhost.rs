@@ -78,10 +78,12 @@ fn compare_connects(start: impl Fn() -> Command, scene: &Scene, table: &Table, c
         let [out, errors] = [Stream::Out, Stream::Error].map(|of| text(&ran.all(of)));
         let simulated = (out, errors, Some(ran.code));
         let translated = (real.0.clone(), of_windows(&real.1), real.2);
-        let difference = match translated == simulated {
-            _ if real == simulated => None,
-            true => Some("in Wine's words alone".to_owned()),
-            false => Some(differs(args, &real, &simulated)),
+        let difference = if real == simulated {
+            None
+        } else if translated == simulated {
+            Some("in Wine's words alone".to_owned())
+        } else {
+            Some(differs(args, &real, &simulated))
         };
         tally.note(name, behaviour(args), difference);
     }
@@ -156,20 +158,21 @@ fn what_agnhost_of_windows_lacks_under_wine_is_known() {
     let suffixes = suffixes.expect("Wine runs");
     let difference = (!suffixes.status.success()).then(|| format!("{suffixes:?}"));
     tally.note("agnhost dns-suffix, Windows (Wine)", "answers", difference);
+    let (http, udp) = (Real::free(), Real::free());
     let mut netexec = Command::new("wine");
-    netexec.arg(&agnhost).arg("netexec");
-    let ports = [Real::free(), Real::free()];
-    let [http, udp] = ports.map(|port| port.to_string());
     let ports = [format!("--http-port={http}"), format!("--udp-port={udp}")];
-    let quiet = netexec.args(ports).stdout(Stdio::null());
-    let mut child = quiet.stderr(Stdio::piped()).spawn().expect("Wine runs");
-    let log = BufReader::new(child.stderr.take().expect("it is piped"));
-    let mut lines = log.lines().map_while(Result::ok);
-    let of_udp = lines.find(|line| line.contains("UDP")).expect("it tells");
+    netexec.arg(&agnhost).arg("netexec").args(ports);
+    let quiet = netexec.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = quiet.spawn().expect("Wine runs");
+    let udp = Some(udp);
+    let mut real = Real { child, http, udp };
+    let log = real.child.stderr.take().expect("it is piped");
+    let mut lines = BufReader::new(log).lines().map_while(Result::ok);
+    // Either it listens over HTTP at last, or it ends
+    let is_last = |line: &String| line.contains("UDP") || line.contains("Started HTTP");
+    let of_udp = lines.find(is_last).expect("it tells");
     let difference = (!of_udp.contains("Started UDP")).then_some(of_udp);
     tally.note(NETEXEC_OF_WINDOWS, "answers by UDP", difference);
-    child.kill().expect("it is killed, or gone");
-    child.wait().expect("a child");
     tally.end();
 }
 

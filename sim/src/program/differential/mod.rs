@@ -7,7 +7,7 @@ mod agnhost;
 mod cases;
 mod curl;
 mod sockets;
-#[path = "../../../../core/tests/it/tally.rs"]
+#[path = "../../../../tests/shared/tally.rs"]
 mod tally;
 
 /// The part of the table.

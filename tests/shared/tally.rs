@@ -10,7 +10,7 @@ use serde::Deserialize;
 const FILE: &str = "WINCONFORM_TEST_TALLY";
 
 /// In what these programs are known to differ, by which nothing is judged.
-const KNOWN: &str = include_str!("not-windows.yaml");
+const KNOWN: &str = include_str!("../../ci/windows-programs/not-windows.yaml");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,8 +24,8 @@ struct Known {
     because: String,
 }
 
-/// A look at a program.
-struct Sight {
+/// What one program was seen to do once.
+struct Observation {
     program: String,
     behaviour: String,
     difference: Option<String>,
@@ -34,17 +34,17 @@ struct Sight {
 pub(crate) struct Tally {
     /// The part of the table.
     part: &'static str,
-    sights: Vec<Sight>,
+    observations: Vec<Observation>,
 }
 
 impl Tally {
     pub(crate) fn new(part: &'static str) -> Self {
-        let sights = Vec::new();
-        Self { part, sights }
+        let observations = Vec::new();
+        Self { part, observations }
     }
 
     pub(crate) fn note(&mut self, program: &str, behaviour: &str, difference: Option<String>) {
-        self.sights.push(Sight {
+        self.observations.push(Observation {
             program: program.to_owned(),
             behaviour: behaviour.to_owned(),
             difference,
@@ -53,7 +53,7 @@ impl Tally {
 
     /// Hands the counts over, and fails unless exactly what is known differs.
     pub(crate) fn end(self) {
-        assert!(!self.sights.is_empty(), "something is seen");
+        assert!(!self.observations.is_empty(), "something is seen");
         let known: Vec<Known> = serde_saphyr::from_str(KNOWN).expect("a list of differences");
         let (lines, wrong) = self.judged(&known);
         if let Some(path) = std::env::var_os(FILE) {
@@ -68,13 +68,13 @@ impl Tally {
     fn judged(&self, known: &[Known]) -> (String, Vec<String>) {
         let (mut lines, mut wrong) = (String::new(), Vec::new());
         let mut line = |fields: &[&str]| writeln!(lines, "{}", fields.join("\t")).expect("a text");
-        for sight in &self.sights {
-            let (program, behaviour) = (&sight.program, &sight.behaviour);
+        for observation in &self.observations {
+            let (program, behaviour) = (&observation.program, &observation.behaviour);
             let is_known = |text: &String| {
                 let mut known = known.iter();
-                known.any(|known| known.is_of(sight) && text.contains(&known.seen))
+                known.any(|known| known.is_of(observation) && text.contains(&known.seen))
             };
-            let word = match &sight.difference {
+            let word = match &observation.difference {
                 None => "agrees",
                 Some(text) if is_known(text) => "known",
                 Some(text) => {
@@ -88,10 +88,15 @@ impl Tally {
             let (behaviour, seen) = (&known.behaviour, &known.seen);
             for program in &known.programs {
                 line(&["listed", program, behaviour, &known.what, &known.because]);
-                let of_it = |sight: &&Sight| known.is_of(sight) && sight.program == *program;
-                let mut texts = self.sights.iter().filter(of_it).map(|it| &it.difference);
+                let of_it = |it: &&Observation| known.is_of(it) && it.program == *program;
+                let mut texts = self
+                    .observations
+                    .iter()
+                    .filter(of_it)
+                    .map(|it| &it.difference);
                 let differs =
                     |text: &Option<String>| text.as_ref().is_some_and(|it| it.contains(seen));
+                // One is enough: what curl prints ends lines in text mode only where there are some
                 if texts.clone().next().is_some() && !texts.any(differs) {
                     wrong.push(format!(
                         "{program}, {behaviour}: {seen:?} is no longer seen"
@@ -104,8 +109,8 @@ impl Tally {
 }
 
 impl Known {
-    fn is_of(&self, sight: &Sight) -> bool {
-        self.behaviour == sight.behaviour && self.programs.contains(&sight.program)
+    fn is_of(&self, observation: &Observation) -> bool {
+        self.behaviour == observation.behaviour && self.programs.contains(&observation.program)
     }
 }
 
