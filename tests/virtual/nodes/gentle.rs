@@ -17,6 +17,7 @@ use winconform_core::fixture::{FixtureName, Until};
 use winconform_core::record::{Exit, critical_path};
 
 use crate::rows::clusters::of_row;
+use crate::table::asked;
 use crate::world::{Outcome, took, trial, undisturbed, watched, within_of};
 
 /// The most pods of a run that start at once on a Windows node, and the most that are alive there with an
@@ -28,8 +29,12 @@ const ALIVE: usize = 8;
 const HUNDREDTHS: u128 = 110;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let each = ["eks", "hybrid", "kubeadm-flannel", "three-builds"];
-    let each = each.map(|name| {
+    let often = ["eks", "hybrid", "kubeadm-flannel", "three-builds"];
+    let nightly = ["aks", "capz", "gke", "kubeadm-calico", "openshift", "rke2"];
+    let nightly = nightly
+        .into_iter()
+        .filter(|_| asked().is_some_and(|seeds| seeds > 1));
+    let each = often.into_iter().chain(nightly).map(|name| {
         trial(
             format!("few_pods_at_once_on_a_windows_node::{name}"),
             || few_at_once(name),
@@ -37,7 +42,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     });
     let full = trial("a_run_that_does_not_fit_begins_nothing", full);
     let small = trial("a_run_fits_on_one_windows_node_of_4_gib", small);
-    each.into_iter().chain([full, small]).collect()
+    each.chain([full, small]).collect()
 }
 
 /// The pods of a run on Windows nodes, as they come and go.

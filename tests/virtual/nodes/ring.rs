@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use hybrid_sim::{Build, NodeSpec, Pool, Topology};
+use hybrid_sim::Topology;
 use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
@@ -17,8 +17,10 @@ use crate::events::deadline::{overdue, since};
 use crate::events::killed::{at_event, goes_on};
 use crate::events::signals::{once, twice};
 use crate::faults::seen_of;
-use crate::harness::{Told, seeds, seeds_of_a_broken_world};
+use crate::harness::{Told, seeds_of_a_broken_world};
 use crate::products::{described, usual};
+use crate::rows::clusters::of_row;
+use crate::table::asked;
 use crate::troubles::tally_of;
 use crate::world::{
     Outcome, Ran, World, lines, selection, took, trial, unbroken_in, verdicts, within_of,
@@ -78,13 +80,14 @@ const NOT_LOOKED_AT: &str = "net.overlay-node-pod";
 /// The least number of runs of each kind that a trial interrupts.
 const LEAST: usize = 6;
 
+/// How many seeds a fault has unless a number is asked for, as each night.
+const OFTEN: u64 = 10;
+
 pub(crate) fn trials() -> Vec<Trial> {
     let healthy = HARNESS.into_iter().enumerate();
     let healthy = healthy.map(|(at, (fault, hundredths))| {
-        let seeds = match at < MANIFOLD {
-            true => seeds().div_ceil(2),
-            false => seeds().div_ceil(4),
-        };
+        let seeds = if at < MANIFOLD { OFTEN } else { OFTEN / 2 };
+        let seeds = asked().unwrap_or(seeds);
         trial(format!("ring::harness::{fault}"), move || {
             harness(fault, hundredths, seeds, &[])
         })
@@ -114,18 +117,13 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// Two Linux nodes and two of Windows Server 2022.
 pub(crate) fn two() -> Topology {
-    let mut topology = Topology::hybrid();
-    topology.nodes.extend([
-        NodeSpec::new("linux-b", Pool::Linux),
-        NodeSpec::new("windows-2022-b", Pool::Windows(Build::Ws2022)),
-    ]);
-    topology
+    of_row("hybrid-pairs")
 }
 
 /// The time of an undisturbed run by its seed, in a healthy cluster and in the broken one; there, every check
 /// gets its expected verdict.
 static CALM: [LazyLock<BTreeMap<u64, Duration>>; 2] = [
-    LazyLock::new(|| calm(seeds().div_ceil(2), &[])),
+    LazyLock::new(|| calm(asked().unwrap_or(OFTEN), &[])),
     LazyLock::new(|| calm(seeds_of_a_broken_world(), &BROKEN)),
 ];
 
