@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, WindowsBuild};
 use crate::fixture::{FixtureName, Need};
 use crate::method::{Denied, ErrorKind, ObservationError, SourceKind, Test, VantageKey};
-use crate::suite::{Across, Case, Expected, Suites};
+use crate::suite::{Across, Case, Expected, Over, Suites};
 use crate::verdict::{Disposition, Role, Scope, SkipReason};
 
 /// Plans every case of the suites on a cluster: one check per point, which is to be observed or says why not.
@@ -318,6 +318,9 @@ impl Surroundings<'_> {
             build,
             scope,
             reads: self.reads(case, &point, &disposition),
+            stands_for_all: point == Point::default()
+                && case.over != Over::default()
+                && disposition != Disposition::Observe,
             point,
             disposition,
             assertions,
@@ -627,7 +630,7 @@ mod tests {
     fn a_pool_without_usable_nodes_is_still_asked_about_its_labels() {
         for (id, disposition) in dispositions(&facts("v1.37.0", hybrid(&json!({"usable": false}))))
         {
-            let areas = ["env.", "reject.", "storage.csi-drivers"];
+            let areas = ["env.", "reject.", "storage.csi-drivers", "storage.in-tree"];
             let asks = areas.iter().any(|area| id.starts_with(area));
             // A program tells it
             let asks = asks && !id.starts_with("env.node-services");

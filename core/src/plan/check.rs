@@ -181,6 +181,8 @@ pub struct Check {
     /// What to look at when it fails.
     pub hint: String,
     pub point: Point,
+    /// Whether it represents all points of its case, which are unknown or do not exist.
+    pub stands_for_all: bool,
     /// The build of the point's pool.
     pub build: Option<WindowsBuild>,
     /// The image that the sample in this pool should run.

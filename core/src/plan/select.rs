@@ -9,7 +9,6 @@ use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean};
 use crate::facts::{Facts, IpFamily, Known};
 use crate::method::{SourceKind, Test};
 use crate::suite::{Across, Case, Suites};
-use crate::verdict::Disposition;
 
 /// Which checks are wanted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -296,16 +295,13 @@ impl What {
     }
 
     fn hit_check(&self, check: &Check) -> Hit {
-        // Such a check represents all points of its case, which are unknown or do not exist
-        let stands_for_all =
-            check.point == Point::default() && check.disposition != Disposition::Observe;
         match self {
-            Self::Id(pattern) if stands_for_all => hit_id(pattern, check.id.as_str()),
+            Self::Id(pattern) if check.stands_for_all => hit_id(pattern, check.id.as_str()),
             Self::Id(pattern) => Hit::certain(pattern.covers(check.id.as_str())),
             Self::Area(_) | Self::ClaimType(_) => self.hit_claim(&check.claim, check.claim_type),
             Self::Axis(axis, pattern) => match check.point.on(*axis) {
                 Some(value) => Hit::certain(pattern.matches(&value)),
-                None => Hit::possible(stands_for_all),
+                None => Hit::possible(check.stands_for_all),
             },
         }
     }
