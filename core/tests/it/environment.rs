@@ -304,6 +304,7 @@ fn healthy() -> Facts {
         "cluster": fact(json!("uid")),
         "nodes": fact(nodes.map(|(name, build)| node(name, build)).to_vec().into()),
         "silent-nodes": fact(json!([])),
+        "storage-classes": fact(json!([])),
         "cni": fact(json!({
             "product": "flannel", "mode": "overlay", "vxlan": {"vni": 4096, "port": 4789},
             "signs": ["ConfigMap kube-flannel/kube-flannel-cfg"],

@@ -1,14 +1,23 @@
-//! CSI drivers that nodes register.
+//! Drivers of volumes: those of CSI that nodes register, and those in Kubernetes itself.
 
 use std::collections::BTreeSet;
 
 use super::read::{needed, nodes, not_applicable};
 use super::seen::{FactObservation, Observed, Subject};
+use super::topic::Topic;
 use crate::facts::{Facts, NodeFact};
 use crate::method::{Bound, Result};
 
+/// The drivers of the pool's nodes, by one of the two topics about them.
+pub(super) fn drivers(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
+    match topic {
+        Topic::VolumeDrivers => volume_drivers(at, facts),
+        _ => csi_drivers(at, facts),
+    }
+}
+
 /// Which of the drivers that the pool's nodes register each of them lacks (`CSINode.spec.drivers`).
-pub(super) fn csi_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
+fn csi_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
     let csi_nodes = needed("csi-nodes", &facts.csi_nodes)?;
     let drivers = |node: &NodeFact| -> BTreeSet<&String> {
         let here = csi_nodes.iter().filter(|csi| csi.node == node.name);
@@ -30,6 +39,33 @@ pub(super) fn csi_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservati
                 named,
             },
         }
+    });
+    Ok(FactObservation::Subjects(subjects.collect()))
+}
+
+/// The CSI drivers of each of the pool's nodes, and each `StorageClass` whose driver is in Kubernetes' own tree
+/// (`kubernetes.io/…`, but for `no-provisioner`, which has none).
+fn volume_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
+    let csi_nodes = needed("csi-nodes", &facts.csi_nodes)?;
+    let classes = needed("storage-classes", &facts.storage_classes)?;
+    let nodes = nodes(at, facts)?.into_iter().map(|node| {
+        let here = csi_nodes.iter().filter(|csi| csi.node == node.name);
+        let drivers = here.flat_map(|csi| &csi.drivers).cloned().collect();
+        (node.name.clone(), drivers)
+    });
+    let is_in_tree = |driver: &str| {
+        driver.starts_with("kubernetes.io/") && driver != "kubernetes.io/no-provisioner"
+    };
+    let classes = classes
+        .iter()
+        .filter(|class| is_in_tree(&class.provisioner));
+    let classes = classes.map(|class| {
+        let name = format!("StorageClass {}", class.name);
+        (name, vec![class.provisioner.clone()])
+    });
+    let subjects = nodes.chain(classes).map(|(name, drivers)| Subject {
+        name,
+        saw: Observed::Drivers(drivers),
     });
     Ok(FactObservation::Subjects(subjects.collect()))
 }

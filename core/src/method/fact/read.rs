@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::csi::csi_drivers;
+use super::csi;
 use super::image::images;
 use super::quantity::Quantity;
 use super::seen::{
@@ -24,7 +24,7 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
             let cni = needed("cni", &facts.cni)?;
             Ok(cluster(Observed::Cni(cni.clone())))
         }
-        Topic::CsiDrivers => csi_drivers(at, facts),
+        Topic::CsiDrivers | Topic::VolumeDrivers => csi::drivers(topic, at, facts),
         Topic::Vxlan => vxlan(facts),
         Topic::KubeProxy => {
             let proxy = needed("kube-proxy", &facts.kube_proxy)?;

@@ -79,6 +79,8 @@ pub enum Observed {
         /// How long pulls took.
         pulls: ObservedPulls,
     },
+    /// The drivers of a node, or of a StorageClass.
+    Drivers(Vec<String>),
     /// Seconds from creation to Ready; `None` while not Ready.
     Provisioned(Option<i64>),
     /// By how many seconds a node's clock is ahead of the API server's.
@@ -268,6 +270,8 @@ impl fmt::Display for Observed {
                 }
                 write!(f, "{pulls}")
             }
+            Self::Drivers(names) if names.is_empty() => f.write_str("no CSI driver"),
+            Self::Drivers(names) => f.write_str(&names.join(", ")),
             Self::Provisioned(None) => f.write_str("not Ready"),
             Self::Provisioned(Some(seconds)) => {
                 write!(f, "Ready {seconds} s after its creation")

@@ -43,6 +43,8 @@ pub enum Topic {
     Updates,
     /// CSI drivers that nodes register.
     CsiDrivers,
+    /// All drivers of volumes: of CSI those that nodes register, of the others those that a StorageClass names.
+    VolumeDrivers,
     /// The network plugin.
     Cni,
     /// Flannel's VXLAN.
@@ -97,6 +99,7 @@ impl Topic {
             | Self::ProblemDetectors
             | Self::Provisioning
             | Self::Clocks
+            | Self::VolumeDrivers
             | Self::Kernels
             | Self::Cni
             | Self::KubeProxy => &[],
@@ -123,6 +126,7 @@ impl Topic {
             Self::Dns => &["nodes", "dns"],
             Self::Updates => &["nodes", "cni"],
             Self::CsiDrivers => &["nodes", "csi-nodes"],
+            Self::VolumeDrivers => &["nodes", "csi-nodes", "storage-classes"],
             Self::Cni | Self::Vxlan => &["cni"],
             Self::KubeProxy => &["kube-proxy"],
             Self::PodsWithoutOs | Self::PodsWithoutRequests => &["workloads"],
@@ -153,6 +157,7 @@ impl fmt::Display for Topic {
             Self::Kernels => "the kernel versions of nodes",
             Self::Updates => "the kernel versions of nodes beside the network plugin",
             Self::CsiDrivers => "the CSI drivers that nodes register",
+            Self::VolumeDrivers => "the drivers of volumes",
             Self::Cni => "the network plugin",
             Self::Vxlan => "Flannel's VXLAN",
             Self::KubeProxy => "kube-proxy's modes",

@@ -4,7 +4,7 @@
 //! without the field, and the answer gets the field back; so whatever the server does not refuse is as it
 //! would be without the fault. Where that does not help, because the server misses a field or refuses a
 //! resize, this module creates the answer. It touches only creations (dry runs too) of pods and of workloads
-//! with a pod template, and the two subresources that change a pod's containers; a later read returns what
+//! with a pod template, pods that are applied, and the two subresources that change a pod's containers; a later read returns what
 //! the server stored.
 
 use bytes::Bytes;
@@ -41,6 +41,9 @@ struct Holder {
     template: &'static str,
     /// Whether the request creates an object; otherwise it changes a pod's containers.
     created: bool,
+    /// Whether it is applied, as a run's own pods are; then a field is only taken away, for with most others the
+    /// server would refuse each pod.
+    applied: bool,
     /// Whether it changes them by a patch rather than a whole pod.
     is_part: bool,
     resize: bool,
@@ -86,6 +89,7 @@ impl<'a> Review<'a> {
         for fault in faults {
             if let Fault::AdmissionInjects(field, value) = fault
                 && (holder.created || field.is_inside_a_list())
+                && (!holder.applied || value.is_null())
             {
                 field.set(pod, value);
             }
@@ -233,7 +237,9 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let merges = kind.starts_with("application/strategic-merge-patch+json")
         || kind.starts_with("application/merge-patch+json");
+    let applied = asked.verb == "patch" && kind.starts_with("application/apply-patch");
     let template = match (asked.verb, resource) {
+        ("patch", "pods") if applied => "",
         ("create", "pods") | ("update", "pods/ephemeralcontainers" | "pods/resize") => "",
         ("create", "podtemplates") => "/template",
         (
@@ -251,8 +257,9 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     };
     Some(Holder {
         template,
-        created: asked.verb == "create",
-        is_part: asked.verb == "patch",
+        created: asked.verb == "create" || applied,
+        applied,
+        is_part: asked.verb == "patch" && !applied,
         resize: resource == "pods/resize",
     })
 }
