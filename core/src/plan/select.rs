@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::{Axis, Check, CheckId, Plan, Point};
+use super::check::{Axis, Check, CheckId, Plan};
 use super::named::{case_id, known_id, known_place, nearest_check};
 use crate::claims::{Claim, ClaimId, ClaimType, Pattern};
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean};

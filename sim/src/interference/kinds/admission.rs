@@ -39,14 +39,27 @@ pub(crate) struct Review<'a> {
 struct Holder {
     /// The place of the pod or template, as a JSON pointer.
     template: &'static str,
-    /// Whether the request creates an object; otherwise it changes a pod's containers.
-    created: bool,
-    /// Whether it is applied, as a run's own pods are; then a field is only taken away, for with most others the
-    /// server would refuse each pod.
-    applied: bool,
-    /// Whether it changes them by a patch rather than a whole pod.
-    is_part: bool,
+    does: Does,
     resize: bool,
+}
+
+/// What a request does to its pod.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Does {
+    Creates,
+    /// As a run makes its own pods. Only what takes a field away is done to them: with most other values the server
+    /// would refuse each pod.
+    Applies,
+    /// Changes its containers, as a whole pod.
+    Replaces,
+    /// Changes its containers by a part.
+    Patches,
+}
+
+impl Does {
+    fn creates(self) -> bool {
+        matches!(self, Self::Creates | Self::Applies)
+    }
 }
 
 /// What follows a refusal.
@@ -88,8 +101,8 @@ impl<'a> Review<'a> {
         }
         for fault in faults {
             if let Fault::AdmissionInjects(field, value) = fault
-                && (holder.created || field.is_inside_a_list())
-                && (!holder.applied || value.is_null())
+                && (holder.does.creates() || field.is_inside_a_list())
+                && (holder.does != Does::Applies || value.is_null())
             {
                 field.set(pod, value);
             }
@@ -180,9 +193,8 @@ impl<'a> Review<'a> {
     }
 
     fn pretence(&self) -> Pretence {
-        let Holder {
-            created, is_part, ..
-        } = self.holder;
+        let does = self.holder.does;
+        let (created, is_part) = (does.creates(), does == Does::Patches);
         let mut object = self.whole.clone();
         if created && let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.insert("uid".into(), "00000000-0000-4000-8000-000000000000".into());
@@ -257,9 +269,12 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     };
     Some(Holder {
         template,
-        created: asked.verb == "create" || applied,
-        applied,
-        is_part: asked.verb == "patch" && !applied,
+        does: match asked.verb {
+            "create" => Does::Creates,
+            _ if applied => Does::Applies,
+            "patch" => Does::Patches,
+            _ => Does::Replaces,
+        },
         resize: resource == "pods/resize",
     })
 }
