@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             text.lines().find_map(|line| line.strip_prefix(&key))
         };
         if let (Some(name), Some(order)) = (says("name"), says("order")) {
+            let order: u16 = order.trim_matches('"').parse()?;
             let constant = name.replace('-', "_").to_uppercase();
             constants += &format!(
                 "    /// See `{}`.\n    pub const {constant}: Self = Self {{ order: {order}, name: {name:?} }};\n",

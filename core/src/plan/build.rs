@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily, WindowsBuild};
 use crate::fixture::{FixtureName, Need};
 use crate::method::{Denied, ErrorKind, ObservationError, SourceKind, Test, VantageKey};
-use crate::suite::{Across, Case, Expected, Over, Suites};
+use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Disposition, Role, Scope, SkipReason};
 
 /// Plans every case of the suites on a cluster: one check per point, which is to be observed or says why not.
@@ -319,7 +319,7 @@ impl Surroundings<'_> {
             scope,
             reads: self.reads(case, &point, &disposition),
             stands_for_all: point == Point::default()
-                && case.over != Over::default()
+                && case.over.has_axes()
                 && disposition != Disposition::Observe,
             point,
             disposition,

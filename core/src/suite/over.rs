@@ -27,6 +27,17 @@ pub struct Over {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
+impl Over {
+    /// Whether it has an axis; the networks are a condition.
+    pub fn has_axes(&self) -> bool {
+        let axes = Self {
+            networks: Vec::new(),
+            ..self.clone()
+        };
+        axes != Self::default()
+    }
+}
+
 /// What is observed from each pool, and from where in it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Across {

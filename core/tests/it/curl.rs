@@ -225,7 +225,7 @@ pub(crate) fn is_of_windows(program: &Path) -> bool {
         .is_some_and(|extension| extension == "exe")
 }
 
-/// The behaviour that every reply of a session is found.
+/// What a program does whose sessions the tool can read.
 pub(crate) const PARSED: &str = "session is read";
 
 /// Compares what the tool reads of the targets with what they do.

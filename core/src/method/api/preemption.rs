@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::placement::before_preemption;
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::place::Bound;
@@ -118,9 +119,8 @@ fn read(pool: &str, events: &[Json]) -> PreemptionObservation {
 /// to preempt (kubernetes `interpodaffinity`, `ErrReasonAntiAffinityRulesNotMatch`; `defaultpreemption`:
 /// `PodEligibleToPreemptOthers`, `SelectVictimsOnNode`).
 fn finds_nothing(message: &str) -> bool {
-    let Some((why, preemption)) = message.split_once(". preemption: ") else {
-        return false;
-    };
+    let why = before_preemption(message);
+    let preemption = &message[why.len()..];
     let none = ["not eligible due to", "No preemption victims found"];
     why.contains("node(s) didn't match pod anti-affinity rules")
         && none.iter().any(|words| preemption.contains(words))
@@ -145,6 +145,10 @@ mod tests {
     const NEVER: &str = "0/3 nodes are available: 1 node(s) didn't match pod anti-affinity rules, 2 \
         node(s) didn't match pod affinity rules. preemption: not eligible due to \
         preemptionPolicy=Never.";
+    // Of 1.34 and newer, where claims of devices are
+    const CLAIMS: &str = "0/3 nodes are available: 1 node(s) didn't match pod anti-affinity rules, 2 \
+        node(s) didn't match pod affinity rules. no new claims to deallocate, preemption: not \
+        eligible due to preemptionPolicy=Never.";
 
     fn compared(events: &[(&str, &str, &str)]) -> &'static str {
         let ready = ReadyFixtures::default();
@@ -178,11 +182,13 @@ mod tests {
             (preemptor, "FailedScheduling", AFFINITY),
             (preemptor, "FailedScheduling", FOUND),
         );
-        let never = (preemptor, "FailedScheduling", NEVER);
         let done = (victim, "Preempted", PREEMPTED);
         assert_eq!(compared(&[first, found, done]), "met");
-        assert_eq!(compared(&[first, never]), "not-met");
-        assert_eq!(compared(&[never, done]), "met");
+        for never in [NEVER, CLAIMS] {
+            let never = (preemptor, "FailedScheduling", never);
+            assert_eq!(compared(&[first, never]), "not-met");
+            assert_eq!(compared(&[never, done]), "met");
+        }
         // About another pool's victim, or that the preemptor waits for the witness
         let other = ("victim-windows-2019", "Preempted", PREEMPTED);
         for untold in [

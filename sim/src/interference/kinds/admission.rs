@@ -39,26 +39,25 @@ pub(crate) struct Review<'a> {
 struct Holder {
     /// The place of the pod or template, as a JSON pointer.
     template: &'static str,
-    does: Does,
+    change: Change,
     resize: bool,
 }
 
-/// What a request does to its pod.
+/// What a request does to its pod or template.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Does {
-    Creates,
-    /// As a run makes its own pods. Only what takes a field away is done to them: with most other values the server
-    /// would refuse each pod.
-    Applies,
-    /// Changes its containers, as a whole pod.
-    Replaces,
-    /// Changes its containers by a part.
-    Patches,
+enum Change {
+    Create,
+    /// As a run makes its own pods. These only lose fields: with most other values the server would refuse each.
+    Apply,
+    /// Of its containers, by a whole pod.
+    Replace,
+    /// Of its containers, by a part of a pod.
+    Patch,
 }
 
-impl Does {
+impl Change {
     fn creates(self) -> bool {
-        matches!(self, Self::Creates | Self::Applies)
+        matches!(self, Self::Create | Self::Apply)
     }
 }
 
@@ -101,10 +100,13 @@ impl<'a> Review<'a> {
         }
         for fault in faults {
             if let Fault::AdmissionInjects(field, value) = fault
-                && (holder.does.creates() || field.is_inside_a_list())
-                && (holder.does != Does::Applies || value.is_null())
+                && (holder.change.creates() || field.is_inside_a_list())
+                && (holder.change != Change::Apply || value.is_null())
             {
-                field.set(pod, value);
+                match value {
+                    Value::Null => field.remove_from(pod),
+                    value => field.set(pod, value),
+                };
             }
         }
         Some(Self {
@@ -124,7 +126,8 @@ impl<'a> Review<'a> {
 
     /// What follows the Status with which a server refused an object as invalid.
     pub(crate) fn refused(&mut self, status: &[u8]) -> Next {
-        let Ok(status) = serde_json::from_slice::<Value>(status) else {
+        let status = serde_json::from_slice::<Value>(status);
+        let (Ok(status), false) = (status, self.holder.change == Change::Apply) else {
             return Next::Stands;
         };
         let Some(causes) = status["details"]["causes"].as_array() else {
@@ -193,8 +196,8 @@ impl<'a> Review<'a> {
     }
 
     fn pretence(&self) -> Pretence {
-        let does = self.holder.does;
-        let (created, is_part) = (does.creates(), does == Does::Patches);
+        let change = self.holder.change;
+        let (created, is_part) = (change.creates(), change == Change::Patch);
         let mut object = self.whole.clone();
         if created && let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.insert("uid".into(), "00000000-0000-4000-8000-000000000000".into());
@@ -269,11 +272,11 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     };
     Some(Holder {
         template,
-        does: match asked.verb {
-            "create" => Does::Creates,
-            _ if applied => Does::Applies,
-            "patch" => Does::Patches,
-            _ => Does::Replaces,
+        change: match asked.verb {
+            "create" => Change::Create,
+            _ if applied => Change::Apply,
+            "patch" => Change::Patch,
+            _ => Change::Replace,
         },
         resize: resource == "pods/resize",
     })

@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 use strum::{IntoStaticStr, VariantArray};
 
 pub use pod::PlacedPod;
+pub(super) use said::before_preemption;
 pub use said::{KeptOff, Said};
 pub use start::{NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, Start};
 

@@ -59,8 +59,7 @@ impl Said {
     pub fn parse(message: &str) -> Option<Self> {
         let (nodes, rest) = message.split_once(" nodes are available: ")?;
         let of = nodes.strip_prefix("0/")?.parse().ok()?;
-        // What preemption could free is another question
-        let reasons = rest.split(". preemption: ").next()?;
+        let reasons = before_preemption(rest);
         let reasons = reasons.strip_suffix('.').unwrap_or(reasons);
         let kept_off = parts(reasons).map(KeptOff::parse).collect::<Option<_>>()?;
         Some(Self { of, kept_off })
@@ -105,6 +104,15 @@ impl fmt::Display for Said {
             .collect();
         write!(f, "none of {} nodes: {}", self.of, parts.join(", "))
     }
+}
+
+/// What the scheduler says before it comes to what it could free, which is another question: `2 Insufficient cpu.
+/// preemption: …`, or with claims of devices `2 Insufficient cpu. no new claims to deallocate, preemption: …`
+/// (kubernetes `pkg/scheduler/framework/plugins/dynamicresources`, `PostFilter`).
+pub(in crate::method::api) fn before_preemption(text: &str) -> &str {
+    const BEGINS: [&str; 2] = [". preemption: ", ". no new claims to deallocate"];
+    let ends = BEGINS.iter().filter_map(|words| text.find(words));
+    ends.min().map_or(text, |end| &text[..end])
 }
 
 /// The reasons, each beginning with its number of nodes; their words may hold commas, too.
