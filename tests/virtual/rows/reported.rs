@@ -178,7 +178,12 @@ fn printed() -> Result<String, String> {
         let shown = reported.faults.iter().map(|shown| {
             let named = shown.fails.as_ref().or(shown.tells.as_ref());
             let named = named.map_or("", String::as_str);
-            format!("`{named}` {}", shown.described())
+            let how = match (&shown.tells, &shown.says) {
+                (Some(_), _) => ", which records it and judges nothing,",
+                (None, Some(_)) => ", which cannot be told and says why,",
+                (None, None) => "",
+            };
+            format!("`{named}`{how} {}", shown.described())
         });
         let shown: Vec<_> = shown.collect();
         let missing = reported.missing.as_ref();
