@@ -20,7 +20,7 @@ const BOUNDS: [(usize, usize); 2] = [(8, 4), (3, 2)];
 
 /// The number of seeds in a healthy cluster.
 pub(crate) fn seeds() -> u64 {
-    asked().unwrap_or(20)
+    asked().unwrap_or(8)
 }
 
 /// The number of seeds in a broken cluster.

@@ -81,7 +81,7 @@ const NOT_LOOKED_AT: &str = "net.overlay-node-pod";
 const LEAST: usize = 6;
 
 /// How many seeds a fault has unless a number is asked for, as each night.
-const OFTEN: u64 = 10;
+const OFTEN: u64 = 6;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let healthy = HARNESS.into_iter().enumerate();
