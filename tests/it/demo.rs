@@ -169,8 +169,8 @@ fn took(said: &str) -> f64 {
 
 #[test]
 fn at_the_pace_of_real_time_a_run_takes_what_it_says() {
-    // It takes more than a second, and no image
     let begun = Instant::now();
+    // It takes more than a second, and no image
     let arguments = ["--topology", "hybrid", "--select", "pod.os-mismatch"];
     said(&demo(&arguments), 0);
     let (fast, begun) = (begun.elapsed(), Instant::now());

@@ -23,7 +23,7 @@ use super::{policy, runs, suites};
 const SEEDS: u64 = 5;
 
 pub(crate) fn add(trials: &mut Trials) {
-    let all = table::asked().is_some_and(|seeds| seeds > 1);
+    let all = table::tries_all();
     let rows = table::ROWS.iter().filter(|row| row.topology == "hybrid");
     for row in rows.filter(|row| row.is_of_real_servers(all)) {
         let name = format!("faults::{}", row.fault);

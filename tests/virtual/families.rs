@@ -8,7 +8,7 @@ use winconform_core::record::RunView;
 use winconform_core::verdict::Verdict::{self, Informational, Skip};
 
 use crate::rows;
-use crate::table::{self, NONE, ROWS, Row, asked};
+use crate::table::{self, NONE, ROWS, Row, tries_all};
 use crate::world::{Outcome, trial};
 
 const TOPOLOGY: &str = "three-builds-dual-stack";
@@ -34,9 +34,9 @@ const CUT: &str = "traffic-cut=node/windows-2022-a:node/windows-2022-a";
 
 /// One run for each fault, in the nightly job.
 pub(crate) fn trials() -> Vec<Trial> {
-    match asked() {
-        Some(2..) => vec![trial("families::of_both", turn_both)],
-        _ => Vec::new(),
+    match tries_all() {
+        true => vec![trial("families::of_both", turn_both)],
+        false => Vec::new(),
     }
 }
 

@@ -318,9 +318,9 @@ impl Surroundings<'_> {
             build,
             scope,
             reads: self.reads(case, &point, &disposition),
-            stands_for_all: point == Point::default()
-                && case.over.has_axes()
-                && disposition != Disposition::Observe,
+            represents_all: disposition != Disposition::Observe
+                && point == Point::default()
+                && case.over.has_axes(),
             point,
             disposition,
             assertions,

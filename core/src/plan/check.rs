@@ -182,7 +182,7 @@ pub struct Check {
     pub hint: String,
     pub point: Point,
     /// Whether it represents all points of its case, which are unknown or do not exist.
-    pub stands_for_all: bool,
+    pub represents_all: bool,
     /// The build of the point's pool.
     pub build: Option<WindowsBuild>,
     /// The image that the sample in this pool should run.

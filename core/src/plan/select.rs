@@ -296,12 +296,12 @@ impl What {
 
     fn hit_check(&self, check: &Check) -> Hit {
         match self {
-            Self::Id(pattern) if check.stands_for_all => hit_id(pattern, check.id.as_str()),
+            Self::Id(pattern) if check.represents_all => hit_id(pattern, check.id.as_str()),
             Self::Id(pattern) => Hit::certain(pattern.covers(check.id.as_str())),
             Self::Area(_) | Self::ClaimType(_) => self.hit_claim(&check.claim, check.claim_type),
             Self::Axis(axis, pattern) => match check.point.on(*axis) {
                 Some(value) => Hit::certain(pattern.matches(&value)),
-                None => Hit::possible(check.stands_for_all),
+                None => Hit::possible(check.represents_all),
             },
         }
     }

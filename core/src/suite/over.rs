@@ -27,17 +27,6 @@ pub struct Over {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
-impl Over {
-    /// Whether it has an axis; the networks are a condition.
-    pub fn has_axes(&self) -> bool {
-        let axes = Self {
-            networks: Vec::new(),
-            ..self.clone()
-        };
-        axes != Self::default()
-    }
-}
-
 /// What is observed from each pool, and from where in it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Across {
@@ -98,6 +87,29 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
 }
 
 impl Over {
+    /// Whether it has an axis; the networks are a condition.
+    pub fn has_axes(&self) -> bool {
+        let Self {
+            windows_pools,
+            only_pool,
+            across,
+            families,
+            networks: _,
+            sources,
+            workloads,
+            containers,
+            values,
+        } = self;
+        *windows_pools
+            || only_pool.is_some()
+            || *across != Across::default()
+            || *families
+            || !sources.is_empty()
+            || !workloads.is_empty()
+            || !containers.is_empty()
+            || !values.is_empty()
+    }
+
     /// The disposition of a case on a cluster with another network plugin than its own; an unknown plugin
     /// makes it inconclusive.
     pub fn elsewhere(&self, facts: &Facts) -> Option<Disposition> {

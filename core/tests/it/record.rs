@@ -347,7 +347,7 @@ fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]
         title: view.planned.title.clone(),
         hint: view.planned.hint.clone(),
         point: view.planned.point.clone(),
-        stands_for_all: false,
+        represents_all: false,
         build: None,
         image: None,
         scope: Scope::Within,

@@ -266,7 +266,7 @@ pub struct PodWait {
 }
 
 /// That the scheduler finds no node for a pod, for one kind of reason.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Unscheduled {
     since: Instant,
     /// Whether other pods may have what is lacking, the run's own among them, and go.
@@ -309,14 +309,15 @@ impl PodWait {
             return failed.map_or_else(|| readiness(pod), Condition::Never);
         };
         let may_come_free = Said::parse(&why).is_some_and(|said| said.lacks_room());
-        let known = self.unscheduled.take();
-        let since = known
-            .filter(|known| known.may_come_free == may_come_free)
-            .map_or(now, |known| known.since);
-        self.unscheduled = Some(Unscheduled {
-            since,
+        let begun = Unscheduled {
+            since: now,
             may_come_free,
-        });
+        };
+        let known = self.unscheduled.get_or_insert(begun);
+        if known.may_come_free != may_come_free {
+            *known = begun;
+        }
+        let since = known.since;
         let patience = match may_come_free {
             true => self.patience_with_failing.max(self.patience),
             false => self.patience,

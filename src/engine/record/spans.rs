@@ -269,7 +269,7 @@ mod tests {
             title: String::new(),
             hint: String::new(),
             point: Point::default(),
-            stands_for_all: false,
+            represents_all: false,
             build: None,
             image: None,
             scope: Scope::Within,

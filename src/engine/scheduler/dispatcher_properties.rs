@@ -168,7 +168,7 @@ fn check(index: usize, form: usize) -> Check {
         title: String::new(),
         hint: String::new(),
         point: Point::default(),
-        stands_for_all: false,
+        represents_all: false,
         build: None,
         image: None,
         scope: Scope::Within,

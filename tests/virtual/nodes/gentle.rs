@@ -17,7 +17,7 @@ use winconform_core::fixture::{FixtureName, Until};
 use winconform_core::record::{Exit, critical_path};
 
 use crate::rows::clusters::of_row;
-use crate::table::asked;
+use crate::table::tries_all;
 use crate::world::{Outcome, took, trial, undisturbed, watched, within_of};
 
 /// The most pods of a run that start at once on a Windows node, and the most that are alive there with an
@@ -31,9 +31,7 @@ const HUNDREDTHS: u128 = 110;
 pub(crate) fn trials() -> Vec<Trial> {
     let often = ["eks", "hybrid", "kubeadm-flannel", "three-builds"];
     let nightly = ["aks", "capz", "gke", "kubeadm-calico", "openshift", "rke2"];
-    let nightly = nightly
-        .into_iter()
-        .filter(|_| asked().is_some_and(|seeds| seeds > 1));
+    let nightly = nightly.into_iter().filter(|_| tries_all());
     let each = often.into_iter().chain(nightly).map(|name| {
         trial(
             format!("few_pods_at_once_on_a_windows_node::{name}"),

@@ -1,6 +1,7 @@
 //! What users report most, by `reported.yaml`: a run shows each fault that imitates it on each topology where
 //! somebody saw it. Each push tries the first of each, the nightly job all. `docs/reported.md` prints it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +9,7 @@ use std::sync::LazyLock;
 use hybrid_sim::ProductFault;
 use libtest_mimic::Trial;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use winconform::cli::named_topology;
 use winconform_core::claims::Pattern;
 use winconform_core::record::CheckView;
@@ -16,7 +17,7 @@ use winconform_core::verdict::Verdict;
 
 use super::page::compare;
 use super::{EACH, case, observed, seen};
-use crate::table::{NONE, Row, asked};
+use crate::table::{NONE, Row, tries_all};
 use crate::world::{ALL, Outcome, selection_of, trial};
 
 const PAGE: &str = "docs/reported.md";
@@ -30,7 +31,7 @@ struct Reported {
     threads: Vec<String>,
     /// The true cause, and where to look.
     cause: Option<String>,
-    /// What of it stands in the hint of each check that shows it, or in the reason that a run gives for it.
+    /// A part of it that is in the hint of each check that shows it, or in the reason that a run gives for it.
     names: Option<String>,
     #[serde(default)]
     faults: Vec<Shown>,
@@ -46,7 +47,7 @@ struct Shown {
     topology: String,
     /// Objects that are otherwise, as rows have them; those of the row of this name, if it names none.
     #[serde(default)]
-    objects: Map<String, Value>,
+    objects: BTreeMap<String, Value>,
     /// Checks of which at least one fails or warns, or is inconclusive with the words that `says` has.
     fails: Option<String>,
     says: Option<String>,
@@ -85,9 +86,8 @@ static REPORTED: LazyLock<Vec<Reported>> = LazyLock::new(|| {
 });
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let all = asked().is_some_and(|seeds| seeds > 1);
+    let most = if tries_all() { usize::MAX } else { 1 };
     let each = REPORTED.iter().flat_map(|reported| {
-        let most = if all { usize::MAX } else { 1 };
         let faults = reported.faults.iter().take(most);
         faults.map(move |shown| (reported, shown))
     });
@@ -111,11 +111,11 @@ fn shows(reported: &Reported, shown: &Shown) -> Outcome {
     let view = |fault: &str| {
         let is_so = |row: &&Row| row.fault == fault && row.topology == shown.topology;
         let known = EACH.iter().find(is_so);
-        let of_row = known.map(|row| json!(row.objects));
-        let objects = match shown.objects.is_empty() {
-            false if fault != NONE => json!(shown.objects),
-            _ => of_row.unwrap_or_else(|| json!({})),
-        };
+        let own = (fault != NONE && !shown.objects.is_empty()).then_some(&shown.objects);
+        let objects = own
+            .or(known.map(|row| &row.objects))
+            .cloned()
+            .unwrap_or_default();
         let row = json!({"fault": fault, "topology": shown.topology, "objects": objects,
             "areas": [], "exit": "conformant"});
         let row: Row = serde_json::from_value(row).map_err(|error| error.to_string())?;

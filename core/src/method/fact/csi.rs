@@ -4,25 +4,22 @@ use std::collections::BTreeSet;
 
 use super::read::{needed, nodes, not_applicable};
 use super::seen::{FactObservation, Observed, Subject};
-use super::topic::Topic;
-use crate::facts::{Facts, NodeFact};
+use crate::facts::{CsiNodeFact, Facts, NodeFact};
 use crate::method::{Bound, Result};
 
-/// The drivers of the pool's nodes, by one of the two topics about them.
-pub(super) fn drivers(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
-    match topic {
-        Topic::VolumeDrivers => volume_drivers(at, facts),
-        _ => csi_drivers(at, facts),
-    }
+/// The drivers that a node registers (`CSINode.spec.drivers`).
+fn registered<'f>(
+    csi_nodes: &'f [CsiNodeFact],
+    node: &NodeFact,
+) -> impl Iterator<Item = &'f String> {
+    let here = csi_nodes.iter().filter(|csi| csi.node == node.name);
+    here.flat_map(|csi| &csi.drivers)
 }
 
-/// Which of the drivers that the pool's nodes register each of them lacks (`CSINode.spec.drivers`).
-fn csi_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
+/// Which of the drivers that the pool's nodes register each of them lacks.
+pub(super) fn csi_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
     let csi_nodes = needed("csi-nodes", &facts.csi_nodes)?;
-    let drivers = |node: &NodeFact| -> BTreeSet<&String> {
-        let here = csi_nodes.iter().filter(|csi| csi.node == node.name);
-        here.flat_map(|csi| &csi.drivers).collect()
-    };
+    let drivers = |node: &NodeFact| registered(csi_nodes, node).collect::<BTreeSet<_>>();
     let nodes = nodes(at, facts)?;
     let all: BTreeSet<_> = nodes.iter().flat_map(|node| drivers(node)).collect();
     if all.is_empty() {
@@ -45,12 +42,11 @@ fn csi_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
 
 /// The CSI drivers of each of the pool's nodes, and each `StorageClass` whose driver is in Kubernetes' own tree
 /// (`kubernetes.io/…`, but for `no-provisioner`, which has none).
-fn volume_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
+pub(super) fn volume_drivers(at: &Bound<'_>, facts: &Facts) -> Result<FactObservation> {
     let csi_nodes = needed("csi-nodes", &facts.csi_nodes)?;
     let classes = needed("storage-classes", &facts.storage_classes)?;
     let nodes = nodes(at, facts)?.into_iter().map(|node| {
-        let here = csi_nodes.iter().filter(|csi| csi.node == node.name);
-        let drivers = here.flat_map(|csi| &csi.drivers).cloned().collect();
+        let drivers = registered(csi_nodes, node).cloned().collect();
         (node.name.clone(), drivers)
     });
     let is_in_tree = |driver: &str| {

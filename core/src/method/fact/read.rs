@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::csi;
+use super::csi::{csi_drivers, volume_drivers};
 use super::image::images;
 use super::quantity::Quantity;
 use super::seen::{
@@ -20,11 +20,9 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactO
     match topic {
         Topic::ControlPlane => control_plane(facts),
         Topic::UsableNodes => usable_nodes(facts),
-        Topic::Cni => {
-            let cni = needed("cni", &facts.cni)?;
-            Ok(cluster(Observed::Cni(cni.clone())))
-        }
-        Topic::CsiDrivers | Topic::VolumeDrivers => csi::drivers(topic, at, facts),
+        Topic::Cni => needed("cni", &facts.cni).map(|cni| cluster(Observed::Cni(cni.clone()))),
+        Topic::CsiDrivers => csi_drivers(at, facts),
+        Topic::VolumeDrivers => volume_drivers(at, facts),
         Topic::Vxlan => vxlan(facts),
         Topic::KubeProxy => {
             let proxy = needed("kube-proxy", &facts.kube_proxy)?;

@@ -4,8 +4,8 @@
 //! without the field, and the answer gets the field back; so whatever the server does not refuse is as it
 //! would be without the fault. Where that does not help, because the server misses a field or refuses a
 //! resize, this module creates the answer. It touches only creations (dry runs too) of pods and of workloads
-//! with a pod template, pods that are applied, and the two subresources that change a pod's containers; a later read returns what
-//! the server stored.
+//! with a pod template, pods that are applied, and the two subresources that change a pod's containers; a
+//! later read returns what the server stored.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -250,15 +250,24 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     let resource = asked.resource.as_str();
     let kind = head.headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let merges = kind.starts_with("application/strategic-merge-patch+json")
-        || kind.starts_with("application/merge-patch+json");
-    let applied = asked.verb == "patch" && kind.starts_with("application/apply-patch");
-    let template = match (asked.verb, resource) {
-        ("patch", "pods") if applied => "",
-        ("create", "pods") | ("update", "pods/ephemeralcontainers" | "pods/resize") => "",
-        ("create", "podtemplates") => "/template",
+    let change = match asked.verb {
+        "create" => Change::Create,
+        "update" => Change::Replace,
+        "patch" if kind.starts_with("application/apply-patch") => Change::Apply,
+        "patch"
+            if kind.starts_with("application/strategic-merge-patch+json")
+                || kind.starts_with("application/merge-patch+json") =>
+        {
+            Change::Patch
+        }
+        _ => return None,
+    };
+    let template = match (change, resource) {
+        (Change::Create | Change::Apply, "pods")
+        | (Change::Replace | Change::Patch, "pods/ephemeralcontainers" | "pods/resize") => "",
+        (Change::Create, "podtemplates") => "/template",
         (
-            "create",
+            Change::Create,
             "daemonsets"
             | "deployments"
             | "jobs"
@@ -266,18 +275,12 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
             | "replicationcontrollers"
             | "statefulsets",
         ) => "/spec/template",
-        ("create", "cronjobs") => "/spec/jobTemplate/spec/template",
-        ("patch", "pods/ephemeralcontainers" | "pods/resize") if merges => "",
+        (Change::Create, "cronjobs") => "/spec/jobTemplate/spec/template",
         _ => return None,
     };
     Some(Holder {
         template,
-        change: match asked.verb {
-            "create" => Change::Create,
-            _ if applied => Change::Apply,
-            "patch" => Change::Patch,
-            _ => Change::Replace,
-        },
+        change,
         resize: resource == "pods/resize",
     })
 }

@@ -106,7 +106,7 @@ impl fmt::Display for Said {
     }
 }
 
-/// What the scheduler says before it comes to what it could free, which is another question: `2 Insufficient cpu.
+/// What the scheduler says before what it could free, which is another question: `2 Insufficient cpu.
 /// preemption: …`, or with claims of devices `2 Insufficient cpu. no new claims to deallocate, preemption: …`
 /// (kubernetes `pkg/scheduler/framework/plugins/dynamicresources`, `PostFilter`).
 pub(in crate::method::api) fn before_preemption(text: &str) -> &str {
