@@ -93,8 +93,17 @@ fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict
     };
     let active = others.iter().filter(is_active);
     let active: Vec<&PodSpec> = active.filter_map(|other| other.pod.spec.as_ref()).collect();
-    lacking(spec, &active, |name| allocatable(node, name))
+    let has_huge_pages = node.suffers(FaultKind::HugePagesHonoured, &cluster.faults.current());
+    let of_huge_pages = |name: &str| {
+        let has = has_huge_pages && name.starts_with(HUGE_PAGES);
+        has.then_some(i128::MAX)
+    };
+    lacking(spec, &active, |name| {
+        of_huge_pages(name).or_else(|| allocatable(node, name))
+    })
 }
+
+const HUGE_PAGES: &str = "hugepages-";
 
 /// As `noderesources.Fits`: checks the number of pods first, then the requested resources.
 fn lacking(
@@ -120,13 +129,13 @@ fn lacking(
         .containers
         .iter()
         .filter_map(|one| one.resources.as_ref()?.requests.as_ref());
-    let extended = own
+    let scalar = own
         .flat_map(|requests| requests.keys())
         .map(String::as_str)
-        .filter(|name| name.contains('/'));
+        .filter(|name| name.contains('/') || name.starts_with(HUGE_PAGES));
     ["cpu", "memory", "ephemeral-storage"]
         .into_iter()
-        .chain(extended)
+        .chain(scalar)
         .find_map(|name| {
             // `cpu` counts in thousandths, every other resource in bytes
             let unit = if name == "cpu" { 1 } else { 1000 };
@@ -135,7 +144,9 @@ fn lacking(
                 .iter()
                 .map(|other| resources::requested(other, name) / unit)
                 .sum();
-            let capacity = has(name)? / unit;
+            // A resource of another name that the node lacks was taken off the pod before
+            let is_kept = name.starts_with(HUGE_PAGES);
+            let capacity = has(name).or_else(|| is_kept.then_some(0))? / unit;
             let over = requested > 0 && requested > capacity - used;
             over.then(|| short(name, requested, used, capacity))
                 .flatten()
@@ -246,5 +257,10 @@ mod tests {
         );
         let verdict = lacking(&asks("0"), &[&one, &one], has).expect("no room");
         assert_eq!(verdict.reason, "OutOfpods");
+        let resources = json!({"requests": {"hugepages-2Mi": "2Mi", "example.com/card": "1"}});
+        let asks = json!({"containers": [{"name": "a", "resources": resources}]});
+        let asks: PodSpec = serde_json::from_value(asks).expect("a spec");
+        let verdict = lacking(&asks, &[], has).expect("no huge page");
+        assert_eq!(verdict.reason, "OutOfhugepages-2Mi");
     }
 }

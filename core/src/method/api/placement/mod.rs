@@ -346,6 +346,11 @@ fn pending(
                 false => format!("node {node} has no taint that keeps the pod away"),
             }))
         }
+        // Only a start shows that the node has them: something may bind pods without asking what nodes have
+        (Whereabouts::On { .. }, Hindrance::InsufficientHugePages) => match seen.settled()? {
+            Start::Started => Ok(Comparison::NotMet(difference)),
+            _ => Err(ErrorKind::Unscheduled.error(seen.outcome_words())),
+        },
         (Whereabouts::On { .. }, _) => Ok(Comparison::NotMet(difference)),
         (Whereabouts::Pending(said), Hindrance::UntoleratedTaint) => {
             let whole_pool = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;

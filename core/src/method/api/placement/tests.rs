@@ -83,6 +83,8 @@ struct Row {
     waits: Option<String>,
     /// The scheduler's whole message instead.
     message: Option<String>,
+    /// What the kubelet says that refused it.
+    refused: Option<String>,
     /// The state of its container.
     #[serde(default)]
     state: Json,
@@ -109,6 +111,9 @@ impl Row {
             "pending insufficient-memory" => {
                 PlacementExpectation::Pending(Hindrance::InsufficientMemory)
             }
+            "pending insufficient-hugepages" => {
+                PlacementExpectation::Pending(Hindrance::InsufficientHugePages)
+            }
             "starts" => PlacementExpectation::Starts,
             "not-started" => PlacementExpectation::NotStarted([StartFailure::WrongPlatform].into()),
             other => panic!("{other} is none"),
@@ -132,7 +137,11 @@ impl Row {
             )
         });
         let message = waits.or(self.message.clone()).unwrap_or_default();
-        pod(self.on.as_deref(), &tolerations, &message)
+        let mut pod = pod(self.on.as_deref(), &tolerations, &message);
+        if let Some(words) = &self.refused {
+            pod["status"] = json!({"phase": "Failed", "message": words});
+        }
+        pod
     }
 }
 
