@@ -34,6 +34,8 @@ pub enum ErrorKind {
     BuildMismatch,
     /// The scheduler found no node.
     Unscheduled,
+    /// The scheduler found no node, and other pods on them have what they lack.
+    NoRoom,
     /// The node creates no sandbox for the pod.
     SandboxFailed,
     /// The API server forbids the request.
@@ -76,6 +78,7 @@ impl ErrorKind {
             | Self::ExitStatusLost
             | Self::OutputTruncated
             | Self::UnrecognisedOutput
+            | Self::NoRoom
             | Self::NoView
             | Self::Interfered
             | Self::Throttled

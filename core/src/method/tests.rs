@@ -726,6 +726,7 @@ fn looking_again_soon_helps_with_what_passes_alone() {
         K::ExitStatusLost,
         K::OutputTruncated,
         K::UnrecognisedOutput,
+        K::NoRoom,
         K::NoView,
         K::Interfered,
         K::Throttled,

@@ -21,7 +21,7 @@ pub(super) use said::before_preemption;
 pub use said::{KeptOff, Said};
 pub use start::{NEVER_RAN, NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
-use self::tolerate::tolerates;
+use self::tolerate::has_untolerated;
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::fixture::{FixtureName, Need};
 use crate::method::error::{ErrorKind, ObservationError, Result};
@@ -263,16 +263,6 @@ fn whereabouts(pod: &Json, name: &str, nodes: &[NodeFact]) -> Result<Whereabouts
         })
 }
 
-/// Whether a node has a taint that a pod, as the API server stored it, does not tolerate.
-fn has_untolerated(node: &NodeFact, pod: &Json) -> bool {
-    let tolerations = pod["spec"]["tolerations"].as_array();
-    let tolerated = |taint: &Json| {
-        let mut each = tolerations.into_iter().flatten();
-        each.any(|toleration| tolerates(toleration, taint))
-    };
-    node.taints.iter().any(|taint| !tolerated(taint))
-}
-
 fn placed(
     ground: Ground,
     seen: &PlacementObservation,
@@ -441,7 +431,11 @@ impl PlacementObservation {
 
 /// The error for words of the scheduler that do not decide the query.
 fn unscheduled(said: &Said) -> ObservationError {
-    ErrorKind::Unscheduled.error(printable(&said.to_string()))
+    let kind = match said.lacks_room() {
+        true => ErrorKind::NoRoom,
+        false => ErrorKind::Unscheduled,
+    };
+    kind.error(printable(&said.to_string()))
 }
 
 /// At how many nodes of a pool a pod is aimed at most.

@@ -3,8 +3,20 @@
 
 use serde_json::Value as Json;
 
+use crate::facts::NodeFact;
+
+/// Whether a node has a taint that a pod, as the API server stored it, does not tolerate.
+pub(super) fn has_untolerated(node: &NodeFact, pod: &Json) -> bool {
+    let tolerations = pod["spec"]["tolerations"].as_array();
+    let tolerated = |taint: &Json| {
+        let mut each = tolerations.into_iter().flatten();
+        each.any(|toleration| tolerates(toleration, taint))
+    };
+    node.taints.iter().any(|taint| !tolerated(taint))
+}
+
 /// Whether a toleration tolerates a taint; an unknown operator tolerates nothing.
-pub(super) fn tolerates(toleration: &Json, taint: &Json) -> bool {
+fn tolerates(toleration: &Json, taint: &Json) -> bool {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let any_or_same = |key: &str| {
         let wanted = text(&toleration[key]);
