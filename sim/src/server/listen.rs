@@ -101,7 +101,7 @@ pub enum ServerError {
     #[error("failed to listen at {0}")]
     Listen(SocketAddr, #[source] io::Error),
     /// An object cannot be created at the start.
-    #[error("{0}")]
+    #[error("an object of the topology cannot be created: {0}")]
     Object(String),
     /// The server cannot serve TLS.
     #[error(transparent)]
@@ -133,8 +133,8 @@ impl Server {
         state.wall = options.loopback.wall;
         begin(&mut state);
         for object in &options.api.objects {
-            let name = &object["metadata"]["name"];
-            let refused = |why| ServerError::Object(format!("{name}: {why}"));
+            let (kind, name) = (object["kind"].text(), object["metadata"]["name"].text());
+            let refused = |why| ServerError::Object(format!("{kind} {name}: {why}"));
             let text = object.to_string().replace("VERSION", &options.version);
             let object = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
             seed(&mut state, object).map_err(refused)?;
@@ -259,7 +259,7 @@ fn seed(state: &mut State, object: Value) -> Result<(), String> {
     let kind = Kind::for_object(&object).ok_or("of no kind that is served")?;
     let namespace = object["metadata"]["namespace"].text().to_owned();
     let created = state.create(kind, &namespace, object, false);
-    created.map(drop).map_err(|refusal| format!("{refusal:?}"))
+    created.map(drop).map_err(|refusal| refusal.message)
 }
 
 /// Whether the workloads of all namespaces have all of their pods ready.

@@ -30,7 +30,7 @@ impl ApiSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The first container of a pod that has its own address, and whose node selector names Windows, gets
-    /// one of this resource while a `ConfigMap` has `"true"` by a key (amazon-vpc-resource-controller-k8s,
+    /// one of this resource while a `ConfigMap` has a true value by a key (amazon-vpc-resource-controller-k8s,
     /// `webhooks/core/pod_webhook.go`, `HandleWindowsPod`).
     Resource {
         /// The resource's name.

@@ -25,7 +25,7 @@ pub(super) fn act(
         } => {
             let map = Key::new(of, map);
             let map = state.store.get("configmaps", &map);
-            let is_on = map.is_some_and(|map| map["data"][key] == "true");
+            let is_on = map.is_some_and(|map| parses_as_true(map["data"][key].text()));
             if is_on && selects_windows(spec) && spec["hostNetwork"] != true {
                 for of in ["limits", "requests"] {
                     if let Some(first) = spec.items_mut("containers").next() {
@@ -89,6 +89,11 @@ fn is_bound(state: &State, namespace: &str, (of, account): (&str, &str), role: &
     })
 }
 
+/// As `strconv.ParseBool` of Go, by which the webhook of EKS reads.
+fn parses_as_true(text: &str) -> bool {
+    ["1", "t", "T", "TRUE", "true", "True"].contains(&text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,7 +106,7 @@ mod tests {
         let version = Recorded::by_version(version).expect("known");
         let mut state = State::new(version, 1, String::new());
         let maps = Kind::named("configmaps");
-        let on = json!({"data": {"enable-windows": "true"}});
+        let on = json!({"data": {"enable-windows": "True"}});
         state.put(maps, &Key::new("kube-system", "addresses"), on);
         state
     }
