@@ -39,6 +39,8 @@ pub(crate) struct CheckState {
     refuted: bool,
     /// Whether a round of this repetition failed while its controls held.
     controls_held: bool,
+    /// How many rounds in a row failed for the other system, too.
+    failed_for_all: u32,
     pub(crate) differing: DifferingRounds,
     /// Whether the round under way observes only the controls again, after the check's own assertion failed.
     pub(crate) controls_again: bool,
@@ -88,6 +90,7 @@ impl CheckState {
             made_up_for: false,
             refuted: false,
             controls_held: false,
+            failed_for_all: 0,
             differing: DifferingRounds::default(),
             controls_again: false,
             concluded: false,
@@ -114,6 +117,7 @@ impl CheckState {
         self.good_since = None;
         self.differing = DifferingRounds::default();
         self.controls_held = false;
+        self.failed_for_all = 0;
     }
 
     /// How many attempts have ended, over all repetitions.
@@ -151,6 +155,7 @@ impl CheckState {
         self.good_rounds = 0;
         self.good_since = None;
         self.controls_held = false;
+        self.failed_for_all = 0;
         self.differing = DifferingRounds::default();
         self.stage = Stage::Due(at);
     }
@@ -240,7 +245,8 @@ impl CheckState {
     /// Whether the controls are observed again before a round counts: the check's own assertion failed, and
     /// the cluster may have broken since the controls were observed.
     pub(crate) fn needs_controls_again(&self, verdict: Verdict, reason: &Reason) -> bool {
-        let fails_for_all = verdict == Verdict::Skip && reason.tells();
+        // What failed for all in an earlier round, too, has not broken meanwhile
+        let fails_for_all = is_for_all(verdict, reason) && self.failed_for_all < 2;
         (is_news(verdict) || fails_for_all)
             && !self.controls_again
             && self.check.assertions.len() > 1
@@ -285,6 +291,8 @@ impl CheckState {
             self.refuted |= reason.tells();
             self.controls_held |= is_news(verdict);
         }
+        let for_all = u32::from(is_for_all(verdict, reason));
+        self.failed_for_all = (self.failed_for_all + for_all) * for_all;
         if let (Some((since, changed)), true, false) =
             (self.observation_error, reason.tells(), self.made_up_for)
         {
@@ -434,4 +442,9 @@ impl CheckState {
         let records = both.map(|(planned, outcome)| outcome.into_record(planned));
         records.collect()
     }
+}
+
+/// Whether a check failed for the other system, too.
+fn is_for_all(verdict: Verdict, reason: &Reason) -> bool {
+    verdict == Verdict::Skip && reason.tells()
 }
