@@ -13,7 +13,7 @@ use crate::world::{Outcome, trial};
 
 const TOPOLOGY: &str = "three-builds-dual-stack";
 
-const FAULTS: [&str; 13] = [
+const FAULTS: [&str; 14] = [
     "kube-proxy-dead=windows-2022",
     "node-service-ip-answers=windows-2022",
     "node-service-ip-resets=windows-2022",
@@ -27,10 +27,11 @@ const FAULTS: [&str; 13] = [
     "endpoint-stale=linux",
     "dns-suffix-wrong=windows-2022",
     "partial-names-resolve=windows-2022",
+    "reused-address-dead=windows-2022",
 ];
 
 /// Cuts off one of a Service's two pods; chance decides to which one a request goes.
-const CUT: &str = "traffic-cut=node/windows-2022-a:node/windows-2022-a";
+const CUT: &str = "traffic-cut=node/windows-2022-b:node/windows-2022-b";
 
 /// One run for each fault, in the nightly job.
 pub(crate) fn trials() -> Vec<Trial> {
