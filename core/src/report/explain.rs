@@ -115,8 +115,10 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
     for exception in &case.exceptions {
         let gate = exception.without_gate.as_ref();
         let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
-        if exception.with_gmsa_webhook {
-            gate = Some(", with a webhook of gMSA".to_owned());
+        for (word, part) in [("with", exception.with), ("without", exception.without)] {
+            if let Some(part) = part {
+                gate = Some(format!(", {word} {}", part.as_str()));
+            }
         }
         let then = match &exception.then {
             Then::Skip(reason) => format!("skipped: {reason}"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use semver::{Version, VersionReq};
 use serde_json::{Value as Json, json};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::document::{Decoder, Node, Value};
 use crate::facts::{Facts, Known, Os};
@@ -18,12 +19,36 @@ pub struct Exception {
     pub kubernetes: VersionReq,
     /// It applies to objects of this kind; to all without one.
     pub workload: Option<Workload>,
-    /// It applies where a webhook of gMSA sees pods; everywhere if false.
-    pub with_gmsa_webhook: bool,
+    /// It applies where the cluster has this.
+    pub with: Option<Part>,
+    /// It applies where the cluster does not have this.
+    pub without: Option<Part>,
     /// It applies where this feature gate is off; everywhere without one.
     pub without_gate: Option<Gate>,
     /// How it changes the case.
     pub then: Then,
+}
+
+/// What not every cluster has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Part {
+    /// A webhook of gMSA that sees pods.
+    GmsaWebhook,
+    /// `metrics.k8s.io`, served and available.
+    MetricsApi,
+}
+
+crate::text::words!(Part);
+
+impl Part {
+    /// Whether the cluster has it, if that is known.
+    fn is_there(self, facts: &Facts) -> Option<bool> {
+        match self {
+            Self::GmsaWebhook => facts.gmsa.value().map(|gmsa| !gmsa.webhooks.is_empty()),
+            Self::MetricsApi => facts.metrics_api.value().copied(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -82,15 +107,25 @@ impl Expected {
             if !of_it || !exception.kubernetes.matches(&version) {
                 continue;
             }
-            if exception.with_gmsa_webhook {
-                match facts.gmsa.value() {
-                    Some(gmsa) if gmsa.webhooks.is_empty() => continue,
-                    Some(_) => {}
+            if let Some(part) = exception.with {
+                match part.is_there(facts) {
+                    Some(false) => continue,
+                    Some(true) => {}
                     None => {
-                        presumed =
-                            Some("no webhook of gMSA sees pods; the server did not say".to_owned());
+                        let part = part.as_str();
+                        presumed = Some(format!("it has no {part}; the server did not say"));
                         continue;
                     }
+                }
+            }
+            if let Some(part) = exception.without {
+                let is_there = part.is_there(facts).ok_or_else(|| {
+                    let part = part.as_str();
+                    let detail = format!("whether the cluster has a {part} is not known");
+                    Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
+                })?;
+                if is_there {
+                    continue;
                 }
             }
             let applies = match &exception.without_gate {
@@ -150,8 +185,10 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     let workload = fields.maybe(decoder, "workload", |decoder, node| {
         decoder.member(node, "workload", Workload::ALL)
     });
-    let with_gmsa_webhook = fields.or(decoder, "with-webhook", false, |decoder, node| {
-        decoder.member(node, "webhook", &["gmsa"]).map(|_| true)
+    let [with, without] = ["with", "without"].map(|key| {
+        fields.maybe(decoder, key, |decoder, node| {
+            decoder.member(node, "part", Part::ALL)
+        })
     });
     let name = fields.maybe(decoder, "without-gate", |decoder, node| {
         decoder.text(node, "`without-gate`").map(str::to_owned)
@@ -180,7 +217,8 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     Some(Exception {
         kubernetes: kubernetes?,
         workload: workload?,
-        with_gmsa_webhook: with_gmsa_webhook?,
+        with: with?,
+        without: without?,
         without_gate: name.map(|name| Gate { name, on_since }),
         then: then?,
     })

@@ -72,10 +72,11 @@ pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpe
 }
 
 pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
-    let entry = decoder.tagged(node, "status `ask`", &["pod", "job", "cron-job"])?;
+    let entry = decoder.tagged(node, "status `ask`", &["pod", "job", "cron-job", "metrics"])?;
     let kind = match entry.key.as_str() {
         "job" => StatusKind::Job,
         "cron-job" => StatusKind::CronJob,
+        "metrics" => StatusKind::Metrics,
         _ => StatusKind::Pod,
     };
     let mut fields = decoder.fields(&entry.node, "an object")?;

@@ -175,6 +175,8 @@ pub enum FaultKind {
     CredentialSpecLost,
     NanoWhole,
     NonRootIgnored,
+    ClusterNamesOnNodes,
+    StatsMissing,
     HugePagesHonoured,
     OtherOsAdmitted,
     LastWordsLost,

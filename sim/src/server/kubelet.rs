@@ -13,6 +13,7 @@ use hyper::body::Frame;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
 use kube::{Client, Config};
+use serde_json::Value;
 use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
@@ -21,6 +22,7 @@ use super::serve::{Answer, Sent, Shared, refused};
 use crate::base::fields::Fields;
 use crate::base::lock::locked;
 use crate::server::checks::refusal::Refusal;
+use crate::server::storage::state::State;
 use crate::wire::loopback::{Loopback, client};
 use crate::world::Key;
 
@@ -40,7 +42,7 @@ impl Kubelets {
 
     /// Returns the client of a kubelet. It does not verify the kubelet's certificate, like a real
     /// server without `--kubelet-certificate-authority`.
-    fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
+    pub(crate) fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
         if self.loopback.is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
@@ -163,20 +165,7 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let state = shared.state();
     let key = Key::new(&ask.namespace, &ask.name);
     let pod = state.live(ask.kind, &key)?;
-    let host = pod["spec"]["nodeName"].text();
-    if host.is_empty() {
-        let why = format!("pod {} does not have a host assigned", ask.name);
-        return Err(Refusal::bad(why));
-    }
-    let node = state.live(Kind::named("nodes"), &Key::new("", host))?;
-    let addresses = &node["status"]["addresses"];
-    let mut each = addresses.items();
-    let internal = each.find(|address| address["type"] == "InternalIP");
-    let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
-    let Some((address, port)) = internal.and_then(|one| one["address"].as_str()).zip(port) else {
-        let why = format!("no preferred addresses found; known addresses: {addresses}");
-        return Err(Refusal::internal(why));
-    };
+    let address = address(&state, &pod, &ask.name)?;
     // `kubectl.kubernetes.io/default-container` is up to the client
     let first = pod["spec"]["containers"][0]["name"].text();
     let named = ask.query.first("container").unwrap_or_default();
@@ -194,5 +183,26 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     }
     let (namespace, name, query) = (&ask.namespace, &ask.name, query.finish());
     let path = format!("/{root}/{namespace}/{name}/{container}?{query}");
-    Ok((format!("{address}:{port}"), path))
+    Ok((address, path))
+}
+
+/// The address of the kubelet of a pod with this name.
+pub(super) fn address(state: &State, pod: &Value, name: &str) -> Result<String, Refusal> {
+    let host = pod["spec"]["nodeName"].text();
+    if host.is_empty() {
+        let why = format!("pod {name} does not have a host assigned");
+        return Err(Refusal::bad(why));
+    }
+    let node = state.live(Kind::named("nodes"), &Key::new("", host))?;
+    let addresses = &node["status"]["addresses"];
+    let mut each = addresses.items();
+    let internal = each.find(|address| address["type"] == "InternalIP");
+    let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
+    match internal.and_then(|one| one["address"].as_str()).zip(port) {
+        Some((address, port)) => Ok(format!("{address}:{port}")),
+        None => {
+            let why = format!("no preferred addresses found; known addresses: {addresses}");
+            Err(Refusal::internal(why))
+        }
+    }
 }

@@ -258,8 +258,14 @@ fn begin(state: &mut State) {
 fn seed(state: &mut State, object: Value) -> Result<(), String> {
     let kind = Kind::for_object(&object).ok_or("of no kind that is served")?;
     let namespace = object["metadata"]["namespace"].text().to_owned();
+    let key = Key::new(&namespace, object["metadata"]["name"].text());
+    let status = object.get("status").cloned();
     let created = state.create(kind, &namespace, object, false);
-    created.map(drop).map_err(|refusal| refusal.message)
+    created.map_err(|refusal| refusal.message)?;
+    if let Some(status) = status {
+        state.set_status(kind.plural, &key, status);
+    }
+    Ok(())
 }
 
 /// Whether the workloads of all namespaces have all of their pods ready.

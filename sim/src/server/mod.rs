@@ -17,6 +17,7 @@
 //! | `checks/admission.rs`, `recorded/` | what real servers answered to dry runs |
 //! | `controllers/` | the controllers and the scheduler |
 //! | `kubelet.rs` | exec and logs, from the node's kubelet |
+//! | `metrics.rs` | `metrics.k8s.io` of a pod, from the node's kubelet |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
 //! | `*.yaml` | columns, defaults, fields, initial objects; each beside the code that reads it |
 //!
@@ -24,7 +25,7 @@
 //! real server. Left out: `PodSecurity` and quotas, validation beyond that of `checks/valid.rs`, roles and
 //! accounts other than the administrator, the tokens of accounts in pods, `continue`, `managedFields` of all
 //! but nodes (an apply removes the fields of the previous apply, whichever client made it), deletions in the
-//! foreground, of orphans and of collections, `attach`, `port-forward`, evictions, metrics, `Endpoints`, the strategy
+//! foreground, of orphans and of collections, `attach`, `port-forward`, evictions, `Endpoints`, the strategy
 //! `Recreate`, `minReadySeconds`, jobs that are indexed, suspended or end by time, claims of
 //! volumes, and any storage beyond memory.
 
@@ -35,6 +36,7 @@ mod kinds;
 pub(crate) mod kubectl;
 mod kubelet;
 mod listen;
+mod metrics;
 mod objects;
 mod serve;
 pub(crate) mod storage;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Verb};
-use super::{controllers, kubelet, objects};
+use super::{controllers, kubelet, metrics, objects};
 use crate::base::clock;
 use crate::base::lock::locked;
 use crate::server::checks::refusal::Refusal;
@@ -137,6 +137,9 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) ->
 async fn found(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
     shared.state().token.check(request.headers())?;
+    if let Some(key) = metrics::pod_of(uri.path()) {
+        return metrics::answer(shared, &key).await;
+    }
     let parsed = ask::read(request.method(), uri.path(), uri.query())?;
     let parsed = match parsed {
         Some(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod batching;
 pub(crate) mod command;
+mod converge;
 pub(crate) mod differing;
 pub(crate) mod dispatcher;
 #[cfg(test)]

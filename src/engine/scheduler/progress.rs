@@ -13,6 +13,7 @@ use winconform_core::verdict::{
 };
 
 use super::command::AssertionOutcome;
+use super::converge::time_to_converge;
 use super::differing::DifferingRounds;
 
 /// A check and its progress.
@@ -414,15 +415,7 @@ impl CheckState {
 
     /// Whether its time to converge is over. A fixture that was applied again has it again.
     fn has_had_time(&self, now: Duration, durations: &Durations) -> bool {
-        let balanced = self.check.assertions.iter().any(|assertion| {
-            let mut names = assertion.needs.iter().map(|(key, _)| key.name);
-            let observes = assertion.test.traits().needs_source;
-            observes && names.any(|name| name == FixtureName::LOAD_BALANCER)
-        });
-        let converge = match balanced {
-            true => durations.converge.max(durations.balancer),
-            false => durations.converge,
-        };
+        let converge = time_to_converge(&self.check, durations);
         self.began.is_some_and(|began| now >= began + converge)
     }
 

@@ -103,6 +103,10 @@ fn roles(areas: &[&str], account: &Account) -> (String, String) {
                 value: Some(keeps_policies.clone()),
                 source: String::new(),
             },
+            metrics_api: Known::Fact {
+                value: true,
+                source: String::new(),
+            },
             load_balancer: Known::Fact {
                 value: LoadBalancerFact {
                     with_address: 1,

@@ -1,8 +1,8 @@
-//! The test method `status`: fields of a pod, a Job or a CronJob as the API server has them.
+//! The test method `status`: fields of a pod, a Job or a CronJob as the API server has them, and of a pod's metrics.
 
 use std::fmt;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::PodOf;
 use crate::fixture::{FixtureName, Need};
@@ -16,6 +16,8 @@ use crate::text::{bound, printable};
 
 /// How many bytes of the named fields an observation keeps.
 const KEPT: usize = 2 << 10;
+/// The API group of what pods use.
+const METRICS: &str = "metrics.k8s.io";
 /// In an expectation: any value that is not empty.
 const ANY: &str = "any";
 /// In an expectation: no value.
@@ -33,6 +35,8 @@ pub enum StatusKind {
     Pod,
     Job,
     CronJob,
+    /// What a pod uses, as `metrics.k8s.io` has it.
+    Metrics,
 }
 
 impl fmt::Display for StatusQuery {
@@ -41,6 +45,7 @@ impl fmt::Display for StatusQuery {
             StatusKind::Pod => "pod",
             StatusKind::Job => "Job",
             StatusKind::CronJob => "CronJob",
+            StatusKind::Metrics => "metrics of pod",
         };
         write!(f, "{kind} {}", self.object)
     }
@@ -70,6 +75,9 @@ impl Method for Status {
             StatusKind::CronJob => {
                 format!("/apis/batch/v1/namespaces/{namespace}/cronjobs/{name}")
             }
+            StatusKind::Metrics => {
+                format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}")
+            }
         };
         let request = Request::Api(ApiRequest::get(path));
         Ok(Prepared::new(request, |reply| {
@@ -78,6 +86,8 @@ impl Method for Status {
             };
             match reply.status {
                 200 => Ok(reply.body.clone()),
+                // A metrics server answered, and has none of this pod
+                404 if reply.body["details"]["group"] == METRICS => Ok(json!({})),
                 404 => Err(reply.refused(ErrorKind::NotApplied)),
                 _ => Err(reply.refused(ErrorKind::UnrecognisedOutput)),
             }
@@ -88,21 +98,30 @@ impl Method for Status {
         super::needs(query.object.of)
     }
 
-    fn traits(_: &StatusQuery, _: &StatusExpectation) -> Traits {
-        super::traits()
+    fn traits(query: &StatusQuery, _: &StatusExpectation) -> Traits {
+        Traits {
+            is_slow: query.kind == StatusKind::Metrics,
+            ..super::traits()
+        }
     }
 
     fn kept(seen: Json) -> Json {
-        let mut text = seen["status"].to_string();
+        let kept = ["status", "containers"].into_iter();
+        let kept = kept.map(|key| &seen[key]).find(|field| !field.is_null());
+        let kept = kept.unwrap_or(&seen);
+        let mut text = kept.to_string();
         match bound(&mut text, KEPT) {
             true => Json::String(text),
-            false => seen["status"].clone(),
+            false => kept.clone(),
         }
     }
 
     fn compare(expectation: &StatusExpectation, seen: &Json) -> Result<Comparison> {
         let mut others = Vec::new();
-        differing(&expectation.0, seen, "", &mut others);
+        match seen.as_object().is_some_and(serde_json::Map::is_empty) {
+            true => others.push("the server has none of it".to_owned()),
+            false => differing(&expectation.0, seen, "", &mut others),
+        }
         let words = match others.is_empty() {
             true => "these fields".to_owned(),
             false => others.join("; "),
@@ -165,7 +184,6 @@ impl fmt::Display for StatusExpectation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn others(expected: &Json, seen: &Json) -> Vec<String> {
         let mut others = Vec::new();

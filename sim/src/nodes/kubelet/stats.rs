@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
 use serde_json::{Value, json};
 
+use crate::fault::FaultKind;
 use crate::nodes::cluster::{Cluster, NodeState};
 use crate::nodes::node::DISK_KI;
 use crate::pods::course::run::PodRun;
@@ -49,7 +50,8 @@ pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
     let memory_used = about(cluster, "system memory", &node.name, mebibytes << 20);
     let mut total = running(cores, memory_used, since, now);
     let mut pods = Vec::new();
-    for run in cluster.runs(node).values() {
+    let told = !node.suffers(FaultKind::StatsMissing, &cluster.faults.current());
+    for run in cluster.runs(node).values().filter(|_| told) {
         let (stats, used) = pod(cluster, run, now, &at);
         if used != Usage::default() {
             pods.push(stats);

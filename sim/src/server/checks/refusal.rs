@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
+use crate::world::Key;
 
 /// One error in an object (apimachinery, `field.Error`).
 #[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
@@ -131,6 +132,16 @@ impl Refusal {
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
         Self::about_object(404, kind, name, "not found")
+    }
+
+    /// The metrics server knows no use of a pod.
+    pub(crate) fn no_metrics(pod: &Key) -> Self {
+        let name = pod.to_string();
+        let message = format!("podmetrics.metrics.k8s.io \"{name}\" not found");
+        Self {
+            details: json!({"name": name, "group": "metrics.k8s.io", "kind": "podmetrics"}),
+            ..Self::new(404, message)
+        }
     }
 
     /// No server has a resource at this path.

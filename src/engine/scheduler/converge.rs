@@ -1,0 +1,23 @@
+//! How long a check may take until it holds.
+
+use std::time::Duration;
+
+use winconform_core::config::Durations;
+use winconform_core::fixture::FixtureName;
+use winconform_core::plan::Check;
+
+/// How long a check may take until it holds: the longest of what its assertions may take.
+pub(super) fn time_to_converge(check: &Check, durations: &Durations) -> Duration {
+    let of_each = check.assertions.iter().map(|assertion| {
+        let traits = assertion.test.traits();
+        let mut names = assertion.needs.iter().map(|(key, _)| key.name);
+        if traits.needs_source && names.any(|name| name == FixtureName::LOAD_BALANCER) {
+            durations.balancer
+        } else if traits.is_slow {
+            durations.failing
+        } else {
+            durations.converge
+        }
+    });
+    of_each.fold(durations.converge, Duration::max)
+}
