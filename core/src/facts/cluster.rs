@@ -213,7 +213,7 @@ pub struct Facts {
     /// Admission webhooks and policies that see pods.
     pub webhooks: Known<Vec<WebhookFact>>,
     pub load_balancer: Known<LoadBalancerFact>,
-    /// Whether `metrics.k8s.io` is served and available.
+    /// Whether `metrics.k8s.io` is served; unknown where its server is not available.
     pub metrics_api: Known<bool>,
     /// Signs of gMSA support.
     pub gmsa: Known<GmsaFact>,

@@ -32,9 +32,9 @@ pub enum ErrorKind {
     ImagePull,
     /// The node cannot run the build of the image.
     BuildMismatch,
-    /// The scheduler found no node.
+    /// The scheduler found no node, or the node that it found refused the pod.
     Unscheduled,
-    /// The scheduler found no node, and other pods on them have what they lack.
+    /// The scheduler found no node, and one at least lacks room, which other pods may have.
     NoRoom,
     /// The node creates no sandbox for the pod.
     SandboxFailed,

@@ -167,7 +167,7 @@ pub struct Traits {
     /// Whether it may take time until it holds: what crosses the network converges, an answer of the API
     /// server about itself does not.
     pub converges: bool,
-    /// Whether what answers looks only now and then: it gets the time of what may fail for a while.
+    /// Whether what answers looks only now and then: it has `durations.failing` to converge.
     pub is_slow: bool,
     /// Whether it must keep holding for a while.
     pub must_last: bool,

@@ -117,7 +117,7 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
         let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
         for (word, part) in [("with", exception.with), ("without", exception.without)] {
             if let Some(part) = part {
-                gate = Some(format!(", {word} {}", part.as_str()));
+                gate = Some(format!(", {word} {}", part.words()));
             }
         }
         let then = match &exception.then {

@@ -19,10 +19,10 @@ pub struct Exception {
     pub kubernetes: VersionReq,
     /// It applies to objects of this kind; to all without one.
     pub workload: Option<Workload>,
-    /// It applies where the cluster has this.
-    pub with: Option<Part>,
-    /// It applies where the cluster does not have this.
-    pub without: Option<Part>,
+    /// It applies where the cluster has this; where that is not known, the case presumes that it has not.
+    pub with: Option<ClusterPart>,
+    /// It applies where the cluster does not have this; where that is not known, the case is inconclusive.
+    pub without: Option<ClusterPart>,
     /// It applies where this feature gate is off; everywhere without one.
     pub without_gate: Option<Gate>,
     /// How it changes the case.
@@ -32,22 +32,37 @@ pub struct Exception {
 /// What not every cluster has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Part {
+pub enum ClusterPart {
     /// A webhook of gMSA that sees pods.
     GmsaWebhook,
     /// `metrics.k8s.io`, served and available.
     MetricsApi,
 }
 
-crate::text::words!(Part);
+crate::text::words!(ClusterPart);
 
-impl Part {
-    /// Whether the cluster has it, if that is known.
-    fn is_there(self, facts: &Facts) -> Option<bool> {
+impl ClusterPart {
+    /// What it is.
+    pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::GmsaWebhook => facts.gmsa.value().map(|gmsa| !gmsa.webhooks.is_empty()),
-            Self::MetricsApi => facts.metrics_api.value().copied(),
+            Self::GmsaWebhook => "a webhook of gMSA that sees pods",
+            Self::MetricsApi => "a metrics API that is available",
         }
+    }
+
+    /// Whether the cluster has it, or why that is not known.
+    fn is_there(self, facts: &Facts) -> Result<bool, &str> {
+        match self {
+            Self::GmsaWebhook => known(&facts.gmsa).map(|gmsa| !gmsa.webhooks.is_empty()),
+            Self::MetricsApi => known(&facts.metrics_api).copied(),
+        }
+    }
+}
+
+fn known<T>(fact: &Known<T>) -> Result<&T, &str> {
+    match fact {
+        Known::Fact { value, .. } => Ok(value),
+        Known::Unknown { reason } => Err(reason),
     }
 }
 
@@ -109,19 +124,20 @@ impl Expected {
             }
             if let Some(part) = exception.with {
                 match part.is_there(facts) {
-                    Some(false) => continue,
-                    Some(true) => {}
-                    None => {
-                        let part = part.as_str();
-                        presumed = Some(format!("it has no {part}; the server did not say"));
+                    Ok(false) => continue,
+                    Ok(true) => {}
+                    Err(_) => {
+                        let part = part.words();
+                        presumed =
+                            Some(format!("the cluster lacks {part}; the server did not say"));
                         continue;
                     }
                 }
             }
             if let Some(part) = exception.without {
-                let is_there = part.is_there(facts).ok_or_else(|| {
-                    let part = part.as_str();
-                    let detail = format!("whether the cluster has a {part} is not known");
+                let is_there = part.is_there(facts).map_err(|why| {
+                    let part = part.words();
+                    let detail = format!("whether the cluster has {part} is not known: {why}");
                     Disposition::Inconclusive(ErrorKind::FactUnknown.error(detail))
                 })?;
                 if is_there {
@@ -187,7 +203,7 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     });
     let [with, without] = ["with", "without"].map(|key| {
         fields.maybe(decoder, key, |decoder, node| {
-            decoder.member(node, "part", Part::ALL)
+            decoder.member(node, "part", ClusterPart::ALL)
         })
     });
     let name = fields.maybe(decoder, "without-gate", |decoder, node| {

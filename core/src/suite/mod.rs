@@ -10,7 +10,7 @@ mod over;
 mod placement;
 mod read;
 
-pub use admission::{Exception, Expected, Gate, Part, Then};
+pub use admission::{ClusterPart, Exception, Expected, Gate, Then};
 pub use case::Case;
 pub use control::{Control, Without};
 pub use over::{Across, Over};

@@ -175,7 +175,6 @@ pub enum FaultKind {
     CredentialSpecLost,
     NanoWhole,
     NonRootIgnored,
-    ClusterNamesOnNodes,
     StatsMissing,
     HugePagesHonoured,
     OtherOsAdmitted,

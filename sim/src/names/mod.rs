@@ -189,10 +189,7 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
         if !in_time {
             break;
         }
-        let forwards = server == world.network.nodes_resolver
-            && suffers(world, from, FaultKind::ClusterNamesOnNodes);
-        let told_by = world.services.dns().filter(|_| forwards).unwrap_or(server);
-        let mut addresses = zone::answer(world, told_by, &name, query.turn);
+        let mut addresses = zone::answer(world, server, &name, query.turn);
         given.answer = Err(NotFound::NoSuchName);
         // A name without addresses may have some in another complete form
         if addresses.is_empty() {

@@ -1,5 +1,6 @@
 //! What `metrics.k8s.io` says of a pod. A metrics server is there if its `APIService` is; it takes what the
-//! node's kubelet says (kubernetes-sigs/metrics-server, `pkg/api/pod.go`, `pkg/storage/pod.go`).
+//! node's kubelet says (kubernetes-sigs/metrics-server, `pkg/api/pod.go`, `pkg/storage/pod.go`; before 0.6 by
+//! `/stats/summary`, as here).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,8 @@ use crate::world::Key;
 /// The `APIService` of the metrics server.
 const SERVICE: &str = "v1beta1.metrics.k8s.io";
 
-/// How long a container runs before it has metrics: two scrapes, which are 15 s apart (`--metric-resolution`).
+/// How long a container runs before it has metrics: at most two scrapes, which are 15 s apart
+/// (`--metric-resolution`).
 const SCRAPED: Duration = Duration::from_secs(30);
 
 /// The namespace and name of the pod that a path asks for the metrics of.
@@ -34,8 +36,12 @@ pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Re
     let address = {
         let state = shared.state();
         let service = Key::new("", SERVICE);
-        if state.store.get("apiservices", &service).is_none() {
-            return Err(Refusal::no_such_resource());
+        let service = state.store.get("apiservices", &service);
+        let service = service.ok_or_else(Refusal::no_such_resource)?;
+        let mut conditions = service["status"]["conditions"].items();
+        if !conditions.any(|one| one["type"] == "Available" && one["status"] == "True") {
+            // kube-aggregator, `pkg/apiserver/handler_proxy.go`
+            return Err(Refusal::new(503, "service unavailable"));
         }
         let pod = state.live(Kind::named("pods"), key)?;
         kubelet::address(&state, &pod, &key.name)
@@ -44,7 +50,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Re
         Ok(address) => scraped(shared, &address, key).await,
         Err(_) => None,
     };
-    let containers = containers.filter(|them| !them.is_empty());
+    let containers = containers.filter(|each| !each.is_empty());
     let containers = containers.ok_or_else(|| Refusal::no_metrics(key))?;
     let metrics = json!({
         "kind": "PodMetrics",
@@ -75,16 +81,11 @@ async fn scraped(shared: &Arc<Shared>, address: &str, key: &Key) -> Option<Vec<V
     };
     let used = |container: &Value| {
         let (cpu, memory) = (&container["cpu"], &container["memory"]);
-        let cores = cpu["usageNanoCores"].as_u64().unwrap_or_default();
-        let bytes = memory["workingSetBytes"].as_u64().unwrap_or_default();
-        json!({"name": container["name"],
-            "usage": {"cpu": format!("{cores}n"), "memory": format!("{}Ki", bytes / 1024)}})
+        let cores = cpu["usageNanoCores"].as_u64()?;
+        let bytes = memory["workingSetBytes"].as_u64()?;
+        Some(json!({"name": container["name"],
+            "usage": {"cpu": format!("{cores}n"), "memory": format!("{}Ki", bytes / 1024)}}))
     };
-    Some(
-        pod["containers"]
-            .items()
-            .filter(has_run)
-            .map(used)
-            .collect(),
-    )
+    let each = pod["containers"].items().filter(has_run);
+    Some(each.filter_map(used).collect())
 }

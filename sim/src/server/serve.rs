@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Body as HttpBody;
@@ -137,7 +137,9 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) ->
 async fn found(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
     shared.state().token.check(request.headers())?;
-    if let Some(key) = metrics::pod_of(uri.path()) {
+    if request.method() == Method::GET
+        && let Some(key) = metrics::pod_of(uri.path())
+    {
         return metrics::answer(shared, &key).await;
     }
     let parsed = ask::read(request.method(), uri.path(), uri.query())?;

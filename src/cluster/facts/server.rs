@@ -60,11 +60,16 @@ pub(super) async fn groups(api: &Api) -> Result<BTreeSet<String>, Unread> {
     Ok(items(&body["groups"]).map(|g| word(&g["name"])).collect())
 }
 
-/// Whether `metrics.k8s.io` is registered, and available.
+/// Whether `metrics.k8s.io` is registered; unknown where it is not available, as while its server restarts.
 pub(super) async fn metrics_api(api: &Api) -> Result<bool, Unread> {
-    let service = find(api, METRICS_API).await?.unwrap_or_default();
+    let Some(service) = find(api, METRICS_API).await? else {
+        return Ok(false);
+    };
     let mut conditions = items(&service["status"]["conditions"]);
-    Ok(conditions.any(|c| c["type"] == "Available" && c["status"] == "True"))
+    match conditions.any(|c| c["type"] == "Available" && c["status"] == "True") {
+        true => Ok(true),
+        false => Err(Unread::reason(METRICS_API, "its server is not available")),
+    }
 }
 
 pub(super) async fn gmsa_served(api: &Api) -> Result<bool, Unread> {

@@ -155,6 +155,21 @@ async fn what_is_absent_is_known_to_be() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn metrics_that_are_registered_and_not_available_are_unknown() {
+    let fake = Fake::default();
+    let conditions = json!([{"type": "Available", "status": "False"}]);
+    fake.put(
+        server::METRICS_API,
+        json!({"status": {"conditions": conditions}}),
+    );
+    let facts = collect(&fake.api()).await;
+    let Known::Unknown { reason } = &facts.metrics_api else {
+        panic!("{:?}", facts.metrics_api);
+    };
+    assert!(reason.contains("its server is not available"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_is_down_behind_the_aggregator_costs_its_fact_alone() {
     let fake = cluster();
     let down = json!({"message": "service unavailable"});

@@ -7,6 +7,7 @@ pub(crate) mod differing;
 pub(crate) mod dispatcher;
 #[cfg(test)]
 pub(crate) mod dispatcher_properties;
+mod excused;
 pub(crate) mod progress;
 pub(crate) mod repeat;
 pub(crate) mod room;

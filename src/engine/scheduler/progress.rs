@@ -15,6 +15,7 @@ use winconform_core::verdict::{
 use super::command::AssertionOutcome;
 use super::converge::time_to_converge;
 use super::differing::DifferingRounds;
+use super::excused::Excused;
 
 /// A check and its progress.
 #[derive(Debug)]
@@ -40,8 +41,8 @@ pub(crate) struct CheckState {
     refuted: bool,
     /// Whether a round of this repetition failed while its controls held.
     controls_held: bool,
-    /// How many rounds in a row failed for the other system, too.
-    failed_for_all: u32,
+    /// Whether it fails for Linux, too.
+    excused: Excused,
     pub(crate) differing: DifferingRounds,
     /// Whether the round under way observes only the controls again, after the check's own assertion failed.
     pub(crate) controls_again: bool,
@@ -91,7 +92,7 @@ impl CheckState {
             made_up_for: false,
             refuted: false,
             controls_held: false,
-            failed_for_all: 0,
+            excused: Excused::default(),
             differing: DifferingRounds::default(),
             controls_again: false,
             concluded: false,
@@ -118,7 +119,7 @@ impl CheckState {
         self.good_since = None;
         self.differing = DifferingRounds::default();
         self.controls_held = false;
-        self.failed_for_all = 0;
+        self.excused = Excused::default();
     }
 
     /// How many attempts have ended, over all repetitions.
@@ -156,7 +157,7 @@ impl CheckState {
         self.good_rounds = 0;
         self.good_since = None;
         self.controls_held = false;
-        self.failed_for_all = 0;
+        self.excused = Excused::default();
         self.differing = DifferingRounds::default();
         self.stage = Stage::Due(at);
     }
@@ -245,10 +246,13 @@ impl CheckState {
 
     /// Whether the controls are observed again before a round counts: the check's own assertion failed, and
     /// the cluster may have broken since the controls were observed.
-    pub(crate) fn needs_controls_again(&self, verdict: Verdict, reason: &Reason) -> bool {
-        // What failed for all in an earlier round, too, has not broken meanwhile
-        let fails_for_all = is_for_all(verdict, reason) && self.failed_for_all < 2;
-        (is_news(verdict) || fails_for_all)
+    pub(crate) fn needs_controls_again(
+        &self,
+        now: Duration,
+        verdict: Verdict,
+        durations: &Durations,
+    ) -> bool {
+        (is_news(verdict) || self.excused.is_new(now, durations.converge))
             && !self.controls_again
             && self.check.assertions.len() > 1
     }
@@ -292,8 +296,7 @@ impl CheckState {
             self.refuted |= reason.tells();
             self.controls_held |= is_news(verdict);
         }
-        let for_all = u32::from(is_for_all(verdict, reason));
-        self.failed_for_all = (self.failed_for_all + for_all) * for_all;
+        self.excused.note(now, reason);
         if let (Some((since, changed)), true, false) =
             (self.observation_error, reason.tells(), self.made_up_for)
         {
@@ -435,9 +438,4 @@ impl CheckState {
         let records = both.map(|(planned, outcome)| outcome.into_record(planned));
         records.collect()
     }
-}
-
-/// Whether a check failed for the other system, too.
-fn is_for_all(verdict: Verdict, reason: &Reason) -> bool {
-    verdict == Verdict::Skip && reason.tells()
 }

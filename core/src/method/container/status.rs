@@ -20,6 +20,8 @@ const KEPT: usize = 2 << 10;
 const METRICS: &str = "metrics.k8s.io";
 /// In an expectation: any value that is not empty.
 const ANY: &str = "any";
+/// In an expectation: a quantity above zero.
+const SOME: &str = "some";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
@@ -52,7 +54,7 @@ impl fmt::Display for StatusQuery {
 }
 
 /// Fields of an object: of a map each that is named; of a list, for each item named, one that has its fields;
-/// `any` is any value that is not empty, and `none` stands for no value.
+/// `any` is any value that is not empty, `some` a quantity above zero, and `none` stands for no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusExpectation(pub Json);
 
@@ -80,15 +82,16 @@ impl Method for Status {
             }
         };
         let request = Request::Api(ApiRequest::get(path));
-        Ok(Prepared::new(request, |reply| {
+        Ok(Prepared::new(request, move |reply| {
             let Reply::Api(reply) = reply else {
                 return Err(another_kind("a status"));
             };
+            let of_metrics = query.kind == StatusKind::Metrics;
             match reply.status {
-                200 => Ok(reply.body.clone()),
+                200 if !of_metrics || reply.body["kind"] == "PodMetrics" => Ok(reply.body.clone()),
                 // A metrics server answered, and has none of this pod
-                404 if reply.body["details"]["group"] == METRICS => Ok(json!({})),
-                404 => Err(reply.refused(ErrorKind::NotApplied)),
+                404 if of_metrics && reply.body["details"]["group"] == METRICS => Ok(json!({})),
+                404 if !of_metrics => Err(reply.refused(ErrorKind::NotApplied)),
                 _ => Err(reply.refused(ErrorKind::UnrecognisedOutput)),
             }
         }))
@@ -161,6 +164,16 @@ fn differing(expected: &Json, seen: &Json, path: &str, others: &mut Vec<String>)
                 others.push(format!("no {}", path.trim_start_matches('.')));
             }
         }
+        (Json::String(some), Json::String(seen)) if some == SOME => {
+            let amount = seen.trim_start_matches(['0', '.']);
+            if !amount.starts_with(|first: char| first.is_ascii_digit()) {
+                others.push(format!(
+                    "{} {}",
+                    path.trim_start_matches('.'),
+                    printable(seen)
+                ));
+            }
+        }
         (Json::String(none), Json::Null) if none == NONE => {}
         // A program's last line ends as its system ends lines
         (Json::String(expected), Json::String(seen)) if expected == seen.trim_end() => {}
@@ -213,5 +226,21 @@ mod tests {
             others.contains(&"no status.hostIP".to_owned()),
             "{others:?}"
         );
+    }
+
+    #[test]
+    fn a_quantity_above_zero_is_some() {
+        let expected = json!({"memory": "some"});
+        for (memory, is_some) in [
+            ("64Mi", true),
+            ("0.5Gi", true),
+            ("0", false),
+            ("0Ki", false),
+            ("", false),
+        ] {
+            let others = others(&expected, &json!({"memory": memory}));
+            assert_eq!(others.is_empty(), is_some, "{memory}: {others:?}");
+        }
+        assert_eq!(others(&expected, &json!({})).len(), 1);
     }
 }

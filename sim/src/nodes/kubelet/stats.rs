@@ -50,8 +50,8 @@ pub(super) fn summary(cluster: &Cluster, node: &NodeState) -> Value {
     let memory_used = about(cluster, "system memory", &node.name, mebibytes << 20);
     let mut total = running(cores, memory_used, since, now);
     let mut pods = Vec::new();
-    let told = !node.suffers(FaultKind::StatsMissing, &cluster.faults.current());
-    for run in cluster.runs(node).values().filter(|_| told) {
+    let reports = !node.suffers(FaultKind::StatsMissing, &cluster.faults.current());
+    for run in cluster.runs(node).values().filter(|_| reports) {
         let (stats, used) = pod(cluster, run, now, &at);
         if used != Usage::default() {
             pods.push(stats);

@@ -24,7 +24,7 @@ impl Dispatcher {
         if !state.attempt_is_over(self.now, (verdict, &reason), test, limits, durations) {
             state.paused = state.pause(self.now, &self.durations);
             state.stage = Stage::Due(self.now + state.paused);
-        } else if state.needs_controls_again(verdict, &reason)
+        } else if state.needs_controls_again(self.now, verdict, durations)
             && let Some(test) = outcomes.first()
         {
             state.begin_controls_again(test.clone());
