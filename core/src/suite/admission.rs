@@ -53,16 +53,9 @@ impl ClusterPart {
     /// Whether the cluster has it, or why that is not known.
     fn is_there(self, facts: &Facts) -> Result<bool, &str> {
         match self {
-            Self::GmsaWebhook => known(&facts.gmsa).map(|gmsa| !gmsa.webhooks.is_empty()),
-            Self::MetricsApi => known(&facts.metrics_api).copied(),
+            Self::GmsaWebhook => facts.gmsa.known().map(|gmsa| !gmsa.webhooks.is_empty()),
+            Self::MetricsApi => facts.metrics_api.known().copied(),
         }
-    }
-}
-
-fn known<T>(fact: &Known<T>) -> Result<&T, &str> {
-    match fact {
-        Known::Fact { value, .. } => Ok(value),
-        Known::Unknown { reason } => Err(reason),
     }
 }
 

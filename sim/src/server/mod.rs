@@ -16,8 +16,7 @@
 //! | `checks/administrator.rs` | authentication |
 //! | `checks/admission.rs`, `recorded/` | what real servers answered to dry runs |
 //! | `controllers/` | the controllers and the scheduler |
-//! | `kubelet.rs` | exec and logs, from the node's kubelet |
-//! | `metrics.rs` | `metrics.k8s.io` of a pod, from the node's kubelet |
+//! | `kubelet/` | exec, logs and `metrics.k8s.io` of a pod, from the node's kubelet |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
 //! | `*.yaml` | columns, defaults, fields, initial objects; each beside the code that reads it |
 //!
@@ -36,7 +35,6 @@ mod kinds;
 pub(crate) mod kubectl;
 mod kubelet;
 mod listen;
-mod metrics;
 mod objects;
 mod serve;
 pub(crate) mod storage;

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Verb};
-use super::{controllers, kubelet, metrics, objects};
+use super::kubelet::{self, metrics};
+use super::{controllers, objects};
 use crate::base::clock;
 use crate::base::lock::locked;
 use crate::server::checks::refusal::Refusal;

@@ -1,4 +1,6 @@
-//! Exec and logs: the server forwards requests to the node's kubelet, and returns the kubelet's answer.
+//! Exec, logs and metrics: the server forwards requests to the node's kubelet, and returns what the kubelet answers.
+
+pub(super) mod metrics;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -42,7 +44,7 @@ impl Kubelets {
 
     /// Returns the client of a kubelet. It does not verify the kubelet's certificate, like a real
     /// server without `--kubelet-certificate-authority`.
-    pub(crate) fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
+    fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
         if self.loopback.is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
@@ -187,7 +189,7 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
 }
 
 /// The address of the kubelet of a pod with this name.
-pub(super) fn address(state: &State, pod: &Value, name: &str) -> Result<String, Refusal> {
+fn address(state: &State, pod: &Value, name: &str) -> Result<String, Refusal> {
     let host = pod["spec"]["nodeName"].text();
     if host.is_empty() {
         let why = format!("pod {name} does not have a host assigned");

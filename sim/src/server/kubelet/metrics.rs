@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::kinds::Kind;
-use super::kubelet;
-use super::serve::{Answer, Shared, respond};
+use super::address;
 use crate::base::fields::Fields;
 use crate::server::checks::refusal::Refusal;
+use crate::server::kinds::Kind;
+use crate::server::serve::{Answer, Shared, respond};
 use crate::world::Key;
 
 /// The `APIService` of the metrics server.
@@ -33,7 +33,7 @@ pub(crate) fn pod_of(path: &str) -> Option<Key> {
 }
 
 pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Refusal> {
-    let address = {
+    let kubelet = {
         let state = shared.state();
         let service = Key::new("", SERVICE);
         let service = state.store.get("apiservices", &service);
@@ -44,9 +44,9 @@ pub(crate) async fn answer(shared: &Arc<Shared>, key: &Key) -> Result<Answer, Re
             return Err(Refusal::new(503, "service unavailable"));
         }
         let pod = state.live(Kind::named("pods"), key)?;
-        kubelet::address(&state, &pod, &key.name)
+        address(&state, &pod, &key.name)
     };
-    let containers = match address {
+    let containers = match kubelet {
         Ok(address) => scraped(shared, &address, key).await,
         Err(_) => None,
     };
