@@ -46,6 +46,7 @@
 //! | how long each part of a run took | `src/engine/record/spans.rs`, `core/src/record/span.rs`, `core/src/record/critical_path.rs` |
 //! | what registries are asked | `src/engine/image_platforms.rs`, `src/transport/registry.rs`, `core/src/plan/image_platform.rs` |
 //! | a report | `core/src/report/`, one file each |
+//! | what failed checks have in common | `core/src/report/causes/causes.yaml` |
 //! | a run without any cluster | `src/cli/simulated/demo/`; its time, randomness and connections: `src/transport/env.rs` |
 //! | the API server of such a run | `sim/src/server/` |
 //! | what holds at every event of a run | `tests/virtual/` |

@@ -70,7 +70,8 @@ fn a_configuration_holds_for_a_demo_too() {
     let text = "select: [net.nodeport-external, net.metadata]\nprofile: strict\n\
                 outside: {metadata: true}\n";
     fs::write(&file, text).expect("it is written");
-    let report = said(&demo(&["--config", file.to_str().expect("UTF-8")]), 0);
+    let config = file.to_str().expect("UTF-8");
+    let report = said(&demo(&["--details", "--config", config]), 0);
     assert!(
         report.contains("informational      net.metadata"),
         "{report}"
@@ -501,7 +502,8 @@ fn a_record_with_other_names_has_the_same_verdicts() {
 #[test]
 fn a_record_that_is_in_no_file_is_not_pointed_to() {
     let select = ["--topology", "hybrid", "--select", "sample.nanoserver"];
-    let done = demo(&[&select[..], &["--fault", "pull-fails=windows"]].concat());
+    let fault = ["--fault", "pull-fails=windows", "--details"];
+    let done = demo(&[&select[..], &fault].concat());
     let said = text(&done.stdout);
     assert!(said.contains("fixtures that failed"), "{said}");
     assert!(!said.contains("record.jsonl"), "{said}");

@@ -16,7 +16,7 @@ use winconform::engine::{Journal, run, survey};
 use winconform_core::config::{Config, Durations, Limits, Outside};
 use winconform_core::plan::Selection;
 use winconform_core::record::RunView;
-use winconform_core::report::terminal::{Colour, render};
+use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
@@ -195,7 +195,7 @@ fn verdicts(view: &RunView) -> Verdicts {
 }
 
 fn report(view: &RunView) -> String {
-    render(view, 200, Colour::Never)
+    render(view, 200, Colour::Never, Detail::Full)
 }
 
 /// The report of `preflight`, as JSON.

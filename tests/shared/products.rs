@@ -6,6 +6,7 @@ use hybrid_sim::ProductFault;
 use hybrid_sim::interference::Fault;
 use winconform_core::claims::{ClaimType, Pattern};
 use winconform_core::record::{CheckView, RunView};
+use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::verdict::Verdict;
 
 use crate::scheduling::POLICIES;
@@ -114,9 +115,5 @@ pub(crate) fn verdicts(view: &RunView) -> BTreeMap<&str, Option<Verdict>> {
 }
 
 pub(crate) fn described(view: &RunView) -> String {
-    winconform_core::report::terminal::render(
-        view,
-        160,
-        winconform_core::report::terminal::Colour::Never,
-    )
+    render(view, 160, Colour::Never, Detail::Full)
 }

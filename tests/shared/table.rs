@@ -43,6 +43,8 @@ pub(crate) struct Row {
     pub(crate) areas: Vec<String>,
     /// The true cause; `None` if nothing is wrong.
     pub(crate) cause: Option<Cause>,
+    /// What the report takes for the cause, if that is another.
+    pub(crate) mistaken: Option<Mistaken>,
     /// The class of faults that no observation can tell apart from this one.
     pub(crate) class: Option<String>,
     /// The objects of the cluster that differ, by path.
@@ -89,6 +91,14 @@ pub(crate) struct Cause {
     pub(crate) component: Component,
     /// How much of the cluster is affected.
     pub(crate) scope: Scope,
+}
+
+/// What a report takes for the cause of a fault.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mistaken {
+    /// Why it cannot tell better, or what would have to be observed.
+    pub(crate) because: String,
 }
 
 /// A part of a cluster that can be at fault.

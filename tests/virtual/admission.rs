@@ -13,7 +13,7 @@ use winconform_core::fixture::FixtureName;
 use winconform_core::method::{Bound, ReadyFixture, ReadyFixtures};
 use winconform_core::plan::{Disposition, plan};
 use winconform_core::record::RunView;
-use winconform_core::report::terminal::{Colour, render};
+use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::text::is_hostile;
 use winconform_core::verdict::{SkipReason, Verdict};
 
@@ -134,7 +134,7 @@ fn troubled(fault: &str) -> Outcome {
     if passed.len() * 4 < verdicts.len() {
         return Err(format!("only {} of {} told", passed.len(), verdicts.len()));
     }
-    let text = render(&view, 120, Colour::Never);
+    let text = render(&view, 120, Colour::Never, Detail::Full);
     let hostile = text.lines().find(|line| line.contains(is_hostile));
     hostile.map_or(Ok(()), |line| {
         Err(format!("raw text in the report: {line:?}"))

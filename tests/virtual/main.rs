@@ -57,6 +57,7 @@ fn main() {
         cost::trials(),
         nodes::trials(),
         rows::shown::trials(),
+        rows::told::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     run(&Arguments::from_args(), trials).exit()

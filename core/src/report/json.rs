@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::facts::Known;
 use crate::fixture::FixtureKey;
 use crate::record::{CheckView, FixtureOutcome, RunView, Tally, critical_path, exit};
+use crate::report::causes::{Cause, causes};
 use crate::report::findings::blame::Blame;
 use crate::report::findings::finding::{Finding, word};
 use crate::report::findings::places::{Pools, observed_from, point, pools};
@@ -76,12 +77,26 @@ pub fn render(view: &RunView) -> String {
             .map(|one| json!({"word": one.word, "sentence": one.sentence}))
             .collect::<Vec<_>>(),
         "waivers": waivers.collect::<Vec<_>>(),
+        "causes": causes(view).0.iter().map(cause).collect::<Vec<_>>(),
         "checks": checks.map(|one| check(view, &places, one)).collect::<Vec<_>>(),
         "fixtures": fixtures.map(|(key, how)| fixture(view, key, how, &blame)).collect::<Vec<_>>(),
         "tear-down": tear_down(view),
     });
     bound_texts(&mut report);
     pretty(&report)
+}
+
+fn cause(cause: &Cause<'_>) -> Value {
+    json!({
+        "component": <&str>::from(cause.component),
+        "scope": <&str>::from(cause.scope),
+        "says": cause.says,
+        "works": cause.beside,
+        "likely": cause.likely,
+        "look": cause.look,
+        "link": cause.link,
+        "checks": cause.checks.iter().map(|check| &check.planned.id).collect::<Vec<_>>(),
+    })
 }
 
 /// A value as indented JSON with every hostile character escaped, ending in a newline.

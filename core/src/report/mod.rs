@@ -3,6 +3,7 @@
 //! Each format is one file; what they share is the finding of a check, the blame of fixtures and
 //! how the run itself ended. Nothing here decides a verdict, reads a clock or writes a file.
 
+pub mod causes;
 pub mod claims;
 pub mod explain;
 pub mod facts;

@@ -1,18 +1,35 @@
 //! The report on a terminal.
 
 use unicode_width::UnicodeWidthStr;
+use winconform_core::claims::Pattern;
 use winconform_core::record::{Event, Line, SIMULATED, TornDown, read};
 use winconform_core::report::Progress;
-use winconform_core::report::terminal::{Colour, render};
+use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::text::is_hostile;
 
 use crate::runs;
 
 /// Renders a report twice, and compares the bytes.
 fn rendered(view: &winconform_core::record::RunView, width: usize) -> String {
-    let text = render(view, width, Colour::Never);
-    assert_eq!(text, render(view, width, Colour::Never));
+    let text = render(view, width, Colour::Never, Detail::Full);
+    assert_eq!(text, render(view, width, Colour::Never, Detail::Full));
     text
+}
+
+/// Compares the short report of each record with the snapshot of that name.
+#[test]
+fn runs_are_told_in_short() {
+    for (name, record, width) in [
+        ("short_healthy", "healthy", 100),
+        ("short_and_narrow", "every-verdict", 60),
+        ("short_of_every_verdict", "every-verdict", 100),
+        ("short_of_a_failed_fixture", "fixture-failed", 100),
+        ("short_of_a_killed_run", "killed", 100),
+        ("short_of_a_setup_that_died", "setup-died", 100),
+    ] {
+        let view = runs::recorded(record).view();
+        insta::assert_snapshot!(name, render(&view, width, Colour::Never, Detail::Short));
+    }
 }
 
 /// Compares the report of each record with the snapshot of that name.
@@ -28,6 +45,39 @@ fn runs_are_told() {
         ("setup_died", "setup-died", 100),
     ] {
         insta::assert_snapshot!(name, rendered(&runs::recorded(record).view(), width));
+    }
+}
+
+#[test]
+fn what_is_to_be_looked_at_can_be_selected() {
+    for record in [
+        "every-verdict",
+        "failed-by-case",
+        "fixture-failed",
+        "killed",
+    ] {
+        let view = runs::recorded(record).view();
+        let text = render(&view, 100, Colour::Never, Detail::Short);
+        let (_, lines) = text
+            .split_once("checks to look at\n")
+            .expect("there are some");
+        let lines: Vec<_> = lines
+            .lines()
+            .take_while(|line| !line.contains("--details"))
+            .collect();
+        assert!(!lines.is_empty(), "{text}");
+        for line in lines {
+            let pattern = line
+                .split_whitespace()
+                .nth(1)
+                .expect("a verdict, then a pattern");
+            let pattern = Pattern::parse(pattern).expect("a pattern");
+            let mut checks = view.checks.values();
+            assert!(
+                checks.any(|check| pattern.covers(check.planned.id.as_str())),
+                "{line}"
+            );
+        }
     }
 }
 
@@ -84,11 +134,12 @@ fn of_a_simulation_nothing_is_to_be_cleaned_up() {
 fn hostile_text_stays_text() {
     let view = runs::hostile();
     for width in [0, 40, 80, 100, 250] {
+        for detail in [Detail::Short, Detail::Full] {
+            let text = render(&view, width, Colour::Never, detail);
+            let hostile = text.contains(|c: char| c != '\n' && is_hostile(c));
+            assert!(!hostile, "at {width}");
+        }
         let text = rendered(&view, width);
-        assert!(
-            !text.contains(|c: char| c != '\n' && is_hostile(c)),
-            "at {width}"
-        );
         assert!(text.len() < 200_000, "{} bytes at {width}", text.len());
         for line in text.lines() {
             // The tally is never wrapped: programs and people search for it
@@ -113,7 +164,7 @@ fn hostile_text_stays_text() {
 #[test]
 fn colours_are_asked_for() {
     let view = runs::recorded("every-verdict").view();
-    let coloured = render(&view, 100, Colour::Always);
+    let coloured = render(&view, 100, Colour::Always, Detail::Full);
     assert!(coloured.contains("\u{1b}[1;31mfail"));
     let mut plain = coloured;
     for code in ["0", "1", "2", "32", "33", "35", "36", "1;31"] {

@@ -4,7 +4,7 @@ use winconform_core::claims::{ClaimId, ClaimType};
 use winconform_core::config::{Profile, Waiver};
 use winconform_core::method::ErrorKind;
 use winconform_core::record::{Event, Exit, RunView, SIGNAL, Started, Tally, exit, read};
-use winconform_core::report::terminal::{Colour, render};
+use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::report::{json, junit};
 use winconform_core::verdict::{Conclusion, Reason, SkipReason, Verdict};
 
@@ -167,7 +167,7 @@ fn all_of_it() -> RunView {
 
 #[test]
 fn terminal() {
-    insta::assert_snapshot!(render(&all_of_it(), 100, Colour::Never));
+    insta::assert_snapshot!(render(&all_of_it(), 100, Colour::Never, Detail::Full));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_deadline_is_told_and_leaves_the_rest_untold() {
         });
         let view = recorder.view();
         assert_eq!(exit(&view), expected);
-        let text = render(&view, 100, Colour::Never);
+        let text = render(&view, 100, Colour::Never, Detail::Full);
         let words = "the run's deadline, 20m, came before its end";
         assert!(text.contains(words), "{text}");
         let words = "the run reached its deadline before it reached the check\n";
@@ -227,7 +227,7 @@ fn what_interrupts_a_run_without_a_signal_leaves_it_untold() {
 fn nothing_selected_says_what_there_is() {
     let view = run(Profile::Default, Vec::new(), &[]).view();
     assert_eq!(exit(&view), Exit::NothingSelected);
-    let text = render(&view, 100, Colour::Never);
+    let text = render(&view, 100, Colour::Never, Detail::Full);
     assert!(
         text.contains("nothing is selected; there is env (2 checks)"),
         "{text}"
@@ -242,7 +242,7 @@ fn nothing_selected_says_what_there_is() {
     ] {
         let mut view = view.clone();
         view.started.unchecked = unchecked;
-        let text = render(&view, 100, Colour::Never);
+        let text = render(&view, 100, Colour::Never, Detail::Full);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             text.contains(&format!("nothing is selected: {reason}")),

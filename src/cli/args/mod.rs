@@ -149,6 +149,17 @@ pub(crate) enum ReportFormat {
     Junit,
 }
 
+/// The report on standard output.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ReportFormArgs {
+    /// The form of the report on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ReportFormat,
+    /// Print every check and every finding with its evidence, not what matters most
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) details: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -158,9 +169,8 @@ pub(crate) struct RunArgs {
     /// Begin nothing more after this long, such as 20m or 1h 30m: tear down and report
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline)]
     pub(crate) deadline: Option<Duration>,
-    /// The form of the report on standard output
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReportFormat,
+    #[command(flatten)]
+    pub(crate) shown: ReportFormArgs,
     /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -261,9 +271,8 @@ pub(crate) struct ReportArgs {
     /// The record of a run
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
-    /// The form of the report on standard output
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReportFormat,
+    #[command(flatten)]
+    pub(crate) shown: ReportFormArgs,
     /// Write junit.xml and report.json into this folder, too
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hybrid_sim::{TimedFault, UnknownFault};
 
-use super::{ReportFormat, SelectArgs, SuitesArgs};
+use super::{ReportFormArgs, SelectArgs, SuitesArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
@@ -43,7 +43,7 @@ pub(crate) struct DemoArgs {
         value_name = "PORT",
         num_args = 0..=1,
         default_missing_value = "0",
-        conflicts_with_all = ["pace", "format", "out", "suites", "config", "select"]
+        conflicts_with_all = ["pace", "format", "details", "out", "suites", "config", "select"]
     )]
     pub(crate) serve: Option<u16>,
     /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of
@@ -57,9 +57,8 @@ pub(crate) struct DemoArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
-    /// The form of the report on standard output
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReportFormat,
+    #[command(flatten)]
+    pub(crate) shown: ReportFormArgs,
     /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

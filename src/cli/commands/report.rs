@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     if let Some(folder) = &args.out {
         out::write(folder, &view)?;
     }
-    screen.report(&view, args.format)?;
+    screen.report(&view, args.shown)?;
     Ok(exit(&view).code())
 }
 

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::record::{Exit, RunView};
 use winconform_core::text::{counted, printable};
 
-use crate::cli::args::{KeepWhen, ReportFormat, RunArgs};
+use crate::cli::args::{KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
 use crate::cli::commands::report;
 use crate::cli::connect::connected_to_change;
 use crate::cli::error::CliError;
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     // Keep the reports beside the very record that the run refused to resume
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
-    let finished = reported(&journal, finished, folder, args.format, screen);
+    let finished = reported(&journal, finished, folder, args.shown, screen);
     let view = journal.view();
     let left = view.as_ref().is_ok_and(|view| !view.left().is_empty());
     if left || finished.as_ref().is_ok_and(|finished| finished.abandoned) {
@@ -103,7 +103,7 @@ pub(crate) fn reported(
     journal: &Journal,
     finished: Result<Finished, RunError>,
     folder: Option<&Path>,
-    format: ReportFormat,
+    shown: ReportFormArgs,
     screen: &Screen,
 ) -> Result<Finished, CliError> {
     // A refused run has nothing to report, least of all another run's results
@@ -140,8 +140,8 @@ pub(crate) fn reported(
             view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));
         }
         let has_report = !view.checks.is_empty() || view.planned || finished.is_ok();
-        if has_report || format != ReportFormat::Text {
-            unwritten = screen.report(view, format).err().or(unwritten);
+        if has_report || shown.format != ReportFormat::Text {
+            unwritten = screen.report(view, shown).err().or(unwritten);
         }
     }
     let finished = finished?;

@@ -314,7 +314,13 @@ fn a_report_is_printed_in_the_form_asked_for() {
     let json: serde_json::Value = serde_json::from_str(&said("json").stdout).expect("JSON");
     assert_eq!(json["run"]["profile"], "default");
     assert!(said("junit").stdout.starts_with("<?xml"));
-    assert!(said("text").stdout.starts_with("winconform 0\n"));
+    assert!(
+        said("text")
+            .stdout
+            .starts_with("could not tell (exit 11)\n")
+    );
+    let details = tool.run(&["report", "record.jsonl", "--details"]);
+    assert!(details.stdout.starts_with("winconform 0\n"));
     check("arguments-report-format", &said("html").errors());
     for deadline in ["20", "0s", "-1m", "2562047788015215h"] {
         let said = tool.run(&["run", &format!("--deadline={deadline}")]);

@@ -9,6 +9,7 @@ pub(crate) mod policy;
 mod rejections;
 pub(crate) mod reported;
 pub(crate) mod shown;
+pub(crate) mod told;
 pub(crate) mod topologies;
 pub(crate) mod validation;
 
@@ -81,6 +82,7 @@ fn shows(row: &Row) -> Outcome {
     };
     products::shows(view, row)?;
     products::is_about(view, row, healthy)?;
+    told::first(view, row)?;
     says(view, row)?;
     tells(view, row, healthy)
 }

@@ -29,32 +29,42 @@ impl Row<'_> {
 pub(crate) fn rows(view: &RunView) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for check in view.checks.values() {
-        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
-        let reason = match (check.is_flaky(), finding.reason.is_empty()) {
-            (true, true) => "flaky".to_owned(),
-            (true, false) => format!("flaky: {}", finding.reason),
-            (false, _) => finding.reason,
-        };
-        let reason = match view.waiver(check) {
-            Some(waiver) if reason.is_empty() => waived(waiver),
-            Some(waiver) => format!("{}; {reason}", waived(waiver)),
-            None => reason,
-        };
+        let (verdict, reason) = (check.verdict(), reason(view, check));
         let same = |row: &&mut Row<'_>| {
             row.claim() == Some(&check.planned.claim)
-                && row.verdict == finding.verdict
+                && row.verdict == verdict
                 && row.reason == reason
         };
         match rows.iter_mut().rev().find(same) {
             Some(row) => row.checks.push(check),
             None => rows.push(Row {
                 checks: vec![check],
-                verdict: finding.verdict,
+                verdict,
                 reason,
             }),
         }
     }
     rows.into_iter().flat_map(unfold).collect()
+}
+
+/// Why a check has its verdict, on one printable line; may be empty.
+pub(crate) fn reason(view: &RunView, check: &CheckView) -> String {
+    let reason = Finding::from_check(&check.planned, check.conclusion.as_ref()).reason;
+    let flaky = if check.is_flaky() { "flaky" } else { "" };
+    let reason = joined(flaky, &reason, ": ");
+    joined(
+        &view.waiver(check).map_or(String::new(), waived),
+        &reason,
+        "; ",
+    )
+}
+
+/// Two texts with something between them, or the one that is not empty.
+fn joined(first: &str, second: &str, by: &str) -> String {
+    match (first, second) {
+        ("", one) | (one, "") => one.to_owned(),
+        (first, second) => format!("{first}{by}{second}"),
+    }
 }
 
 /// Gives each check of a short row its own row.

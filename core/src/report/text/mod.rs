@@ -1,9 +1,12 @@
 //! Reports for people.
 
+mod details;
 pub(crate) mod ending;
 pub(crate) mod folded;
 pub(crate) mod layout;
+mod page;
 pub(crate) mod progress;
+mod short;
 pub(crate) mod style;
 pub(crate) mod summary;
 pub mod terminal;

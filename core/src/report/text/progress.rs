@@ -1,47 +1,40 @@
 //! The lines that a run prints while it goes on.
 
-use std::collections::BTreeMap;
+use jiff::Timestamp;
 
 use super::ending::objects;
 use super::layout::{fit, pad};
 use super::summary::seconds;
 use super::terminal::VERDICT;
-use crate::claims::ClaimId;
 use crate::plan::CheckId;
 use crate::record::{Event, FixtureOutcome, Line};
 use crate::report::findings::finding::{in_words, reason_line};
 use crate::text::{counted, printable};
-use crate::verdict::{Conclusion, Verdict};
+use crate::verdict::Conclusion;
 
 /// Columns of a reason in a line of progress.
 const WIDTH: usize = 120;
 
-/// Reports a run while it goes on. It reports expected verdicts once per claim.
+/// Failed fixtures, odd images and verdicts that are told as they come; the report has the others.
+const TOLD: usize = 10;
+const NEXT: usize = TOLD + 1;
+
+/// Reports a run while it goes on: each tenth of the checks, and the first verdicts that no healthy cluster gives.
 #[derive(Debug, Default)]
 pub struct Progress {
-    claims: BTreeMap<CheckId, ClaimId>,
-    open: BTreeMap<ClaimId, Open>,
-}
-
-/// A claim with checks that have no verdict yet.
-#[derive(Debug, Default)]
-struct Open {
-    without_verdict: usize,
-    as_expected: BTreeMap<Verdict, Vec<CheckId>>,
+    began: Option<Timestamp>,
+    planned: usize,
+    concluded: usize,
+    told: usize,
 }
 
 impl Progress {
     /// The lines about an event, each without its newline.
     pub fn tell(&mut self, line: &Line) -> Vec<String> {
+        self.began.get_or_insert(line.at);
         match &line.event {
             Event::Plan(checks) => {
-                for check in checks {
-                    self.claims.insert(check.id.clone(), check.claim.clone());
-                    self.open
-                        .entry(check.claim.clone())
-                        .or_default()
-                        .without_verdict += 1;
-                }
+                self.planned = checks.len();
                 vec![format!(
                     "planned            {}",
                     counted(checks.len(), "check")
@@ -49,29 +42,22 @@ impl Progress {
             }
             Event::Fixture {
                 key,
-                outcome,
+                outcome: FixtureOutcome::Failed(error),
                 took_ms,
             } => {
                 let (key, took) = (printable(&key.to_string()), seconds(*took_ms));
-                vec![match outcome {
-                    FixtureOutcome::Ready(_) => format!("ready              {key} after {took}"),
-                    FixtureOutcome::Failed(error) => {
-                        let error = fit(&in_words(error), WIDTH);
-                        format!("failed             {key} after {took}: {error}")
-                    }
-                }]
+                let error = fit(&in_words(error), WIDTH);
+                self.odd(format!("failed             {key} after {took}: {error}"))
             }
             Event::Unoffered(image) => {
-                vec![format!(
-                    "warning            {}",
-                    printable(&image.to_string())
-                )]
+                let image = printable(&image.to_string());
+                self.odd(format!("warning            {image}"))
             }
             Event::Waits { holder } => vec![format!(
                 "waiting            to see whether `{}`, which holds the Lease, is dead",
                 printable(holder)
             )],
-            Event::Verdict { check, conclusion } => self.verdict(check, conclusion),
+            Event::Verdict { check, conclusion } => self.verdict(line.at, check, conclusion),
             Event::Interrupted { by } => {
                 let by = printable(by);
                 vec![format!("interrupted        by {by}: tearing down")]
@@ -96,7 +82,8 @@ impl Progress {
                     left => format!("torn down          {removed} removed, {left} left"),
                 }]
             }
-            Event::RunStarted(_)
+            Event::Fixture { .. }
+            | Event::RunStarted(_)
             | Event::Facts(_)
             | Event::LeftOut(_)
             | Event::Intent(_)
@@ -108,11 +95,20 @@ impl Progress {
         }
     }
 
-    fn verdict(&mut self, check: &CheckId, conclusion: &Conclusion) -> Vec<String> {
+    /// A line about what no healthy cluster gives, unless there were many.
+    fn odd(&mut self, line: String) -> Vec<String> {
+        self.told += 1;
+        match self.told {
+            ..=TOLD => vec![line],
+            NEXT => vec![format!("{}more, which the report tells", pad("", VERDICT))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn verdict(&mut self, at: Timestamp, check: &CheckId, conclusion: &Conclusion) -> Vec<String> {
         let mut lines = Vec::new();
         let verdict = conclusion.verdict;
-        let told_alone = !verdict.is_expected() || conclusion.flaky;
-        if told_alone {
+        if !verdict.is_expected() || conclusion.flaky {
             let flaky = if conclusion.flaky { " (flaky)" } else { "" };
             let word = pad(verdict.as_str(), VERDICT);
             let mut line = format!("{word}{}{flaky}", printable(check.as_str()));
@@ -121,29 +117,21 @@ impl Progress {
                 line.push_str(": ");
                 line.push_str(&fit(&reason, WIDTH));
             }
-            lines.push(line);
+            lines = self.odd(line);
         }
-        let Some(claim) = self.claims.get(check) else {
-            return lines;
-        };
-        let Some(open) = self.open.get_mut(claim) else {
-            return lines;
-        };
-        open.without_verdict = open.without_verdict.saturating_sub(1);
-        if !told_alone {
-            open.as_expected
-                .entry(verdict)
-                .or_default()
-                .push(check.clone());
-        }
-        if open.without_verdict == 0 {
-            for (verdict, checks) in std::mem::take(&mut open.as_expected) {
-                let what = match checks.as_slice() {
-                    [only] => printable(only.as_str()),
-                    many => format!("{claim} ({})", counted(many.len(), "check")),
-                };
-                lines.push(format!("{}{what}", pad(verdict.as_str(), VERDICT)));
-            }
+        let tenths = |count: usize| count.saturating_mul(10).checked_div(self.planned);
+        let before = tenths(self.concluded);
+        self.concluded += 1;
+        if tenths(self.concluded) > before {
+            let took = self
+                .began
+                .map_or(0, |began| at.duration_since(began).as_millis());
+            let took = seconds(u64::try_from(took).unwrap_or_default());
+            let of = counted(self.planned, "check");
+            lines.push(format!(
+                "observed           {} of {of} after {took}",
+                self.concluded
+            ));
         }
         lines
     }

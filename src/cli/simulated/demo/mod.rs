@@ -180,8 +180,7 @@ async fn checked(
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     progress.end();
-    reported(&journal, finished, args.out.as_deref(), args.format, screen)
-        .map(|end| end.exit.code())
+    reported(&journal, finished, args.out.as_deref(), args.shown, screen).map(|end| end.exit.code())
 }
 
 #[cfg(test)]

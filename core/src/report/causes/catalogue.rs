@@ -1,0 +1,96 @@
+//! The catalogue of causes, `causes.yaml`: what failed checks may have in common, and the part of the cluster that is
+//! then at fault.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use strum::IntoStaticStr;
+
+use crate::claims::Pattern;
+
+/// A part of a cluster that can be at fault.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, IntoStaticStr, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Component {
+    Admission,
+    Application,
+    Authorization,
+    Cni,
+    ContainerRuntime,
+    Dns,
+    Egress,
+    HostFirewall,
+    ImageRegistry,
+    KubeProxy,
+    Kubelet,
+    LoadBalancer,
+    NodeLabels,
+    NodeOs,
+    Scheduler,
+    ServiceNetwork,
+}
+
+/// The side of a check that a cause is on.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Side {
+    /// Where it observes from, or what it is about.
+    #[default]
+    From,
+    /// The pods or nodes that it observes.
+    To,
+    /// The way between both: a pool or a node where all ways from and to it fail.
+    Way,
+    /// The pool that it is about, or whose fixture failed.
+    About,
+    /// The nodes or the operating system named by what was seen, or else as `about`.
+    Named,
+    /// Nothing less than the cluster.
+    Cluster,
+}
+
+/// One cause that a run may have met.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    pub(super) component: Component,
+    /// What does not work, as the start of a sentence that the place ends.
+    pub(super) says: String,
+    /// The part that is probably at fault, for people.
+    pub(super) likely: String,
+    #[serde(default)]
+    pub(super) side: Side,
+    /// The checks that show it, if they fail or cannot be told; each as a pattern of ids.
+    pub(super) shown_by: Vec<Pattern>,
+    /// Words of which what was seen has one; none if any will do. In lower case.
+    #[serde(default)]
+    pub(super) words: Vec<String>,
+    /// Checks that also fail because of it, and do not show it.
+    #[serde(default)]
+    pub(super) explains: Vec<Pattern>,
+    /// Checks that contradict it if they fail in the same place.
+    #[serde(default)]
+    pub(super) unless: Vec<Pattern>,
+    /// What holds beside it, for each pattern of checks that all pass in the same place.
+    #[serde(default)]
+    pub(super) beside: Vec<Beside>,
+    /// The command to look with; `{node}` is a node of the place.
+    pub(super) look: String,
+    /// Where it is documented or was reported.
+    #[serde(default)]
+    pub(super) link: Option<String>,
+}
+
+/// Something that works.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Beside {
+    pub(super) checks: Pattern,
+    pub(super) says: String,
+}
+
+/// All causes; the first that fits a check counts.
+pub(super) static CATALOGUE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("causes.yaml")).expect("a catalogue, which a test reads")
+});

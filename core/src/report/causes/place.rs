@@ -1,0 +1,281 @@
+//! Where a cause is: as much of the cluster as what failed covers, and no check that passed contradicts.
+
+use std::collections::BTreeSet;
+
+use strum::IntoStaticStr;
+
+use super::catalogue::Side;
+use super::trouble::{End, Seen, ways};
+use crate::facts::{Os, Pool, PoolName};
+use crate::report::findings::places::Pools;
+use crate::text::printable;
+
+/// How much of a cluster a cause is in.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Scope {
+    Cluster,
+    Os,
+    Pool,
+    Node,
+    Path,
+}
+
+/// A part of a cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    Cluster,
+    /// All pools of one operating system: of Linux, or several of Windows.
+    Os(Os, BTreeSet<PoolName>),
+    Pools(BTreeSet<PoolName>),
+    Nodes(BTreeSet<End>),
+    /// Between pools.
+    Paths(BTreeSet<(PoolName, PoolName)>),
+}
+
+impl Place {
+    pub(super) fn scope(&self) -> Scope {
+        match self {
+            Self::Cluster => Scope::Cluster,
+            Self::Os(..) => Scope::Os,
+            Self::Pools(_) => Scope::Pool,
+            Self::Nodes(_) => Scope::Node,
+            Self::Paths(_) => Scope::Path,
+        }
+    }
+
+    /// Where checks are in trouble that checks which are well do not contradict.
+    pub(super) fn find(
+        side: Side,
+        troubles: &[&Seen<'_>],
+        well: &[&Seen<'_>],
+        pools: &Pools,
+    ) -> Self {
+        match side {
+            Side::Cluster => Self::Cluster,
+            Side::From => Self::at(troubles, well, pools, |seen| seen.from.as_ref()),
+            Side::To => Self::at(troubles, well, pools, |seen| seen.to.as_ref()),
+            Side::About => match shared(troubles, pools) {
+                Some(pool) => Self::of_pools([pool].into(), pools),
+                None => Self::at(troubles, well, pools, |seen| seen.about.as_ref()),
+            },
+            Side::Named => {
+                let named = troubles.iter().flat_map(|seen| &seen.named);
+                let nodes: BTreeSet<_> = named
+                    .clone()
+                    .filter(|end| end.node.is_some())
+                    .cloned()
+                    .collect();
+                let named = match nodes.is_empty() {
+                    true => named.cloned().collect(),
+                    false => nodes,
+                };
+                match named.is_empty() {
+                    true => Self::find(Side::About, troubles, well, pools),
+                    false => Self::of_nodes(named, pools),
+                }
+            }
+            Side::Way => Self::way(troubles, well, pools),
+        }
+    }
+
+    fn at(
+        troubles: &[&Seen<'_>],
+        well: &[&Seen<'_>],
+        pools: &Pools,
+        end: for<'a, 'b> fn(&'a Seen<'b>) -> Option<&'a End>,
+    ) -> Self {
+        let nodes_of = |seen: &[&Seen<'_>], pool: &PoolName| -> BTreeSet<End> {
+            let ends = seen.iter().filter_map(|seen| end(seen));
+            let ends = ends.filter(|it| it.pool == *pool && it.node.is_some());
+            ends.cloned().collect()
+        };
+        let there: BTreeSet<_> = troubles
+            .iter()
+            .filter_map(|seen| end(seen))
+            .map(|it| it.pool.clone())
+            .collect();
+        let (mut whole, mut nodes) = (BTreeSet::new(), BTreeSet::new());
+        for pool in there {
+            let failed = nodes_of(troubles, &pool);
+            let passed = nodes_of(well, &pool);
+            match failed.is_empty() || passed.is_subset(&failed) {
+                true => _ = whole.insert(pool),
+                false => nodes.extend(failed),
+            }
+        }
+        match nodes.is_empty() {
+            true => Self::of_pools(whole, pools),
+            false => Self::Nodes(nodes),
+        }
+    }
+
+    fn of_nodes(nodes: BTreeSet<End>, pools: &Pools) -> Self {
+        let there: BTreeSet<_> = nodes.iter().map(|end| end.pool.clone()).collect();
+        let are_all = |name: &PoolName| {
+            let total = pools.get(name).map_or(0, Pool::total);
+            let mut named = nodes.iter().filter(|end| end.pool == *name);
+            named.clone().any(|end| end.node.is_none()) || named.by_ref().count() >= total
+        };
+        match there.iter().all(are_all) {
+            true => Self::of_pools(there, pools),
+            false => Self::Nodes(nodes),
+        }
+    }
+
+    fn of_pools(there: BTreeSet<PoolName>, pools: &Pools) -> Self {
+        let of = |os: Os| -> BTreeSet<PoolName> {
+            let pools = pools.iter().filter(|(_, pool)| pool.os == os);
+            pools.map(|(name, _)| name.clone()).collect()
+        };
+        let (linux, windows) = (of(Os::Linux), of(Os::Windows));
+        if there.is_empty() || linux.union(&windows).all(|pool| there.contains(pool)) {
+            Self::Cluster
+        } else if there == linux {
+            Self::Os(Os::Linux, there)
+        } else if there == windows && windows.len() > 1 {
+            Self::Os(Os::Windows, there)
+        } else {
+            Self::Pools(there)
+        }
+    }
+
+    fn way(troubles: &[&Seen<'_>], well: &[&Seen<'_>], pools: &Pools) -> Self {
+        if let Some(nodes) = common(troubles, well, pools) {
+            return Self::Nodes(nodes);
+        }
+        let failed = ways(troubles.iter().copied());
+        let passed = ways(well.iter().copied());
+        let meets = |way: &(PoolName, PoolName), pool: &PoolName| way.0 == *pool || way.1 == *pool;
+        let apart = |way: &&(PoolName, PoolName)| way.0 != way.1;
+        let alone = pools.keys().filter(|pool| {
+            failed.keys().all(|way| meets(way, pool))
+                && !passed.keys().filter(apart).any(|way| meets(way, pool))
+        });
+        let alone: Vec<_> = alone.collect();
+        if let [pool] = alone.as_slice() {
+            let of_it =
+                |seen: &&&Seen<'_>| seen.from.as_ref().is_some_and(|from| from.pool == **pool);
+            let troubles: Vec<_> = troubles.iter().filter(of_it).copied().collect();
+            let well: Vec<_> = well.iter().filter(of_it).copied().collect();
+            return match troubles.is_empty() {
+                true => Self::of_pools(BTreeSet::from([(*pool).clone()]), pools),
+                false => Self::at(&troubles, &well, pools, |seen| seen.from.as_ref()),
+            };
+        }
+        let between = failed.keys().filter(apart).count() > 0;
+        match between && !passed.keys().any(|way| apart(&way)) && pools.len() > 2 {
+            true => Self::Cluster,
+            false => Self::Paths(failed.into_keys().collect()),
+        }
+    }
+
+    /// Whether a check may be in trouble because of a cause here.
+    pub(super) fn may_reach(&self, seen: &Seen<'_>) -> bool {
+        let ends = || seen.from.iter().chain(&seen.to).chain(&seen.named);
+        match self {
+            Self::Cluster => true,
+            Self::Os(_, pools) | Self::Pools(pools) => ends().any(|end| pools.contains(&end.pool)),
+            Self::Nodes(nodes) => ends().any(|end| {
+                nodes.contains(end)
+                    || end.node.is_none() && nodes.iter().any(|node| node.pool == end.pool)
+            }),
+            Self::Paths(paths) => {
+                let pools: BTreeSet<_> = paths.iter().flat_map(|(from, to)| [from, to]).collect();
+                ends().any(|end| pools.contains(&end.pool))
+            }
+        }
+    }
+
+    /// A node of it, if one is named.
+    pub(super) fn node(&self, pools: &Pools) -> Option<String> {
+        let of_pool = |name: &PoolName| {
+            let pool = pools.get(name)?;
+            pool.nodes.first().or(pool.unusable.first()).cloned()
+        };
+        match self {
+            Self::Cluster => None,
+            Self::Os(_, names) | Self::Pools(names) => names.iter().find_map(of_pool),
+            Self::Nodes(nodes) => nodes.iter().find_map(|end| end.node.clone()),
+            Self::Paths(paths) => paths.iter().find_map(|(from, _)| of_pool(from)),
+        }
+    }
+
+    /// The place as the end of a sentence, printable.
+    pub(super) fn words(&self) -> String {
+        let list = |names: Vec<&str>| printable(&names.join(", "));
+        match self {
+            Self::Cluster => "in the whole cluster".to_owned(),
+            Self::Os(Os::Linux, _) => "on Linux nodes".to_owned(),
+            Self::Os(Os::Windows, _) => "on Windows nodes of every pool".to_owned(),
+            Self::Pools(names) => {
+                format!("in {}", list(names.iter().map(PoolName::as_str).collect()))
+            }
+            Self::Nodes(nodes) => {
+                let names: Vec<_> = nodes.iter().filter_map(|end| end.node.as_deref()).collect();
+                let word = if names.len() == 1 { "node" } else { "nodes" };
+                format!("on {word} {}", list(names))
+            }
+            Self::Paths(paths) => {
+                let ways = paths
+                    .iter()
+                    .map(|(from, to)| format!("from {from} to {to}"));
+                printable(&ways.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// The pools that it is in; `None` of the whole cluster.
+    pub(super) fn pools(&self) -> Option<BTreeSet<PoolName>> {
+        match self {
+            Self::Cluster => None,
+            Self::Os(_, pools) | Self::Pools(pools) => Some(pools.clone()),
+            Self::Nodes(nodes) => Some(nodes.iter().map(|end| end.pool.clone()).collect()),
+            Self::Paths(paths) => Some(paths.iter().map(|(from, _)| from.clone()).collect()),
+        }
+    }
+}
+
+/// The nodes at which all ways in trouble meet, if any do and checks from another node of their pool are well.
+fn common(troubles: &[&Seen<'_>], well: &[&Seen<'_>], pools: &Pools) -> Option<BTreeSet<End>> {
+    let nodes = |seen: &Seen<'_>| -> BTreeSet<End> {
+        let ends = seen
+            .named
+            .iter()
+            .chain(&seen.from)
+            .filter(|end| end.node.is_some());
+        ends.cloned().collect()
+    };
+    let each = troubles
+        .iter()
+        .map(|seen| nodes(seen))
+        .filter(|nodes| !nodes.is_empty());
+    let common = each.reduce(|all, nodes| all.intersection(&nodes).cloned().collect())?;
+    let from: BTreeSet<_> = well
+        .iter()
+        .filter_map(|seen| seen.from.as_ref())
+        .filter(|end| end.node.is_some())
+        .collect();
+    let is_alone = |end: &End| {
+        let total = pools.get(&end.pool).map_or(0, Pool::total);
+        let mut others = from.iter().filter(|other| other.pool == end.pool);
+        others.any(|other| *other != end)
+            && common.iter().filter(|other| other.pool == end.pool).count() < total
+    };
+    (!common.is_empty() && common.iter().all(is_alone)).then_some(common)
+}
+
+/// The Windows pool that all checks in trouble have to do with, if it is the only one.
+fn shared(troubles: &[&Seen<'_>], pools: &Pools) -> Option<PoolName> {
+    let windows = pools.iter().filter(|(_, pool)| pool.os == Os::Windows);
+    let mut shared = windows.map(|(name, _)| name).filter(|name| {
+        let is_of = |seen: &&Seen<'_>| {
+            let ends = [&seen.from, &seen.to, &seen.about];
+            let mut ends = ends.into_iter().flatten().chain(&seen.named);
+            ends.any(|end| end.pool == **name) || seen.text.contains(name.as_str())
+        };
+        troubles.iter().all(is_of)
+    });
+    let first = shared.next()?;
+    shared.next().is_none().then(|| first.clone())
+}

@@ -1,0 +1,152 @@
+//! Checks that did not come to what a healthy cluster gives, with all that tells them apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::facts::{IpFamily, PoolName};
+use crate::method::SourceKind;
+use crate::record::{CheckView, RunView};
+use crate::report::findings::places::Pools;
+use crate::verdict::{Reason, Verdict};
+
+/// One end of a way: a pool, and a node of it if that is known.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct End {
+    pub(super) pool: PoolName,
+    pub(super) node: Option<String>,
+}
+
+/// A check with its ends.
+pub(super) struct Seen<'v> {
+    pub(super) check: &'v CheckView,
+    pub(super) from: Option<End>,
+    pub(super) to: Option<End>,
+    /// The pool that it is about, or that of the fixture which failed.
+    pub(super) about: Option<End>,
+    /// What was seen or why nothing was, in lower case.
+    pub(super) text: String,
+    /// The nodes that the text names.
+    pub(super) named: BTreeSet<End>,
+}
+
+impl<'v> Seen<'v> {
+    pub(super) fn id(&self) -> &str {
+        self.check.planned.id.as_str()
+    }
+
+    /// The family of addresses, if it is the cluster's second.
+    pub(super) fn family(&self) -> Option<IpFamily> {
+        self.check.planned.point.family
+    }
+
+    /// All checks of a run with a verdict: those in trouble, and those that are as in a healthy cluster.
+    pub(super) fn all(view: &'v RunView, pools: &Pools) -> (Vec<Self>, Vec<Self>) {
+        let checks = view.checks.values();
+        let seen = checks.filter_map(|check| Some((check.verdict()?, Self::new(check, pools))));
+        let (mut troubles, mut well) = (Vec::new(), Vec::new());
+        for (verdict, seen) in seen {
+            match verdict {
+                Verdict::Fail
+                | Verdict::Inconclusive
+                | Verdict::Warn
+                | Verdict::LimitationLifted => {
+                    troubles.push(seen);
+                }
+                Verdict::Pass | Verdict::KnownLimitation => well.push(seen),
+                Verdict::Skip | Verdict::Informational => {}
+            }
+        }
+        (troubles, well)
+    }
+
+    fn new(check: &'v CheckView, pools: &Pools) -> Self {
+        let point = &check.planned.point;
+        let end = |pool: PoolName, node| End { pool, node };
+        let mut from = point
+            .source_pool()
+            .map(|pool| end(pool, point.node_name(pools)));
+        let id = check.planned.id.as_str();
+        let is_linux = |kind| matches!(kind, SourceKind::LinuxNode | SourceKind::LinuxPod);
+        let to = match (point.to.as_ref(), point.source) {
+            (Some(to), _) => Some(to.clone()),
+            (None, Some(SourceKind::Outside)) => point.pool.clone(),
+            (None, Some(kind)) if is_linux(kind) => point.pool.clone(),
+            (None, Some(_)) if id.contains("/ring") => point.pool.clone(),
+            (None, Some(_)) if id.contains("/to-linux") => Some(PoolName::linux()),
+            (None, _) => None,
+        };
+        let reason = check.reason();
+        let mut about = point.pool.clone().map(|pool| end(pool, None));
+        if let Some(Reason::Fixture { fixture, .. }) = reason {
+            let pool = fixture.pool.clone();
+            from = pool.map(|pool| {
+                let nodes = pools.get(&pool);
+                let node = fixture.node.and_then(|node| nodes?.node(node).cloned());
+                end(pool, node)
+            });
+            about.clone_from(&from);
+        }
+        let text = reason.map(text).unwrap_or_default();
+        let named = pools.iter().flat_map(|(pool, nodes)| {
+            let nodes = nodes
+                .nodes
+                .iter()
+                .chain(&nodes.unusable)
+                .chain(&nodes.spared);
+            let named = nodes.filter(|node| names(&text, node));
+            named.map(|node| end(pool.clone(), Some(node.clone())))
+        });
+        let of_system = pools
+            .iter()
+            .filter(|(_, pool)| names(&text, pool.os.into()));
+        let named = named.chain(of_system.map(|(pool, _)| end(pool.clone(), None)));
+        let named = named.collect();
+        Self {
+            check,
+            from,
+            to: to.map(|pool| end(pool, None)),
+            about,
+            text: text.to_lowercase(),
+            named,
+        }
+    }
+}
+
+/// Whether a text has a name as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(|c| part(c) && c != '.')
+    })
+}
+
+/// What a verdict depends on, in the words of who said it.
+fn text(reason: &Reason) -> String {
+    match reason {
+        Reason::Seen(difference) => difference.seen.clone(),
+        Reason::Control { name, difference } => format!("control {name}: {}", difference.seen),
+        Reason::ObservationError(error)
+        | Reason::Fixture { error, .. }
+        | Reason::ControlError { error, .. } => error.to_string(),
+        Reason::Skipped(reason) => reason.to_string(),
+    }
+}
+
+/// The pools of both ends of checks, each way with the checks on it.
+pub(super) fn ways<'a, 'v>(
+    seen: impl Iterator<Item = &'a Seen<'v>>,
+) -> BTreeMap<(PoolName, PoolName), usize>
+where
+    'v: 'a,
+{
+    let mut ways = BTreeMap::new();
+    for seen in seen {
+        if let (Some(from), Some(to)) = (&seen.from, &seen.to) {
+            *ways
+                .entry((from.pool.clone(), to.pool.clone()))
+                .or_default() += 1;
+        }
+    }
+    ways
+}

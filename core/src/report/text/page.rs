@@ -1,0 +1,178 @@
+//! A report for people as far as it is written: its lines, how it begins, and how it ends.
+
+use super::ending::{Reservation, asked_for, object, objects, reservations};
+use super::layout::{fit, pad, wrap};
+use super::style::Style;
+use super::summary::{path, pools, server};
+use super::terminal::{Colour, Detail, VERDICT};
+use crate::config::Profile;
+use crate::record::RunView;
+use crate::report::findings::places::observed_from;
+use crate::report::findings::waivers::idle;
+use crate::text::{counted, printable};
+
+/// Columns of the words before a value.
+const LABEL: usize = 12;
+/// The most lines of a sentence in short.
+const SENTENCE: usize = 4;
+/// Lines of objects or checks that are listed; more are counted.
+const LISTED: usize = 20;
+
+/// The report as far as it is written.
+pub(super) struct Page {
+    pub(super) text: String,
+    pub(super) width: usize,
+    pub(super) colour: Colour,
+    pub(super) detail: Detail,
+    /// Whether a finding has no record to point to.
+    pub(super) unpointed: bool,
+}
+
+impl Page {
+    pub(super) fn paint(&self, text: &str, style: Style) -> String {
+        match self.colour {
+            Colour::Always => format!("\u{1b}[{}m{text}\u{1b}[0m", style.sgr()),
+            Colour::Never => text.to_owned(),
+        }
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    pub(super) fn title(&mut self, text: &str) {
+        let text = self.paint(text, Style::Title);
+        self.line(&text);
+    }
+
+    /// A sentence on as many lines as it takes; in short, on a few.
+    pub(super) fn sentence(&mut self, text: &str, style: Style) {
+        let mut lines = wrap(text, self.width);
+        if self.detail == Detail::Short && lines.len() > SENTENCE {
+            lines.truncate(SENTENCE - 1);
+            lines.push("… (--details tells the rest)".to_owned());
+        }
+        for line in lines {
+            let line = self.paint(&line, style);
+            self.line(&line);
+        }
+    }
+
+    /// A word, then a value on as many lines as it takes, all of it indented.
+    pub(super) fn field(&mut self, indent: usize, word: &str, value: &str) {
+        let margin = " ".repeat(indent);
+        let lines = wrap(value, self.width.saturating_sub(indent + LABEL));
+        for (index, line) in lines.iter().enumerate() {
+            let word = if index == 0 { word } else { "" };
+            self.line(&format!("{margin}{}{line}", pad(word, LABEL)));
+        }
+    }
+
+    /// A word, then a value on one line whatever its length.
+    pub(super) fn whole(&mut self, indent: usize, word: &str, value: &str) {
+        let margin = " ".repeat(indent);
+        self.line(&format!("{margin}{}{value}", pad(word, LABEL)));
+    }
+
+    pub(super) fn header(&mut self, view: &RunView) {
+        let started = &view.started;
+        self.title(&fit(
+            &format!("winconform {}", printable(&started.version)),
+            self.width,
+        ));
+        self.field(
+            0,
+            "run",
+            &format!("{}, began {:.0}", printable(&started.run), view.began),
+        );
+        let unverified = match started.unverified {
+            true => ", whose certificate was not verified: another server may have answered",
+            false => "",
+        };
+        let context = printable(&started.context) + unverified;
+        self.field(0, "context", &context);
+        if started.profile != Profile::default() {
+            self.field(0, "profile", started.profile.as_str());
+        }
+        if !started.selection.is_empty() {
+            let left_out = view.left_out.values().sum::<usize>();
+            let total = counted(view.checks.len() + left_out, "check");
+            let selection = printable(&started.selection.join(", "));
+            let value = format!("{selection} ({} of {total})", view.checks.len());
+            self.field(0, "selected", &value);
+        }
+        self.field(0, "server", &server(view.facts.as_ref()));
+        let pools = view.facts.as_ref().map(pools).unwrap_or_default();
+        self.field(0, "pools", &pools.join(", "));
+        let observed_from = observed_from(view);
+        if !observed_from.is_empty() {
+            self.field(0, "observed", &format!("from {}", observed_from.join(", ")));
+        }
+    }
+
+    /// A verdict or another word, then its subject in full: a cut id names nothing.
+    pub(super) fn entry(&mut self, word: &str, style: Style, text: &str) {
+        let margin = 2 + VERDICT;
+        let lines = wrap(text, self.width.saturating_sub(margin));
+        for (index, line) in lines.iter().enumerate() {
+            match index {
+                0 => {
+                    let word = self.paint(&pad(word, VERDICT), style);
+                    self.line(&format!("  {word}{line}"));
+                }
+                _ => self.line(&format!("{}{line}", " ".repeat(margin))),
+            }
+        }
+    }
+
+    /// A word, then one value per line as far as they are listed.
+    pub(super) fn list(&mut self, indent: usize, word: &str, values: &[String]) {
+        for (index, value) in values.iter().take(LISTED).enumerate() {
+            self.field(indent, if index == 0 { word } else { "" }, value);
+        }
+        if values.len() > LISTED {
+            self.field(indent, "", &format!("and {} more", values.len() - LISTED));
+        }
+    }
+
+    pub(super) fn ending(&mut self, view: &RunView) {
+        self.blank();
+        for idle in idle(view) {
+            self.sentence(&idle.sentence, Style::News);
+        }
+        for sentence in asked_for(view) {
+            self.sentence(&sentence, Style::News);
+        }
+        for Reservation { word: _, sentence } in reservations(view) {
+            self.sentence(&sentence, Style::Doubt);
+        }
+        let left: Vec<_> = view.left().into_iter().map(object).collect();
+        if !left.is_empty() {
+            self.list(2, "left", &left);
+            // A simulation leaves nothing to clean up, and nothing elsewhere belongs to it
+            if !view.started.is_simulated() {
+                let cleanup = format!("winconform cleanup --run {}", view.started.run);
+                self.field(2, "next", &printable(&cleanup));
+            }
+        }
+        if let Some(torn) = &view.torn_down {
+            if left.is_empty() && !torn.unlisted {
+                let removed = objects(torn.removed.len());
+                self.line(&format!("tear-down: {removed} removed, nothing left"));
+            }
+            let errors: Vec<_> = torn.errors.iter().map(|error| printable(error)).collect();
+            self.list(2, "errors", &errors);
+        }
+        if self.unpointed {
+            self.line("no record was written: run again with --out DIR for one");
+        }
+        if let Some(path) = path(view) {
+            self.line(&fit(&path, self.width));
+        }
+    }
+}

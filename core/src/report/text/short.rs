@@ -1,0 +1,227 @@
+//! The report in short: what the run came to, the likely causes, how many checks hold where, and the first of those
+//! that do not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::folded::reason;
+use super::layout::{columns, fit, pad};
+use super::page::Page;
+use super::style::Style;
+use super::terminal::{VERDICT, style};
+use crate::record::{CheckView, RunView, Tally, exit};
+use crate::report::causes::causes;
+use crate::report::findings::finding::word;
+use crate::report::json::ending;
+use crate::text::{counted, printable};
+use crate::verdict::Verdict;
+
+/// Causes that are told; more are counted.
+const CAUSES: usize = 4;
+/// Lines of checks to look at; more are counted.
+const LINES: usize = 15;
+/// Columns a reason needs to say anything beside its checks.
+const REASON: usize = 20;
+
+impl Page {
+    /// What the run came to, and how many checks speak against it.
+    pub(super) fn outcome(&mut self, view: &RunView) {
+        let (code, tally) = (ending(view).0, Tally::from_view(view));
+        let count = |verdict, what: &str| match tally.count(verdict) {
+            0 => None,
+            count => Some(format!("{count} {what}")),
+        };
+        let counts = [
+            count(Verdict::Fail, "failed"),
+            count(Verdict::Inconclusive, "could not be told"),
+        ];
+        let counts: Vec<_> = counts.into_iter().flatten().collect();
+        let of = match counts.is_empty() {
+            true => String::new(),
+            false => format!(
+                ": of {}, {}",
+                counted(view.checks.len(), "check"),
+                counts.join(", ")
+            ),
+        };
+        let text = format!("{} (exit {code}){of}", exit(view).as_str());
+        self.sentence(&text, style(view));
+        self.blank();
+    }
+
+    /// The likely causes, those that explain failures first.
+    pub(super) fn causes(&mut self, view: &RunView) {
+        let (causes, _) = causes(view);
+        if causes.is_empty() {
+            return;
+        }
+        self.blank();
+        self.title("likely causes");
+        for cause in causes.iter().take(CAUSES) {
+            let component: &str = cause.component.into();
+            let count = counted(cause.checks.len(), "check");
+            self.entry(component, Style::Bad, &format!("{} ({count})", cause.says));
+            for (label, value) in [("works", cause.beside.as_str()), ("likely", cause.likely)] {
+                if !value.is_empty() {
+                    self.field(4, label, value);
+                }
+            }
+            // What is copied is never broken
+            self.whole(4, "look", &cause.look);
+            if let Some(link) = cause.link {
+                self.whole(4, "see", link);
+            }
+        }
+        if causes.len() > CAUSES {
+            self.field(
+                2,
+                "",
+                &format!("and {} more: --details", causes.len() - CAUSES),
+            );
+        }
+    }
+
+    /// How many checks of each area hold in each pool, and how many do not.
+    pub(super) fn areas(&mut self, view: &RunView) {
+        let mut table = BTreeMap::<&str, BTreeMap<&str, Counts>>::new();
+        let mut pools = BTreeSet::new();
+        for check in view.checks.values() {
+            let pool = check
+                .planned
+                .point
+                .pool
+                .as_ref()
+                .map_or("cluster", |pool| pool.as_str());
+            pools.insert(pool);
+            let row = table.entry(check.planned.claim.area()).or_default();
+            row.entry(pool).or_default().add(check.verdict());
+        }
+        if table.is_empty() {
+            return;
+        }
+        let rows = table.iter().map(|(area, cells)| {
+            let cells = pools
+                .iter()
+                .map(|pool| cells.get(pool).map_or("-".to_owned(), Counts::words));
+            std::iter::once(printable(area))
+                .chain(cells)
+                .collect::<Vec<_>>()
+        });
+        let head = std::iter::once(HEAD.to_owned()).chain(pools.iter().map(|pool| printable(pool)));
+        let rows: Vec<Vec<_>> = std::iter::once(head.collect()).chain(rows).collect();
+        let widest = |column: usize| {
+            rows.iter()
+                .map(|row| columns(&row[column]))
+                .max()
+                .unwrap_or_default()
+        };
+        self.blank();
+        for (index, row) in rows.iter().enumerate() {
+            let cells = row
+                .iter()
+                .enumerate()
+                .map(|(column, cell)| pad(cell, widest(column) + 2));
+            let line = fit(
+                cells.collect::<String>().trim_end(),
+                self.width.saturating_sub(2),
+            );
+            match index {
+                0 => self.title(&format!("  {line}")),
+                _ => self.line(&format!("  {line}")),
+            }
+        }
+    }
+
+    /// The checks that no healthy cluster has, as patterns that `--select` takes.
+    pub(super) fn checks(&mut self, view: &RunView) {
+        let mut groups = Vec::<(Option<Verdict>, String, Vec<&CheckView>)>::new();
+        for check in view.checks.values().filter(|check| is_told(check)) {
+            let of_kind = kind(check);
+            match groups
+                .iter_mut()
+                .find(|(verdict, kind, _)| *verdict == check.verdict() && *kind == of_kind)
+            {
+                Some((_, _, checks)) => checks.push(check),
+                None => groups.push((check.verdict(), of_kind, vec![check])),
+            }
+        }
+        if groups.is_empty() {
+            return;
+        }
+        groups.sort_by_key(|(verdict, ..)| match verdict {
+            Some(Verdict::Fail) => 0,
+            None => 1,
+            Some(Verdict::Inconclusive) => 2,
+            Some(_) => 3,
+        });
+        self.blank();
+        self.title("checks to look at");
+        let more = groups.split_off(groups.len().min(LINES));
+        for (verdict, kind, checks) in &groups {
+            let text = match checks.as_slice() {
+                [only] => printable(only.planned.id.as_str()),
+                many => format!("{} ({})", printable(kind), many.len()),
+            };
+            let aside = self.width.saturating_sub(VERDICT + 2 + columns(&text) + 2);
+            let reason = match checks.first().map(|check| reason(view, check)) {
+                Some(reason) if aside >= REASON && !reason.is_empty() => {
+                    format!("  {}", fit(&reason, aside))
+                }
+                _ => String::new(),
+            };
+            let word = self.paint(&pad(word(*verdict), VERDICT), Style::for_verdict(*verdict));
+            self.line(&format!("  {word}{text}{reason}"));
+        }
+        let more: usize = more.iter().map(|(.., checks)| checks.len()).sum();
+        let full = "--details tells all of them";
+        match more {
+            0 => self.line(&format!("  {full}")),
+            _ => self.line(&format!("  and {more} more; {full}")),
+        }
+    }
+}
+
+/// What the numbers of a cell are.
+const HEAD: &str = "well/failed/untold/other";
+
+/// The checks of an area in a pool, without those that were skipped: in the order of [`HEAD`].
+#[derive(Default)]
+struct Counts([usize; 4]);
+
+impl Counts {
+    fn add(&mut self, verdict: Option<Verdict>) {
+        let place = match verdict {
+            Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Informational) => 0,
+            Some(Verdict::Fail) => 1,
+            Some(Verdict::Inconclusive) | None => 2,
+            Some(Verdict::Warn | Verdict::LimitationLifted) => 3,
+            Some(Verdict::Skip) => return,
+        };
+        self.0[place] += 1;
+    }
+
+    /// `31`, or `29/2` if two failed.
+    fn words(&self) -> String {
+        let last = self.0.iter().rposition(|count| *count > 0);
+        let counts = self.0.iter().take(last.map_or(0, |last| last + 1));
+        let counts: Vec<_> = counts.map(ToString::to_string).collect();
+        match counts.is_empty() {
+            true => "-".to_owned(),
+            false => counts.join("/"),
+        }
+    }
+}
+
+/// Whether a check is named: whatever a healthy cluster does not give.
+fn is_told(check: &CheckView) -> bool {
+    check.is_flaky() || check.verdict().is_none_or(|verdict| !verdict.is_expected())
+}
+
+/// The checks of one case and one pool, as a pattern.
+fn kind(check: &CheckView) -> String {
+    let id = check.planned.id.as_str();
+    let case = id.split('[').next().unwrap_or(id);
+    match &check.planned.point.pool {
+        Some(pool) => format!("{case}[pool={pool}*"),
+        None => format!("{case}[*"),
+    }
+}

@@ -1,0 +1,186 @@
+//! Whether the report names the true cause of a fault first, and tells it on one page. The table of faults, which was
+//! there before the catalogue of causes, has the truth.
+
+use std::fmt::Write as _;
+
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use winconform_core::claims::Pattern;
+use winconform_core::plan::{CheckId, Point};
+use winconform_core::record::RunView;
+use winconform_core::report::causes::causes;
+use winconform_core::report::terminal::{Colour, Detail, render};
+use winconform_core::verdict::Verdict;
+
+use crate::rows::EACH;
+use crate::rows::page::compare;
+use crate::table::{Cause, Mistaken, Row};
+use crate::world::{ALL, Outcome, trial};
+
+/// The most lines of a report in short on one fault.
+const LINES: usize = 60;
+
+const PAGE: &str = "docs/causes.md";
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("the_page_of_causes_counts_what_is_told", page),
+        trial("every_pattern_of_a_cause_is_of_some_case", patterns),
+    ]
+}
+
+/// The first cause is the true one, or the row says why not.
+pub(crate) fn first(view: &RunView, row: &Row) -> Outcome {
+    let text = render(view, 100, Colour::Never, Detail::Short);
+    let lines = text.lines().count();
+    if lines > LINES {
+        return Err(format!("{lines} lines, not {LINES}:\n{text}"));
+    }
+    let Some(truth) = row.cause.as_ref().filter(|_| breaks(row)) else {
+        return Ok(());
+    };
+    let (causes, _) = causes(view);
+    let of_class = EACH.iter().filter(|other| {
+        other.class.is_some() && other.class == row.class && other.topology == row.topology
+    });
+    let mut truths = of_class.filter_map(|row| row.cause.as_ref()).chain([truth]);
+    let is_right = causes.first().is_some_and(|first| {
+        let named = [<&str>::from(first.component), first.scope.into()];
+        truths.any(|truth| is_same(view, named, truth))
+    });
+    match (is_right, &row.mistaken) {
+        (true, None) | (false, Some(_)) => Ok(()),
+        (true, Some(mistaken)) => Err(format!("is not mistaken: {}", mistaken.because)),
+        (false, None) => Err(format!("{truth:?} is not the first cause:\n{text}")),
+    }
+}
+
+/// Whether a row has checks fail or be untold, so that there is something to explain.
+fn breaks(row: &Row) -> bool {
+    row.turns
+        .iter()
+        .any(|(_, verdict)| matches!(verdict, Verdict::Fail | Verdict::Inconclusive))
+}
+
+/// Whether a cause is the true one. A pool is all of an operating system where it is its only one, and a node is a
+/// pool where each has one.
+fn is_same(view: &RunView, [component, scope]: [&str; 2], truth: &Cause) -> bool {
+    let pools = view
+        .facts
+        .as_ref()
+        .map(winconform_core::facts::Facts::pools);
+    let pools = pools.unwrap_or_default();
+    let one_build = pools.keys().filter(|pool| pool.as_str() != "linux").count() == 1;
+    let one_node = pools.values().all(|pool| pool.total() <= 1);
+    let of_truth = json!(truth.scope);
+    let same = |a: &str, b: &str| {
+        let scopes = [json!(scope), of_truth.clone()];
+        scopes == [json!(a), json!(b)] || scopes == [json!(b), json!(a)]
+    };
+    let is_there = json!(scope) == of_truth
+        || one_build && same("pool", "os")
+        || one_node && same("pool", "node");
+    is_there && json!(component) == json!(truth.component)
+}
+
+/// Whether a fault was put aside while the catalogue was written: a third of their names.
+fn is_held_out(row: &Row) -> bool {
+    let name = row.fault.split('=').next().unwrap_or_default();
+    let rest = |rest: u32, byte: &u8| (rest * 256 + u32::from(*byte)) % 3;
+    Sha256::digest(name.as_bytes()).iter().fold(0, rest) == 0
+}
+
+fn page() -> Outcome {
+    let text = printed().map_err(|error| error.to_string())?;
+    compare(PAGE, &text)
+}
+
+fn printed() -> Result<String, Box<dyn std::error::Error>> {
+    let (mut counts, mut mistaken) = ([[0, 0], [0, 0]], String::new());
+    for row in EACH.iter() {
+        let Some(truth) = row.cause.as_ref().filter(|_| breaks(row)) else {
+            continue;
+        };
+        let [right, all] = &mut counts[usize::from(is_held_out(row))];
+        *all += 1;
+        match &row.mistaken {
+            None => *right += 1,
+            Some(Mistaken { because }) => {
+                let (component, scope) = (json!(truth.component), json!(truth.scope));
+                let words = [&component, &scope].map(|word| word.as_str().unwrap_or_default());
+                let (fault, topology, truth) = (&row.fault, &row.topology, words.join(", "));
+                writeln!(
+                    mistaken,
+                    "| `{fault}` on {topology} | {truth} | {because} |"
+                )?;
+            }
+        }
+    }
+    let [[right, all], [right_apart, all_apart]] = counts;
+    let mut text = format!(
+        "# Causes\n\n\
+         A report says first what failed checks have in common. It goes through the catalogue below in its order: the\n\
+         first entry that fits a check takes it, finds how much of the cluster it covers without a passed check against\n\
+         it (a node, a pool, an operating system, a way between two, the cluster), and takes there what else it explains.\n\
+         *Likely* is what the entry says; *works* is what passes in the same place, and where the same checks pass.\n\n\
+         [The table of faults](faults.md) has the truth, written before. Of the faults by which checks fail or are\n\
+         inconclusive, the first cause names component and scope of {right} of {all}; of a third of the names, by their\n\
+         hash, which were put aside while the catalogue was written, {right_apart} of {all_apart} (61 of 66 before any of them was looked at). Each report on one\n\
+         fault has at most {LINES} lines. Shown in memory alone: no real cluster with these faults was at hand.\n\n\
+         ## Mistaken\n\n| fault | true cause | why |\n|---|---|---|\n{mistaken}\n\
+         ## The catalogue\n\n| what | likely | shown by | with words |\n|---|---|---|---|\n"
+    );
+    for rule in catalogue()? {
+        let list = |key: &str| {
+            let items = rule[key].as_array().into_iter().flatten();
+            let items = items.map(|item| format!("`{}`", item.as_str().unwrap_or_default()));
+            items.collect::<Vec<_>>().join(", ")
+        };
+        let [what, likely, component] =
+            ["says", "likely", "component"].map(|key| rule[key].as_str().unwrap_or_default());
+        let what = match rule["link"].as_str() {
+            Some(link) => format!("[{what}]({link})"),
+            None => what.to_owned(),
+        };
+        let (shown_by, words) = (list("shown_by"), list("words"));
+        writeln!(
+            text,
+            "| {what} | {component}: {likely} | {shown_by} | {words} |"
+        )?;
+    }
+    Ok(text)
+}
+
+/// No entry of the catalogue waits for checks that there are not.
+fn patterns() -> Outcome {
+    let ids = ALL
+        .cases
+        .iter()
+        .map(|case| CheckId::new(&case.claim, case.name.as_deref(), &Point::default()));
+    let ids: Vec<_> = ids.map(|id| id.to_string()).collect();
+    let mut idle = Vec::new();
+    for rule in catalogue().map_err(|error| error.to_string())? {
+        let beside = rule["beside"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| &one["checks"]);
+        let lists = ["shown_by", "explains", "unless"].map(|key| rule[key].as_array());
+        for pattern in lists.into_iter().flatten().flatten().chain(beside) {
+            let pattern = pattern.as_str().unwrap_or_default();
+            let read = Pattern::parse(pattern).map_err(|error| format!("{pattern}: {error}"))?;
+            if !ids.iter().any(|id| read.covers(id)) {
+                idle.push(format!("{}: nothing is {pattern}", rule["says"]));
+            }
+        }
+    }
+    match idle.as_slice() {
+        [] => Ok(()),
+        idle => Err(idle.join("\n")),
+    }
+}
+
+fn catalogue() -> Result<Vec<Value>, serde_saphyr::Error> {
+    serde_saphyr::from_str(include_str!("../../../core/src/report/causes/causes.yaml"))
+}
