@@ -274,8 +274,9 @@ impl Uses {
                 [Access::for_request(&ApiRequest::get(path), at.ready)].into()
             }
             // The fixture's permissions are for its pods, too
-            Ok(Request::Exec(..) | Request::Play(_)) => self.exec.clone(),
-            Ok(Request::Facts) => BTreeSet::new(),
+            Ok(Request::Exec(..)) => self.exec.clone(),
+            Ok(Request::Play(play)) if play.scenario.execs() => self.exec.clone(),
+            Ok(Request::Play(_) | Request::Facts) => BTreeSet::new(),
             // Placeholder fixtures may have nothing to aim at. A prober observes by exec; from outside no
             // permission is needed
             Ok(Request::Get(_) | Request::Ping(_)) | Err(_) => {

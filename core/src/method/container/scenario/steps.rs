@@ -57,6 +57,12 @@ const CRASHES: Duration = Duration::from_secs(3);
 const LEAVES: Duration = Duration::from_mins(2);
 
 impl Scenario {
+    /// Whether a step runs a command in the container.
+    pub fn execs(self) -> bool {
+        let mut steps = self.steps(Os::Windows).into_iter();
+        steps.any(|step| matches!(step.act, Act::Run(_) | Act::Ask(_)))
+    }
+
     pub fn steps(self, os: Os) -> Vec<Step> {
         let ready = |words, wanted| step(words, Act::Await(Condition::Ready(wanted), PROBED));
         let deleted = step("the pod is deleted", Act::Delete);
