@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use winconform_core::record::Line;
 use winconform_core::report;
+use winconform_core::report::terminal::Detail;
 
 use super::screen::Screen;
 use crate::engine::Listener;
@@ -39,9 +40,9 @@ impl Progress {
     }
 
     /// A listener that shows each line of the record.
-    pub(crate) fn listener(&self) -> Listener {
+    pub(crate) fn listener(&self, detail: Detail) -> Listener {
         let lines = self.lines.clone();
-        let progress = RefCell::new(report::Progress::default());
+        let progress = RefCell::new(report::Progress::new(detail));
         Box::new(move |line: &Line| {
             for text in progress.borrow_mut().tell(line) {
                 let _ = lines.try_send(format!("{text}\n"));

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use terminal_size::{Width, terminal_size};
 use winconform_core::record::RunView;
-use winconform_core::report::terminal::{Colour, Detail, render};
+use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{json, junit};
 
 use super::args::{ReportFormArgs, ReportFormat};
@@ -45,12 +45,8 @@ impl Screen {
 
     /// Prints the report of a run; as text in the width and the colours of standard output.
     pub(crate) fn report(&self, view: &RunView, shown: ReportFormArgs) -> Result<(), CliError> {
-        let detail = match shown.details {
-            true => Detail::Full,
-            false => Detail::Short,
-        };
         let text = match shown.format {
-            ReportFormat::Text => render(view, self.width, self.colour, detail),
+            ReportFormat::Text => render(view, self.width, self.colour, shown.detail()),
             ReportFormat::Json => json::render(view),
             ReportFormat::Junit => junit::render(view).map_err(CliError::Report)?,
         };

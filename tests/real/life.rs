@@ -13,7 +13,7 @@ use winconform_core::record::{exit, read};
 use super::world::{Outcome, Trials, World};
 
 /// The check with the last verdict: a signal after it cuts nothing short, a kill after it hits the tear-down.
-const LAST: &str = "sample.win-webserver";
+const LAST: &str = "sample.win-webserver[";
 /// Checks to leave out: one that waits for probes, which takes longer than all the rest, and those whose
 /// verdicts come together with the last one.
 const WITHOUT: [&str; 3] = [
@@ -74,7 +74,7 @@ struct Run {
 
 impl Run {
     fn start(world: &World, out: &Path) -> Self {
-        let mut arguments = vec!["run", "--out"];
+        let mut arguments = vec!["run", "--details", "--out"];
         let out = out.to_string_lossy();
         arguments.push(&out);
         arguments.extend(WITHOUT.iter().flat_map(|check| ["--select", check]));
@@ -496,7 +496,7 @@ async fn load_balancer(world: &World) -> Outcome {
     let config = folder.path().join("config.yaml");
     std::fs::write(&config, "outside: {load-balancers: true}\n").expect("written");
     let config = config.to_string_lossy();
-    let checks = ["run", "--select", "sample.iis-loadbalancer*"];
+    let checks = ["run", "--details", "--select", "sample.iis-loadbalancer*"];
     let balanced = [&checks[..], &["--config", &config]].concat();
     let text = ends(binary(world, &balanced), 0).await?;
     if !text.contains("pass               sample.iis-loadbalancer/address") {
@@ -519,7 +519,7 @@ async fn kept(world: &World) -> Outcome {
         binary(world, &[&arguments[..], &checks].concat())
     };
     let text = ends(run("on-failure"), 0).await?;
-    if !text.contains("everything was observed 2 times") {
+    if !text.contains("the run performed every check 2 times") {
         return Err(format!("it was not repeated:\n{text}"));
     }
     unchanged(&before, &everything(world).await)?;

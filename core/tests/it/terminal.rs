@@ -212,8 +212,13 @@ fn progress_tells_what_matters_on_one_line() {
         .text()
         .lines()
         .map(|line| serde_json::from_str::<Line>(line).expect("a line"));
-    let mut progress = Progress::default();
-    let mut told: Vec<_> = lines.flat_map(|line| progress.tell(&line)).collect();
+    let lines: Vec<_> = lines.collect();
+    let mut progress = Progress::new(Detail::Full);
+    let full = lines.iter().flat_map(|line| progress.tell(line));
+    let ready = "ready              namespaces after 0.1 s";
+    assert_eq!(full.filter(|line| line == ready).count(), 1);
+    let mut progress = Progress::new(Detail::Short);
+    let mut told: Vec<_> = lines.iter().flat_map(|line| progress.tell(line)).collect();
     let mut recorder = runs::Recorder::started();
     for event in [
         Event::Interrupted {

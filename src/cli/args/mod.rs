@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use winconform_core::config::parse_duration;
+use winconform_core::report::terminal::Detail;
 use winconform_core::text::is_dns_label;
 
 #[cfg(feature = "demo")]
@@ -158,6 +159,16 @@ pub(crate) struct ReportFormArgs {
     /// Print every check and every finding with its evidence, not what matters most
     #[arg(long, conflicts_with = "format")]
     pub(crate) details: bool,
+}
+
+impl ReportFormArgs {
+    /// How much is told.
+    pub(crate) fn detail(self) -> Detail {
+        match self.details {
+            true => Detail::Full,
+            false => Detail::Short,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

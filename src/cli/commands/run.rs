@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ordered_watch as watch;
 use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::record::{Exit, RunView};
+use winconform_core::report::terminal::Detail;
 use winconform_core::text::{counted, printable};
 
 use crate::cli::args::{KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
@@ -55,7 +56,13 @@ pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         ));
     }
     let out = args.out.as_deref();
-    let (progress, journal) = begun(&cluster, out, record.as_deref(), *screen)?;
+    let (progress, journal) = begun(
+        &cluster,
+        out,
+        record.as_deref(),
+        args.shown.detail(),
+        *screen,
+    )?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
@@ -89,12 +96,13 @@ pub(crate) fn begun(
     cluster: &Cluster,
     folder: Option<&Path>,
     record: Option<&Path>,
+    detail: Detail,
     screen: Screen,
 ) -> Result<(Progress, Journal), CliError> {
     let progress = Progress::start(screen);
     let superseded = folder.map(out::reports).unwrap_or_default();
     let env = cluster.api.env().clone();
-    let journal = Journal::create(env, record, superseded, progress.listener());
+    let journal = Journal::create(env, record, superseded, progress.listener(detail));
     let journal = journal.map_err(|error| CliError::Run(RunError::Journal(error)))?;
     Ok((progress, journal))
 }

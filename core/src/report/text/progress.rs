@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use super::ending::objects;
 use super::layout::{fit, pad};
 use super::summary::seconds;
-use super::terminal::VERDICT;
+use super::terminal::{Detail, VERDICT};
 use crate::plan::CheckId;
 use crate::record::{Event, FixtureOutcome, Line};
 use crate::report::findings::finding::{in_words, reason_line};
 use crate::text::{counted, printable};
-use crate::verdict::Conclusion;
+use crate::verdict::{Conclusion, Verdict};
 
 /// Columns of a reason in a line of progress.
 const WIDTH: usize = 120;
@@ -19,9 +19,11 @@ const WIDTH: usize = 120;
 const TOLD: usize = 10;
 const NEXT: usize = TOLD + 1;
 
-/// Reports a run while it goes on: each tenth of the checks, and the first verdicts that no healthy cluster gives.
-#[derive(Debug, Default)]
+/// Reports a run while it goes on. In short: each tenth of the checks, and the first things that no healthy cluster
+/// has; in full: each fixture and each verdict.
+#[derive(Debug)]
 pub struct Progress {
+    detail: Detail,
     began: Option<Timestamp>,
     planned: usize,
     concluded: usize,
@@ -29,6 +31,16 @@ pub struct Progress {
 }
 
 impl Progress {
+    pub fn new(detail: Detail) -> Self {
+        Self {
+            detail,
+            began: None,
+            planned: 0,
+            concluded: 0,
+            told: 0,
+        }
+    }
+
     /// The lines about an event, each without its newline.
     pub fn tell(&mut self, line: &Line) -> Vec<String> {
         self.began.get_or_insert(line.at);
@@ -42,12 +54,20 @@ impl Progress {
             }
             Event::Fixture {
                 key,
-                outcome: FixtureOutcome::Failed(error),
+                outcome,
                 took_ms,
             } => {
                 let (key, took) = (printable(&key.to_string()), seconds(*took_ms));
-                let error = fit(&in_words(error), WIDTH);
-                self.odd(format!("failed             {key} after {took}: {error}"))
+                match outcome {
+                    FixtureOutcome::Failed(error) => {
+                        let error = fit(&in_words(error), WIDTH);
+                        self.odd(format!("failed             {key} after {took}: {error}"))
+                    }
+                    FixtureOutcome::Ready(_) if self.detail == Detail::Full => {
+                        vec![format!("ready              {key} after {took}")]
+                    }
+                    FixtureOutcome::Ready(_) => Vec::new(),
+                }
             }
             Event::Unoffered(image) => {
                 let image = printable(&image.to_string());
@@ -82,8 +102,7 @@ impl Progress {
                     left => format!("torn down          {removed} removed, {left} left"),
                 }]
             }
-            Event::Fixture { .. }
-            | Event::RunStarted(_)
+            Event::RunStarted(_)
             | Event::Facts(_)
             | Event::LeftOut(_)
             | Event::Intent(_)
@@ -99,6 +118,7 @@ impl Progress {
     fn odd(&mut self, line: String) -> Vec<String> {
         self.told += 1;
         match self.told {
+            _ if self.detail == Detail::Full => vec![line],
             ..=TOLD => vec![line],
             NEXT => vec![format!("{}more, which the report tells", pad("", VERDICT))],
             _ => Vec::new(),
@@ -106,19 +126,21 @@ impl Progress {
     }
 
     fn verdict(&mut self, at: Timestamp, check: &CheckId, conclusion: &Conclusion) -> Vec<String> {
-        let mut lines = Vec::new();
         let verdict = conclusion.verdict;
-        if !verdict.is_expected() || conclusion.flaky {
-            let flaky = if conclusion.flaky { " (flaky)" } else { "" };
-            let word = pad(verdict.as_str(), VERDICT);
-            let mut line = format!("{word}{}{flaky}", printable(check.as_str()));
-            if !verdict.is_expected() {
-                let reason = reason_line(verdict, Some(&conclusion.reason));
-                line.push_str(": ");
-                line.push_str(&fit(&reason, WIDTH));
-            }
-            lines = self.odd(line);
+        let flaky = if conclusion.flaky { " (flaky)" } else { "" };
+        let word = pad(verdict.as_str(), VERDICT);
+        let mut line = format!("{word}{}{flaky}", printable(check.as_str()));
+        if !verdict.is_expected() {
+            let reason = reason_line(verdict, Some(&conclusion.reason));
+            line.push_str(": ");
+            line.push_str(&fit(&reason, WIDTH));
         }
+        let is_calm = verdict.is_expected() || verdict == Verdict::Warn;
+        let mut lines = match (is_calm && !conclusion.flaky, self.detail) {
+            (true, Detail::Short) => Vec::new(),
+            (true, Detail::Full) => vec![line],
+            (false, _) => self.odd(line),
+        };
         let tenths = |count: usize| count.saturating_mul(10).checked_div(self.planned);
         let before = tenths(self.concluded);
         self.concluded += 1;

@@ -176,7 +176,13 @@ async fn checked(
 ) -> Result<u8, CliError> {
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let out = args.out.as_deref();
-    let (progress, journal) = begun(cluster, out, record.as_deref(), *screen)?;
+    let (progress, journal) = begun(
+        cluster,
+        out,
+        record.as_deref(),
+        args.shown.detail(),
+        *screen,
+    )?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     progress.end();
