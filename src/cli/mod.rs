@@ -90,6 +90,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Explain(args) => commands::explain::run(&args, screen),
         Command::Cleanup(args) => commands::cleanup::run(args, screen).await,
         Command::Report(args) => commands::report::run(&args, screen),
+        Command::Diff(args) => commands::diff::run(&args, screen),
         Command::Config(command) => commands::config::run(command, screen),
         #[cfg(feature = "demo")]
         Command::Demo(args) => Box::pin(simulated::demo::run(args, screen)).await,

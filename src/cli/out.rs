@@ -10,7 +10,8 @@ use winconform_core::report::{json, junit};
 use super::error::CliError;
 
 /// The reports made from a record.
-const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
+pub(super) const REPORT: &str = "report.json";
+const REPORTS: [&str; 2] = ["junit.xml", REPORT];
 pub(super) const RECORD: &str = "record.jsonl";
 
 /// Creates the folder and checks that files can be created in it, before a run begins.
@@ -94,7 +95,7 @@ pub(crate) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
         &folder.join("junit.xml"),
         &junit::render(view).map_err(CliError::Report)?,
     )?;
-    write_whole(&folder.join("report.json"), &json::render(view))
+    write_whole(&folder.join(REPORT), &json::render(view))
 }
 
 /// Writes a file whole or not at all: a reader never sees half of it.

@@ -5,6 +5,7 @@
 
 pub mod causes;
 pub mod claims;
+pub mod diff;
 pub mod explain;
 pub mod facts;
 mod findings;

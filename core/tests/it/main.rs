@@ -9,6 +9,7 @@
 mod claims;
 mod config;
 mod curl;
+mod diff;
 mod environment;
 mod facts;
 mod images;

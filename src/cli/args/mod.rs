@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Cleanup(CleanupArgs),
     /// Make the reports of a run again from its record, and exit as that run did
     Report(ReportArgs),
+    /// Say what changed from one run to another
+    Diff(DiffArgs),
     /// Print an example or the schema of a config file, or check one
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -291,6 +293,30 @@ pub(crate) struct ReportArgs {
     /// the record with these names, too
     #[arg(long, requires = "out")]
     pub(crate) anonymize: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// The earlier run: its record.jsonl or report.json, or the folder that has them
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The later run, likewise
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    /// What makes this end with exit code 10
+    #[arg(long, value_enum, default_value = "new-failures")]
+    pub(crate) gate: DiffGate,
+}
+
+/// What of a comparison speaks against the later run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum DiffGate {
+    /// A check fails that did not before
+    NewFailures,
+    /// A check fails
+    AnyFailure,
+    /// A check fails that did not before, or one that was observed no longer is
+    LostCoverage,
 }
 
 fn parse_deadline(text: &str) -> Result<Duration, String> {

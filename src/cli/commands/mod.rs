@@ -2,6 +2,7 @@
 
 pub(crate) mod cleanup;
 pub(crate) mod config;
+pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod facts;
 pub(crate) mod images;

@@ -5,6 +5,7 @@ pub(crate) mod ending;
 pub(crate) mod folded;
 pub(crate) mod layout;
 mod page;
+pub(crate) mod patterns;
 pub(crate) mod progress;
 mod short;
 pub(crate) mod style;

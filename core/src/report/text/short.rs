@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::folded::reason;
 use super::layout::{columns, fit, pad};
 use super::page::Page;
+use super::patterns::pattern;
 use super::style::Style;
 use super::terminal::{VERDICT, style};
 use crate::record::{CheckView, RunView, Tally, exit};
@@ -135,7 +136,7 @@ impl Page {
     pub(super) fn checks(&mut self, view: &RunView) {
         let mut groups = Vec::<(Option<Verdict>, String, Vec<&CheckView>)>::new();
         for check in view.checks.values().filter(|check| is_told(check)) {
-            let of_kind = kind(check);
+            let of_kind = pattern(check.planned.id.as_str());
             match groups
                 .iter_mut()
                 .find(|(verdict, kind, _)| *verdict == check.verdict() && *kind == of_kind)
@@ -214,14 +215,4 @@ impl Counts {
 /// Whether a check is named: whatever a healthy cluster does not give.
 fn is_told(check: &CheckView) -> bool {
     check.is_flaky() || check.verdict().is_none_or(|verdict| !verdict.is_expected())
-}
-
-/// The checks of one case and one pool, as a pattern.
-fn kind(check: &CheckView) -> String {
-    let id = check.planned.id.as_str();
-    let case = id.split('[').next().unwrap_or(id);
-    match &check.planned.point.pool {
-        Some(pool) => format!("{case}[pool={pool}*"),
-        None => format!("{case}[*"),
-    }
 }

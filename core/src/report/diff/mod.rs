@@ -1,0 +1,201 @@
+//! What changed between two runs, from their reports: records of other versions and suites compare, too.
+
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use strum::{IntoStaticStr, VariantArray};
+
+pub use text::render;
+
+use super::json::SCHEMA;
+
+/// A run, as far as it is compared: part of `report.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Report {
+    schema: u32,
+    run: Run,
+    #[serde(default)]
+    server: Option<Server>,
+    exit: Exit,
+    checks: Vec<Checked>,
+    #[serde(default)]
+    causes: Vec<Cause>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Run {
+    id: String,
+    began: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    took_ms: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Server {
+    version: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Exit {
+    code: u8,
+    meaning: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Checked {
+    id: String,
+    verdict: String,
+    #[serde(default)]
+    flaky: bool,
+    #[serde(default)]
+    waived: Option<serde_json::Value>,
+    #[serde(default)]
+    reason: Why,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct Why {
+    seen: Option<String>,
+    cause: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Cause {
+    component: String,
+    says: String,
+    checks: BTreeSet<String>,
+}
+
+/// Why a report cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    #[error("it is no report of winconform: {0}")]
+    NoReport(#[from] serde_json::Error),
+    #[error(
+        "its schema is {0}, and this winconform knows {SCHEMA}: use the one that wrote it, or a newer one"
+    )]
+    Schema(u32),
+}
+
+/// What became of a check.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray)]
+pub enum Change {
+    #[strum(serialize = "new failures")]
+    New,
+    #[strum(serialize = "newly flaky")]
+    Flaky,
+    #[strum(serialize = "no longer observed")]
+    Lost,
+    #[strum(serialize = "still failing")]
+    Still,
+    #[strum(serialize = "fixed")]
+    Fixed,
+    #[strum(serialize = "newly observed")]
+    Gained,
+}
+
+/// What of a comparison speaks against the later run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Gate {
+    /// A check fails that did not before.
+    NewFailures,
+    /// A check fails.
+    AnyFailure,
+    /// A check fails that did not before, or one that was observed is not.
+    LostCoverage,
+}
+
+/// Two runs, and what changed from one to the other.
+#[derive(Debug)]
+pub struct Diff {
+    before: Report,
+    after: Report,
+    changes: BTreeMap<Change, Vec<Checked>>,
+}
+
+impl Report {
+    /// Reads `report.json`.
+    pub fn read(text: &str) -> Result<Self, DiffError> {
+        let report: Self = serde_json::from_str(text)?;
+        match report.schema > SCHEMA {
+            true => Err(DiffError::Schema(report.schema)),
+            false => Ok(report),
+        }
+    }
+}
+
+impl Checked {
+    fn fails(&self) -> bool {
+        self.verdict == "fail" && self.waived.is_none()
+    }
+
+    /// Whether it says something about the cluster.
+    fn is_observed(&self) -> bool {
+        !matches!(
+            self.verdict.as_str(),
+            "skip" | "inconclusive" | "unfinished"
+        )
+    }
+}
+
+impl Diff {
+    pub fn new(before: Report, after: Report) -> Self {
+        let earlier: BTreeMap<_, _> = before.checks.iter().map(|it| (&it.id, it)).collect();
+        let mut changes = BTreeMap::<_, Vec<_>>::new();
+        let now: BTreeSet<_> = after.checks.iter().map(|it| &it.id).collect();
+        for check in &after.checks {
+            if let Some(change) = change(earlier.get(&check.id).copied(), check) {
+                changes.entry(change).or_default().push(check.clone());
+            }
+        }
+        let gone = before.checks.iter();
+        let gone = gone.filter(|it| it.is_observed() && !now.contains(&it.id));
+        let absent = |check: &Checked| Checked {
+            verdict: "absent".to_owned(),
+            reason: Why::default(),
+            ..check.clone()
+        };
+        let gone: Vec<_> = gone.map(absent).collect();
+        if !gone.is_empty() {
+            changes.entry(Change::Lost).or_default().extend(gone);
+        }
+        Self {
+            before,
+            after,
+            changes,
+        }
+    }
+
+    pub fn count(&self, change: Change) -> usize {
+        self.changes.get(&change).map_or(0, Vec::len)
+    }
+
+    /// Whether the later run passes.
+    pub fn passes(&self, gate: Gate) -> bool {
+        let against: &[Change] = match gate {
+            Gate::NewFailures => &[Change::New],
+            Gate::AnyFailure => &[Change::New, Change::Still],
+            Gate::LostCoverage => &[Change::New, Change::Lost],
+        };
+        against.iter().all(|change| self.count(*change) == 0)
+    }
+}
+
+fn change(before: Option<&Checked>, after: &Checked) -> Option<Change> {
+    let failed = before.is_some_and(Checked::fails);
+    let was_observed = before.is_some_and(Checked::is_observed);
+    match (failed, after.fails()) {
+        (false, true) => Some(Change::New),
+        (true, true) => Some(Change::Still),
+        (_, false) if was_observed && !after.is_observed() => Some(Change::Lost),
+        (true, false) => Some(Change::Fixed),
+        (false, false) if after.flaky && !before.is_some_and(|it| it.flaky) => Some(Change::Flaky),
+        (false, false) if !was_observed && after.is_observed() => Some(Change::Gained),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! What changed between two runs.
+
+use serde_json::json;
+use winconform_core::report::diff::{Change, Diff, Gate, Report, render};
+use winconform_core::report::json::render as in_json;
+use winconform_core::text::is_hostile;
+
+use crate::runs;
+
+/// A report with these checks, by id and verdict.
+fn report(checks: &[(&str, &str)]) -> Report {
+    let checks = checks.iter().map(|(id, verdict)| {
+        let reason = json!({"seen": "timeout", "cause": null});
+        json!({"id": id, "verdict": verdict, "reason": reason})
+    });
+    let of_a = json!({
+        "component": "dns",
+        "says": "no name resolves \u{1b}[2J",
+        "checks": ["net.a[pool=w]", "net.b"],
+    });
+    let report = json!({
+        "schema": 1,
+        "run": {"id": "r1", "began": "2026-03-01T02:00:00Z", "version": "0.1.0", "took-ms": 1000},
+        "server": {"version": "v1.37.0"},
+        "exit": {"code": 10, "meaning": "not conformant"},
+        "checks": checks.collect::<Vec<_>>(),
+        "causes": [of_a],
+    });
+    Report::read(&report.to_string()).expect("a report")
+}
+
+#[test]
+fn each_check_has_one_change_or_none() {
+    use Change::{Fixed, Flaky, Gained, Lost, New, Still};
+    let cases = [
+        (Some("pass"), Some("fail"), Some(New)),
+        (None, Some("fail"), Some(New)),
+        (Some("inconclusive"), Some("fail"), Some(New)),
+        (Some("fail"), Some("fail"), Some(Still)),
+        (Some("fail"), Some("pass"), Some(Fixed)),
+        (Some("fail"), Some("inconclusive"), Some(Lost)),
+        (Some("known-limitation"), Some("skip"), Some(Lost)),
+        (Some("pass"), None, Some(Lost)),
+        (Some("skip"), Some("pass"), Some(Gained)),
+        (None, Some("pass"), Some(Gained)),
+        (Some("skip"), Some("inconclusive"), None),
+        (Some("skip"), None, None),
+        (Some("pass"), Some("limitation-lifted"), None),
+    ];
+    for (before, after, expected) in cases {
+        let of = |verdict: Option<&str>| report(&verdict.map_or(vec![], |it| vec![("net.a", it)]));
+        let diff = Diff::new(of(before), of(after));
+        for change in [New, Flaky, Lost, Still, Fixed, Gained] {
+            let count = usize::from(expected == Some(change));
+            assert_eq!(diff.count(change), count, "{before:?} {after:?} {change:?}");
+        }
+    }
+}
+
+#[test]
+fn gates_are_of_different_strictness() {
+    let passes = |before, after| {
+        let of = |verdict| report(&[("net.a", verdict)]);
+        let diff = Diff::new(of(before), of(after));
+        [Gate::NewFailures, Gate::AnyFailure, Gate::LostCoverage].map(|gate| diff.passes(gate))
+    };
+    assert_eq!(passes("pass", "pass"), [true, true, true]);
+    assert_eq!(passes("pass", "fail"), [false, false, false]);
+    assert_eq!(passes("fail", "fail"), [true, false, true]);
+    assert_eq!(passes("pass", "inconclusive"), [true, true, false]);
+}
+
+#[test]
+fn what_changed_is_told_with_its_cause() {
+    let before = report(&[
+        ("net.a[pool=w,source=x]", "pass"),
+        ("net.a[pool=w]", "pass"),
+        ("net.b", "fail"),
+        ("net.c", "pass"),
+    ]);
+    let after = report(&[
+        ("net.a[pool=w,source=x]", "fail"),
+        ("net.a[pool=w]", "fail"),
+        ("net.b", "pass"),
+    ]);
+    let text = render(&Diff::new(before, after), 100);
+    assert!(
+        !text.contains(|c: char| c != '\n' && is_hostile(c)),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_reports_of_records_compare() {
+    let read = |name: &str| {
+        let view = runs::recorded(name).view();
+        Report::read(&in_json(&view)).expect("a report")
+    };
+    let same = Diff::new(read("every-verdict"), read("every-verdict"));
+    assert!(same.passes(Gate::LostCoverage) && same.count(Change::Flaky) == 0);
+    let diff = Diff::new(read("healthy"), read("every-verdict"));
+    assert!(!diff.passes(Gate::NewFailures));
+    assert_eq!(diff.count(Change::Flaky), 1);
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    let run = json!({"id": "r", "began": ""});
+    let exit = json!({"code": 0, "meaning": ""});
+    let newer = json!({"schema": 2, "run": run, "exit": exit, "checks": []}).to_string();
+    for (text, says) in [
+        ("{}", "it is no report of winconform"),
+        ("", "it is no report of winconform"),
+        (newer.as_str(), "its schema is 2"),
+    ] {
+        let error = Report::read(text).expect_err("it is refused").to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}

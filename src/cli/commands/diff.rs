@@ -1,0 +1,42 @@
+//! `winconform diff`.
+
+use std::path::Path;
+
+use winconform_core::report::diff::{Diff, Gate, Report, render};
+use winconform_core::report::json;
+
+use super::report::load;
+use crate::cli::args::{DiffArgs, DiffGate};
+use crate::cli::error::CliError;
+use crate::cli::out;
+use crate::cli::screen::Screen;
+use crate::cli::settings::unread;
+
+/// The exit code where the gate does not hold.
+const GATED: u8 = 10;
+
+pub(crate) fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
+    let diff = Diff::new(report(&args.before)?, report(&args.after)?);
+    let gate = match args.gate {
+        DiffGate::NewFailures => Gate::NewFailures,
+        DiffGate::AnyFailure => Gate::AnyFailure,
+        DiffGate::LostCoverage => Gate::LostCoverage,
+    };
+    screen.say(&render(&diff, screen.width()));
+    Ok(if diff.passes(gate) { 0 } else { GATED })
+}
+
+/// The report of a run, from its record where that is there.
+fn report(path: &Path) -> Result<Report, CliError> {
+    let files = [path.join(out::RECORD), path.join(out::REPORT)];
+    let there = files.iter().find(|file| file.is_file());
+    let path = there.map_or(path, std::path::PathBuf::as_path);
+    let text = match path.extension().is_some_and(|ending| ending == "json") {
+        true => std::fs::read_to_string(path).map_err(unread(path))?,
+        false => json::render(&load(path)?),
+    };
+    Report::read(&text).map_err(|error| {
+        let path = winconform_core::text::printable(&path.display().to_string());
+        CliError::Usage(format!("`{path}` cannot be compared: {error}"))
+    })
+}
