@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use terminal_size::{Width, terminal_size};
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
-use winconform_core::report::{json, junit};
+use winconform_core::report::{alone, json, junit};
 
 use super::args::{ReportFormArgs, ReportFormat};
 use super::error::CliError;
@@ -52,6 +52,11 @@ impl Screen {
         };
         self.say(&text);
         Ok(())
+    }
+
+    /// One check of a run, if it has it.
+    pub(crate) fn alone(&self, view: &RunView, id: &str) -> Option<String> {
+        alone::check(view, id, self.width, self.colour)
     }
 
     /// How many columns a report takes.

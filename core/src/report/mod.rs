@@ -18,6 +18,7 @@ mod text;
 mod xml;
 
 pub use findings::finding::Finding;
+pub use text::alone;
 pub use text::ending::nothing_selected;
 pub use text::progress::Progress;
 pub use text::terminal;

@@ -3,8 +3,8 @@
 use unicode_width::UnicodeWidthStr;
 use winconform_core::claims::Pattern;
 use winconform_core::record::{Event, Line, SIMULATED, TornDown, read};
-use winconform_core::report::Progress;
 use winconform_core::report::terminal::{Colour, Detail, render};
+use winconform_core::report::{Progress, alone};
 use winconform_core::text::is_hostile;
 
 use crate::runs;
@@ -45,6 +45,29 @@ fn runs_are_told() {
         ("setup_died", "setup-died", 100),
     ] {
         insta::assert_snapshot!(name, rendered(&runs::recorded(record).view(), width));
+    }
+}
+
+#[test]
+fn one_check_is_told_with_what_its_attempts_saw() {
+    let view = runs::recorded("every-verdict").view();
+    let id = "net.b-fail[pool=windows-2022]";
+    let text = alone::check(&view, id, 100, Colour::Never).expect("it has this check");
+    insta::assert_snapshot!(text);
+    assert_eq!(alone::check(&view, "net.b-fail", 100, Colour::Never), None);
+    let like: Vec<_> = alone::like(&view, "net.b")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(like, [id]);
+    let hostile = runs::hostile();
+    for check in hostile.checks.values() {
+        let text = alone::check(&hostile, check.planned.id.as_str(), 80, Colour::Never);
+        let text = text.expect("it has this check");
+        assert!(
+            !text.contains(|c: char| c != '\n' && is_hostile(c)),
+            "{text}"
+        );
     }
 }
 

@@ -268,6 +268,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) suites: SuitesArgs,
     /// The claim's id, such as net.service-ip-from-pod, or that of a case or a check of it
     pub(crate) claim: String,
+    /// Print what a run saw of this check, with the raw replies, from its record
+    #[arg(long, value_name = "RECORD", conflicts_with = "suites")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -95,7 +95,7 @@ impl Page {
     }
 
     /// A finding, with the others of its kind.
-    fn finding(&mut self, view: &RunView, check: &CheckView, others: &[&CheckView]) {
+    pub(super) fn finding(&mut self, view: &RunView, check: &CheckView, others: &[&CheckView]) {
         let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
         let id = shown(&finding.check);
         self.blank();

@@ -1,5 +1,6 @@
 //! Reports for people.
 
+pub mod alone;
 mod details;
 pub(crate) mod ending;
 pub(crate) mod folded;

@@ -1,0 +1,83 @@
+//! One check of a run: its finding, and what each attempt saw.
+
+use super::layout::NARROWEST;
+use super::page::Page;
+use super::style::Style;
+use super::terminal::{Colour, Detail};
+use crate::method::{Comparison, Difference};
+use crate::plan::CheckId;
+use crate::record::{AssertionRecord, CheckView, RunView};
+use crate::report::findings::finding::{in_words, word};
+use crate::text::{counted, printable};
+
+/// The most characters of a reply.
+const REPLY: usize = 4000;
+
+/// Renders one check of a run with the raw replies of its attempts, for a terminal of `width` columns; `None` if the
+/// run has no such check. Foreign text comes out without control characters.
+pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<String> {
+    let mut checks = view.checks.values();
+    let check = checks.find(|check| check.planned.id.as_str() == id)?;
+    let mut page = Page {
+        text: String::new(),
+        width: width.max(NARROWEST),
+        colour,
+        detail: Detail::Full,
+        unpointed: false,
+    };
+    page.finding(view, check, &[]);
+    page.attempts(check);
+    Some(page.text.trim_start_matches('\n').to_owned())
+}
+
+/// The ids of a run's checks that are nearest to what was asked for: those that it begins.
+pub fn like<'v>(view: &'v RunView, id: &str) -> Vec<&'v CheckId> {
+    let checks = view.checks.values().map(|check| &check.planned.id);
+    checks
+        .filter(|known| known.as_str().starts_with(id))
+        .collect()
+}
+
+impl Page {
+    fn attempts(&mut self, check: &CheckView) {
+        for attempt in &check.attempts {
+            self.blank();
+            let rounds = counted(usize::try_from(attempt.rounds).unwrap_or_default(), "round");
+            let title = format!("attempt {}, {rounds}", attempt.number);
+            let verdict = Some(attempt.verdict);
+            self.entry(word(verdict), Style::for_verdict(verdict), &title);
+            for assertion in &attempt.assertions {
+                self.assertion(assertion);
+            }
+        }
+    }
+
+    fn assertion(&mut self, assertion: &AssertionRecord) {
+        let AssertionRecord {
+            name,
+            reply,
+            comparison,
+            error,
+            ..
+        } = assertion;
+        let told = |holds: &str, difference: &Difference| {
+            let Difference { expected, seen } = difference;
+            let (expected, seen) = (printable(expected), printable(seen));
+            format!("{holds}: expected {expected}, saw {seen}")
+        };
+        let seen = match (comparison, error) {
+            (_, Some(error)) => in_words(error),
+            (Some(Comparison::Met(difference)), None) => told("holds", difference),
+            (Some(Comparison::NotMet(difference)), None) => told("does not hold", difference),
+            (Some(Comparison::Unexpected(difference)), None) => told("unexpected", difference),
+            (Some(Comparison::NotApplicable(reason)), None) => printable(reason),
+            (None, None) => "not observed".to_owned(),
+        };
+        self.field(4, &printable(name), &seen);
+        if let Some(reply) = reply {
+            let reply = serde_json::to_string(reply).unwrap_or_default();
+            let reply: String = reply.chars().take(REPLY).collect();
+            self.field(4, "reply", &printable(&reply));
+        }
+    }
+}
