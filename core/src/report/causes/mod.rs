@@ -13,12 +13,17 @@ pub use catalogue::Component;
 use catalogue::{CATALOGUE, Rule};
 use place::Place;
 pub use place::Scope;
-use trouble::Seen;
+use trouble::{All, Seen};
 
+use crate::claims::Pattern;
+use crate::facts::PoolName;
 use crate::record::{CheckView, RunView};
-use crate::report::findings::places::{Pools, pools};
-use crate::text::printable;
+use crate::report::findings::places::pools;
+use crate::text::{is_dns_subdomain, printable};
 use crate::verdict::Verdict;
+
+/// How many places are named where the same passes.
+const NAMED: usize = 4;
 
 /// One statement that explains many verdicts.
 pub struct Cause<'v> {
@@ -38,30 +43,30 @@ pub struct Cause<'v> {
     pub checks: Vec<&'v CheckView>,
 }
 
-/// The likely causes of all checks that did not come to what a healthy cluster gives, what explains failures first,
-/// then by the number of checks; and the checks that none of them explains.
+/// The likely causes of all checks that failed or could not be told, what explains failures first, then by the number
+/// of checks; and the checks that none of them explains.
 pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
     let pools = pools(view);
-    let (troubles, well) = Seen::all(view, &pools);
-    let mut open: Vec<&Seen<'_>> = troubles.iter().collect();
+    let all = All::of(view, &pools);
+    let mut open: Vec<&Seen<'_>> = all.troubles.iter().collect();
     let mut causes = Vec::new();
     for rule in CATALOGUE.iter() {
+        let fits = Fits::new(rule, &all);
         let shows: Vec<_> = open
             .iter()
             .copied()
-            .filter(|seen| rule.is_shown_by(seen, &troubles))
+            .filter(|seen| fits.shows(seen))
             .collect();
         if shows.is_empty() {
             continue;
         }
         let families: BTreeSet<_> = shows.iter().map(|seen| seen.family()).collect();
         let contradicts =
-            |seen: &&Seen<'_>| rule.is_about(seen) && families.contains(&seen.family());
-        let contradict: Vec<_> = well.iter().filter(contradicts).collect();
+            |seen: &&Seen<'_>| fits.about[seen.case] && families.contains(&seen.family());
+        let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
         let place = Place::find(rule.side, &shows, &contradict, &pools);
         let explains = |seen: &&Seen<'_>| {
-            rule.is_shown_by(seen, &troubles)
-                || rule.explains.iter().any(|one| one.covers(seen.id())) && place.may_reach(seen)
+            fits.shows(seen) || fits.explained[seen.case] && place.may_reach(seen)
         };
         let (of_it, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(explains);
         open = rest;
@@ -69,100 +74,112 @@ pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
             Some(Some(family)) if families.len() == 1 => format!(" over {family}"),
             _ => String::new(),
         };
-        causes.push(rule.cause(&place, &family, &of_it, &well, &pools));
+        let node = place.node(&pools);
+        // A name that means something to a shell is in no cluster, but may be in a record
+        let node = node.filter(|node| is_dns_subdomain(node));
+        let look = rule
+            .look
+            .replace("{node}", node.as_deref().unwrap_or("NODE"));
+        causes.push(Cause {
+            component: rule.component,
+            scope: place.scope(),
+            says: format!("{}{family} {}", rule.says, place.words()),
+            beside: fits.works(&place, &of_it, &all),
+            likely: &rule.likely,
+            look: printable(&look),
+            link: rule.link.as_deref(),
+            checks: of_it.iter().map(|seen| seen.check).collect(),
+        });
     }
     causes.sort_by_key(|cause| {
-        let fails = cause
-            .checks
-            .iter()
-            .filter(|check| check.verdict() == Some(Verdict::Fail));
-        let unsure = cause
-            .checks
-            .iter()
-            .filter(|check| check.verdict() == Some(Verdict::Inconclusive));
-        let (fails, unsure) = (fails.count(), unsure.count());
-        std::cmp::Reverse((fails > 0, unsure > 0, cause.checks.len()))
+        let mut verdicts = cause.checks.iter().map(|check| check.verdict());
+        let fails = verdicts.any(|verdict| verdict == Some(Verdict::Fail));
+        std::cmp::Reverse((fails, cause.checks.len()))
     });
     (causes, open.into_iter().map(|seen| seen.check).collect())
 }
 
-impl Rule {
-    /// Whether a check is one by which the cause shows.
-    fn is_about(&self, seen: &Seen<'_>) -> bool {
-        self.shown_by.iter().any(|one| one.covers(seen.id()))
-    }
+/// Which cases of a run a rule is about.
+struct Fits<'r> {
+    rule: &'r Rule,
+    /// The cases by which its cause shows, by their places.
+    about: Vec<bool>,
+    explained: Vec<bool>,
+    /// The pools in which something contradicts it.
+    contradicted: BTreeSet<Option<PoolName>>,
+}
 
-    fn is_shown_by(&self, seen: &Seen<'_>, troubles: &[Seen<'_>]) -> bool {
-        let pool = |seen: &Seen<'_>| seen.from.as_ref().map(|from| from.pool.clone());
-        let contradicts = |other: &Seen<'_>| {
-            pool(other) == pool(seen) && self.unless.iter().any(|one| one.covers(other.id()))
+impl<'r> Fits<'r> {
+    fn new(rule: &'r Rule, all: &All<'_>) -> Self {
+        let covers = |patterns: &[Pattern]| {
+            let cases = all.cases.iter();
+            let covered = cases.map(|case| patterns.iter().any(|one| one.covers(case)));
+            covered.collect::<Vec<_>>()
         };
-        self.is_about(seen)
-            && (self.words.is_empty() || self.words.iter().any(|word| seen.text.contains(word)))
-            && !troubles.iter().any(contradicts)
+        let unless = covers(&rule.unless);
+        let against = all.troubles.iter().filter(|seen| unless[seen.case]);
+        Self {
+            rule,
+            about: covers(&rule.shown_by),
+            explained: covers(&rule.explains),
+            contradicted: against.map(from_pool).collect(),
+        }
     }
 
-    fn cause<'v>(
-        &'static self,
-        place: &Place,
-        family: &str,
-        of_it: &[&Seen<'v>],
-        well: &[Seen<'v>],
-        pools: &Pools,
-    ) -> Cause<'v> {
-        let node = place.node(pools);
-        let look = self
-            .look
-            .replace("{node}", node.as_deref().unwrap_or("NODE"));
-        Cause {
-            component: self.component,
-            scope: place.scope(),
-            says: format!("{}{family} {}", self.says, place.words()),
-            beside: self.works(place, of_it, well),
-            likely: &self.likely,
-            look: printable(&look),
-            link: self.link.as_deref(),
-            checks: of_it.iter().map(|seen| seen.check).collect(),
-        }
+    /// Whether the cause shows by a check.
+    fn shows(&self, seen: &Seen<'_>) -> bool {
+        let words = &self.rule.words;
+        self.about[seen.case]
+            && (words.is_empty() || words.iter().any(|word| seen.text.contains(word)))
+            && !self.contradicted.contains(&from_pool(seen))
     }
 
     /// What works beside the cause: what its rule names, in the same place, and the same checks elsewhere.
-    fn works(&self, place: &Place, of_it: &[&Seen<'_>], well: &[Seen<'_>]) -> String {
+    fn works(&self, place: &Place, of_it: &[&Seen<'_>], all: &All<'_>) -> String {
         let Some(there) = place.pools() else {
             return String::new();
         };
-        let is_there = |seen: &Seen<'_>| {
-            seen.from
-                .as_ref()
-                .is_some_and(|from| there.contains(&from.pool))
-        };
+        let passes = |seen: &&Seen<'_>| seen.check.verdict() == Some(Verdict::Pass);
         let mut works = Vec::new();
-        for beside in &self.beside {
-            let holds = well
-                .iter()
-                .any(|seen| beside.checks.covers(seen.id()) && is_there(seen));
-            let fails = of_it.iter().any(|seen| beside.checks.covers(seen.id()));
-            if holds && !fails {
+        for beside in &self.rule.beside {
+            let is_of_it = |seen: &Seen<'_>| beside.checks.covers(all.cases[seen.case]);
+            let is_there =
+                |seen: &Seen<'_>| from_pool(seen).is_some_and(|pool| there.contains(&pool));
+            let mut well = all.well.iter().filter(passes);
+            if well.any(|seen| is_of_it(seen) && is_there(seen))
+                && !all
+                    .troubles
+                    .iter()
+                    .any(|seen| is_of_it(seen) && is_there(seen))
+            {
                 works.push(beside.says.clone());
             }
         }
+        let fail: BTreeSet<_> = of_it.iter().filter_map(|seen| from_pool(seen)).collect();
         let claims: BTreeSet<_> = of_it
             .iter()
-            .filter(|seen| self.is_about(seen))
-            .map(|seen| &seen.check.planned.claim)
+            .filter(|seen| self.about[seen.case])
+            .map(|seen| seen.case)
             .collect();
-        let elsewhere = well
-            .iter()
-            .filter(|seen| claims.contains(&seen.check.planned.claim));
-        let elsewhere = elsewhere.filter_map(|seen| seen.from.as_ref());
-        let elsewhere: BTreeSet<_> = elsewhere
-            .filter(|from| !there.contains(&from.pool))
-            .map(|from| printable(from.pool.as_str()))
-            .collect();
+        let well = all.well.iter().filter(passes);
+        let elsewhere = well.filter(|seen| claims.contains(&seen.case));
+        let elsewhere = elsewhere.filter_map(|seen| {
+            let from = seen.from.as_ref()?;
+            match (place.has_node(from), fail.contains(&from.pool)) {
+                (Some(false), _) => from.node.clone(),
+                (None, false) if !there.contains(&from.pool) => Some(from.pool.to_string()),
+                _ => None,
+            }
+        });
+        let elsewhere: BTreeSet<_> = elsewhere.map(|name| printable(&name)).collect();
         if !elsewhere.is_empty() {
-            let names: Vec<_> = elsewhere.into_iter().collect();
-            works.push(format!("the same is well in {}", names.join(", ")));
+            let names: Vec<_> = elsewhere.into_iter().take(NAMED).collect();
+            works.push(format!("the same passes in {}", names.join(", ")));
         }
         works.join("; ")
     }
+}
+
+fn from_pool(seen: &Seen<'_>) -> Option<PoolName> {
+    seen.from.as_ref().map(|from| from.pool.clone())
 }

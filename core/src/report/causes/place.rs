@@ -187,6 +187,15 @@ impl Place {
         }
     }
 
+    /// Whether one of its nodes is at an end of its pools; `None` if it is not of nodes, or the end of no node of theirs.
+    pub(super) fn has_node(&self, end: &End) -> Option<bool> {
+        let Self::Nodes(nodes) = self else {
+            return None;
+        };
+        let is_near = end.node.is_some() && nodes.iter().any(|node| node.pool == end.pool);
+        is_near.then(|| nodes.contains(end))
+    }
+
     /// A node of it, if one is named.
     pub(super) fn node(&self, pools: &Pools) -> Option<String> {
         let of_pool = |name: &PoolName| {
@@ -194,10 +203,10 @@ impl Place {
             pool.nodes.first().or(pool.unusable.first()).cloned()
         };
         match self {
-            Self::Cluster => None,
+            Self::Cluster => pools.keys().rev().find_map(of_pool),
             Self::Os(_, names) | Self::Pools(names) => names.iter().find_map(of_pool),
             Self::Nodes(nodes) => nodes.iter().find_map(|end| end.node.clone()),
-            Self::Paths(paths) => paths.iter().find_map(|(from, _)| of_pool(from)),
+            Self::Paths(paths) => paths.iter().rev().find_map(|(from, _)| of_pool(from)),
         }
     }
 

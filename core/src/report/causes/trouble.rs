@@ -18,6 +18,8 @@ pub(super) struct End {
 /// A check with its ends.
 pub(super) struct Seen<'v> {
     pub(super) check: &'v CheckView,
+    /// The place of its case among all cases.
+    pub(super) case: usize,
     pub(super) from: Option<End>,
     pub(super) to: Option<End>,
     /// The pool that it is about, or that of the fixture which failed.
@@ -29,36 +31,12 @@ pub(super) struct Seen<'v> {
 }
 
 impl<'v> Seen<'v> {
-    pub(super) fn id(&self) -> &str {
-        self.check.planned.id.as_str()
-    }
-
     /// The family of addresses, if it is the cluster's second.
     pub(super) fn family(&self) -> Option<IpFamily> {
         self.check.planned.point.family
     }
 
-    /// All checks of a run with a verdict: those in trouble, and those that are as in a healthy cluster.
-    pub(super) fn all(view: &'v RunView, pools: &Pools) -> (Vec<Self>, Vec<Self>) {
-        let checks = view.checks.values();
-        let seen = checks.filter_map(|check| Some((check.verdict()?, Self::new(check, pools))));
-        let (mut troubles, mut well) = (Vec::new(), Vec::new());
-        for (verdict, seen) in seen {
-            match verdict {
-                Verdict::Fail
-                | Verdict::Inconclusive
-                | Verdict::Warn
-                | Verdict::LimitationLifted => {
-                    troubles.push(seen);
-                }
-                Verdict::Pass | Verdict::KnownLimitation => well.push(seen),
-                Verdict::Skip | Verdict::Informational => {}
-            }
-        }
-        (troubles, well)
-    }
-
-    fn new(check: &'v CheckView, pools: &Pools) -> Self {
+    fn new(check: &'v CheckView, case: usize, pools: &Pools) -> Self {
         let point = &check.planned.point;
         let end = |pool: PoolName, node| End { pool, node };
         let mut from = point
@@ -102,12 +80,51 @@ impl<'v> Seen<'v> {
         let named = named.collect();
         Self {
             check,
+            case,
             from,
             to: to.map(|pool| end(pool, None)),
             about,
             text: text.to_lowercase(),
             named,
         }
+    }
+}
+
+/// The checks of a run that say something, and their cases.
+#[derive(Default)]
+pub(super) struct All<'v> {
+    /// Those that fail or could not be told.
+    pub(super) troubles: Vec<Seen<'v>>,
+    /// Those that are as in a healthy cluster.
+    pub(super) well: Vec<Seen<'v>>,
+    pub(super) cases: Vec<&'v str>,
+}
+
+impl<'v> All<'v> {
+    pub(super) fn of(view: &'v RunView, pools: &Pools) -> Self {
+        let mut all = Self::default();
+        let mut known = BTreeMap::new();
+        for check in view.checks.values() {
+            let id = check.planned.id.as_str();
+            let case = id.split('[').next().unwrap_or(id);
+            let case = *known.entry(case).or_insert_with(|| {
+                all.cases.push(case);
+                all.cases.len() - 1
+            });
+            let seen = || Seen::new(check, case, pools);
+            match check.verdict() {
+                Some(Verdict::Fail | Verdict::Inconclusive) => all.troubles.push(seen()),
+                Some(Verdict::Pass | Verdict::KnownLimitation) => all.well.push(seen()),
+                Some(
+                    Verdict::Skip
+                    | Verdict::Informational
+                    | Verdict::Warn
+                    | Verdict::LimitationLifted,
+                )
+                | None => {}
+            }
+        }
+        all
     }
 }
 

@@ -17,9 +17,12 @@ use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
 /// Causes that are told; more are counted.
-const CAUSES: usize = 4;
-/// Lines of checks to look at; more are counted.
+const CAUSES: usize = 3;
+/// The most lines of checks to look at, and the fewest; more are counted.
 const LINES: usize = 15;
+const FEWEST: usize = 5;
+/// Lines of the page before those of the ending.
+const PAGE: usize = 48;
 /// Columns a reason needs to say anything beside its checks.
 const REASON: usize = 20;
 
@@ -31,18 +34,24 @@ impl Page {
             0 => None,
             count => Some(format!("{count} {what}")),
         };
+        let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
         let counts = [
             count(Verdict::Fail, "failed"),
             count(Verdict::Inconclusive, "could not be told"),
+            some(tally.unfinished, "unfinished"),
         ];
-        let counts: Vec<_> = counts.into_iter().flatten().collect();
+        let mut counts: Vec<_> = counts.into_iter().flatten().collect();
+        let of = counted(view.checks.len(), "check");
+        if !counts.is_empty() {
+            counts = vec![format!("of {of}, {}", counts.join(", "))];
+        }
+        counts.extend(some(tally.untested.len(), "claims not tested somewhere"));
+        if view.ended.is_none() {
+            counts.push("the run was killed".to_owned());
+        }
         let of = match counts.is_empty() {
             true => String::new(),
-            false => format!(
-                ": of {}, {}",
-                counted(view.checks.len(), "check"),
-                counts.join(", ")
-            ),
+            false => format!(": {}", counts.join("; ")),
         };
         let text = format!("{} (exit {code}){of}", exit(view).as_str());
         self.sentence(&text, style(view));
@@ -86,6 +95,9 @@ impl Page {
         let mut table = BTreeMap::<&str, BTreeMap<&str, Counts>>::new();
         let mut pools = BTreeSet::new();
         for check in view.checks.values() {
+            if check.verdict() == Some(Verdict::Skip) {
+                continue;
+            }
             let pool = check
                 .planned
                 .point
@@ -107,7 +119,7 @@ impl Page {
                 .chain(cells)
                 .collect::<Vec<_>>()
         });
-        let head = std::iter::once(HEAD.to_owned()).chain(pools.iter().map(|pool| printable(pool)));
+        let head = std::iter::once(String::new()).chain(pools.iter().map(|pool| printable(pool)));
         let rows: Vec<Vec<_>> = std::iter::once(head.collect()).chain(rows).collect();
         let widest = |column: usize| {
             rows.iter()
@@ -116,15 +128,14 @@ impl Page {
                 .unwrap_or_default()
         };
         self.blank();
+        self.title(HEAD);
         for (index, row) in rows.iter().enumerate() {
             let cells = row
                 .iter()
                 .enumerate()
                 .map(|(column, cell)| pad(cell, widest(column) + 2));
-            let line = fit(
-                cells.collect::<String>().trim_end(),
-                self.width.saturating_sub(2),
-            );
+            let line = cells.collect::<String>();
+            let line = line.trim_end();
             match index {
                 0 => self.title(&format!("  {line}")),
                 _ => self.line(&format!("  {line}")),
@@ -156,7 +167,8 @@ impl Page {
         });
         self.blank();
         self.title("checks to look at");
-        let more = groups.split_off(groups.len().min(LINES));
+        let room = PAGE.saturating_sub(self.text.lines().count());
+        let more = groups.split_off(groups.len().min(room.clamp(FEWEST, LINES)));
         for (verdict, kind, checks) in &groups {
             let text = match checks.as_slice() {
                 [only] => printable(only.planned.id.as_str()),
@@ -182,7 +194,7 @@ impl Page {
 }
 
 /// What the numbers of a cell are.
-const HEAD: &str = "well/failed/untold/other";
+const HEAD: &str = "checks: well/failed/untold/other";
 
 /// The checks of an area in a pool, without those that were skipped: in the order of [`HEAD`].
 #[derive(Default)]

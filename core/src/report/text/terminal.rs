@@ -46,7 +46,9 @@ pub fn render(view: &RunView, width: usize, colour: Colour, detail: Detail) -> S
         }
         Detail::Full => {
             let blame = Blame::from_view(view);
+            page.outcome(view);
             page.header(view);
+            page.causes(view);
             page.matrix(view);
             page.findings(view, &blame);
             page.fixtures(view, &blame);
