@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Preflight(ShownArgs),
     /// List all claims
     List(ListArgs),
-    /// Explain one claim: who makes it, how it is checked, what is known of it
+    /// Explain one claim: who makes it, how it is checked, what is known of it; or what a run saw of a check
     Explain(ExplainArgs),
     /// Remove what a killed run left behind
     Cleanup(CleanupArgs),

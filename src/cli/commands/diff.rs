@@ -10,7 +10,7 @@ use crate::cli::args::{DiffArgs, DiffGate};
 use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::cli::screen::Screen;
-use crate::cli::settings::unread;
+use crate::cli::settings::{length, unread};
 
 /// The exit code where the gate does not hold.
 const GATED: u8 = 10;
@@ -32,7 +32,10 @@ fn report(path: &Path) -> Result<Report, CliError> {
     let there = files.iter().find(|file| file.is_file());
     let path = there.map_or(path, std::path::PathBuf::as_path);
     let text = match path.extension().is_some_and(|ending| ending == "json") {
-        true => std::fs::read_to_string(path).map_err(unread(path))?,
+        true => {
+            length(path)?;
+            std::fs::read_to_string(path).map_err(unread(path))?
+        }
         false => json::render(&load(path)?),
     };
     Report::read(&text).map_err(|error| {

@@ -53,9 +53,9 @@ fn seen(record: &Path, id: &str, screen: &Screen) -> Result<u8, CliError> {
         .map(|known| format!("  {}", printable(known.as_str())));
     let listed: Vec<_> = listed.collect();
     Err(CliError::Usage(match listed.is_empty() {
-        true => format!("the record has no check `{id}`, and none that begins so"),
+        true => format!("the record has no check `{id}`, and none like it"),
         false => format!(
-            "the record has {} checks that begin with `{id}`, such as\n{}",
+            "the record has {} checks like `{id}`, such as\n{}",
             like.len(),
             listed.join("\n")
         ),

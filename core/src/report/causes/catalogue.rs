@@ -14,6 +14,7 @@ use crate::claims::Pattern;
 #[strum(serialize_all = "kebab-case")]
 pub enum Component {
     Admission,
+    ApiServer,
     Application,
     Authorization,
     Cni,
@@ -63,16 +64,20 @@ pub(super) struct Rule {
     pub(super) side: Side,
     /// The checks that show it, if they fail or cannot be told; each as a pattern of ids.
     pub(super) shown_by: Vec<Pattern>,
-    /// Words of which what was seen has one; none if any will do. In lower case.
+    /// Words of which what was seen, or the observation error, has one, in lower case. Without them any check that
+    /// observed something will do.
     #[serde(default)]
     pub(super) words: Vec<String>,
+    /// Whether only checks from Windows show it.
+    #[serde(default)]
+    pub(super) from_windows: bool,
     /// Checks that also fail because of it, and do not show it.
     #[serde(default)]
     pub(super) explains: Vec<Pattern>,
     /// Checks that contradict it if they fail in the same place.
     #[serde(default)]
     pub(super) unless: Vec<Pattern>,
-    /// What holds beside it, for each pattern of checks that all pass in the same place.
+    /// What holds beside it, for each pattern of checks of which some pass in the same place, and none fails.
     #[serde(default)]
     pub(super) beside: Vec<Beside>,
     /// The command to look with; `{node}` is a node of the place.

@@ -65,8 +65,14 @@ pub fn causes(view: &RunView) -> (Vec<Cause<'_>>, Vec<&CheckView>) {
             |seen: &&Seen<'_>| fits.about[seen.case] && families.contains(&seen.family());
         let contradict: Vec<_> = all.well.iter().filter(contradicts).collect();
         let place = Place::find(rule.side, &shows, &contradict, &pools);
+        // What kept checks from being observed explains nothing that was seen of the network
+        let fails = |seen: &Seen<'_>| seen.check.verdict() == Some(Verdict::Fail);
+        let of_network = |seen: &Seen<'_>| seen.check.planned.claim.area() == "net";
+        let any_fails = shows.iter().any(|seen| fails(seen));
         let explains = |seen: &&Seen<'_>| {
-            fits.shows(seen) || fits.explained[seen.case] && place.may_reach(seen)
+            let explained =
+                fits.explained[seen.case] && (any_fails || !fails(seen) || !of_network(seen));
+            fits.shows(seen) || explained && place.may_reach(seen)
         };
         let (of_it, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(explains);
         open = rest;
@@ -129,8 +135,14 @@ impl<'r> Fits<'r> {
     /// Whether the cause shows by a check.
     fn shows(&self, seen: &Seen<'_>) -> bool {
         let words = &self.rule.words;
+        let fits = match words.is_empty() {
+            true => seen.observed,
+            false => words.iter().any(|word| seen.text.contains(word)),
+        };
+        let is_linux = from_pool(seen).is_some_and(|pool| pool == PoolName::linux());
         self.about[seen.case]
-            && (words.is_empty() || words.iter().any(|word| seen.text.contains(word)))
+            && fits
+            && !(self.rule.from_windows && is_linux)
             && !self.contradicted.contains(&from_pool(seen))
     }
 
@@ -156,13 +168,13 @@ impl<'r> Fits<'r> {
             }
         }
         let fail: BTreeSet<_> = of_it.iter().filter_map(|seen| from_pool(seen)).collect();
-        let claims: BTreeSet<_> = of_it
+        let cases: BTreeSet<_> = of_it
             .iter()
             .filter(|seen| self.about[seen.case])
             .map(|seen| seen.case)
             .collect();
         let well = all.well.iter().filter(passes);
-        let elsewhere = well.filter(|seen| claims.contains(&seen.case));
+        let elsewhere = well.filter(|seen| cases.contains(&seen.case));
         let elsewhere = elsewhere.filter_map(|seen| {
             let from = seen.from.as_ref()?;
             match (place.has_node(from), fail.contains(&from.pool)) {

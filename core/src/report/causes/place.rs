@@ -10,6 +10,9 @@ use crate::facts::{Os, Pool, PoolName};
 use crate::report::findings::places::Pools;
 use crate::text::printable;
 
+/// How many nodes or pools are named.
+const NAMED: usize = 4;
+
 /// How much of a cluster a cause is in.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "kebab-case")]
@@ -60,6 +63,10 @@ impl Place {
                 None => Self::at(troubles, well, pools, |seen| seen.about.as_ref()),
             },
             Side::Named => {
+                // `a, b, c and 7 more` names a few of many
+                if troubles.iter().any(|seen| seen.text.contains(" more")) {
+                    return Self::find(Side::About, troubles, well, pools);
+                }
                 let named = troubles.iter().flat_map(|seen| &seen.named);
                 let nodes: BTreeSet<_> = named
                     .clone()
@@ -104,10 +111,17 @@ impl Place {
                 false => nodes.extend(failed),
             }
         }
-        match nodes.is_empty() {
-            true => Self::of_pools(whole, pools),
-            false => Self::Nodes(nodes),
+        if nodes.is_empty() {
+            return Self::of_pools(whole, pools);
         }
+        for name in whole {
+            let of_pool = pools.get(&name).into_iter().flat_map(|pool| &pool.nodes);
+            nodes.extend(of_pool.map(|node| End {
+                pool: name.clone(),
+                node: Some(node.clone()),
+            }));
+        }
+        Self::Nodes(nodes)
     }
 
     fn of_nodes(nodes: BTreeSet<End>, pools: &Pools) -> Self {
@@ -145,6 +159,9 @@ impl Place {
             return Self::Nodes(nodes);
         }
         let failed = ways(troubles.iter().copied());
+        if failed.is_empty() {
+            return Self::find(Side::From, troubles, well, pools);
+        }
         let passed = ways(well.iter().copied());
         let meets = |way: &(PoolName, PoolName), pool: &PoolName| way.0 == *pool || way.1 == *pool;
         let apart = |way: &&(PoolName, PoolName)| way.0 != way.1;
@@ -212,7 +229,14 @@ impl Place {
 
     /// The place as the end of a sentence, printable.
     pub(super) fn words(&self) -> String {
-        let list = |names: Vec<&str>| printable(&names.join(", "));
+        let list = |names: Vec<&str>| {
+            let more = match names.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let names: Vec<_> = names.into_iter().take(NAMED).collect();
+            format!("{}{more}", printable(&names.join(", ")))
+        };
         match self {
             Self::Cluster => "in the whole cluster".to_owned(),
             Self::Os(Os::Linux, _) => "on Linux nodes".to_owned(),

@@ -24,7 +24,9 @@ pub(super) struct Seen<'v> {
     pub(super) to: Option<End>,
     /// The pool that it is about, or that of the fixture which failed.
     pub(super) about: Option<End>,
-    /// What was seen or why nothing was, in lower case.
+    /// Whether anything was observed, be it of a control.
+    pub(super) observed: bool,
+    /// What was seen or why nothing was, in lower case, without the bodies of answers.
     pub(super) text: String,
     /// The nodes that the text names.
     pub(super) named: BTreeSet<End>,
@@ -63,8 +65,11 @@ impl<'v> Seen<'v> {
             });
             about.clone_from(&from);
         }
-        let text = reason.map(text).unwrap_or_default();
-        let named = pools.iter().flat_map(|(pool, nodes)| {
+        let observed = matches!(reason, Some(Reason::Seen(_) | Reason::Control { .. }));
+        let is_well = check.verdict().is_none_or(Verdict::is_expected);
+        let text = reason.filter(|_| !is_well).map(text).unwrap_or_default();
+        let searched = (!text.is_empty()).then_some(pools).into_iter().flatten();
+        let named = searched.flat_map(|(pool, nodes)| {
             let nodes = nodes
                 .nodes
                 .iter()
@@ -84,6 +89,7 @@ impl<'v> Seen<'v> {
             from,
             to: to.map(|pool| end(pool, None)),
             about,
+            observed,
             text: text.to_lowercase(),
             named,
         }
@@ -113,6 +119,7 @@ impl<'v> All<'v> {
             });
             let seen = || Seen::new(check, case, pools);
             match check.verdict() {
+                _ if view.waiver(check).is_some() => {}
                 Some(Verdict::Fail | Verdict::Inconclusive) => all.troubles.push(seen()),
                 Some(Verdict::Pass | Verdict::KnownLimitation) => all.well.push(seen()),
                 Some(
@@ -141,13 +148,26 @@ fn names(text: &str, name: &str) -> bool {
 /// What a verdict depends on, in the words of who said it.
 fn text(reason: &Reason) -> String {
     match reason {
-        Reason::Seen(difference) => difference.seen.clone(),
-        Reason::Control { name, difference } => format!("control {name}: {}", difference.seen),
+        Reason::Seen(difference) => without_bodies(&difference.seen),
+        Reason::Control { name, difference } => {
+            format!("control {name}: {}", without_bodies(&difference.seen))
+        }
         Reason::ObservationError(error)
         | Reason::Fixture { error, .. }
         | Reason::ControlError { error, .. } => error.to_string(),
         Reason::Skipped(reason) => reason.to_string(),
     }
+}
+
+/// A text without the bodies of answers, which anybody may have written: `200 with` in place of ``200 with `…` ``.
+fn without_bodies(text: &str) -> String {
+    let mut parts = text.split(" with `");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept.push_str(" with");
+        kept.push_str(part.split_once('`').map_or("", |(_, rest)| rest));
+    }
+    kept
 }
 
 /// The pools of both ends of checks, each way with the checks on it.

@@ -193,6 +193,8 @@ fn change(before: Option<&Checked>, after: &Checked) -> Option<Change> {
         (false, true) => Some(Change::New),
         (true, true) => Some(Change::Still),
         (_, false) if was_observed && !after.is_observed() => Some(Change::Lost),
+        // A waiver mends nothing
+        (true, false) if after.verdict == "fail" => None,
         (true, false) => Some(Change::Fixed),
         (false, false) if after.flaky && !before.is_some_and(|it| it.flaky) => Some(Change::Flaky),
         (false, false) if !was_observed && after.is_observed() => Some(Change::Gained),

@@ -4,6 +4,7 @@ use super::layout::NARROWEST;
 use super::page::Page;
 use super::style::Style;
 use super::terminal::{Colour, Detail};
+use crate::claims::Pattern;
 use crate::method::{Comparison, Difference};
 use crate::plan::CheckId;
 use crate::record::{AssertionRecord, CheckView, RunView};
@@ -30,12 +31,15 @@ pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<S
     Some(page.text.trim_start_matches('\n').to_owned())
 }
 
-/// The ids of a run's checks that are nearest to what was asked for: those that it begins.
-pub fn like<'v>(view: &'v RunView, id: &str) -> Vec<&'v CheckId> {
+/// The ids of a run's checks that a pattern covers, or that begin with a text.
+pub fn like<'v>(view: &'v RunView, text: &str) -> Vec<&'v CheckId> {
+    let pattern = Pattern::parse(text).ok();
+    let is_like = |id: &&CheckId| {
+        let id = id.as_str();
+        id.starts_with(text) || pattern.as_ref().is_some_and(|it| it.covers(id))
+    };
     let checks = view.checks.values().map(|check| &check.planned.id);
-    checks
-        .filter(|known| known.as_str().starts_with(id))
-        .collect()
+    checks.filter(is_like).collect()
 }
 
 impl Page {
@@ -76,7 +80,11 @@ impl Page {
         self.field(4, &printable(name), &seen);
         if let Some(reply) = reply {
             let reply = serde_json::to_string(reply).unwrap_or_default();
-            let reply: String = reply.chars().take(REPLY).collect();
+            let mut kept: String = reply.chars().take(REPLY).collect();
+            if kept.len() < reply.len() {
+                kept.push_str(&format!("… ({} bytes in all)", reply.len()));
+            }
+            let reply = kept;
             self.field(4, "reply", &printable(&reply));
         }
     }

@@ -8,7 +8,7 @@ use super::layout::{columns, fit, pad};
 use super::page::Page;
 use super::patterns::pattern;
 use super::style::Style;
-use super::terminal::{VERDICT, style};
+use super::terminal::{Detail, VERDICT, style};
 use crate::record::{CheckView, RunView, Tally, exit};
 use crate::report::causes::causes;
 use crate::report::findings::finding::word;
@@ -39,6 +39,7 @@ impl Page {
             count(Verdict::Fail, "failed"),
             count(Verdict::Inconclusive, "could not be told"),
             some(tally.unfinished, "unfinished"),
+            some(tally.waived, "waived"),
         ];
         let mut counts: Vec<_> = counts.into_iter().flatten().collect();
         let of = counted(view.checks.len(), "check");
@@ -60,13 +61,17 @@ impl Page {
 
     /// The likely causes, those that explain failures first.
     pub(super) fn causes(&mut self, view: &RunView) {
-        let (causes, _) = causes(view);
+        let (causes, unexplained) = causes(view);
+        let most = match self.detail {
+            Detail::Short => CAUSES,
+            Detail::Full => causes.len(),
+        };
         if causes.is_empty() {
             return;
         }
         self.blank();
         self.title("likely causes");
-        for cause in causes.iter().take(CAUSES) {
+        for cause in causes.iter().take(most) {
             let component: &str = cause.component.into();
             let count = counted(cause.checks.len(), "check");
             self.entry(component, Style::Bad, &format!("{} ({count})", cause.says));
@@ -81,12 +86,16 @@ impl Page {
                 self.whole(4, "see", link);
             }
         }
-        if causes.len() > CAUSES {
-            self.field(
-                2,
-                "",
-                &format!("and {} more: --details", causes.len() - CAUSES),
-            );
+        if causes.len() > most {
+            let more = format!("and {} more: --details", causes.len() - most);
+            self.line(&format!("  {more}"));
+        }
+        if !unexplained.is_empty() {
+            let unexplained = counted(unexplained.len(), "check");
+            self.line(&format!(
+                "  {}{unexplained}",
+                pad("no known cause", VERDICT)
+            ));
         }
     }
 
@@ -159,7 +168,10 @@ impl Page {
         if groups.is_empty() {
             return;
         }
-        groups.sort_by_key(|(verdict, ..)| match verdict {
+        let is_waived =
+            |checks: &[&CheckView]| checks.iter().all(|check| view.waiver(check).is_some());
+        groups.sort_by_key(|(verdict, _, checks)| match verdict {
+            _ if is_waived(checks) => 4,
             Some(Verdict::Fail) => 0,
             None => 1,
             Some(Verdict::Inconclusive) => 2,
