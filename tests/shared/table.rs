@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use winconform_core::claims::Pattern;
 use winconform_core::record::Exit;
+use winconform_core::report::causes::Component;
 use winconform_core::verdict::Verdict;
 
 /// The number of seeds, if `WINCONFORM_TEST_SEEDS` sets it; with more than one, runs observe all checks.
@@ -99,29 +100,6 @@ pub(crate) struct Cause {
 pub(crate) struct Mistaken {
     /// Why it cannot tell better, or what would have to be observed.
     pub(crate) because: String,
-}
-
-/// A part of a cluster that can be at fault.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Component {
-    Admission,
-    ApiServer,
-    Application,
-    Authorization,
-    Cni,
-    ContainerRuntime,
-    Dns,
-    Egress,
-    HostFirewall,
-    ImageRegistry,
-    KubeProxy,
-    Kubelet,
-    LoadBalancer,
-    NodeLabels,
-    NodeOs,
-    Scheduler,
-    ServiceNetwork,
 }
 
 /// How much of a cluster a fault affects.

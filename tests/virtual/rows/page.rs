@@ -60,7 +60,10 @@ fn printed() -> Result<String, String> {
 
 fn line(row: &Row) -> Result<String, String> {
     let (component, scope) = match &row.cause {
-        Some(cause) => (word(&cause.component)?, word(&cause.scope)?),
+        Some(cause) => (
+            <&str>::from(cause.component).to_owned(),
+            word(&cause.scope)?,
+        ),
         None => (String::new(), String::new()),
     };
     let fault = match row.fault == NONE {

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use winconform_core::claims::Pattern;
 use winconform_core::plan::{CheckId, Point};
 use winconform_core::record::{Exit, RunView};
-use winconform_core::report::causes::causes;
+use winconform_core::report::causes::{Cause as Told, causes};
 use winconform_core::report::terminal::{Colour, Detail, render};
 use winconform_core::verdict::Verdict;
 
@@ -49,8 +49,7 @@ pub(crate) fn first(view: &RunView, row: &Row) -> Outcome {
     });
     let mut truths = of_class.filter_map(|row| row.cause.as_ref()).chain([truth]);
     let is_right = causes.first().is_some_and(|first| {
-        let named = [<&str>::from(first.component), first.scope.into()];
-        truths.any(|truth| is_same(view, named, truth)) && names(&first.says, row)
+        truths.any(|truth| is_same(view, first, truth)) && names(&first.says, row)
     });
     match (is_right, &row.mistaken) {
         (true, None) | (false, Some(_)) => Ok(()),
@@ -76,7 +75,8 @@ fn breaks(row: &Row) -> bool {
 
 /// Whether a cause is the true one. A pool is all of an operating system where it is its only one, and a node is a
 /// pool where each has one.
-fn is_same(view: &RunView, [component, scope]: [&str; 2], truth: &Cause) -> bool {
+fn is_same(view: &RunView, first: &Told<'_>, truth: &Cause) -> bool {
+    let scope: &str = first.scope.into();
     let pools = view
         .facts
         .as_ref()
@@ -92,7 +92,7 @@ fn is_same(view: &RunView, [component, scope]: [&str; 2], truth: &Cause) -> bool
     let is_there = json!(scope) == of_truth
         || one_build && same("pool", "os")
         || one_node && same("pool", "node");
-    is_there && json!(component) == json!(truth.component)
+    is_there && first.component == truth.component
 }
 
 /// Whether a fault was put aside while the catalogue was written: a third of their names.
@@ -118,9 +118,9 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
         match &row.mistaken {
             None => *right += 1,
             Some(Mistaken { because }) => {
-                let (component, scope) = (json!(truth.component), json!(truth.scope));
-                let words = [&component, &scope].map(|word| word.as_str().unwrap_or_default());
-                let (fault, topology, truth) = (&row.fault, &row.topology, words.join(", "));
+                let (component, scope) = (<&str>::from(truth.component), json!(truth.scope));
+                let truth = format!("{component}, {}", scope.as_str().unwrap_or_default());
+                let (fault, topology) = (&row.fault, &row.topology);
                 writeln!(
                     mistaken,
                     "| `{fault}` on {topology} | {truth} | {because} |"

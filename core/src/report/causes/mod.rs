@@ -1,7 +1,7 @@
 //! Causes: what the checks that are in trouble have in common. A pure function of the record, passes included.
 //!
 //! The catalogue is gone through in its order; each rule takes the checks that show it and that no rule before has
-//! taken, finds the place that covers them and that no passed check contradicts, and takes there what it explains.
+//! taken, finds the place that covers them, and takes there what it explains.
 
 mod catalogue;
 mod place;
@@ -112,11 +112,11 @@ struct Fits<'r> {
     about: Vec<bool>,
     explained: Vec<bool>,
     /// The pools in which something contradicts it.
-    contradicted: BTreeSet<Option<PoolName>>,
+    contradicted: BTreeSet<Option<&'r PoolName>>,
 }
 
 impl<'r> Fits<'r> {
-    fn new(rule: &'r Rule, all: &All<'_>) -> Self {
+    fn new(rule: &'r Rule, all: &'r All<'_>) -> Self {
         let covers = |patterns: &[Pattern]| {
             let cases = all.cases.iter();
             let covered = cases.map(|case| patterns.iter().any(|one| one.covers(case)));
@@ -139,7 +139,7 @@ impl<'r> Fits<'r> {
             true => seen.observed,
             false => words.iter().any(|word| seen.text.contains(word)),
         };
-        let is_linux = from_pool(seen).is_some_and(|pool| pool == PoolName::linux());
+        let is_linux = from_pool(seen).is_some_and(|pool| *pool == PoolName::linux());
         self.about[seen.case]
             && fits
             && !(self.rule.from_windows && is_linux)
@@ -156,7 +156,7 @@ impl<'r> Fits<'r> {
         for beside in &self.rule.beside {
             let is_of_it = |seen: &Seen<'_>| beside.checks.covers(all.cases[seen.case]);
             let is_there =
-                |seen: &Seen<'_>| from_pool(seen).is_some_and(|pool| there.contains(&pool));
+                |seen: &Seen<'_>| from_pool(seen).is_some_and(|pool| there.contains(pool));
             let mut well = all.well.iter().filter(passes);
             if well.any(|seen| is_of_it(seen) && is_there(seen))
                 && !all
@@ -192,6 +192,6 @@ impl<'r> Fits<'r> {
     }
 }
 
-fn from_pool(seen: &Seen<'_>) -> Option<PoolName> {
-    seen.from.as_ref().map(|from| from.pool.clone())
+fn from_pool<'a>(seen: &'a Seen<'_>) -> Option<&'a PoolName> {
+    seen.from.as_ref().map(|from| &from.pool)
 }

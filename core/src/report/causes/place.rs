@@ -1,4 +1,5 @@
-//! Where a cause is: as much of the cluster as what failed covers, and no check that passed contradicts.
+//! Where a cause is: as much of the cluster as what failed covers, made smaller by what passed from other nodes and
+//! between other pools.
 
 use std::collections::BTreeSet;
 
@@ -158,16 +159,16 @@ impl Place {
         if let Some(nodes) = common(troubles, well, pools) {
             return Self::Nodes(nodes);
         }
-        let failed = ways(troubles.iter().copied());
+        let failed = ways(troubles);
         if failed.is_empty() {
             return Self::find(Side::From, troubles, well, pools);
         }
-        let passed = ways(well.iter().copied());
+        let passed = ways(well);
         let meets = |way: &(PoolName, PoolName), pool: &PoolName| way.0 == *pool || way.1 == *pool;
         let apart = |way: &&(PoolName, PoolName)| way.0 != way.1;
         let alone = pools.keys().filter(|pool| {
-            failed.keys().all(|way| meets(way, pool))
-                && !passed.keys().filter(apart).any(|way| meets(way, pool))
+            failed.iter().all(|way| meets(way, pool))
+                && !passed.iter().filter(apart).any(|way| meets(way, pool))
         });
         let alone: Vec<_> = alone.collect();
         if let [pool] = alone.as_slice() {
@@ -180,10 +181,10 @@ impl Place {
                 false => Self::at(&troubles, &well, pools, |seen| seen.from.as_ref()),
             };
         }
-        let between = failed.keys().filter(apart).count() > 0;
-        match between && !passed.keys().any(|way| apart(&way)) && pools.len() > 2 {
+        let between = failed.iter().filter(apart).count() > 0;
+        match between && !passed.iter().any(|way| apart(&way)) && pools.len() > 2 {
             true => Self::Cluster,
-            false => Self::Paths(failed.into_keys().collect()),
+            false => Self::Paths(failed),
         }
     }
 

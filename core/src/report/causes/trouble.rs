@@ -170,20 +170,11 @@ fn without_bodies(text: &str) -> String {
     kept
 }
 
-/// The pools of both ends of checks, each way with the checks on it.
-pub(super) fn ways<'a, 'v>(
-    seen: impl Iterator<Item = &'a Seen<'v>>,
-) -> BTreeMap<(PoolName, PoolName), usize>
-where
-    'v: 'a,
-{
-    let mut ways = BTreeMap::new();
-    for seen in seen {
-        if let (Some(from), Some(to)) = (&seen.from, &seen.to) {
-            *ways
-                .entry((from.pool.clone(), to.pool.clone()))
-                .or_default() += 1;
-        }
-    }
-    ways
+/// The pools of both ends of checks.
+pub(super) fn ways(seen: &[&Seen<'_>]) -> BTreeSet<(PoolName, PoolName)> {
+    let ways = seen
+        .iter()
+        .filter_map(|seen| seen.from.as_ref().zip(seen.to.as_ref()));
+    ways.map(|(from, to)| (from.pool.clone(), to.pool.clone()))
+        .collect()
 }

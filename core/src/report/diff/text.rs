@@ -3,15 +3,15 @@
 use strum::VariantArray;
 
 use super::{Change, Checked, Diff, Report, Why};
-use crate::report::text::layout::{columns, fit, pad};
-use crate::report::text::patterns::pattern;
+use crate::report::text::folded::add;
+use crate::report::text::layout::pad;
+use crate::report::text::patterns::{line, pattern};
 use crate::report::text::summary::seconds;
+use crate::report::text::terminal::VERDICT;
 use crate::text::{counted, printable};
 
 /// Lines of one change; more are counted.
 const LINES: usize = 15;
-/// Columns a reason needs to say anything beside its checks.
-const REASON: usize = 20;
 
 /// Renders a comparison for a terminal of `width` columns; the last line counts the changes. Foreign text comes out
 /// without control characters.
@@ -28,7 +28,7 @@ pub fn render(diff: &Diff, width: usize) -> String {
             .count();
         let counts = format!("{of_it} of {}", counted(cause.checks.len(), "check"));
         let (component, says) = (printable(&cause.component), printable(&cause.says));
-        (of_it > 0).then(|| format!("  {}{says} ({counts})", pad(&component, 19)))
+        (of_it > 0).then(|| format!("  {}{says} ({counts})", pad(&component, VERDICT)))
     });
     let causes: Vec<_> = causes.collect();
     if !causes.is_empty() {
@@ -40,13 +40,9 @@ pub fn render(diff: &Diff, width: usize) -> String {
     }
     for (change, checks) in &diff.changes {
         lines.extend([String::new(), <&str>::from(change).to_owned()]);
-        let mut groups = Vec::<(String, Vec<&Checked>)>::new();
+        let mut groups = Vec::new();
         for check in checks {
-            let pattern = pattern(&check.id);
-            match groups.iter_mut().find(|(known, _)| *known == pattern) {
-                Some((_, checks)) => checks.push(check),
-                None => groups.push((pattern, vec![check])),
-            }
+            add(&mut groups, pattern(&check.id), check);
         }
         let more = groups.split_off(groups.len().min(LINES));
         lines.extend(
@@ -89,17 +85,11 @@ fn run(report: &Report) -> String {
 
 fn group(pattern: &str, checks: &[&Checked], width: usize) -> Option<String> {
     let first = checks.first()?;
-    let text = match checks {
-        [only] => printable(&only.id),
-        many => format!("{} ({})", printable(pattern), many.len()),
-    };
-    let line = format!("  {}{text}", pad(&printable(&first.verdict), 19));
+    let ids: Vec<_> = checks.iter().map(|check| check.id.as_str()).collect();
     let Why { seen, cause } = &first.reason;
     let is_told = first.fails() || !first.is_observed();
     let why = cause.as_deref().or(seen.as_deref()).filter(|_| is_told);
-    let aside = width.saturating_sub(columns(&line) + 2);
-    Some(match why {
-        Some(why) if aside >= REASON => format!("{line}  {}", fit(&printable(why), aside)),
-        _ => line,
-    })
+    let text = line(pattern, &ids, &printable(why.unwrap_or_default()), width);
+    let verdict = pad(&printable(&first.verdict), VERDICT);
+    Some(format!("  {verdict}{text}"))
 }

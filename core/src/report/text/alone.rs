@@ -1,6 +1,5 @@
 //! One check of a run: its finding, and what each attempt saw.
 
-use super::layout::NARROWEST;
 use super::page::Page;
 use super::style::Style;
 use super::terminal::{Colour, Detail};
@@ -11,21 +10,12 @@ use crate::record::{AssertionRecord, CheckView, RunView};
 use crate::report::findings::finding::{in_words, word};
 use crate::text::{counted, printable};
 
-/// The most characters of a reply.
-const REPLY: usize = 4000;
-
 /// Renders one check of a run with the raw replies of its attempts, for a terminal of `width` columns; `None` if the
 /// run has no such check. Foreign text comes out without control characters.
 pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<String> {
     let mut checks = view.checks.values();
     let check = checks.find(|check| check.planned.id.as_str() == id)?;
-    let mut page = Page {
-        text: String::new(),
-        width: width.max(NARROWEST),
-        colour,
-        detail: Detail::Full,
-        unpointed: false,
-    };
+    let mut page = Page::new(width, colour, Detail::Full);
     page.finding(view, check, &[]);
     page.attempts(check);
     Some(page.text.trim_start_matches('\n').to_owned())
@@ -80,11 +70,6 @@ impl Page {
         self.field(4, &printable(name), &seen);
         if let Some(reply) = reply {
             let reply = serde_json::to_string(reply).unwrap_or_default();
-            let mut kept: String = reply.chars().take(REPLY).collect();
-            if kept.len() < reply.len() {
-                kept.push_str(&format!("… ({} bytes in all)", reply.len()));
-            }
-            let reply = kept;
             self.field(4, "reply", &printable(&reply));
         }
     }

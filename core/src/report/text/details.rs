@@ -1,6 +1,6 @@
 //! The report in full: every check, and every finding with its evidence.
 
-use super::folded::{Row, kind_of, rows, shared_reason};
+use super::folded::{Row, add, is_amiss, kind_of, rows, shared_reason};
 use super::layout::{columns, fit, pad};
 use super::page::Page;
 use super::style::Style;
@@ -218,18 +218,7 @@ fn label(row: &Row<'_>) -> String {
     }
 }
 
-/// Adds an item to its kind; kinds keep the order of their first items, as the checks are planned.
-fn add<K: PartialEq, T>(kinds: &mut Vec<(K, Vec<T>)>, kind: K, one: T) {
-    match kinds.iter_mut().find(|(known, _)| *known == kind) {
-        Some((_, ones)) => ones.push(one),
-        None => kinds.push((kind, vec![one])),
-    }
-}
-
 /// Whether a check is worth a finding: every verdict that a healthy cluster does not give, and skips.
 fn is_news(check: &CheckView) -> bool {
-    match check.conclusion.as_ref() {
-        None => true,
-        Some(c) => !c.verdict.is_expected() || c.verdict == Verdict::Skip || c.flaky,
-    }
+    is_amiss(check) || check.verdict() == Some(Verdict::Skip)
 }

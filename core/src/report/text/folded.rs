@@ -59,6 +59,19 @@ pub(crate) fn reason(view: &RunView, check: &CheckView) -> String {
     )
 }
 
+/// Adds an item to its kind; kinds keep the order of their first items, as the checks are planned.
+pub(crate) fn add<K: PartialEq, T>(kinds: &mut Vec<(K, Vec<T>)>, kind: K, one: T) {
+    match kinds.iter_mut().find(|(known, _)| *known == kind) {
+        Some((_, ones)) => ones.push(one),
+        None => kinds.push((kind, vec![one])),
+    }
+}
+
+/// Whether a check came to what no healthy cluster gives.
+pub(crate) fn is_amiss(check: &CheckView) -> bool {
+    check.is_flaky() || check.verdict().is_none_or(|verdict| !verdict.is_expected())
+}
+
 /// Two texts with something between them, or the one that is not empty.
 fn joined(first: &str, second: &str, by: &str) -> String {
     match (first, second) {

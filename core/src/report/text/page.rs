@@ -1,7 +1,7 @@
 //! A report for people as far as it is written: its lines, how it begins, and how it ends.
 
 use super::ending::{Reservation, asked_for, object, objects, reservations};
-use super::layout::{fit, pad, wrap};
+use super::layout::{NARROWEST, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{path, pools, server};
 use super::terminal::{Colour, Detail, VERDICT};
@@ -22,13 +22,23 @@ const LISTED: usize = 20;
 pub(super) struct Page {
     pub(super) text: String,
     pub(super) width: usize,
-    pub(super) colour: Colour,
+    colour: Colour,
     pub(super) detail: Detail,
     /// Whether a finding has no record to point to.
     pub(super) unpointed: bool,
 }
 
 impl Page {
+    pub(super) fn new(width: usize, colour: Colour, detail: Detail) -> Self {
+        Self {
+            text: String::new(),
+            width: width.max(NARROWEST),
+            colour,
+            detail,
+            unpointed: false,
+        }
+    }
+
     pub(super) fn paint(&self, text: &str, style: Style) -> String {
         match self.colour {
             Colour::Always => format!("\u{1b}[{}m{text}\u{1b}[0m", style.sgr()),

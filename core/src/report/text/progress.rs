@@ -15,9 +15,10 @@ use crate::verdict::{Conclusion, Verdict};
 /// Columns of a reason in a line of progress.
 const WIDTH: usize = 120;
 
-/// Failed fixtures, odd images and verdicts that are told as they come; the report has the others.
+/// The most failed fixtures, odd images and verdicts that a line of progress names; the report has the others.
 const TOLD: usize = 10;
-const NEXT: usize = TOLD + 1;
+/// The first that none names.
+const FIRST_LEFT_OUT: usize = TOLD + 1;
 
 /// Reports a run while it goes on. In short: each tenth of the checks, and the first things that no healthy cluster
 /// has; in full: each fixture and each verdict.
@@ -120,7 +121,7 @@ impl Progress {
         match self.told {
             _ if self.detail == Detail::Full => vec![line],
             ..=TOLD => vec![line],
-            NEXT => vec![format!("{}more, which the report tells", pad("", VERDICT))],
+            FIRST_LEFT_OUT => vec![format!("{}more, which the report tells", pad("", VERDICT))],
             _ => Vec::new(),
         }
     }

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::folded::reason;
-use super::layout::{columns, fit, pad};
+use super::folded::{add, is_amiss, reason};
+use super::layout::{columns, pad};
 use super::page::Page;
-use super::patterns::pattern;
+use super::patterns::{line, pattern};
 use super::style::Style;
 use super::terminal::{Detail, VERDICT, style};
 use crate::record::{CheckView, RunView, Tally, exit};
@@ -16,28 +16,22 @@ use crate::report::json::ending;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
-/// Causes that are told; more are counted.
+/// The most causes that the report names; it counts the others.
 const CAUSES: usize = 3;
 /// The most lines of checks to look at, and the fewest; more are counted.
 const LINES: usize = 15;
 const FEWEST: usize = 5;
 /// Lines of the page before those of the ending.
 const PAGE: usize = 48;
-/// Columns a reason needs to say anything beside its checks.
-const REASON: usize = 20;
 
 impl Page {
     /// What the run came to, and how many checks speak against it.
     pub(super) fn outcome(&mut self, view: &RunView) {
         let (code, tally) = (ending(view).0, Tally::from_view(view));
-        let count = |verdict, what: &str| match tally.count(verdict) {
-            0 => None,
-            count => Some(format!("{count} {what}")),
-        };
         let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
         let counts = [
-            count(Verdict::Fail, "failed"),
-            count(Verdict::Inconclusive, "could not be told"),
+            some(tally.count(Verdict::Fail), "failed"),
+            some(tally.count(Verdict::Inconclusive), "could not be told"),
             some(tally.unfinished, "unfinished"),
             some(tally.waived, "waived"),
         ];
@@ -104,9 +98,9 @@ impl Page {
         let mut table = BTreeMap::<&str, BTreeMap<&str, Counts>>::new();
         let mut pools = BTreeSet::new();
         for check in view.checks.values() {
-            if check.verdict() == Some(Verdict::Skip) {
+            let Some(number) = number(check.verdict()) else {
                 continue;
-            }
+            };
             let pool = check
                 .planned
                 .point
@@ -115,7 +109,7 @@ impl Page {
                 .map_or("cluster", |pool| pool.as_str());
             pools.insert(pool);
             let row = table.entry(check.planned.claim.area()).or_default();
-            row.entry(pool).or_default().add(check.verdict());
+            row.entry(pool).or_default().0[number] += 1;
         }
         if table.is_empty() {
             return;
@@ -154,23 +148,17 @@ impl Page {
 
     /// The checks that no healthy cluster has, as patterns that `--select` takes.
     pub(super) fn checks(&mut self, view: &RunView) {
-        let mut groups = Vec::<(Option<Verdict>, String, Vec<&CheckView>)>::new();
-        for check in view.checks.values().filter(|check| is_told(check)) {
-            let of_kind = pattern(check.planned.id.as_str());
-            match groups
-                .iter_mut()
-                .find(|(verdict, kind, _)| *verdict == check.verdict() && *kind == of_kind)
-            {
-                Some((_, _, checks)) => checks.push(check),
-                None => groups.push((check.verdict(), of_kind, vec![check])),
-            }
+        let mut groups = Vec::new();
+        for check in view.checks.values().filter(|check| is_amiss(check)) {
+            let pattern = pattern(check.planned.id.as_str());
+            add(&mut groups, (check.verdict(), pattern), check);
         }
         if groups.is_empty() {
             return;
         }
         let is_waived =
             |checks: &[&CheckView]| checks.iter().all(|check| view.waiver(check).is_some());
-        groups.sort_by_key(|(verdict, _, checks)| match verdict {
+        groups.sort_by_key(|((verdict, _), checks)| match verdict {
             _ if is_waived(checks) => 4,
             Some(Verdict::Fail) => 0,
             None => 1,
@@ -181,22 +169,15 @@ impl Page {
         self.title("checks to look at");
         let room = PAGE.saturating_sub(self.text.lines().count());
         let more = groups.split_off(groups.len().min(room.clamp(FEWEST, LINES)));
-        for (verdict, kind, checks) in &groups {
-            let text = match checks.as_slice() {
-                [only] => printable(only.planned.id.as_str()),
-                many => format!("{} ({})", printable(kind), many.len()),
-            };
-            let aside = self.width.saturating_sub(VERDICT + 2 + columns(&text) + 2);
-            let reason = match checks.first().map(|check| reason(view, check)) {
-                Some(reason) if aside >= REASON && !reason.is_empty() => {
-                    format!("  {}", fit(&reason, aside))
-                }
-                _ => String::new(),
-            };
+        for ((verdict, pattern), checks) in &groups {
+            let ids = checks.iter().map(|check| check.planned.id.as_str());
+            let ids: Vec<_> = ids.collect();
+            let reason = checks.first().map(|check| reason(view, check));
+            let text = line(pattern, &ids, &reason.unwrap_or_default(), self.width);
             let word = self.paint(&pad(word(*verdict), VERDICT), Style::for_verdict(*verdict));
-            self.line(&format!("  {word}{text}{reason}"));
+            self.line(&format!("  {word}{text}"));
         }
-        let more: usize = more.iter().map(|(.., checks)| checks.len()).sum();
+        let more: usize = more.iter().map(|(_, checks)| checks.len()).sum();
         let full = "--details tells all of them";
         match more {
             0 => self.line(&format!("  {full}")),
@@ -212,18 +193,18 @@ const HEAD: &str = "checks: well/failed/untold/other";
 #[derive(Default)]
 struct Counts([usize; 4]);
 
-impl Counts {
-    fn add(&mut self, verdict: Option<Verdict>) {
-        let place = match verdict {
-            Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Informational) => 0,
-            Some(Verdict::Fail) => 1,
-            Some(Verdict::Inconclusive) | None => 2,
-            Some(Verdict::Warn | Verdict::LimitationLifted) => 3,
-            Some(Verdict::Skip) => return,
-        };
-        self.0[place] += 1;
+/// The place of a verdict's number in a cell; a skipped check has none.
+fn number(verdict: Option<Verdict>) -> Option<usize> {
+    match verdict {
+        Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Informational) => Some(0),
+        Some(Verdict::Fail) => Some(1),
+        Some(Verdict::Inconclusive) | None => Some(2),
+        Some(Verdict::Warn | Verdict::LimitationLifted) => Some(3),
+        Some(Verdict::Skip) => None,
     }
+}
 
+impl Counts {
     /// `31`, or `29/2` if two failed.
     fn words(&self) -> String {
         let last = self.0.iter().rposition(|count| *count > 0);
@@ -234,9 +215,4 @@ impl Counts {
             false => counts.join("/"),
         }
     }
-}
-
-/// Whether a check is named: whatever a healthy cluster does not give.
-fn is_told(check: &CheckView) -> bool {
-    check.is_flaky() || check.verdict().is_none_or(|verdict| !verdict.is_expected())
 }

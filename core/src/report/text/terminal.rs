@@ -1,6 +1,5 @@
 //! The reports a person reads when a run has ended: the short one, and the one in full.
 
-use super::layout::NARROWEST;
 use super::page::Page;
 use super::style::Style;
 use super::summary::tally;
@@ -29,26 +28,17 @@ pub enum Detail {
 /// Renders a whole run for a terminal of `width` columns. Foreign text comes out without control characters;
 /// the last line is the tally.
 pub fn render(view: &RunView, width: usize, colour: Colour, detail: Detail) -> String {
-    let mut page = Page {
-        text: String::new(),
-        width: width.max(NARROWEST),
-        colour,
-        detail,
-        unpointed: false,
-    };
+    let mut page = Page::new(width, colour, detail);
+    page.outcome(view);
+    page.header(view);
+    page.causes(view);
     match detail {
         Detail::Short => {
-            page.outcome(view);
-            page.header(view);
-            page.causes(view);
             page.areas(view);
             page.checks(view);
         }
         Detail::Full => {
             let blame = Blame::from_view(view);
-            page.outcome(view);
-            page.header(view);
-            page.causes(view);
             page.matrix(view);
             page.findings(view, &blame);
             page.fixtures(view, &blame);
