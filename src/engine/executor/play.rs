@@ -1,5 +1,8 @@
 //! Plays a scenario: takes its steps one after the other, with the pods of the run's watch as what is seen.
 
+use std::time::Duration;
+
+use ordered_watch as watch;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -12,12 +15,15 @@ use winconform_core::text::printable;
 
 use crate::cluster::objects::kinds::PODS;
 use crate::cluster::objects::pods::crashes;
-use crate::cluster::{Condition, wait_for_watched};
+use crate::cluster::{Condition, Watched, wait_for_watched};
 use crate::engine::fixtures::apply::Fixtures;
 use crate::engine::fixtures::readiness::ended;
 
 /// How many times as long as a step may take it is watched, while the server is away.
 const PATIENCE: u32 = 3;
+
+/// Containers of a pod that crash have all ended by then.
+const ALL_CRASH: Duration = Duration::from_secs(5);
 
 /// The fields of containers that scenarios are about.
 const FIELDS: [&str; 4] = [
@@ -198,8 +204,15 @@ impl Fixtures {
             read(Instant::now(), seen)
         });
         let instead = instead.await?;
-        if instead.is_none() || matches!(step.act, Act::Keep(..)) {
-            return Ok(instead);
+        if instead.is_none() {
+            return Ok(None);
+        }
+        if matches!(step.act, Act::Keep(..)) {
+            let others = others_run(&mut self.pods, |pods| {
+                let there = pods.objects.get(&key).filter(is_it);
+                wanted.read(there, container, leaves)
+            });
+            return others.await.map(|()| instead);
         }
         // The watch may be late
         let path = PODS.object_path(Some(namespace), name);
@@ -215,6 +228,22 @@ impl Fixtures {
             _ => Ok(instead),
         }
     }
+}
+
+/// Ends with the error if what is seen proves nothing a moment later: where all containers of a pod crash, the
+/// kubelet may tell of one before the others.
+async fn others_run(
+    pods: &mut watch::Receiver<Watched>,
+    mut read: impl FnMut(&Watched) -> Seen,
+) -> Result<()> {
+    let begun = Instant::now();
+    let what = "whether other containers end, too";
+    let moment = wait_for_watched(pods, ALL_CRASH * PATIENCE, what, |pods| match read(pods) {
+        Seen::Untold(error) => Condition::Never(error),
+        _ if begun.elapsed() >= ALL_CRASH => Condition::Done(()),
+        _ => Condition::NotYet("so far they run".to_owned()),
+    });
+    moment.await
 }
 
 /// What is seen of a condition on a pod, or of one that is gone: a kubelet deletes it right after it has posted how
@@ -276,5 +305,40 @@ mod tests {
         ));
         // Deleted by force, say
         assert!(matches!(seen(json!({"running": {}})), Seen::Untold(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_container_that_ends_with_the_others_tells_nothing() {
+        for (other_ends, ends) in [(Some(2), "untold"), (None, "told")] {
+            let (send, mut pods) = watch::channel(Watched::default());
+            let pod = |restarts: u32| {
+                let status = json!({"phase": "Running", "containerStatuses": [
+                    {"name": "main", "restartCount": 1}, {"name": "control", "restartCount": restarts}]});
+                let pod = json!({"metadata": {"name": "p"}, "status": status});
+                let objects = [("n/p".to_owned(), pod)].into();
+                Watched {
+                    objects: std::sync::Arc::new(objects),
+                    ..Watched::default()
+                }
+            };
+            send.send_replace(pod(0));
+            let changes = async {
+                if let Some(after) = other_ends {
+                    tokio::time::sleep(Duration::from_secs(after)).await;
+                    send.send_replace(pod(1));
+                }
+                std::future::pending::<()>().await;
+            };
+            let read = |pods: &Watched| {
+                Wanted::Started(false).read(pods.objects.get("n/p"), "main", false)
+            };
+            let seen = tokio::select! {
+                biased;
+                seen = others_run(&mut pods, read) => seen,
+                () = changes => unreachable!("it does not end"),
+            };
+            let word = if seen.is_ok() { "told" } else { "untold" };
+            assert_eq!(word, ends);
+        }
     }
 }
