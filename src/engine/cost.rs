@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Os, PoolName, WorkloadsFact};
-use winconform_core::fixture::is_host_process;
+use winconform_core::fixture::{FixtureName, is_host_process};
 use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
@@ -14,6 +14,9 @@ use super::fixtures::manifest;
 use super::fixtures::runtime_class::{self, chosen};
 use super::scheduler::room::ALIVE;
 use crate::cluster::objects::status::requested;
+
+/// Whether a pod has an address of its own, and what it requests of processor and memory.
+type Asked = (bool, [Quantity; 2]);
 
 /// What the pods of a plan request from the nodes of each pool. Pods that a controller replaces count once. `stay`
 /// says that all pods stay until the end.
@@ -32,8 +35,8 @@ pub fn cost(
     };
     let overhead = ["cpu", "memory"].map(|it| overhead(it).unwrap_or(Quantity::ZERO));
     let mut costs = BTreeMap::<_, PoolCost>::new();
-    // By pool, what each pod requests, and whether it has an address of its own
-    let mut each = BTreeMap::<_, Vec<(bool, [Quantity; 2])>>::new();
+    // By pool and fixture, what each pod requests, and whether it has an address of its own
+    let mut each = BTreeMap::<_, BTreeMap<_, Vec<Asked>>>::new();
     for key in plan.fixtures() {
         let Some((name, pool)) = key.pool.as_ref().and_then(|name| pools.get_key_value(name))
         else {
@@ -60,14 +63,20 @@ pub fn cost(
             let sum = requests.into_iter().fold([Quantity::ZERO; 2], add);
             let pod = (!is_host_process(spec), sum);
             let each = each.entry(name.clone()).or_default();
+            let each = each.entry(key.name).or_default();
             each.extend((0..replicas).map(|_| pod));
         }
     }
-    for (name, pods) in each {
-        let pool = pools.get(&name).filter(|pool| pool.os == Os::Windows);
-        if let (Some(pool), Some(cost)) = (pool, costs.get_mut(&name)) {
-            cost.at_once = at_once(pods, (!stay).then_some(pool.nodes.len()));
+    for (name, mut fixtures) in each {
+        let (Some(pool), Some(cost)) = (pools.get(&name), costs.get_mut(&name)) else {
+            continue;
+        };
+        let windows = pool.os == Os::Windows;
+        if !windows && !stay {
+            only_largest(&mut fixtures);
         }
+        let pods = fixtures.into_values().flatten().collect();
+        cost.at_once = at_once(pods, (windows && !stay).then_some(pool.nodes.len()));
     }
     for (name, pulls) in pulls(plan, facts, &config.images) {
         let cost = costs.entry(name).or_default();
@@ -76,11 +85,24 @@ pub fn cost(
     costs
 }
 
+/// Keeps the probers, and the fixture with the most pods of the others, which are there together at some time:
+/// nothing limits how many pods a run has on Linux nodes, but most fixtures go once nobody needs them.
+fn only_largest(fixtures: &mut BTreeMap<FixtureName, Vec<Asked>>) {
+    let is_prober = |name: &FixtureName| {
+        [
+            FixtureName::LINUX_NODE_PROBER,
+            FixtureName::LINUX_POD_PROBER,
+        ]
+        .contains(name)
+    };
+    let others = fixtures.iter().filter(|(name, _)| !is_prober(name));
+    let largest = others.max_by_key(|(_, pods)| pods.len());
+    let largest = largest.map(|(name, _)| *name);
+    fixtures.retain(|name, _| is_prober(name) || Some(*name) == largest);
+}
+
 /// What the largest of these pods request that can exist at once on so many nodes; what all request, if they stay.
-fn at_once(
-    pods: Vec<(bool, [Quantity; 2])>,
-    nodes: Option<usize>,
-) -> BTreeMap<&'static str, Quantity> {
+fn at_once(pods: Vec<Asked>, nodes: Option<usize>) -> BTreeMap<&'static str, Quantity> {
     let (mut own, host): (Vec<_>, Vec<_>) = pods.into_iter().partition(|(own, _)| *own);
     own.sort_by_key(|(_, [_, memory])| Reverse(*memory));
     if let Some(nodes) = nodes {

@@ -95,7 +95,7 @@ pub struct WorkloadsFact {
     /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or `ipv4,ipv6`, with how
     /// many pods have them; pods on the host's network do not count.
     pub windows_families: BTreeMap<String, u64>,
-    /// By Windows node, what those pods take of it: how many they are, and what they request of `cpu`, `memory`
+    /// By node, what those pods take of it: how many they are, and what they request of `cpu`, `memory`
     /// and [`ADDRESS`](Self::ADDRESS), as quantities.
     #[serde(default)]
     pub taken: BTreeMap<String, BTreeMap<String, String>>,

@@ -72,7 +72,7 @@ impl fmt::Display for Shortage {
         } = self;
         write!(
             f,
-            "{pool}: the run needs {needed} of {resource} at once, and {left} are left"
+            "{pool}: the run needs {needed} of {resource} at once; left: {left}"
         )
     }
 }

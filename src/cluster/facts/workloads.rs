@@ -39,6 +39,7 @@ fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         return;
     }
     fact.pods += 1;
+    add_requests(fact.taken.entry(node.to_owned()).or_default(), spec);
     if !windows.contains(node) {
         return;
     }
@@ -48,7 +49,6 @@ fn count(fact: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         fact.problem_detectors.push((path_of(pod), node.to_owned()));
     }
     fact.windows_pods += 1;
-    add_requests(fact.taken.entry(node.to_owned()).or_default(), spec);
     let keep = |names: &mut Vec<String>| {
         if names.len() < WorkloadsFact::SHOWN {
             names.push(path_of(pod));

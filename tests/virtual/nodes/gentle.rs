@@ -38,9 +38,24 @@ pub(crate) fn trials() -> Vec<Trial> {
             || few_at_once(name),
         )
     });
-    let full = trial("a_run_that_does_not_fit_begins_nothing", full);
+    let places = [
+        (
+            "windows-2022-a",
+            106,
+            "windows-2022: the run needs 9 of pods at once; left: 4",
+        ),
+        (
+            "linux-a",
+            108,
+            "linux: the run needs 4 of pods at once; left: 2",
+        ),
+    ];
+    let full = places.map(|(node, taken, said)| {
+        let name = format!("a_run_that_does_not_fit_begins_nothing::{node}");
+        trial(name, move || full(node, taken, said))
+    });
     let small = trial("a_run_fits_on_one_windows_node_of_4_gib", small);
-    each.chain([full, small]).collect()
+    each.chain(full).chain([small]).collect()
 }
 
 /// The pods of a run on Windows nodes, as they come and go.
@@ -181,12 +196,12 @@ fn small() -> Outcome {
     })
 }
 
-/// A node with four places left for pods.
-fn full() -> Outcome {
-    within_of(Topology::hybrid(), 1, async |world| {
-        let (client, node) = (world.server.client(), "windows-2022-a");
+/// A node that has few places left for pods, after somebody has put so many there.
+fn full(node: &'static str, taken: u32, expected: &'static str) -> Outcome {
+    within_of(Topology::hybrid(), 1, async move |world| {
+        let client = world.server.client();
         let pods = Api::<Pod>::namespaced(client, "default");
-        for nth in 0..106 {
+        for nth in 0..taken {
             let pod = json!({
                 "metadata": {"name": format!("taken-{nth}")},
                 "spec": {"nodeName": node, "containers": [{"name": "main", "image": "example.com/of-somebody"}]},
@@ -203,10 +218,9 @@ fn full() -> Outcome {
             }
             other => return Err(format!("{other:?}")),
         };
-        let expected = ["windows-2022: the run needs 9 of pods at once, and 4 are left"];
         let after = world.objects().into_keys().collect::<Vec<_>>();
         match (before == after, said) {
-            (true, said) if said == expected.map(str::to_owned) => Ok(()),
+            (true, said) if said == [expected] => Ok(()),
             (unchanged, said) => Err(format!("unchanged: {unchanged}; {said:?}")),
         }
     })
