@@ -42,6 +42,9 @@ pub struct Durations {
     pub fixture: Duration,
     /// How long a workload without a readiness probe must stay Ready before its fixture is ready.
     pub settle: Duration,
+    /// How long a program in a Windows pod that is Ready may take to listen, before its fixture is ready anyway:
+    /// PowerShell takes long to start on a busy node.
+    pub listens: Duration,
     /// How long the slow starter must stay Ready before its fixture is ready. It is Ready 30 s after its
     /// start at the earliest; the kubelet calls its liveness probe from 60 s on, every 15 s, and restarts it
     /// at the third failure (`manifests/slow-starter.yaml`).
@@ -125,6 +128,7 @@ impl Default for Durations {
             watch: seconds(60),
             fixture: seconds(20 * 60),
             settle: seconds(2),
+            listens: seconds(5 * 60),
             outlasts_liveness: seconds(70),
             stays_ready: seconds(5),
             unscheduled: seconds(30),

@@ -1,12 +1,17 @@
 //! The first program of a container: what it prints, and where it listens while it runs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::container::Slot;
 use crate::base::log::Stream;
+use crate::fault::FaultKind;
 use crate::nodes::play::{Player, Told};
 use crate::program::Started;
 use crate::world::Page;
+
+/// How much later a program listens on a node where that takes long.
+const LATE: Duration = Duration::from_secs(150);
 
 impl Slot<'_> {
     /// Runs the program to its end, if it has one. Returns the exit code.
@@ -30,6 +35,9 @@ impl Slot<'_> {
                 prints,
             } => {
                 clock.pass(warm_up).await;
+                if self.run.suffers(FaultKind::ListensLate, self.cluster) {
+                    clock.pass(LATE).await;
+                }
                 print(Stream::Out, prints.as_bytes());
                 let _listening = Listening::begin(self, listening, listening_udp);
                 std::future::pending().await

@@ -96,6 +96,7 @@ impl Session {
             return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));
         }
         let input = sent.await.map_err(|_| Gone)?;
+        self.run.exec_begins(&self.cluster).await;
         let world = self.cluster.world();
         let view = self.cluster.view(&world);
         let started = program::start(&self.place, &self.argv, &input, &view);

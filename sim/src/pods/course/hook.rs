@@ -97,6 +97,7 @@ impl Slot<'_> {
         if self.run.exec_fails(self.cluster, &place) {
             return refused(&Refusal::RpcUnavailable);
         }
+        self.run.exec_begins(self.cluster).await;
         let world = self.cluster.world();
         let started = program::start(&place, command, b"", &self.cluster.view(&world));
         drop(world);
@@ -124,6 +125,13 @@ impl PodRun {
         place.os == Os::Windows
             && !place.host_process
             && self.suffers(FaultKind::ExecRpcUnavailable, cluster)
+    }
+
+    /// Waits until a program begins that is started in a running container.
+    pub(crate) async fn exec_begins(&self, cluster: &Cluster) {
+        if self.suffers(FaultKind::ExecSlow, cluster) {
+            cluster.clock.pass(Duration::from_secs(8)).await;
+        }
     }
 
     /// containerd's error for a program that it could not start in a running container.
