@@ -149,6 +149,7 @@ pub enum FaultKind {
     PostStartSkipped,
     PreStopSkipped,
     GraceIgnored,
+    EndsSlow,
     ExitCodeLost,
     HostProcessRefused,
     ExecRefused,

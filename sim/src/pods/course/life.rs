@@ -28,6 +28,9 @@ use crate::pods::spec::volumes;
 /// a pod at once; without this pause it would create pods without end before any time passes.
 const REFUSING: Duration = Duration::from_millis(100);
 
+/// How long a pod stays after its containers, where the runtime takes long to remove its sandbox (Azure/AKS#1461).
+const SLOW_END: Duration = Duration::from_secs(40);
+
 /// Runs a pod until it is deleted, or until `gone` reports that the API server no longer has it.
 pub(crate) async fn live(
     cluster: Arc<Cluster>,
@@ -100,6 +103,9 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         Box::pin(reporter.report(cluster, run)).await;
     }
     // kubernetes issue 112630: a handle of the folder stays open
+    if run.suffers(FaultKind::EndsSlow, cluster) {
+        cluster.clock.pass(SLOW_END).await;
+    }
     if run.suffers(FaultKind::SubPathHeld, cluster) && mounts_sub_paths(run) {
         future::pending::<()>().await;
     }
