@@ -44,7 +44,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 const BOOTS_AT: [usize; 3] = [1, 3, 5];
 
 /// The line of the record after which the node falls silent.
-const SILENT_AT: [usize; 4] = [110, 140, 170, 200];
+const SILENT_AT: [usize; 4] = [170, 185, 200, 220];
 
 /// The checks under interference: some with every kind of request.
 const OF_HARNESS: [&str; 5] = [
