@@ -5,13 +5,15 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use winconform_core::record::RunView;
-use winconform_core::report::{json, junit};
+use winconform_core::report::{html, json, junit};
 
 use super::error::CliError;
 
 /// The reports made from a record.
 pub(super) const REPORT: &str = "report.json";
-const REPORTS: [&str; 2] = ["junit.xml", REPORT];
+const JUNIT: &str = "junit.xml";
+const PAGE: &str = "report.html";
+const REPORTS: [&str; 3] = [JUNIT, REPORT, PAGE];
 pub(super) const RECORD: &str = "record.jsonl";
 
 /// Creates the folder and checks that files can be created in it, before a run begins.
@@ -92,10 +94,11 @@ pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
 /// Writes every report that is a file.
 pub(crate) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
     write_whole(
-        &folder.join("junit.xml"),
+        &folder.join(JUNIT),
         &junit::render(view).map_err(CliError::Report)?,
     )?;
-    write_whole(&folder.join(REPORT), &json::render(view))
+    write_whole(&folder.join(REPORT), &json::render(view))?;
+    write_whole(&folder.join(PAGE), &html::render(view))
 }
 
 /// Writes a file whole or not at all: a reader never sees half of it.

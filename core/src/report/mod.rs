@@ -9,6 +9,7 @@ pub mod diff;
 pub mod explain;
 pub mod facts;
 mod findings;
+pub mod html;
 pub mod images;
 pub mod json;
 pub mod junit;

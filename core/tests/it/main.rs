@@ -12,6 +12,7 @@ mod curl;
 mod diff;
 mod environment;
 mod facts;
+mod html;
 mod images;
 mod json;
 mod junit;

@@ -10,6 +10,9 @@ use crate::record::{AssertionRecord, CheckView, RunView};
 use crate::report::findings::finding::{in_words, word};
 use crate::text::{counted, printable};
 
+/// Columns of what attempts saw, where it is no terminal that shows it.
+const WIDTH: usize = 110;
+
 /// Renders one check of a run with the raw replies of its attempts, for a terminal of `width` columns; `None` if the
 /// run has no such check. Foreign text comes out without control characters.
 pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<String> {
@@ -19,6 +22,13 @@ pub fn check(view: &RunView, id: &str, width: usize, colour: Colour) -> Option<S
     page.finding(view, check, &[]);
     page.attempts(check);
     Some(page.text.trim_start_matches('\n').to_owned())
+}
+
+/// What each attempt of a check saw, for a page of its own. Foreign text comes out without control characters.
+pub(crate) fn attempts(check: &CheckView) -> String {
+    let mut page = Page::new(WIDTH, Colour::Never, Detail::Full);
+    page.attempts(check);
+    page.text.trim_start_matches('\n').to_owned()
 }
 
 /// The ids of a run's checks that a pattern covers, or that begin with a text.

@@ -1,0 +1,149 @@
+//! Findings with their evidence: what failed, could not be told, or is news otherwise.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::super::alone::attempts;
+use super::super::findings::blame::Blame;
+use super::super::findings::excerpt::{self, Excerpt};
+use super::super::findings::finding::{Finding, in_words};
+use super::super::findings::suspects::{suspects, unoffered};
+use super::super::text::folded::{is_amiss, kind_of};
+use super::super::text::summary::seconds;
+use super::{mark, rank};
+use crate::plan::CheckId;
+use crate::record::{CheckView, RunView};
+use crate::text::{bound, counted, printable};
+
+/// The most bytes of evidence behind one finding, and of all; the record has the rest.
+const EACH: usize = 64 << 10;
+const ALL: usize = 5 << 20;
+/// The most checks that a list names.
+const LISTED: usize = 500;
+
+pub(super) fn fixtures(view: &RunView) -> Markup {
+    let blame = Blame::from_view(view);
+    html! {
+        @if !blame.roots.is_empty() {
+            section #fixtures {
+                h2 { "Fixtures that failed" }
+                @for (key, broke) in &blame.roots {
+                    article {
+                        h3 { (printable(&key.to_string())) " " small { "after " (seconds(broke.took_ms)) } }
+                        dl {
+                            (field("cause", Some(in_words(broke.error))))
+                            (field("suspect", unoffered(view, key, broke.error).map(|it| printable(&it))))
+                            (lines(excerpt::of_fixture(view, key)))
+                        }
+                        (ids("broke", &broke.checks))
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn findings(view: &RunView) -> Markup {
+    let mut kinds = BTreeMap::<_, usize>::new();
+    let mut alike = Vec::<Vec<(usize, &CheckView)>>::new();
+    for (place, check) in view.checks.iter().filter(|(_, check)| is_amiss(check)) {
+        let kind = *kinds.entry(kind_of(check)).or_insert(alike.len());
+        match alike.get_mut(kind) {
+            Some(checks) => checks.push((*place, check)),
+            None => alike.push(vec![(*place, check)]),
+        }
+    }
+    alike.sort_by_key(|checks| checks.first().map(|(_, check)| rank(check.verdict())));
+    let mut left = ALL;
+    html! {
+        section #findings {
+            h2 { "Findings" }
+            @if alike.is_empty() {
+                p { "Every check came to what a healthy cluster gives." }
+            } @else {
+                // The script shows it
+                p.filter hidden {
+                    label { "show findings with " input type="search" id="filter" autocomplete="off"; }
+                    " " output for="filter" id="shown" {}
+                }
+                @for checks in &alike { (finding(view, checks, &mut left)) }
+            }
+        }
+    }
+}
+
+/// One finding, with the others of its kind.
+fn finding(view: &RunView, checks: &[(usize, &CheckView)], left: &mut usize) -> Markup {
+    let [(place, check), others @ ..] = checks else {
+        return html! {};
+    };
+    let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+    let seen = evidence(check, left);
+    let text = |text: Option<String>| text.map(|text| printable(&text));
+    html! {
+        article.finding id={ "c" (place) } {
+            h3 { (mark(finding.verdict)) " " code { (printable(finding.check.as_str())) } }
+            p { (printable(&check.planned.title)) }
+            dl {
+                (field("cause", text(finding.cause)))
+                (field("expected", text(finding.expected)))
+                (field("seen", text(finding.seen)))
+                (field("waived", view.waiver(check).map(|waiver| printable(&waiver.to_string()))))
+                (field("suspect", text(suspects(view, check))))
+                (lines(excerpt::of_check(view, &check.planned.id)))
+                (field("next", Some(printable(&finding.hint))))
+            }
+            @match seen {
+                Some(seen) => details { summary { "what was seen" } pre tabindex="0" { (seen) } },
+                None => p { "What was seen is in the record alone: this page has its share of evidence." },
+            }
+            @if !others.is_empty() {
+                details {
+                    summary { "also " (counted(others.len(), "check")) }
+                    ul.ids {
+                        @for (place, other) in others {
+                            li id={ "c" (place) } { code { (printable(other.planned.id.as_str())) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the attempts of a check saw, as far as there is room for it.
+fn evidence(check: &CheckView, left: &mut usize) -> Option<String> {
+    let mut seen = attempts(check);
+    if bound(&mut seen, EACH) {
+        seen.push_str("\n… the record has the rest\n");
+    }
+    *left = left.checked_sub(seen.len())?;
+    Some(seen)
+}
+
+fn lines(excerpt: Excerpt) -> Markup {
+    html! { @for (name, line) in excerpt { (field(name, Some(line))) } }
+}
+
+/// A name and a value that is printable, if there is one.
+fn field(name: &str, value: Option<String>) -> Markup {
+    html! {
+        @if let Some(value) = value.filter(|value| !value.is_empty()) {
+            div { dt { (name) } dd { (value) } }
+        }
+    }
+}
+
+fn ids(what: &str, checks: &[&CheckId]) -> Markup {
+    let more = checks.len().saturating_sub(LISTED);
+    html! {
+        details {
+            summary { (what) " " (counted(checks.len(), "check")) }
+            ul.ids {
+                @for id in checks.iter().take(LISTED) { li { code { (printable(id.as_str())) } } }
+                @if more > 0 { li { "and " (more) " more" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How the page begins: what the run came to, what leaves it in doubt, and the likely causes.
+
+use maud::{Markup, html};
+
+use super::super::causes::{Cause, causes as causes_of};
+use super::super::findings::places::observed_from;
+use super::super::json::ending;
+use super::super::text::ending::reservations;
+use super::super::text::summary::{pools, seconds, server, tally, took_ms};
+use crate::record::{Exit, RunView, Tally, exit};
+use crate::text::{counted, printable};
+
+/// The most checks that are listed behind a cause.
+const LISTED: usize = 200;
+
+pub(super) fn head(view: &RunView) -> Markup {
+    let started = &view.started;
+    let class = match exit(view) {
+        Exit::Conformant => "pass",
+        Exit::NotConformant => "fail",
+        Exit::CouldNotTell | Exit::NothingSelected | Exit::Interrupted => "doubt",
+    };
+    let pools = view.facts.as_ref().map(pools).unwrap_or_default();
+    let facts = [
+        ("cluster", printable(&started.context)),
+        ("server", server(view.facts.as_ref())),
+        ("pools", pools.join(", ")),
+        ("observed from", observed_from(view).join(", ")),
+        ("selected", printable(&started.selection.join(", "))),
+        ("profile", started.profile.as_str().to_owned()),
+        ("run", printable(&started.run)),
+        ("began", format!("{:.0}", view.began)),
+        ("took", seconds(took_ms(view))),
+    ];
+    html! {
+        a.skip href="#findings" { "to the findings" }
+        header class=(class) {
+            h1 { (exit(view).as_str()) " " small { "exit " (ending(view).0) } }
+            p { (tally(view)) }
+            dl {
+                @for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+                    div { dt { (name) } dd { (value) } }
+                }
+            }
+        }
+    }
+}
+
+/// What is not known although the run has ended.
+pub(super) fn doubts(view: &RunView) -> Markup {
+    let reservations = reservations(view);
+    let tally = Tally::from_view(view);
+    html! {
+        @if !reservations.is_empty() || !tally.untested.is_empty() {
+            section #doubts {
+                h2 { "What was not tested" }
+                ul { @for one in &reservations { li { (one.sentence) } } }
+                @for ((reason, place), claims) in &tally.untested_where {
+                    details {
+                        summary {
+                            (counted(claims.len(), "claim"))
+                            @if let Some(place) = place { " in " (printable(place)) }
+                            ": " (printable(reason))
+                        }
+                        ul.ids { @for claim in claims { li { code { (claim.as_str()) } } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn causes(view: &RunView) -> Markup {
+    let (causes, unexplained) = causes_of(view);
+    html! {
+        @if !causes.is_empty() {
+            section #causes {
+                h2 { "Likely causes" }
+                ol { @for cause in &causes { li { (one(cause)) } } }
+                @if !unexplained.is_empty() {
+                    p { (counted(unexplained.len(), "check")) " without a known cause." }
+                }
+            }
+        }
+    }
+}
+
+fn one(cause: &Cause<'_>) -> Markup {
+    let component: &str = cause.component.into();
+    let more = cause.checks.len().saturating_sub(LISTED);
+    html! {
+        h3 { span.component { (component) } " " (cause.says) }
+        dl {
+            @if !cause.beside.is_empty() { div { dt { "works" } dd { (cause.beside) } } }
+            div { dt { "likely" } dd { (cause.likely) } }
+            div { dt { "look" } dd { code { (cause.look) } } }
+            // Of the catalogue, which is built in
+            @if let Some(link) = cause.link { div { dt { "see" } dd { a href=(link) { (link) } } } }
+        }
+        details {
+            summary { (counted(cause.checks.len(), "check")) }
+            ul.ids {
+                @for check in cause.checks.iter().take(LISTED) {
+                    li { code { (printable(check.planned.id.as_str())) } }
+                }
+                @if more > 0 { li { "and " (more) " more" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Maps of verdicts: claims by pool, and for the network where from by where to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+
+use super::super::findings::finding::word;
+use super::super::text::folded::is_amiss;
+use super::{rank, sign};
+use crate::claims::ClaimId;
+use crate::record::{CheckView, RunView};
+use crate::text::{counted, printable};
+use crate::verdict::Verdict;
+
+/// The checks of one cell.
+#[derive(Default)]
+struct Cell<'v> {
+    checks: Vec<(usize, &'v CheckView)>,
+}
+
+impl Cell<'_> {
+    /// The letter of its weightiest verdict, with the counts of all; it leads to the first finding.
+    fn shown(&self) -> Markup {
+        let mut counts = BTreeMap::<(u8, &str), (Option<Verdict>, usize)>::new();
+        for (_, check) in &self.checks {
+            let verdict = check.verdict();
+            let count = counts.entry((rank(verdict), word(verdict)));
+            count.or_insert((verdict, 0)).1 += 1;
+        }
+        let Some((worst, _)) = counts.values().next().copied() else {
+            return html! { td {} };
+        };
+        let words = counts
+            .iter()
+            .map(|((_, word), (_, count))| format!("{count} {word}"));
+        let words = words.collect::<Vec<_>>().join(", ");
+        let (letter, class) = sign(worst);
+        let amiss = self
+            .checks
+            .iter()
+            .find(|(_, check)| is_amiss(check) && check.verdict() == worst);
+        html! {
+            td class=(class) title=(words) {
+                @match amiss {
+                    Some((place, _)) => a href={ "#c" (place) } aria-label=(words) { (letter) },
+                    None => span aria-label=(words) role="img" { (letter) },
+                }
+            }
+        }
+    }
+}
+
+/// A table with a head; rows with the same group stand together.
+fn table(
+    caption: &str,
+    columns: &BTreeSet<String>,
+    groups: &BTreeMap<String, BTreeMap<String, BTreeMap<String, Cell<'_>>>>,
+) -> Markup {
+    let nothing = Cell::default();
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table.map {
+                caption { (caption) }
+                thead {
+                    tr {
+                        td {}
+                        @for column in columns { th scope="col" { (column) } }
+                    }
+                }
+                @for (group, rows) in groups {
+                    tbody {
+                        @if !group.is_empty() {
+                            tr { th.group scope="rowgroup" colspan=(columns.len() + 1) { (group) } }
+                        }
+                        @for (row, cells) in rows {
+                            tr {
+                                th scope="row" { (row) }
+                                @for column in columns { (cells.get(column).unwrap_or(&nothing).shown()) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn claims(view: &RunView) -> Markup {
+    let mut groups = BTreeMap::<_, BTreeMap<_, BTreeMap<_, Cell<'_>>>>::new();
+    let mut columns = BTreeSet::new();
+    for (place, check) in &view.checks {
+        let planned = &check.planned;
+        let pool = planned.point.pool.as_ref();
+        let pool = pool.map_or("cluster".to_owned(), |pool| printable(pool.as_str()));
+        let area = printable(planned.claim.area());
+        columns.insert(pool.clone());
+        let rows = groups.entry(area).or_default();
+        let row = rows.entry(short(&planned.claim)).or_default();
+        row.entry(pool).or_default().checks.push((*place, check));
+    }
+    html! {
+        @if !groups.is_empty() {
+            section #claims-by-pool {
+                h2 { "Claims by pool" }
+                p.legend {
+                    @for verdict in [
+                        Some(Verdict::Pass), Some(Verdict::Fail), Some(Verdict::Inconclusive), Some(Verdict::KnownLimitation),
+                        Some(Verdict::LimitationLifted), Some(Verdict::Warn), Some(Verdict::Informational),
+                        Some(Verdict::Skip), None,
+                    ] {
+                        @let (letter, class) = sign(verdict);
+                        span { span class={ "key " (class) } { (letter) } " " (word(verdict)) }
+                    }
+                }
+                (table(&counted(view.checks.len(), "check"), &columns, &groups))
+            }
+        }
+    }
+}
+
+/// A claim without its area.
+fn short(claim: &ClaimId) -> String {
+    let text = claim.as_str();
+    printable(text.split_once('.').map_or(text, |(_, rest)| rest))
+}
+
+/// Checks of the network, by where they observe from and whose pods or nodes they are about.
+pub(super) fn ways(view: &RunView) -> Markup {
+    let mut rows = BTreeMap::<_, BTreeMap<_, Cell<'_>>>::new();
+    let mut columns = BTreeSet::new();
+    for (place, check) in &view.checks {
+        let point = &check.planned.point;
+        let (Some(source), Some(pool)) = (point.source, &point.pool) else {
+            continue;
+        };
+        if check.planned.claim.area() != "net" {
+            continue;
+        }
+        let from = match point.source_pool() {
+            Some(pool) => format!("{} in {}", source.as_str(), pool.as_str()),
+            None => source.as_str().to_owned(),
+        };
+        let to = printable(point.to.as_ref().unwrap_or(pool).as_str());
+        columns.insert(to.clone());
+        let row = rows.entry(printable(&from)).or_default();
+        row.entry(to).or_default().checks.push((*place, check));
+    }
+    let groups = [(String::new(), rows)].into();
+    html! {
+        @if !columns.is_empty() {
+            section #ways {
+                h2 { "Network, from and to" }
+                (table("observed from, by the pool that is observed", &columns, &groups))
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The page of a run for a browser: one file that loads nothing, readable without scripts.
+//!
+//! Text of a cluster gets here through `printable`, which spells out control and bidirectional characters, and
+//! through `maud`, which escapes markup.
+
+mod findings;
+mod head;
+mod maps;
+mod rest;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
+
+use super::text::summary::tally;
+use crate::record::{RunView, exit};
+use crate::text::printable;
+use crate::verdict::Verdict;
+
+const STYLE: &str = include_str!("page.css");
+/// Filters findings, with the filter in the page's address; without it the page is whole.
+const SCRIPT: &str = include_str!("page.js");
+
+/// Renders a run as HTML, the same bytes each time.
+pub fn render(view: &RunView) -> String {
+    let title = format!(
+        "{}: {}",
+        exit(view).as_str(),
+        printable(&view.started.context)
+    );
+    // Nothing but this style and this script is taken, wherever the page is opened
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (head::head(view))
+                main {
+                    (head::doubts(view))
+                    (head::causes(view))
+                    (maps::claims(view))
+                    (maps::ways(view))
+                    (findings::fixtures(view))
+                    (findings::findings(view))
+                    (rest::limitations(view))
+                    (rest::claims(view))
+                    (rest::times(view))
+                }
+                footer { p { (tally(view)) } p { "winconform " (printable(&view.started.version)) } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    let mut page = page.into_string();
+    page.push('\n');
+    page
+}
+
+/// What a Content Security Policy calls an inline text (W3C, Content Security Policy Level 3, section 2.3.1).
+fn hash(text: &str) -> String {
+    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
+}
+
+/// The letter and the class of a verdict; `None` is a check that did not end.
+fn sign(verdict: Option<Verdict>) -> (&'static str, &'static str) {
+    match verdict {
+        Some(Verdict::Fail) => ("F", "fail"),
+        None => ("U", "doubt"),
+        Some(Verdict::Inconclusive) => ("?", "doubt"),
+        Some(Verdict::Warn) => ("W", "warn"),
+        Some(Verdict::LimitationLifted) => ("L", "warn"),
+        Some(Verdict::KnownLimitation) => ("K", "known"),
+        Some(Verdict::Informational) => ("i", "quiet"),
+        Some(Verdict::Pass) => ("P", "pass"),
+        Some(Verdict::Skip) => ("\u{2013}", "quiet"),
+    }
+}
+
+/// How much a verdict matters where one stands for many: what speaks against the cluster comes first.
+fn rank(verdict: Option<Verdict>) -> u8 {
+    match verdict {
+        Some(Verdict::Fail) => 0,
+        None => 1,
+        Some(Verdict::Inconclusive) => 2,
+        Some(Verdict::LimitationLifted) => 3,
+        Some(Verdict::Warn) => 4,
+        Some(Verdict::Pass) => 5,
+        Some(Verdict::KnownLimitation) => 6,
+        Some(Verdict::Informational) => 7,
+        Some(Verdict::Skip) => 8,
+    }
+}
+
+/// A verdict's word as a mark with its colour.
+fn mark(verdict: Option<Verdict>) -> Markup {
+    let (_, class) = sign(verdict);
+    let word = super::findings::finding::word(verdict);
+    html! { span class={ "mark " (class) } { (word) } }
+}

@@ -1,0 +1,30 @@
+'use strict';
+const filter = document.getElementById('filter');
+if (filter) {
+  const shown = document.getElementById('shown');
+  const findings = [...document.querySelectorAll('article.finding')];
+  const texts = findings.map((finding) => finding.textContent.toLowerCase());
+  const read = () => {
+    const hash = location.hash.slice(1);
+    if (!hash.startsWith('q=')) return;
+    try { filter.value = decodeURIComponent(hash.slice(2)); } catch { filter.value = ''; }
+    show();
+  };
+  const show = () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    findings.forEach((finding, at) => {
+      const fits = words.every((word) => texts[at].includes(word));
+      finding.hidden = !fits;
+      count += fits;
+    });
+    shown.textContent = words.length ? count + ' of ' + findings.length : '';
+  };
+  filter.addEventListener('input', () => {
+    show();
+    history.replaceState(null, '', filter.value ? '#q=' + encodeURIComponent(filter.value) : '#');
+  });
+  addEventListener('hashchange', read);
+  document.querySelector('.filter').hidden = false;
+  read();
+}

@@ -1,0 +1,120 @@
+//! The rest of the page: known limitations, all claims, and where the time went.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+
+use super::super::findings::finding::Finding;
+use super::super::text::summary::{path, seconds, took_ms};
+use super::{mark, rank};
+use crate::record::{Activity, RunView, critical_path};
+use crate::text::{counted, printable};
+use crate::verdict::Verdict;
+
+/// Units of the time line from its left to its right, and of a row from its top to the next.
+const WIDE: u64 = 600;
+const ROW: usize = 18;
+/// Where the names of spans begin, behind their bars.
+const NAME: u64 = 8;
+/// The most spans that are drawn: the longest.
+const SPANS: usize = 60;
+
+pub(super) fn limitations(view: &RunView) -> Markup {
+    let checks = view.checks.values();
+    let known = checks.filter(|check| check.verdict() == Some(Verdict::KnownLimitation));
+    let mut claims = BTreeMap::<_, (Vec<_>, _)>::new();
+    for check in known {
+        let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
+        let kind = (&check.planned.claim, printable(&check.planned.title));
+        let (checks, _) = claims.entry(kind).or_insert((Vec::new(), finding));
+        checks.push(printable(check.planned.id.as_str()));
+    }
+    html! {
+        @if !claims.is_empty() {
+            section #limitations {
+                h2 { "Known limitations" }
+                p { "Kubernetes documents that these do not work for Windows, and they do not." }
+                @for ((claim, title), (checks, finding)) in &claims {
+                    details {
+                        summary { code { (claim.as_str()) } " " (title) }
+                        dl {
+                            @if let Some(seen) = &finding.seen { div { dt { "seen" } dd { (printable(seen)) } } }
+                            div { dt { "next" } dd { (printable(&finding.hint)) } }
+                            div {
+                                dt { "source" }
+                                dd { code { "winconform explain " (claim.as_str()) } }
+                            }
+                        }
+                        ul.ids { @for id in checks { li { code { (id) } } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every claim, with how many of its checks came to which verdict.
+pub(super) fn claims(view: &RunView) -> Markup {
+    let mut claims = BTreeMap::<_, BTreeMap<_, (Option<Verdict>, usize)>>::new();
+    for check in view.checks.values() {
+        let verdict = check.verdict();
+        let counts = claims.entry(&check.planned.claim).or_default();
+        counts.entry(rank(verdict)).or_insert((verdict, 0)).1 += 1;
+    }
+    html! {
+        @if !claims.is_empty() {
+            section #claims {
+                h2 { "Claims" }
+                details {
+                    summary { (counted(claims.len(), "claim")) " observed" }
+                    table {
+                        thead { tr { th scope="col" { "claim" } th scope="col" { "checks" } } }
+                        tbody {
+                            @for (claim, counts) in &claims {
+                                tr {
+                                    th scope="row" { code { (claim.as_str()) } }
+                                    td { @for (verdict, count) in counts.values() { (count) " " (mark(*verdict)) " " } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The fixtures and stages of the run on a line of time.
+pub(super) fn times(view: &RunView) -> Markup {
+    let mut spans: Vec<_> = view
+        .spans
+        .iter()
+        .filter(|span| !matches!(span.what, Activity::Request | Activity::ExecSession(_)))
+        .collect();
+    spans.sort_by_key(|span| std::cmp::Reverse(span.took_ms));
+    spans.truncate(SPANS);
+    spans.sort_by_key(|span| (span.began_ms, span.id));
+    let chain = critical_path(view).map(|path| path.spans);
+    let chain: BTreeSet<_> = chain.iter().flatten().map(|span| span.id).collect();
+    let whole = took_ms(view).max(1);
+    let at = |ms: u64| ms.min(whole) * WIDE / whole;
+    let height = spans.len() * ROW;
+    html! {
+        @if !spans.is_empty() {
+            section #times {
+                h2 { "Time" }
+                @if let Some(path) = path(view) { p { (path) } }
+                svg.times viewBox=(format!("0 0 {} {height}", WIDE * 2)) role="img" aria-label="how long each fixture took" {
+                    @for (row, span) in spans.iter().enumerate() {
+                        @let (from, wide) = (at(span.began_ms), at(span.took_ms).max(1));
+                        rect.critical[chain.contains(&span.id)] x=(from) y=(row * ROW + 3) width=(wide) height="12" {}
+                        text x=(from + wide + NAME) y=(row * ROW + 13) {
+                            (printable(&span.what.to_string())) " " (seconds(span.took_ms))
+                        }
+                    }
+                }
+                p { "Dark bars set how long the run takes: each waited for the one before." }
+            }
+        }
+    }
+}
