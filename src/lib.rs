@@ -7,7 +7,7 @@
 //!                            └── replies, time, signals ◀──────┘
 //!                               │
 //!                               ▼
-//!                            record ─▶ report: terminal, JUnit, JSON
+//!                            record ─▶ report: terminal, HTML, JUnit, JSON
 //! ```
 //!
 //! Observation, expectation and conclusion are three types: a

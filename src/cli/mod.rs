@@ -2,6 +2,7 @@
 //! knows exit codes.
 
 mod args;
+mod ci;
 pub(crate) mod commands;
 mod connect;
 mod error;
@@ -91,6 +92,9 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Cleanup(args) => commands::cleanup::run(args, screen).await,
         Command::Report(args) => commands::report::run(&args, screen),
         Command::Diff(args) => commands::diff::run(&args, screen),
+        Command::Trend(args) => commands::trend::run(&args, screen),
+        Command::Completions { shell } => Ok(commands::shell::completions(shell, screen)),
+        Command::Man { folder } => commands::shell::man(&folder),
         Command::Config(command) => commands::config::run(command, screen),
         #[cfg(feature = "demo")]
         Command::Demo(args) => Box::pin(simulated::demo::run(args, screen)).await,

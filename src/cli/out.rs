@@ -5,15 +5,30 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use winconform_core::record::RunView;
+use winconform_core::report::ci::metrics;
 use winconform_core::report::{html, json, junit};
 
+use super::ci::Ci;
 use super::error::CliError;
 
 /// The reports made from a record.
 pub(super) const REPORT: &str = "report.json";
 const JUNIT: &str = "junit.xml";
-const PAGE: &str = "report.html";
-const REPORTS: [&str; 3] = [JUNIT, REPORT, PAGE];
+/// The name by which TestGrid finds it (testgrid, `util/gcs/read.go`).
+const JUNIT_OF_PROW: &str = "junit_winconform.xml";
+pub(super) const PAGE: &str = "report.html";
+const METRICS: &str = "metrics.prom";
+pub(super) const SUMMARY: &str = "summary.md";
+pub(super) const ANNOTATIONS: &str = "annotations.json";
+const REPORTS: [&str; 7] = [
+    JUNIT,
+    JUNIT_OF_PROW,
+    REPORT,
+    PAGE,
+    METRICS,
+    SUMMARY,
+    ANNOTATIONS,
+];
 pub(super) const RECORD: &str = "record.jsonl";
 
 /// Creates the folder and checks that files can be created in it, before a run begins.
@@ -91,14 +106,20 @@ pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
     there.is_ok_and(|there| record.canonicalize().is_ok_and(|record| record == there))
 }
 
-/// Writes every report that is a file.
-pub(crate) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
+/// Writes every report that is a file, and what the system of continuous integration reads beside them.
+pub(crate) fn write(folder: &Path, view: &RunView, ci: Ci) -> Result<(), CliError> {
+    let junit = match ci {
+        Ci::Prow => JUNIT_OF_PROW,
+        _ => JUNIT,
+    };
     write_whole(
-        &folder.join(JUNIT),
+        &folder.join(junit),
         &junit::render(view).map_err(CliError::Report)?,
     )?;
     write_whole(&folder.join(REPORT), &json::render(view))?;
-    write_whole(&folder.join(PAGE), &html::render(view))
+    write_whole(&folder.join(PAGE), &html::render(view))?;
+    write_whole(&folder.join(METRICS), &metrics(view))?;
+    ci.write(folder, view)
 }
 
 /// Writes a file whole or not at all: a reader never sees half of it.

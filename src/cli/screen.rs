@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use terminal_size::{Width, terminal_size};
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
-use winconform_core::report::{alone, json, junit};
+use winconform_core::report::{alone, ci::harmless, json, junit};
 
 use super::args::{ReportFormArgs, ReportFormat};
 use super::error::CliError;
@@ -47,8 +47,12 @@ impl Screen {
     pub(crate) fn report(&self, view: &RunView, shown: ReportFormArgs) -> Result<(), CliError> {
         let text = match shown.format {
             ReportFormat::Text => render(view, self.width, self.colour, shown.detail()),
-            ReportFormat::Json => json::render(view),
-            ReportFormat::Junit => junit::render(view).map_err(CliError::Report)?,
+            // The same values without what build systems take for commands
+            ReportFormat::Json => json::render(view).replace("##", "#\\u0023"),
+            ReportFormat::Junit => {
+                let text = junit::render(view).map_err(CliError::Report)?;
+                text.replace("##", "#&#35;")
+            }
         };
         self.say(&text);
         Ok(())
@@ -70,7 +74,7 @@ impl Screen {
         reason = "only whoever was given the screen prints"
     )]
     pub(crate) fn say(&self, text: &str) {
-        let mut out = std::io::stdout().lock();
+        let (text, mut out) = (harmless(text), std::io::stdout().lock());
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 LOST.get_or_init(|| error.to_string());
@@ -90,13 +94,25 @@ impl Screen {
         }
     }
 
+    /// Prints commands to the system of continuous integration that reads this, a line each.
+    #[expect(
+        clippy::unused_self,
+        reason = "only whoever was given the screen prints"
+    )]
+    pub(crate) fn command(&self, lines: &[String]) {
+        let mut err = std::io::stderr().lock();
+        for line in lines {
+            let _ = writeln!(err, "{line}");
+        }
+    }
+
     /// Prints progress, warnings and errors.
     #[expect(
         clippy::unused_self,
         reason = "only whoever was given the screen prints"
     )]
     pub(crate) fn complain(&self, text: &str) {
-        let mut err = std::io::stderr().lock();
+        let (text, mut err) = (harmless(text), std::io::stderr().lock());
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }
 }

@@ -4,6 +4,7 @@
 //! how the run itself ended. Nothing here decides a verdict, reads a clock or writes a file.
 
 pub mod causes;
+pub mod ci;
 pub mod claims;
 pub mod diff;
 pub mod explain;
@@ -16,7 +17,6 @@ pub mod junit;
 pub mod plan;
 pub mod preflight;
 mod text;
-mod xml;
 
 pub use findings::finding::Finding;
 pub use text::alone;

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use winconform_core::config::parse_duration;
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::is_dns_label;
+
+use super::ci::Ci;
 
 #[cfg(feature = "demo")]
 mod simulated;
@@ -58,6 +61,15 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Say what changed from one run to another
     Diff(DiffArgs),
+    /// Say what became of each claim from run to run
+    Trend(TrendArgs),
+    /// Print a script that completes commands and options in a shell
+    Completions { shell: Shell },
+    /// Write manual pages into a folder
+    Man {
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Print an example or the schema of a config file, or check one
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -161,6 +173,9 @@ pub(crate) struct ReportFormArgs {
     /// Print every check and every finding with its evidence, not what matters most
     #[arg(long, conflicts_with = "format")]
     pub(crate) details: bool,
+    /// Which system of continuous integration reads this
+    #[arg(long, value_enum, value_name = "SYSTEM", default_value = "auto")]
+    pub(crate) ci: Ci,
 }
 
 impl ReportFormArgs {
@@ -184,7 +199,7 @@ pub(crate) struct RunArgs {
     pub(crate) deadline: Option<Duration>,
     #[command(flatten)]
     pub(crate) shown: ReportFormArgs,
-    /// Write record.jsonl, junit.xml and report.json into this folder
+    /// Write record.jsonl, junit.xml, report.json, report.html and metrics.prom into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Give this run a Lease of its own, so that it can run at the same time as runs without an id or with another one
@@ -289,7 +304,7 @@ pub(crate) struct ReportArgs {
     pub(crate) record: PathBuf,
     #[command(flatten)]
     pub(crate) shown: ReportFormArgs,
-    /// Write junit.xml and report.json into this folder, too
+    /// Write junit.xml, report.json, report.html and metrics.prom into this folder, too
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Give nodes, hosts, addresses and other people's objects other names, the same everywhere; --out gets
@@ -320,6 +335,24 @@ pub(crate) enum DiffGate {
     AnyFailure,
     /// A check fails that did not before, or one that was observed no longer is
     LostCoverage,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TrendArgs {
+    /// Runs, in any order: each its record.jsonl or report.json, the folder that has them, or a folder of such folders
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The form on standard output
+    #[arg(long, value_enum, default_value = "markdown")]
+    pub(crate) format: TrendFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TrendFormat {
+    /// Reads as plain text, too
+    Markdown,
+    /// A page for a browser
+    Html,
 }
 
 fn parse_deadline(text: &str) -> Result<Duration, String> {

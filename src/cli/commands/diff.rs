@@ -26,8 +26,15 @@ pub(crate) fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
     Ok(if diff.passes(gate) { 0 } else { GATED })
 }
 
+/// Whether a folder is that of a run's reports.
+pub(super) fn has_run(folder: &Path) -> bool {
+    [out::RECORD, out::REPORT]
+        .iter()
+        .any(|name| folder.join(name).is_file())
+}
+
 /// The report of a run, from its record where that is there.
-fn report(path: &Path) -> Result<Report, CliError> {
+pub(super) fn report(path: &Path) -> Result<Report, CliError> {
     let files = [path.join(out::RECORD), path.join(out::REPORT)];
     let there = files.iter().find(|file| file.is_file());
     let path = there.map_or(path, std::path::PathBuf::as_path);

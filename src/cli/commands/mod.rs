@@ -12,3 +12,5 @@ pub(crate) mod preflight;
 pub(crate) mod prepull;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod shell;
+pub(crate) mod trend;

@@ -12,16 +12,17 @@ use crate::cli::screen::Screen;
 use crate::cli::settings::{length, unread};
 
 pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
-    let path = &args.record;
+    let (path, ci) = (&args.record, args.shown.ci.system());
     args.out.as_deref().map(out::prepare).transpose()?;
     let view = match (&args.out, args.anonymize) {
         (Some(folder), true) => anonymous(path, folder)?,
         _ => load(path)?,
     };
     if let Some(folder) = &args.out {
-        out::write(folder, &view)?;
+        out::write(folder, &view, ci)?;
     }
     screen.report(&view, args.shown)?;
+    ci.tell(&view, args.out.as_deref(), screen);
     Ok(exit(&view).code())
 }
 

@@ -20,7 +20,9 @@ use crate::cli::{out, settings};
 use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
-pub(crate) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
+pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
+    args.shown.ci = args.shown.ci.system();
+    args.out = args.out.or_else(|| args.shown.ci.folder());
     let (suites, settings) = settings::read(&args.on)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
@@ -144,12 +146,13 @@ pub(crate) fn reported(
         view.process = finished.as_ref().err().map(CliError::exit_code);
         view.unwritten = in_no_file;
         if let Some(folder) = folder {
-            unwritten = out::write(folder, view).err();
+            unwritten = out::write(folder, view, shown.ci).err();
             view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));
         }
         let has_report = !view.checks.is_empty() || view.planned || finished.is_ok();
         if has_report || shown.format != ReportFormat::Text {
             unwritten = screen.report(view, shown).err().or(unwritten);
+            shown.ci.tell(view, folder, screen);
         }
     }
     let finished = finished?;

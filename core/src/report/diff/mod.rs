@@ -1,6 +1,7 @@
 //! What changed between two runs, from their reports: records of other versions and suites compare, too.
 
 mod text;
+mod trend;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +9,7 @@ use serde::Deserialize;
 use strum::{IntoStaticStr, VariantArray};
 
 pub use text::render;
+pub use trend::Trend;
 
 use super::json::SCHEMA;
 
@@ -49,6 +51,10 @@ struct Exit {
 #[derive(Clone, Debug, Deserialize)]
 struct Checked {
     id: String,
+    #[serde(default)]
+    claim: String,
+    #[serde(default)]
+    point: Point,
     verdict: String,
     #[serde(default)]
     flaky: bool,
@@ -56,6 +62,11 @@ struct Checked {
     waived: Option<serde_json::Value>,
     #[serde(default)]
     reason: Why,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct Point {
+    pool: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -4,5 +4,6 @@ pub(crate) mod blame;
 pub(crate) mod excerpt;
 pub(crate) mod finding;
 pub(crate) mod places;
+pub(crate) mod signs;
 pub(crate) mod suspects;
 pub(crate) mod waivers;

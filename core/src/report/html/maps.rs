@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::super::findings::finding::word;
+use super::super::findings::signs::{rank, sign};
 use super::super::text::folded::is_amiss;
-use super::{rank, sign};
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
 use crate::text::{counted, printable};

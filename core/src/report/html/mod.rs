@@ -13,6 +13,8 @@ use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
+use super::findings::finding::word;
+use super::findings::signs::sign;
 use super::text::summary::tally;
 use crate::record::{RunView, exit};
 use crate::text::printable;
@@ -71,43 +73,13 @@ pub fn render(view: &RunView) -> String {
 }
 
 /// What a Content Security Policy calls an inline text (W3C, Content Security Policy Level 3, section 2.3.1).
-fn hash(text: &str) -> String {
+pub(super) fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
-}
-
-/// The letter and the class of a verdict; `None` is a check that did not end.
-fn sign(verdict: Option<Verdict>) -> (&'static str, &'static str) {
-    match verdict {
-        Some(Verdict::Fail) => ("F", "fail"),
-        None => ("U", "doubt"),
-        Some(Verdict::Inconclusive) => ("?", "doubt"),
-        Some(Verdict::Warn) => ("W", "warn"),
-        Some(Verdict::LimitationLifted) => ("L", "warn"),
-        Some(Verdict::KnownLimitation) => ("K", "known"),
-        Some(Verdict::Informational) => ("i", "quiet"),
-        Some(Verdict::Pass) => ("P", "pass"),
-        Some(Verdict::Skip) => ("\u{2013}", "quiet"),
-    }
-}
-
-/// How much a verdict matters where one stands for many: what speaks against the cluster comes first.
-fn rank(verdict: Option<Verdict>) -> u8 {
-    match verdict {
-        Some(Verdict::Fail) => 0,
-        None => 1,
-        Some(Verdict::Inconclusive) => 2,
-        Some(Verdict::LimitationLifted) => 3,
-        Some(Verdict::Warn) => 4,
-        Some(Verdict::Pass) => 5,
-        Some(Verdict::KnownLimitation) => 6,
-        Some(Verdict::Informational) => 7,
-        Some(Verdict::Skip) => 8,
-    }
 }
 
 /// A verdict's word as a mark with its colour.
 fn mark(verdict: Option<Verdict>) -> Markup {
     let (_, class) = sign(verdict);
-    let word = super::findings::finding::word(verdict);
+    let word = word(verdict);
     html! { span class={ "mark " (class) } { (word) } }
 }

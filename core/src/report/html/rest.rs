@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::super::findings::finding::Finding;
+use super::super::findings::signs::rank;
 use super::super::text::summary::{path, seconds, took_ms};
-use super::{mark, rank};
+use super::mark;
 use crate::record::{Activity, RunView, critical_path};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;

@@ -17,7 +17,7 @@ use winconform_core::record::SIMULATED;
 use winconform_core::suite::Suites;
 use winconform_core::text::{counted, printable};
 
-use crate::cli::args::{DemoArgs, Pace};
+use crate::cli::args::{DemoArgs, Pace, ReportFormArgs};
 use crate::cli::commands::run::{begun, count_signals, reported};
 use crate::cli::error::CliError;
 use crate::cli::out;
@@ -174,8 +174,13 @@ async fn checked(
     options: &RunOptions,
     screen: &Screen,
 ) -> Result<u8, CliError> {
-    let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let out = args.out.as_deref();
+    let shown = ReportFormArgs {
+        ci: args.shown.ci.system(),
+        ..args.shown
+    };
+    let out = args.out.clone().or_else(|| shown.ci.folder());
+    let out = out.as_deref();
+    let record = out.map(out::prepare).transpose()?;
     let (progress, journal) = begun(
         cluster,
         out,
@@ -186,7 +191,7 @@ async fn checked(
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     progress.end();
-    reported(&journal, finished, args.out.as_deref(), args.shown, screen).map(|end| end.exit.code())
+    reported(&journal, finished, out, shown, screen).map(|end| end.exit.code())
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! One test suite per area, one test case per check. The verdict is in the `type` of what is not a success
 //! and in properties; attempts beside the deciding one are flaky or rerun elements.
 
+mod xml;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,8 +13,9 @@ use quick_junit::{
     TestRerun, TestSuite,
 };
 
+use xml::{clean, clean_line};
+
 use super::json::ending;
-use super::xml::{clean, clean_line};
 use crate::record::{Attempted, CheckView, RunView};
 use crate::report::findings::excerpt::{self, Excerpt};
 use crate::report::findings::finding::{Finding, apart as apart_of, times, word};

@@ -1,0 +1,193 @@
+//! Commands on the log of a build, and texts that must not be taken for one.
+
+use super::super::causes::{Cause, causes};
+use super::super::text::folded::add;
+use super::super::text::patterns::{line, pattern};
+use crate::record::RunView;
+use crate::text::{counted, printable};
+use crate::verdict::Verdict;
+
+/// The most annotations of a kind: GitHub shows ten of a step and drops the others without a word.
+const MOST: usize = 10;
+/// Columns of a text about checks.
+const WIDTH: usize = 200;
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Level {
+    Error,
+    Warning,
+    Notice,
+}
+
+/// One thing to say about a run.
+struct Annotation {
+    level: Level,
+    title: String,
+    text: String,
+}
+
+/// Workflow commands of GitHub, a line each (docs.github.com, "Workflow commands for GitHub Actions").
+pub fn github(view: &RunView) -> Vec<String> {
+    let escaped = |text: &str| {
+        text.replace('%', "%25")
+            .replace('\r', "%0D")
+            .replace('\n', "%0A")
+    };
+    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
+    let command = |one: &Annotation| {
+        let level = match one.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Notice => "notice",
+        };
+        format!(
+            "::{level} title={}::{}",
+            property(&one.title),
+            escaped(&one.text)
+        )
+    };
+    annotations(view).iter().map(command).collect()
+}
+
+/// Logging commands of Azure Pipelines, a line each (Microsoft, "Logging commands").
+pub fn azure(view: &RunView) -> Vec<String> {
+    let escaped = |text: &str| {
+        text.replace('%', "%AZP25")
+            .replace('\r', "%0D")
+            .replace('\n', "%0A")
+    };
+    let command = |one: &Annotation| {
+        let kind = match one.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Notice => return None,
+        };
+        let text = escaped(&format!("{}: {}", one.title, one.text));
+        Some(format!("##vso[task.logissue type={kind}]{text}"))
+    };
+    annotations(view).iter().filter_map(command).collect()
+}
+
+/// A text in which no line is a command of a build system: GitHub reads lines that begin with `::`, both read
+/// `##[` and `##vso[` wherever it stands (actions/runner, `ActionCommand.cs`; azure-pipelines-agent, `Command.cs`).
+pub fn harmless(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let line = line.replace("##[", "# #[").replace("##vso[", "# #vso[");
+        let begins = line.len() - line.trim_start().len();
+        match line.get(begins..).and_then(|rest| rest.strip_prefix("::")) {
+            Some(rest) => format!("{}: :{rest}", &line[..begins]),
+            None => line,
+        }
+    });
+    lines.collect()
+}
+
+/// One for each cause, one for the failures without one, one for the limitations that are lifted.
+fn annotations(view: &RunView) -> Vec<Annotation> {
+    let (causes, unexplained) = causes(view);
+    let mut annotations: Vec<_> = causes.iter().map(of_cause).collect();
+    let untold = "no known cause";
+    for (verdict, level, title) in [
+        (Verdict::Fail, Level::Error, untold),
+        (Verdict::Inconclusive, Level::Warning, untold),
+    ] {
+        let of_it = unexplained
+            .iter()
+            .filter(|check| check.verdict() == Some(verdict));
+        let ids = of_it.map(|check| check.planned.id.as_str());
+        annotations.extend(of_checks(level, title, ids));
+    }
+    annotations.sort_by_key(|one| one.level);
+    let more = annotations.len().saturating_sub(MOST - 1);
+    if more > 1 {
+        annotations.truncate(MOST - 1);
+        annotations.push(Annotation {
+            level: Level::Warning,
+            title: "winconform".to_owned(),
+            text: format!("and {more} more: see the reports"),
+        });
+    }
+    let checks = view.checks.values();
+    let lifted = checks.filter(|check| check.verdict() == Some(Verdict::LimitationLifted));
+    let ids = lifted.map(|check| check.planned.id.as_str());
+    annotations.extend(of_checks(
+        Level::Notice,
+        "a documented limitation is lifted",
+        ids,
+    ));
+    annotations
+}
+
+fn of_cause(cause: &Cause<'_>) -> Annotation {
+    let component: &str = cause.component.into();
+    let fails = |verdict| verdict == Some(Verdict::Fail);
+    let level = match cause.checks.iter().any(|check| fails(check.verdict())) {
+        true => Level::Error,
+        false => Level::Warning,
+    };
+    let count = counted(cause.checks.len(), "check");
+    let works = match cause.beside.as_str() {
+        "" => String::new(),
+        beside => format!("\nworks: {beside}"),
+    };
+    Annotation {
+        level,
+        title: format!("winconform: {component}"),
+        text: format!(
+            "{} ({count}){works}\nlikely: {}\nlook: {}",
+            cause.says, cause.likely, cause.look
+        ),
+    }
+}
+
+/// One annotation for checks, by their patterns; none for no checks.
+fn of_checks<'c>(
+    level: Level,
+    title: &str,
+    ids: impl Iterator<Item = &'c str>,
+) -> Option<Annotation> {
+    let mut groups = Vec::new();
+    for id in ids {
+        add(&mut groups, pattern(id), id);
+    }
+    let shown = groups
+        .iter()
+        .take(MOST)
+        .map(|(pattern, ids)| line(pattern, ids, "", WIDTH));
+    let shown: Vec<_> = shown.collect();
+    let more = groups.len().saturating_sub(MOST);
+    let more = if more > 0 {
+        format!("\nand {more} more")
+    } else {
+        String::new()
+    };
+    (!groups.is_empty()).then(|| Annotation {
+        level,
+        title: format!("winconform: {}", printable(title)),
+        text: shown.join("\n") + &more,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_harmless_text_is_a_command() {
+        for (text, shown) in [
+            ("plain :: text\n", "plain :: text\n"),
+            ("a\n  ::add-mask::x\n", "a\n  : :add-mask::x\n"),
+            ("::error::x", ": :error::x"),
+            (
+                "seen ##vso[task.complete]\n",
+                "seen # #vso[task.complete]\n",
+            ),
+            ("###[group]", "## #[group]"),
+            ("## a\n", "## a\n"),
+        ] {
+            let told = harmless(text);
+            assert!(!told.contains("##vso[") && !told.contains("##["), "{told}");
+            assert_eq!(told, shown);
+        }
+    }
+}

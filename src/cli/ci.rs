@@ -1,0 +1,152 @@
+//! What a system of continuous integration gets beside the reports.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::json;
+use winconform_core::record::RunView;
+use winconform_core::report::ci::{azure, github, metadata, summary};
+
+use super::error::CliError;
+use super::out::{self, ANNOTATIONS, SUMMARY};
+use super::screen::Screen;
+
+/// A system of continuous integration.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Ci {
+    /// The one whose variables are set, if one's are
+    Auto,
+    /// None
+    None,
+    /// Annotations, and the summary of the step
+    Github,
+    /// annotations.json, with a link to report.html
+    Gitlab,
+    /// Issues of the task, and its summary
+    Azure,
+    /// junit_winconform.xml and metadata.json, by default in $ARTIFACTS
+    Prow,
+}
+
+/// The file with which Prow's columns are made (kubernetes-sigs/prow, `pkg/sidecar/run.go`); others may write it, too.
+const METADATA: &str = "metadata.json";
+
+impl Ci {
+    /// The system meant, with the variables of this process for [`Ci::Auto`].
+    pub(crate) fn system(self) -> Self {
+        self.by(|name| std::env::var(name).ok())
+    }
+
+    fn by(self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        if self != Self::Auto {
+            return self;
+        }
+        let is = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let systems = [
+            ("GITHUB_ACTIONS", Self::Github),
+            ("GITLAB_CI", Self::Gitlab),
+            ("TF_BUILD", Self::Azure),
+            ("PROW_JOB_ID", Self::Prow),
+        ];
+        let found = systems.into_iter().find(|(name, _)| is(name));
+        found.map_or(Self::None, |(_, system)| system)
+    }
+
+    /// The folder of the reports, if none is named.
+    pub(crate) fn folder(self) -> Option<PathBuf> {
+        let artifacts = std::env::var_os("ARTIFACTS").filter(|path| !path.is_empty());
+        artifacts.filter(|_| self == Self::Prow).map(PathBuf::from)
+    }
+
+    /// Writes what belongs beside the reports in their folder.
+    pub(super) fn write(self, folder: &Path, view: &RunView) -> Result<(), CliError> {
+        match self {
+            Self::Azure => out::write_whole(&folder.join(SUMMARY), &summary(view)),
+            Self::Gitlab => match link(folder) {
+                Some(link) => out::write_whole(&folder.join(ANNOTATIONS), &link),
+                None => Ok(()),
+            },
+            Self::Prow => {
+                let path = folder.join(METADATA);
+                let there = std::fs::read_to_string(&path);
+                let ours = there.map_or(true, |text| text.contains("\"winconform\""));
+                match ours {
+                    true => out::write_whole(&path, &metadata(view)),
+                    false => Ok(()),
+                }
+            }
+            Self::Auto | Self::None | Self::Github => Ok(()),
+        }
+    }
+
+    /// Tells the system of a run whose reports are in the folder, if there is one.
+    pub(crate) fn tell(self, view: &RunView, folder: Option<&Path>, screen: &Screen) {
+        let commands = match self {
+            Self::Github => {
+                if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY")
+                    && let Err(error) = append(Path::new(&path), &summary(view))
+                {
+                    screen.complain(&format!("warning: no summary of the step: {error}\n"));
+                }
+                github(view)
+            }
+            Self::Azure => {
+                let summary = folder.map(|folder| folder.join(SUMMARY));
+                let summary = summary.and_then(|path| path.canonicalize().ok());
+                let upload = |path: PathBuf| format!("##vso[task.uploadsummary]{}", path.display());
+                azure(view).into_iter().chain(summary.map(upload)).collect()
+            }
+            Self::Auto | Self::None | Self::Gitlab | Self::Prow => Vec::new(),
+        };
+        screen.command(&commands);
+    }
+}
+
+/// GitLab's annotations of a job: a link to the page among its artifacts (GitLab, "CI/CD artifacts reports types").
+fn link(folder: &Path) -> Option<String> {
+    let (job, project) = (
+        std::env::var("CI_JOB_URL").ok()?,
+        std::env::var("CI_PROJECT_DIR").ok()?,
+    );
+    let folder = folder.canonicalize().ok()?;
+    let within = folder.strip_prefix(Path::new(&project).canonicalize().ok()?);
+    let url = format!(
+        "{job}/artifacts/file/{}/{}",
+        within.ok()?.display(),
+        out::PAGE
+    );
+    let link = json!({"external_link": {"label": "report.html", "url": url}});
+    Some(json!({"winconform": [link]}).to_string() + "\n")
+}
+
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_is_known_by_its_variables() {
+        for (set, ci, system) in [
+            ("GITHUB_ACTIONS", Ci::Auto, Ci::Github),
+            ("TF_BUILD", Ci::Auto, Ci::Azure),
+            ("GITLAB_CI", Ci::Auto, Ci::Gitlab),
+            ("PROW_JOB_ID", Ci::Auto, Ci::Prow),
+            ("CI", Ci::Auto, Ci::None),
+            ("GITHUB_ACTIONS", Ci::None, Ci::None),
+            ("GITHUB_ACTIONS", Ci::Azure, Ci::Azure),
+        ] {
+            let variable = |name: &str| (name == set).then(|| "true".to_owned());
+            assert_eq!(ci.by(variable), system, "{set}");
+            assert_eq!(
+                Ci::Auto.by(|name| (name == set).then(String::new)),
+                Ci::None
+            );
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `winconform trend`.
+
+use std::path::{Path, PathBuf};
+
+use winconform_core::report::diff::Trend;
+
+use super::diff::{has_run, report};
+use crate::cli::args::{TrendArgs, TrendFormat};
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cli::settings::unread;
+
+pub(crate) fn run(args: &TrendArgs, screen: &Screen) -> Result<u8, CliError> {
+    let mut runs = Vec::new();
+    for path in &args.runs {
+        match path.is_dir() && !has_run(path) {
+            true => runs.extend(folders(path)?),
+            false => runs.push(path.clone()),
+        }
+    }
+    let reports = runs.iter().map(|path| report(path));
+    let trend = Trend::new(reports.collect::<Result<_, _>>()?);
+    screen.say(&match args.format {
+        TrendFormat::Markdown => trend.markdown(),
+        TrendFormat::Html => trend.html(),
+    });
+    Ok(0)
+}
+
+/// The folders of runs in a folder.
+fn folders(path: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let entries = std::fs::read_dir(path).map_err(unread(path))?;
+    let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(unread(path))?;
+    let folders = entries.into_iter().map(|entry| entry.path());
+    let folders: Vec<_> = folders.filter(|folder| has_run(folder)).collect();
+    match folders.is_empty() {
+        true => {
+            let shown = winconform_core::text::printable(&path.display().to_string());
+            let message = format!(
+                "`{shown}` has no run: neither a record.jsonl or report.json, nor a folder with one"
+            );
+            Err(CliError::Usage(message))
+        }
+        false => Ok(folders),
+    }
+}
