@@ -4,31 +4,14 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use serde_json::json;
 use winconform_core::record::RunView;
 use winconform_core::report::ci::{azure, github, metadata, summary};
 
+use super::args::Ci;
 use super::error::CliError;
-use super::out::{self, ANNOTATIONS, SUMMARY};
+use super::out::{self, ANNOTATIONS, JUNIT, JUNIT_OF_PROW, SUMMARY};
 use super::screen::Screen;
-
-/// A system of continuous integration.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Ci {
-    /// The one whose variables are set, if one's are
-    Auto,
-    /// None
-    None,
-    /// Annotations, and the summary of the step
-    Github,
-    /// annotations.json, with a link to report.html
-    Gitlab,
-    /// Issues of the task, and its summary
-    Azure,
-    /// junit_winconform.xml and metadata.json, by default in $ARTIFACTS
-    Prow,
-}
 
 /// The file with which Prow's columns are made (kubernetes-sigs/prow, `pkg/sidecar/run.go`); others may write it, too.
 const METADATA: &str = "metadata.json";
@@ -60,8 +43,13 @@ impl Ci {
         artifacts.filter(|_| self == Self::Prow).map(PathBuf::from)
     }
 
-    /// Writes what belongs beside the reports in their folder.
-    pub(super) fn write(self, folder: &Path, view: &RunView) -> Result<(), CliError> {
+    /// Writes every report that is a file, and what this system reads beside them.
+    pub(crate) fn write(self, folder: &Path, view: &RunView) -> Result<(), CliError> {
+        let junit = match self {
+            Self::Prow => JUNIT_OF_PROW,
+            _ => JUNIT,
+        };
+        out::write(folder, view, junit)?;
         match self {
             Self::Azure => out::write_whole(&folder.join(SUMMARY), &summary(view)),
             Self::Gitlab => match link(folder) {

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 
 use winconform_core::record::RunView;
 use winconform_core::report::ci::metrics;
-use winconform_core::report::{html, json, junit};
+use winconform_core::report::{html, json, junit as junit_report};
 
-use super::ci::Ci;
 use super::error::CliError;
 
 /// The reports made from a record.
 pub(super) const REPORT: &str = "report.json";
-const JUNIT: &str = "junit.xml";
+pub(super) const JUNIT: &str = "junit.xml";
 /// The name by which TestGrid finds it (testgrid, `util/gcs/read.go`).
-const JUNIT_OF_PROW: &str = "junit_winconform.xml";
+pub(super) const JUNIT_OF_PROW: &str = "junit_winconform.xml";
 pub(super) const PAGE: &str = "report.html";
 const METRICS: &str = "metrics.prom";
 pub(super) const SUMMARY: &str = "summary.md";
@@ -106,20 +105,15 @@ pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
     there.is_ok_and(|there| record.canonicalize().is_ok_and(|record| record == there))
 }
 
-/// Writes every report that is a file, and what the system of continuous integration reads beside them.
-pub(crate) fn write(folder: &Path, view: &RunView, ci: Ci) -> Result<(), CliError> {
-    let junit = match ci {
-        Ci::Prow => JUNIT_OF_PROW,
-        _ => JUNIT,
-    };
+/// Writes every report that is a file; JUnit under this name.
+pub(crate) fn write(folder: &Path, view: &RunView, junit: &str) -> Result<(), CliError> {
     write_whole(
         &folder.join(junit),
-        &junit::render(view).map_err(CliError::Report)?,
+        &junit_report::render(view).map_err(CliError::Report)?,
     )?;
     write_whole(&folder.join(REPORT), &json::render(view))?;
     write_whole(&folder.join(PAGE), &html::render(view))?;
-    write_whole(&folder.join(METRICS), &metrics(view))?;
-    ci.write(folder, view)
+    write_whole(&folder.join(METRICS), &metrics(view))
 }
 
 /// Writes a file whole or not at all: a reader never sees half of it.

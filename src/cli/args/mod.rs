@@ -9,8 +9,6 @@ use winconform_core::config::parse_duration;
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::is_dns_label;
 
-use super::ci::Ci;
-
 #[cfg(feature = "demo")]
 mod simulated;
 
@@ -188,6 +186,23 @@ impl ReportFormArgs {
     }
 }
 
+/// A system of continuous integration.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Ci {
+    /// The one whose variables are set, if one's are
+    Auto,
+    /// None
+    None,
+    /// Annotations, and the summary of the step
+    Github,
+    /// annotations.json, with a link to report.html
+    Gitlab,
+    /// Issues of the task, and its summary
+    Azure,
+    /// junit_winconform.xml and metadata.json, by default in $ARTIFACTS
+    Prow,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -216,6 +231,9 @@ pub(crate) struct RunArgs {
     /// The cluster, the suites and the config file must be the same
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Run only the checks that failed or could not be told in the run that wrote this record
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["select", "resume"])]
+    pub(crate) rerun_failed: Option<PathBuf>,
     /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it
     #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
     pub(crate) keep: KeepWhen,

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
         _ => load(path)?,
     };
     if let Some(folder) = &args.out {
-        out::write(folder, &view, ci)?;
+        ci.write(folder, &view)?;
     }
     screen.report(&view, args.shown)?;
     ci.tell(&view, args.out.as_deref(), screen);

@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::record::{Exit, RunView};
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::{counted, printable};
+use winconform_core::verdict::Verdict;
 
 use crate::cli::args::{KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
 use crate::cli::commands::report;
@@ -23,6 +24,9 @@ use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run a
 pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     args.shown.ci = args.shown.ci.system();
     args.out = args.out.or_else(|| args.shown.ci.folder());
+    if let Some(record) = &args.rerun_failed {
+        args.on.select.select = failed(record)?;
+    }
     let (suites, settings) = settings::read(&args.on)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
@@ -92,6 +96,24 @@ pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliErr
     Ok(finished?.exit.code())
 }
 
+/// The ids of the checks of an earlier run that failed, could not be told or did not end.
+fn failed(record: &Path) -> Result<Vec<String>, CliError> {
+    let view = report::load(record)?;
+    let again = |verdict: Option<Verdict>| {
+        verdict.is_none_or(|verdict| matches!(verdict, Verdict::Fail | Verdict::Inconclusive))
+    };
+    let checks = view.checks.values().filter(|check| again(check.verdict()));
+    let ids: Vec<_> = checks.map(|check| check.planned.id.to_string()).collect();
+    match ids.is_empty() {
+        true => {
+            let record = printable(&record.display().to_string());
+            let message = format!("no check of `{record}` failed or could not be told");
+            Err(CliError::Usage(message))
+        }
+        false => Ok(ids),
+    }
+}
+
 /// Creates the record of a run, and its display of progress. The run's reports will replace those in
 /// `folder`.
 pub(crate) fn begun(
@@ -146,7 +168,7 @@ pub(crate) fn reported(
         view.process = finished.as_ref().err().map(CliError::exit_code);
         view.unwritten = in_no_file;
         if let Some(folder) = folder {
-            unwritten = out::write(folder, view, shown.ci).err();
+            unwritten = shown.ci.write(folder, view).err();
             view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));
         }
         let has_report = !view.checks.is_empty() || view.planned || finished.is_ok();

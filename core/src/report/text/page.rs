@@ -112,7 +112,13 @@ impl Page {
         if !started.selection.is_empty() {
             let left_out = view.left_out.values().sum::<usize>();
             let total = counted(view.checks.len() + left_out, "check");
-            let selection = printable(&started.selection.join(", "));
+            let few = match started.selection.as_slice() {
+                [first, second, third, rest @ ..] if rest.len() > 1 => {
+                    format!("{first}, {second}, {third} and {} more", rest.len())
+                }
+                few => few.join(", "),
+            };
+            let selection = printable(&few);
             let value = format!("{selection} ({} of {total})", view.checks.len());
             self.field(0, "selected", &value);
         }
