@@ -13,7 +13,7 @@ use super::error::CliError;
 /// The reports made from a record.
 pub(super) const REPORT: &str = "report.json";
 pub(super) const JUNIT: &str = "junit.xml";
-/// The name by which TestGrid finds it (testgrid, `util/gcs/read.go`).
+/// The name by which `TestGrid` finds it (testgrid, `util/gcs/read.go`).
 pub(super) const JUNIT_OF_PROW: &str = "junit_winconform.xml";
 pub(super) const PAGE: &str = "report.html";
 const METRICS: &str = "metrics.prom";
@@ -105,7 +105,7 @@ pub(crate) fn holds(folder: &Path, record: &Path) -> bool {
     there.is_ok_and(|there| record.canonicalize().is_ok_and(|record| record == there))
 }
 
-/// Writes every report that is a file; JUnit under this name.
+/// Writes every report that is a file; `JUnit` under this name.
 pub(crate) fn write(folder: &Path, view: &RunView, junit: &str) -> Result<(), CliError> {
     write_whole(
         &folder.join(junit),

@@ -13,6 +13,7 @@ mod recordings;
 mod sources;
 #[path = "../shared/suites.rs"]
 mod suites;
+mod told;
 
 /// The kubeconfig of a control plane; without one, prints that a test did not run.
 fn control_plane(test: &str) -> Option<std::path::PathBuf> {

@@ -284,6 +284,7 @@ fn includes(stored: &Json, sent: &Json) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::pause;
     use serde_json::json;
 
     #[test]
@@ -324,7 +325,7 @@ mod tests {
             send.send_replace(pod(0));
             let changes = async {
                 if let Some(after) = other_ends {
-                    tokio::time::sleep(Duration::from_secs(after)).await;
+                    pause(Duration::from_secs(after)).await;
                     send.send_replace(pod(1));
                 }
                 std::future::pending::<()>().await;

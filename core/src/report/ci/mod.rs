@@ -40,7 +40,7 @@ fn fenced(text: &str) -> String {
     format!("{fence}text\n{text}{fence}\n")
 }
 
-/// What Prow and TestGrid show of a run as columns: flat texts in JSON.
+/// What Prow and `TestGrid` show of a run as columns: flat texts in JSON.
 pub fn metadata(view: &RunView) -> String {
     let server = super::text::summary::server(view.facts.as_ref());
     let pools = view.facts.as_ref().map(super::text::summary::pools);

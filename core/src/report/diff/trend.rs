@@ -1,4 +1,4 @@
-//! What became of each claim in each pool from run to run, oldest first, as TestGrid draws it.
+//! What became of each claim in each pool from run to run, oldest first, as `TestGrid` draws it.
 
 use std::collections::BTreeMap;
 
@@ -180,7 +180,7 @@ fn worst(cell: Option<Cell>, check: &Checked) -> Cell {
 }
 
 impl Cell {
-    fn is_bad(&self) -> bool {
+    fn is_bad(self) -> bool {
         rank(self.verdict) <= rank(Some(Verdict::Inconclusive))
     }
 }
@@ -215,7 +215,7 @@ impl Strip {
 
     /// Since when it is bad, or that it was; and how often it was flaky.
     fn words(&self) -> String {
-        let bad = |cell: &Option<Cell>| cell.as_ref().is_some_and(Cell::is_bad);
+        let bad = |cell: &Option<Cell>| cell.is_some_and(Cell::is_bad);
         let good = self.cells.iter().rposition(|cell| !bad(cell));
         let since = good.map_or(1, |last| last + 2);
         let times = self.cells.iter().filter(|cell| bad(cell)).count();

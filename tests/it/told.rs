@@ -1,0 +1,207 @@
+//! What the binary tells beside its reports: systems of continuous integration, shells, and other runs.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const SYSTEMS: [&str; 6] = [
+    "GITHUB_ACTIONS",
+    "GITHUB_STEP_SUMMARY",
+    "GITLAB_CI",
+    "TF_BUILD",
+    "PROW_JOB_ID",
+    "ARTIFACTS",
+];
+
+/// Runs the tool in a folder with these variables, and none of whatever runs the tests.
+fn tool(folder: &TempDir, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let mut tool = Command::new(env!("CARGO_BIN_EXE_winconform"));
+    for name in SYSTEMS {
+        tool.env_remove(name);
+    }
+    tool.current_dir(folder.path())
+        .envs(variables.iter().copied())
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
+}
+
+fn demo(folder: &TempDir, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let demo = ["demo", "--topology", "hybrid", "--select", "area=net"];
+    tool(folder, variables, &[&demo, arguments].concat())
+}
+
+fn files(folder: &TempDir, name: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder.path().join(name)).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<_> = names
+        .map(|name| name.into_string().expect("text"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn stderr(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+fn stdout(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+const EACH: [&str; 4] = ["metrics.prom", "record.jsonl", "report.html", "report.json"];
+
+#[test]
+fn each_system_gets_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = ["--fault", "kube-proxy-dead=windows-2022"];
+    let cause = "no Service IP answers in windows-2022";
+    for (variables, more, words) in [
+        (&[][..], &["junit.xml"][..], ""),
+        (
+            &[
+                ("GITHUB_ACTIONS", "true"),
+                ("GITHUB_STEP_SUMMARY", "sum.md"),
+            ],
+            &["junit.xml"],
+            "::error title=winconform%3A kube-proxy::",
+        ),
+        (
+            &[("TF_BUILD", "True")],
+            &["junit.xml", "summary.md"],
+            "##vso[task.logissue type=error]winconform: kube-proxy: ",
+        ),
+        (
+            &[
+                ("GITLAB_CI", "true"),
+                ("CI_JOB_URL", "https://gitlab.example/1"),
+                ("CI_PROJECT_DIR", "."),
+            ],
+            &["annotations.json", "junit.xml"],
+            "",
+        ),
+        (
+            &[("PROW_JOB_ID", "1"), ("ARTIFACTS", "elsewhere")],
+            &["junit_winconform.xml", "metadata.json"],
+            "",
+        ),
+    ] {
+        let out = format!("{variables:?}");
+        let done = demo(
+            &folder,
+            variables,
+            &[&broken[..], &["--out", &out]].concat(),
+        );
+        assert_eq!(done.status.code(), Some(10), "{out}: {}", stderr(&done));
+        let mut wanted = [&EACH, more].concat();
+        wanted.sort_unstable();
+        assert_eq!(files(&folder, &out), wanted, "{out}");
+        let said = stderr(&done);
+        let told = said.lines().find(|line| line.starts_with(words));
+        assert!(
+            told.is_some_and(|line| words.is_empty() || line.contains(cause)),
+            "{out}: {said}"
+        );
+        let commands = said
+            .lines()
+            .filter(|line| line.starts_with("::") || line.contains("##"));
+        assert_eq!(commands.count() > 0, !words.is_empty(), "{out}: {said}");
+    }
+    let summary = fs::read_to_string(folder.path().join("sum.md")).expect("a summary");
+    assert!(summary.starts_with("### winconform: not conformant") && summary.contains(cause));
+    // Without --out Prow's folder is the one of its artifacts, in which somebody else's file stays
+    fs::create_dir(folder.path().join("elsewhere")).expect("made");
+    fs::write(folder.path().join("elsewhere/metadata.json"), "{}").expect("written");
+    let prow = [("PROW_JOB_ID", "1"), ("ARTIFACTS", "elsewhere")];
+    assert_eq!(demo(&folder, &prow, &[]).status.code(), Some(0));
+    assert!(files(&folder, "elsewhere").contains(&"junit_winconform.xml".to_owned()));
+    let theirs = fs::read_to_string(folder.path().join("elsewhere/metadata.json"));
+    assert_eq!(theirs.expect("it stays"), "{}");
+    assert_eq!(
+        demo(&folder, &prow, &["--ci", "none", "--out", "plain"])
+            .status
+            .code(),
+        Some(0)
+    );
+    assert!(files(&folder, "plain").contains(&"junit.xml".to_owned()));
+}
+
+#[test]
+fn the_night_with_a_fault_and_its_cause_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (night, fault) in [
+        ("1", None),
+        ("2", Some("dns-down=windows-2022")),
+        ("3", None),
+    ] {
+        let fault: Vec<_> = fault.iter().flat_map(|fault| ["--fault", *fault]).collect();
+        let out = format!("nights/{night}");
+        demo(&folder, &[], &[&fault[..], &["--out", &out]].concat());
+        for file in ["record.jsonl", "report.json"] {
+            let path = folder.path().join(&out).join(file);
+            let text = fs::read_to_string(&path).expect("it is there");
+            fs::write(
+                &path,
+                text.replace("2026-01-01T", &format!("2026-01-0{night}T")),
+            )
+            .expect("written");
+        }
+    }
+    let trend = stdout(&tool(&folder, &[], &["trend", "nights"]));
+    let lines: Vec<_> = trend.lines().collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("net.dns-service in windows-2022 ")
+                && line.contains("PFP")
+                && line.ends_with("first in run 2")),
+        "{trend}"
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("  2  2026-01-02T") && line.contains("; dns: ")),
+        "{trend}"
+    );
+    let page = stdout(&tool(
+        &folder,
+        &[],
+        &[
+            "trend",
+            "nights/3",
+            "nights/2/report.json",
+            "--format",
+            "html",
+        ],
+    ));
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains("net.dns-service in windows-2022")
+    );
+    let none = tool(&folder, &[], &["trend", "."]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("has no run"), "{}", stderr(&none));
+    let again = tool(
+        &folder,
+        &[],
+        &["run", "--rerun-failed", "nights/1/record.jsonl"],
+    );
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        stderr(&again).contains("failed or could not be told"),
+        "{}",
+        stderr(&again)
+    );
+}
+
+#[test]
+fn shells_and_man_are_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = stdout(&tool(&folder, &[], &["completions", shell]));
+        assert!(script.contains("rerun-failed"), "{shell}");
+    }
+    assert_eq!(tool(&folder, &[], &["man", "pages"]).status.code(), Some(0));
+    let page = fs::read_to_string(folder.path().join("pages/winconform-run.1"));
+    assert!(page.expect("a page").contains("\\-\\-rerun\\-failed"));
+}
