@@ -27,7 +27,7 @@ async function open(name, hash = '', script = true, bypass = false) {
   return { page, took: performance.now() - begun };
 }
 
-for (const name of ['healthy', 'broken', 'few', 'hostile', 'fixture']) {
+for (const name of ['healthy', 'broken', 'few', 'hostile', 'fixture', 'trend']) {
   for (const scheme of ['light', 'dark']) {
     for (const width of [400, 900, 1400]) {
       const { page } = await open(name, '', true, true);
@@ -64,6 +64,10 @@ const fewer = await visible(page);
 const address = await page.evaluate(() => location.hash);
 if (!(fewer > 0 && fewer < some && some < all)) wrong.push(`filter: ${fewer}, ${some} of ${all}`);
 if (address !== '#q=nodeport%20external') wrong.push(`filter: ${address}`);
+// A cell of a map leads to a finding that the filter has hidden
+await page.evaluate(() => { location.hash = document.querySelector('.map td.doubt a').getAttribute('href'); });
+await page.waitForFunction(() => document.querySelector(':target')?.checkVisibility());
+if (await visible(page) !== all) wrong.push('filter: it stays where an anchor is asked for');
 await page.close();
 
 // The best of three each

@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use winconform_core::record::RunView;
-use winconform_core::report::ci::{azure, github, metadata, summary};
+use winconform_core::report::ci::{self, azure, github, metadata, summary};
+use winconform_core::text::printable;
 
 use super::args::Ci;
 use super::error::CliError;
-use super::out::{self, ANNOTATIONS, JUNIT, JUNIT_OF_PROW, SUMMARY};
+use super::out::{self, ANNOTATIONS, JUNIT, JUNIT_OF_PROW, METADATA, SUMMARY};
 use super::screen::Screen;
-
-/// The file with which Prow's columns are made (kubernetes-sigs/prow, `pkg/sidecar/run.go`); others may write it, too.
-const METADATA: &str = "metadata.json";
 
 impl Ci {
     /// The system meant, with the variables of this process for [`Ci::Auto`].
@@ -26,14 +24,15 @@ impl Ci {
         if self != Self::Auto {
             return self;
         }
-        let is = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let is_true = |name: &str| variable(name).is_some_and(|it| it.eq_ignore_ascii_case("true"));
         let systems = [
-            ("GITHUB_ACTIONS", Self::Github),
-            ("GITLAB_CI", Self::Gitlab),
-            ("TF_BUILD", Self::Azure),
-            ("PROW_JOB_ID", Self::Prow),
+            (is_true("GITHUB_ACTIONS"), Self::Github),
+            (is_true("GITLAB_CI"), Self::Gitlab),
+            (is_true("TF_BUILD"), Self::Azure),
+            (is_set("PROW_JOB_ID"), Self::Prow),
         ];
-        let found = systems.into_iter().find(|(name, _)| is(name));
+        let found = systems.into_iter().find(|(is, _)| *is);
         found.map_or(Self::None, |(_, system)| system)
     }
 
@@ -43,12 +42,26 @@ impl Ci {
         artifacts.filter(|_| self == Self::Prow).map(PathBuf::from)
     }
 
+    /// Tells the system why a run did not begin.
+    pub(crate) fn fail(self, error: &CliError, screen: &Screen) {
+        let text = error.render();
+        let text = text.trim_end().trim_start_matches("error: ").to_owned();
+        let lines = match self {
+            Self::Github => vec![ci::github_error(&text)],
+            Self::Azure => vec![ci::azure_error(&text)],
+            Self::Auto | Self::None | Self::Gitlab | Self::Prow => Vec::new(),
+        };
+        screen.command(&lines);
+    }
+
     /// Writes every report that is a file, and what this system reads beside them.
     pub(crate) fn write(self, folder: &Path, view: &RunView) -> Result<(), CliError> {
         let junit = match self {
             Self::Prow => JUNIT_OF_PROW,
             _ => JUNIT,
         };
+        // Those of a run that another system read
+        let _ = out::withdraw(folder);
         out::write(folder, view, junit)?;
         match self {
             Self::Azure => out::write_whole(&folder.join(SUMMARY), &summary(view)),
@@ -58,9 +71,7 @@ impl Ci {
             },
             Self::Prow => {
                 let path = folder.join(METADATA);
-                let there = std::fs::read_to_string(&path);
-                let ours = there.map_or(true, |text| text.contains("\"winconform\""));
-                match ours {
+                match !path.exists() || out::is_ours(&path) {
                     true => out::write_whole(&path, &metadata(view)),
                     false => Ok(()),
                 }
@@ -73,10 +84,14 @@ impl Ci {
     pub(crate) fn tell(self, view: &RunView, folder: Option<&Path>, screen: &Screen) {
         let commands = match self {
             Self::Github => {
-                if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY")
+                let path = std::env::var_os("GITHUB_STEP_SUMMARY");
+                if let Some(path) = path.filter(|path| !path.is_empty())
                     && let Err(error) = append(Path::new(&path), &summary(view))
                 {
-                    screen.complain(&format!("warning: no summary of the step: {error}\n"));
+                    let path = printable(&path.to_string_lossy());
+                    screen.complain(&format!(
+                        "warning: cannot write `{path}`, $GITHUB_STEP_SUMMARY: {error}\n"
+                    ));
                 }
                 github(view)
             }
@@ -98,15 +113,25 @@ fn link(folder: &Path) -> Option<String> {
         std::env::var("CI_JOB_URL").ok()?,
         std::env::var("CI_PROJECT_DIR").ok()?,
     );
-    let folder = folder.canonicalize().ok()?;
-    let within = folder.strip_prefix(Path::new(&project).canonicalize().ok()?);
-    let url = format!(
-        "{job}/artifacts/file/{}/{}",
-        within.ok()?.display(),
-        out::PAGE
-    );
+    let page = folder.canonicalize().ok()?.join(out::PAGE);
+    let within = page.strip_prefix(Path::new(&project).canonicalize().ok()?);
+    let segments = within.ok()?.iter();
+    let segments = segments.map(|segment| encoded(segment.as_encoded_bytes()));
+    let path = segments.collect::<Vec<_>>().join("/");
+    let url = format!("{job}/artifacts/file/{path}");
     let link = json!({"external_link": {"label": "report.html", "url": url}});
     Some(json!({"winconform": [link]}).to_string() + "\n")
+}
+
+/// A segment of a path in an address (RFC 3986, section 2).
+fn encoded(segment: &[u8]) -> String {
+    let encoded = segment.iter().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(*byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    });
+    encoded.collect()
 }
 
 fn append(path: &Path, text: &str) -> std::io::Result<()> {

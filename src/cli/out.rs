@@ -13,13 +13,15 @@ use super::error::CliError;
 /// The reports made from a record.
 pub(super) const REPORT: &str = "report.json";
 pub(super) const JUNIT: &str = "junit.xml";
-/// The name by which `TestGrid` finds it (testgrid, `util/gcs/read.go`).
+/// The name from which `TestGrid` reads a context (testgrid, `util/gcs/read.go`).
 pub(super) const JUNIT_OF_PROW: &str = "junit_winconform.xml";
 pub(super) const PAGE: &str = "report.html";
 const METRICS: &str = "metrics.prom";
-pub(super) const SUMMARY: &str = "summary.md";
-pub(super) const ANNOTATIONS: &str = "annotations.json";
-const REPORTS: [&str; 7] = [
+pub(super) const SUMMARY: &str = "winconform-summary.md";
+pub(super) const ANNOTATIONS: &str = "winconform-annotations.json";
+/// The file with which Prow's columns are made (kubernetes-sigs/prow, `pkg/sidecar/run.go`); others may write it, too.
+pub(super) const METADATA: &str = "metadata.json";
+const REPORTS: [&str; 8] = [
     JUNIT,
     JUNIT_OF_PROW,
     REPORT,
@@ -27,14 +29,17 @@ const REPORTS: [&str; 7] = [
     METRICS,
     SUMMARY,
     ANNOTATIONS,
+    METADATA,
 ];
+/// Where in a report it says that it is one, in bytes.
+const BEGINS: usize = 4096;
 pub(super) const RECORD: &str = "record.jsonl";
 
 /// Creates the folder and checks that files can be created in it, before a run begins.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refused = |why: &str| {
         let shown = folder.display();
-        CliError::Usage(format!("cannot write into `--out {shown}`: {why}"))
+        CliError::Usage(format!("cannot write reports into `{shown}`: {why}"))
     };
     let refuse = |error: std::io::Error| refused(&error.to_string());
     if folder.exists() && !folder.is_dir() {
@@ -65,9 +70,36 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     Ok(folder.join(RECORD))
 }
 
-/// The paths of the reports. An earlier run's files there must never pass for this run's.
+/// The paths of the reports that an earlier run may have left: they must never pass for this run's.
 pub(crate) fn reports(folder: &Path) -> Vec<PathBuf> {
-    REPORTS.map(|name| folder.join(name)).into()
+    let paths = REPORTS.iter().map(|name| folder.join(name));
+    paths.filter(|path| is_ours(path)).collect()
+}
+
+/// Whether a file is named as one of our reports and says so itself; others have files of such names, too.
+pub(super) fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let text = match std::fs::read(path) {
+        Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+        Err(error) => return !is_absent(&error) && name != Some(METADATA),
+    };
+    let json = |key: &str| {
+        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        value.is_some_and(|value| !value[key].is_null())
+    };
+    let begins = |text: &str, ours: &str| {
+        let head = text.get(..BEGINS.min(text.len())).unwrap_or(text);
+        head.contains(ours)
+    };
+    match name {
+        Some(JUNIT | JUNIT_OF_PROW) => begins(&text, "<testsuites name=\"winconform\""),
+        Some(REPORT) => json("observed-from"),
+        Some(PAGE) => begins(&text, "<!DOCTYPE html>") && text.contains("<p>winconform "),
+        Some(METRICS) => begins(&text, "winconform_"),
+        Some(METADATA) => json("winconform"),
+        Some(SUMMARY | ANNOTATIONS) => true,
+        _ => false,
+    }
 }
 
 /// The result of removing an earlier run's reports.
@@ -148,10 +180,16 @@ mod tests {
         assert!(!withdrawn.removed && withdrawn.left.is_empty());
         let junit = folder.path().join("junit.xml");
         std::fs::create_dir(&junit).expect("made");
-        std::fs::write(folder.path().join("report.json"), "{}").expect("written");
+        let ours = r#"{"observed-from": []}"#;
+        std::fs::write(folder.path().join(REPORT), ours).expect("written");
+        for name in [PAGE, METADATA, METRICS] {
+            std::fs::write(folder.path().join(name), "somebody's").expect("written");
+        }
         let withdrawn = withdraw(folder.path());
         let left: Vec<_> = withdrawn.left.into_iter().map(|(path, _)| path).collect();
         assert!(withdrawn.removed && left == [junit]);
+        let stays = [PAGE, METADATA, METRICS].map(|name| folder.path().join(name).exists());
+        assert_eq!(stays, [true; 3]);
     }
 
     #[test]

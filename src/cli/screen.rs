@@ -46,7 +46,7 @@ impl Screen {
     /// Prints the report of a run; as text in the width and the colours of standard output.
     pub(crate) fn report(&self, view: &RunView, shown: ReportFormArgs) -> Result<(), CliError> {
         let text = match shown.format {
-            ReportFormat::Text => render(view, self.width, self.colour, shown.detail()),
+            ReportFormat::Text => harmless(&render(view, self.width, self.colour, shown.detail())),
             // The same values without what build systems take for commands
             ReportFormat::Json => json::render(view).replace("##", "#\\u0023"),
             ReportFormat::Junit => {
@@ -54,7 +54,7 @@ impl Screen {
                 text.replace("##", "#&#35;")
             }
         };
-        self.say(&text);
+        self.print(&text);
         Ok(())
     }
 
@@ -68,13 +68,17 @@ impl Screen {
         self.width
     }
 
-    /// Prints a result.
+    /// Prints a result in which no line is a command of a build system.
+    pub(crate) fn say(&self, text: &str) {
+        self.print(&harmless(text));
+    }
+
     #[expect(
         clippy::unused_self,
         reason = "only whoever was given the screen prints"
     )]
-    pub(crate) fn say(&self, text: &str) {
-        let (text, mut out) = (harmless(text), std::io::stdout().lock());
+    fn print(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 LOST.get_or_init(|| error.to_string());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Os, PoolName, WorkloadsFact};
-use winconform_core::fixture::{FixtureName, is_host_process};
+use winconform_core::fixture::is_host_process;
 use winconform_core::method::Quantity;
 use winconform_core::plan::{Plan, PoolCost, pulls};
 
@@ -35,8 +35,13 @@ pub fn cost(
     };
     let overhead = ["cpu", "memory"].map(|it| overhead(it).unwrap_or(Quantity::ZERO));
     let mut costs = BTreeMap::<_, PoolCost>::new();
-    // By pool and fixture, what each pod requests, and whether it has an address of its own
-    let mut each = BTreeMap::<_, BTreeMap<_, Vec<Asked>>>::new();
+    let mut each = BTreeMap::<_, Vec<Asked>>::new();
+    // Of those that are only placed, one at a time may come to a Linux node
+    if plan.fixtures().iter().any(|key| key.name.needs_linux())
+        && pools.contains_key(&PoolName::linux())
+    {
+        each.insert(PoolName::linux(), vec![(true, [Quantity::ZERO; 2])]);
+    }
     for key in plan.fixtures() {
         let Some((name, pool)) = key.pool.as_ref().and_then(|name| pools.get_key_value(name))
         else {
@@ -63,42 +68,22 @@ pub fn cost(
             let sum = requests.into_iter().fold([Quantity::ZERO; 2], add);
             let pod = (!is_host_process(spec), sum);
             let each = each.entry(name.clone()).or_default();
-            let each = each.entry(key.name).or_default();
             each.extend((0..replicas).map(|_| pod));
         }
     }
-    for (name, mut fixtures) in each {
+    for (name, pods) in each {
         let (Some(pool), Some(cost)) = (pools.get(&name), costs.get_mut(&name)) else {
             continue;
         };
-        let windows = pool.os == Os::Windows;
-        if !windows && !stay {
-            only_largest(&mut fixtures);
-        }
-        let pods = fixtures.into_values().flatten().collect();
-        cost.at_once = at_once(pods, (windows && !stay).then_some(pool.nodes.len()));
+        // Nothing limits how many are on Linux nodes at once, and most stay until late
+        let most = (pool.os == Os::Windows && !stay).then_some(pool.nodes.len());
+        cost.at_once = at_once(pods, most);
     }
     for (name, pulls) in pulls(plan, facts, &config.images) {
         let cost = costs.entry(name).or_default();
         cost.add_pulls(&pulls);
     }
     costs
-}
-
-/// Keeps the probers, and the fixture with the most pods of the others, which are there together at some time:
-/// nothing limits how many pods a run has on Linux nodes, but most fixtures go once nobody needs them.
-fn only_largest(fixtures: &mut BTreeMap<FixtureName, Vec<Asked>>) {
-    let is_prober = |name: &FixtureName| {
-        [
-            FixtureName::LINUX_NODE_PROBER,
-            FixtureName::LINUX_POD_PROBER,
-        ]
-        .contains(name)
-    };
-    let others = fixtures.iter().filter(|(name, _)| !is_prober(name));
-    let largest = others.max_by_key(|(_, pods)| pods.len());
-    let largest = largest.map(|(name, _)| *name);
-    fixtures.retain(|name, _| is_prober(name) || Some(*name) == largest);
 }
 
 /// What the largest of these pods request that can exist at once on so many nodes; what all request, if they stay.

@@ -69,7 +69,7 @@ pub enum RunError {
     Denied(BTreeMap<Access, String>),
     /// The nodes have less left than the run needs. Nothing was created.
     #[error("nothing was begun, since the run does not fit on the nodes:{}\n\
-             `--select '!pool=NAME*'` leaves out a pool, other selections need fewer pods", lines(.0))]
+             `--select '!pool=NAME*'` leaves out a pool of Windows nodes, other selections need fewer pods", lines(.0))]
     DoesNotFit(Vec<Shortage>),
     /// The configuration names something that this cluster does not have, or excludes all of it. Nothing was created.
     #[error("{0}")]

@@ -15,6 +15,14 @@ use crate::suite::{Across, Case, Suites};
 pub struct Selection {
     terms: Vec<Term>,
     unchecked: Vec<ClaimId>,
+    /// Checks of an earlier run, in place of terms.
+    again: Option<Again>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Again {
+    run: String,
+    checks: BTreeSet<CheckId>,
 }
 
 /// A plan divided by a selection.
@@ -80,7 +88,7 @@ impl Selection {
         }
         let mut selection = Self {
             terms,
-            unchecked: Vec::new(),
+            ..Self::default()
         };
         if !selection.is_everything() {
             let wanted = suites.claims.iter().filter(|claim| {
@@ -91,8 +99,20 @@ impl Selection {
         selection
     }
 
-    /// The terms as written, in their order.
+    /// Only these checks of an earlier run; those that a plan does not have are left out.
+    pub fn again(run: &str, checks: BTreeSet<CheckId>) -> Self {
+        let run = run.to_owned();
+        Self {
+            again: Some(Again { run, checks }),
+            ..Self::default()
+        }
+    }
+
+    /// The terms as written, in their order; of checks of an earlier run, which run that was.
     pub fn written(&self) -> Vec<String> {
+        if let Some(again) = &self.again {
+            return vec![format!("what failed in run {}", again.run)];
+        }
         self.terms.iter().map(|term| term.written.clone()).collect()
     }
 
@@ -103,7 +123,7 @@ impl Selection {
 
     /// Whether everything is wanted because there are no terms.
     pub fn is_everything(&self) -> bool {
-        self.terms.is_empty()
+        self.terms.is_empty() && self.again.is_none()
     }
 
     /// Whether a claim is wanted; with cases, `true` as long as one of its checks may be wanted.
@@ -117,17 +137,26 @@ impl Selection {
 
     /// Whether a case is wanted: `true` as long as one of its checks may be wanted.
     pub fn may_want_case(&self, case: &Case) -> bool {
+        if let Some(again) = &self.again {
+            let id = case_id(&case.claim, case.name.as_deref());
+            let is_of_it = |check: &CheckId| {
+                let rest = check.as_str().strip_prefix(id.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+            };
+            return again.checks.iter().any(is_of_it);
+        }
         self.wants(|what| what.hit_case(case))
     }
 
     /// Whether the wanted checks of a case depend on the cluster's pools and nodes.
     pub fn is_of_pools(&self) -> bool {
         let mut terms = self.terms.iter();
-        terms.any(|term| match &term.what {
-            What::Axis(axis, _) => matches!(axis, Axis::Pool | Axis::To | Axis::Node),
-            What::Id(pattern) => pattern.as_str().contains('='),
-            What::Area(_) | What::ClaimType(_) => false,
-        })
+        self.again.is_some()
+            || terms.any(|term| match &term.what {
+                What::Axis(axis, _) => matches!(axis, Axis::Pool | Axis::To | Axis::Node),
+                What::Id(pattern) => pattern.as_str().contains('='),
+                What::Area(_) | What::ClaimType(_) => false,
+            })
     }
 
     /// Whether a wanted case may need an image, whatever the cluster.
@@ -142,10 +171,13 @@ impl Selection {
         let problems = terms.filter_map(|term| term.amiss(&plan, facts));
         Diagnostics::check(problems.collect())?;
         let mut left_out = BTreeMap::new();
-        let (wanted, unwanted): (Vec<_>, Vec<_>) = plan
-            .checks
-            .into_iter()
-            .partition(|check| self.wants(|what| what.hit_check(check)));
+        let (wanted, unwanted): (Vec<_>, Vec<_>) =
+            plan.checks
+                .into_iter()
+                .partition(|check| match &self.again {
+                    Some(again) => again.checks.contains(&check.id),
+                    None => self.wants(|what| what.hit_check(check)),
+                });
         for check in &unwanted {
             *left_out.entry(check.claim.area().to_owned()).or_default() += 1;
         }

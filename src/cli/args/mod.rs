@@ -195,11 +195,11 @@ pub(crate) enum Ci {
     None,
     /// Annotations, and the summary of the step
     Github,
-    /// File `annotations.json`, with a link to report.html
+    /// File `winconform-annotations.json`, with a link to report.html
     Gitlab,
     /// Issues of the task, and its summary
     Azure,
-    /// Files `junit_winconform.xml` and `metadata.json`, by default in $ARTIFACTS
+    /// Files `junit_winconform.xml` and `metadata.json`; a run without --out writes into $ARTIFACTS
     Prow,
 }
 

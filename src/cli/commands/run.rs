@@ -1,16 +1,19 @@
 //! `winconform run`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use ordered_watch as watch;
 use tokio::signal::unix::{SignalKind, signal};
+use winconform_core::config::Config;
+use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, RunView};
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::{counted, printable};
 use winconform_core::verdict::Verdict;
 
-use crate::cli::args::{KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
+use crate::cli::args::{Ci, KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
 use crate::cli::commands::report;
 use crate::cli::connect::connected_to_change;
 use crate::cli::error::CliError;
@@ -22,12 +25,26 @@ use crate::cluster::{Cluster, LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
-    args.shown.ci = args.shown.ci.system();
-    args.out = args.out.or_else(|| args.shown.ci.folder());
-    if let Some(record) = &args.rerun_failed {
-        args.on.select.select = failed(record)?;
+    let ci = args.shown.ci.system();
+    args.shown.ci = ci;
+    args.out = args.out.or_else(|| ci.folder());
+    if ci == Ci::Prow && args.out.is_none() {
+        screen.complain(
+            "warning: neither --out nor $ARTIFACTS names a folder: no report is written\n",
+        );
     }
-    let (suites, settings) = settings::read(&args.on)?;
+    let done = Box::pin(begin(args, screen)).await;
+    if let Err(error) = &done {
+        ci.fail(error, screen);
+    }
+    done
+}
+
+async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
+    let (suites, mut settings) = settings::read(&args.on)?;
+    if let Some(record) = &args.rerun_failed {
+        settings.selection = failed(record, args.out.as_deref(), &settings.config)?;
+    }
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
     let cleanup = Cleanup::for_cluster(&args.on.cluster);
@@ -96,22 +113,32 @@ pub(crate) async fn run(mut args: RunArgs, screen: &Screen) -> Result<u8, CliErr
     Ok(finished?.exit.code())
 }
 
-/// The ids of the checks of an earlier run that failed, could not be told or did not end.
-fn failed(record: &Path) -> Result<Vec<String>, CliError> {
-    let view = report::load(record)?;
+/// The checks of an earlier run that failed, could not be told or did not end. Another configuration might skip
+/// what failed, and pass for a mend.
+fn failed(record: &Path, out: Option<&Path>, config: &Config) -> Result<Selection, CliError> {
+    let record = match record.is_dir() {
+        true => record.join(out::RECORD),
+        false => record.to_owned(),
+    };
+    let shown = printable(&record.display().to_string());
+    let refuse = |why: &str| Err(CliError::Usage(format!("`--rerun-failed {shown}`: {why}")));
+    if out.is_some_and(|folder| out::holds(folder, &record)) {
+        return refuse("the new run would replace this record: name another folder with --out");
+    }
+    let view = report::load(&record)?;
+    if view.started.config != config.digest {
+        return refuse("that run had another configuration: give the same file with --config");
+    }
     let again = |verdict: Option<Verdict>| {
         verdict.is_none_or(|verdict| matches!(verdict, Verdict::Fail | Verdict::Inconclusive))
     };
-    let checks = view.checks.values().filter(|check| again(check.verdict()));
-    let ids: Vec<_> = checks.map(|check| check.planned.id.to_string()).collect();
-    match ids.is_empty() {
-        true => {
-            let record = printable(&record.display().to_string());
-            let message = format!("no check of `{record}` failed or could not be told");
-            Err(CliError::Usage(message))
-        }
-        false => Ok(ids),
+    let checks = view.checks.values();
+    let checks = checks.filter(|check| again(check.verdict()));
+    let checks: BTreeSet<_> = checks.map(|check| check.planned.id.clone()).collect();
+    if checks.is_empty() {
+        return refuse("no check of that run failed, could not be told or did not end");
     }
+    Ok(Selection::again(&view.started.run, checks))
 }
 
 /// Creates the record of a run, and its display of progress. The run's reports will replace those in

@@ -18,8 +18,21 @@ pub(crate) fn run(args: &TrendArgs, screen: &Screen) -> Result<u8, CliError> {
             false => runs.push(path.clone()),
         }
     }
-    let reports = runs.iter().map(|path| report(path));
-    let trend = Trend::new(reports.collect::<Result<_, _>>()?);
+    let (mut reports, mut unread) = (Vec::new(), Vec::new());
+    for path in &runs {
+        match report(path) {
+            Ok(report) => reports.push(report),
+            Err(error) => unread.push(error),
+        }
+    }
+    match unread.pop() {
+        Some(error) if reports.is_empty() => return Err(error),
+        last => unread.extend(last),
+    }
+    for error in unread {
+        screen.complain(&format!("left out: {}", error.render()));
+    }
+    let trend = Trend::new(reports);
     screen.say(&match args.format {
         TrendFormat::Markdown => trend.markdown(),
         TrendFormat::Html => trend.html(),

@@ -176,10 +176,7 @@ impl Fixtures {
         };
         let kept = |now: Instant, seen| match seen {
             Seen::Untold(error) => Condition::Never(error),
-            _ if away().is_some() => {
-                let detail = "the API server was away meanwhile";
-                Condition::Never(ErrorKind::ApiUnavailable.error(detail))
-            }
+            _ if away().is_some() => Condition::Never(unavailable()),
             Seen::Holds if now >= begun + span => Condition::Done(None),
             Seen::Holds => Condition::NotYet("so far".to_owned()),
             Seen::NotYet(instead) | Seen::Never(instead) => Condition::Done(Some(instead)),
@@ -212,7 +209,11 @@ impl Fixtures {
                 let there = pods.objects.get(&key).filter(is_it);
                 wanted.read(there, container, leaves)
             });
-            return others.await.map(|()| instead);
+            others.await?;
+            return match away() {
+                Some(_) => Err(unavailable()),
+                None => Ok(instead),
+            };
         }
         // The watch may be late
         let path = PODS.object_path(Some(namespace), name);
@@ -230,6 +231,10 @@ impl Fixtures {
     }
 }
 
+fn unavailable() -> ObservationError {
+    ErrorKind::ApiUnavailable.error("the API server was away meanwhile")
+}
+
 /// Ends with the error if what is seen proves nothing a moment later: where all containers of a pod crash, the
 /// kubelet may tell of one before the others.
 async fn others_run(
@@ -238,7 +243,7 @@ async fn others_run(
 ) -> Result<()> {
     let begun = Instant::now();
     let what = "whether other containers end, too";
-    let moment = wait_for_watched(pods, ALL_CRASH * PATIENCE, what, |pods| match read(pods) {
+    let moment = wait_for_watched(pods, 2 * ALL_CRASH, what, |pods| match read(pods) {
         Seen::Untold(error) => Condition::Never(error),
         _ if begun.elapsed() >= ALL_CRASH => Condition::Done(()),
         _ => Condition::NotYet("so far they run".to_owned()),

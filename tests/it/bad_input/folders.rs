@@ -35,8 +35,15 @@ fn a_folder_for_reports_that_cannot_be_written() {
 #[test]
 fn reports_of_an_earlier_run_do_not_pass_for_those_of_one_that_came_to_nothing() {
     let tool = tool();
-    for name in ["junit.xml", "report.json", "record.jsonl", "notes.txt"] {
-        tool.write(&format!("out/{name}"), "earlier");
+    for (name, text) in [
+        ("junit.xml", "<testsuites name=\"winconform\">"),
+        ("report.json", "{\"observed-from\": []}"),
+        ("record.jsonl", "earlier"),
+        ("notes.txt", "earlier"),
+        // Somebody else's
+        ("report.html", "earlier"),
+    ] {
+        tool.write(&format!("out/{name}"), text);
     }
     let run = || tool.run(&["run", "--kubeconfig", "config", "--out", "out"]);
     let said = run();
@@ -45,7 +52,7 @@ fn reports_of_an_earlier_run_do_not_pass_for_those_of_one_that_came_to_nothing()
     let there = |name: &str| tool.path(&format!("out/{name}")).exists();
     assert!(!there("junit.xml") && !there("report.json"));
     let record = fs::read(tool.path("out/record.jsonl")).expect("still there");
-    assert!(record == b"earlier" && there("notes.txt"));
+    assert!(record == b"earlier" && there("notes.txt") && there("report.html"));
     assert!(!run().stderr.contains("earlier run"));
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         (
             "linux-a",
             108,
-            "linux: the run needs 4 of pods at once; left: 2",
+            "linux: the run needs 5 of pods at once; left: 2",
         ),
     ];
     let full = places.map(|(node, taken, said)| {

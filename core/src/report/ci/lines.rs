@@ -3,7 +3,8 @@
 use super::super::causes::{Cause, causes};
 use super::super::text::folded::add;
 use super::super::text::patterns::{line, pattern};
-use crate::record::RunView;
+use super::super::text::short::outcome;
+use crate::record::{Exit, RunView, exit};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
@@ -28,44 +29,60 @@ struct Annotation {
 
 /// Workflow commands of GitHub, a line each (docs.github.com, "Workflow commands for GitHub Actions").
 pub fn github(view: &RunView) -> Vec<String> {
-    let escaped = |text: &str| {
-        text.replace('%', "%25")
-            .replace('\r', "%0D")
-            .replace('\n', "%0A")
-    };
-    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
-    let command = |one: &Annotation| {
-        let level = match one.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Notice => "notice",
-        };
-        format!(
-            "::{level} title={}::{}",
-            property(&one.title),
-            escaped(&one.text)
-        )
-    };
-    annotations(view).iter().map(command).collect()
+    annotations(view).iter().map(of_github).collect()
 }
 
 /// Logging commands of Azure Pipelines, a line each (Microsoft, "Logging commands").
 pub fn azure(view: &RunView) -> Vec<String> {
-    let escaped = |text: &str| {
-        text.replace('%', "%AZP25")
-            .replace('\r', "%0D")
-            .replace('\n', "%0A")
+    annotations(view).iter().filter_map(of_azure).collect()
+}
+
+/// The workflow command of GitHub for an error of a run that did not begin.
+pub fn github_error(text: &str) -> String {
+    of_github(&Annotation::error(text))
+}
+
+/// The logging command of Azure Pipelines for the same.
+pub fn azure_error(text: &str) -> String {
+    of_azure(&Annotation::error(text)).unwrap_or_default()
+}
+
+impl Annotation {
+    fn error(text: &str) -> Self {
+        Self {
+            level: Level::Error,
+            title: "winconform".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+}
+
+fn of_github(one: &Annotation) -> String {
+    let level = match one.level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Notice => "notice",
     };
-    let command = |one: &Annotation| {
-        let kind = match one.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Notice => return None,
-        };
-        let text = escaped(&format!("{}: {}", one.title, one.text));
-        Some(format!("##vso[task.logissue type={kind}]{text}"))
+    let title = escaped(&one.title, "%25")
+        .replace(':', "%3A")
+        .replace(',', "%2C");
+    format!("::{level} title={title}::{}", escaped(&one.text, "%25"))
+}
+
+fn of_azure(one: &Annotation) -> Option<String> {
+    let kind = match one.level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Notice => return None,
     };
-    annotations(view).iter().filter_map(command).collect()
+    let text = escaped(&format!("{}: {}", one.title, one.text), "%AZP25");
+    Some(format!("##vso[task.logissue type={kind}]{text}"))
+}
+
+/// A text on one line, with this in place of `%`.
+fn escaped(text: &str, percent: &str) -> String {
+    let text = text.replace('%', percent);
+    text.replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A text in which no line is a command of a build system: GitHub reads lines that begin with `::`, both read
@@ -82,10 +99,24 @@ pub fn harmless(text: &str) -> String {
     lines.collect()
 }
 
-/// One for each cause, one for the failures without one, one for the limitations that are lifted.
+/// What the run came to unless it is conformant, one for each cause, one for the failures without one, one for the
+/// limitations that are lifted.
 fn annotations(view: &RunView) -> Vec<Annotation> {
     let (causes, unexplained) = causes(view);
-    let mut annotations: Vec<_> = causes.iter().map(of_cause).collect();
+    let level = match exit(view) {
+        Exit::Conformant => None,
+        Exit::NotConformant => Some(Level::Error),
+        Exit::CouldNotTell | Exit::NothingSelected | Exit::Interrupted => Some(Level::Warning),
+    };
+    let came_to = level.map(|level| Annotation {
+        level,
+        title: "winconform".to_owned(),
+        text: outcome(view),
+    });
+    let mut annotations: Vec<_> = came_to
+        .into_iter()
+        .chain(causes.iter().map(of_cause))
+        .collect();
     let untold = "no known cause";
     for (verdict, level, title) in [
         (Verdict::Fail, Level::Error, untold),

@@ -3,7 +3,7 @@
 mod lines;
 mod metrics;
 
-pub use lines::{azure, github, harmless};
+pub use lines::{azure, azure_error, github, github_error, harmless};
 pub use metrics::metrics;
 
 use serde_json::json;
@@ -33,7 +33,7 @@ pub fn summary(view: &RunView) -> String {
 }
 
 /// A block of code, whose fence is longer than any run of backticks in it: nothing of it is Markdown.
-fn fenced(text: &str) -> String {
+pub(super) fn fenced(text: &str) -> String {
     let runs = text.split(|character| character != '`');
     let longest = runs.map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);

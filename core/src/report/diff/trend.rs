@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::html;
 
 use super::{Checked, Report};
+use crate::report::ci::fenced;
 use crate::report::findings::signs::{rank, sign};
+use crate::report::html::document;
+use crate::report::text::layout::{columns, pad};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
-
-/// The style of the page: that of a run's.
-const STYLE: &str = include_str!("../html/page.css");
 
 /// Runs in the order in which they began, and the claims that do not stand as well as one may in each of them.
 #[derive(Debug)]
@@ -41,6 +41,9 @@ struct Cell {
 impl Trend {
     pub fn new(mut runs: Vec<Report>) -> Self {
         runs.sort_by(|one, other| one.run.began.cmp(&other.run.began));
+        runs.dedup_by(|one, other| {
+            (&one.run.began, &one.run.id) == (&other.run.began, &other.run.id)
+        });
         let mut cells = BTreeMap::<_, Vec<Option<Cell>>>::new();
         for (at, report) in runs.iter().enumerate() {
             for check in &report.checks {
@@ -55,7 +58,9 @@ impl Trend {
         let strips = cells
             .into_iter()
             .map(|((claim, pool), cells)| Strip { claim, pool, cells });
-        let (strips, steady): (Vec<_>, Vec<_>) = strips.partition(Strip::is_told);
+        // A run that was killed before it had a plan tells nothing of its claims
+        let planned: Vec<_> = runs.iter().map(|run| !run.checks.is_empty()).collect();
+        let (strips, steady): (Vec<_>, Vec<_>) = strips.partition(|strip| strip.is_told(&planned));
         let steady = steady.len();
         Self {
             runs,
@@ -67,83 +72,67 @@ impl Trend {
     /// The trend in Markdown, which reads as plain text, too. Foreign text comes out without control characters, and
     /// within blocks of code.
     pub fn markdown(&self) -> String {
-        let widest = self
-            .strips
-            .iter()
-            .map(|strip| strip.name().chars().count())
-            .max();
-        let widest = widest.unwrap_or_default();
-        let mut text = format!(
-            "### winconform: {}\n\n```text\n",
-            counted(self.runs.len(), "run")
-        );
-        for (number, report) in self.runs.iter().enumerate() {
-            text += &format!("{:>3}  {}\n", number + 1, told(report));
-        }
-        text += "```\n\n```text\n";
+        let name = |strip: &Strip| columns(&strip.name());
+        let widest = self.strips.iter().map(name).max().unwrap_or_default();
+        let runs = self.runs.iter().zip(1..);
+        let runs: Vec<_> = runs
+            .map(|(report, number)| format!("{number:>3}  {}\n", told(report)))
+            .collect();
+        // The last digit of each run's number, above its letters
+        let numbers = (1..=self.runs.len()).map(|number| (number % 10).to_string());
+        let numbers: Vec<_> = numbers.collect();
+        let mut strips = format!("{}  {}\n", pad("", widest), numbers.join(" "));
         for strip in &self.strips {
-            let name = strip.name();
-            let pad = " ".repeat(widest - name.chars().count());
-            text += &format!("{name}{pad}  {}  {}\n", strip.letters(), strip.words());
+            let line = [pad(&strip.name(), widest), strip.letters(), strip.words()].join("  ");
+            strips += &format!("{}\n", line.trim_end());
         }
-        text + &format!("```\n\n{}\n", self.rest())
+        format!(
+            "### winconform: {}\n\n{}\n{}\n{}\n",
+            counted(self.runs.len(), "run"),
+            fenced(&runs.concat()),
+            fenced(&strips),
+            self.rest()
+        )
     }
 
     /// The trend as a page that loads nothing.
     pub fn html(&self) -> String {
-        let policy = format!(
-            "default-src 'none'; style-src '{}'",
-            super::super::html::hash(STYLE)
-        );
         let title = format!("winconform: {}", counted(self.runs.len(), "run"));
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta http-equiv="Content-Security-Policy" content=(policy);
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (title) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    main {
-                        h1 { (title) }
-                        ol { @for report in &self.runs { li { (told(report)) } } }
-                        div.scroll tabindex="0" role="region" aria-label="claims by run" {
-                            table.map {
-                                thead { tr {
-                                    td {}
-                                    @for number in 1..=self.runs.len() { th scope="col" { (number) } }
-                                    th scope="col" {}
-                                } }
-                                tbody {
-                                    @for strip in &self.strips {
-                                        tr {
-                                            th scope="row" { (strip.name()) }
-                                            @for cell in &strip.cells {
-                                                @let (letter, class) = cell.map_or(("", ""), |cell| sign(cell.verdict));
-                                                td class=(class) { span { (letter) @if cell.is_some_and(|it| it.flaky) { "~" } } }
-                                            }
-                                            th { (strip.words()) }
-                                        }
+        let body = html! {
+            main {
+                h1 { (title) }
+                ol { @for report in &self.runs { li { (told(report)) } } }
+                div.scroll tabindex="0" role="region" aria-label="claims by run" {
+                    table.map {
+                        thead { tr {
+                            td {}
+                            @for number in 1..=self.runs.len() { th scope="col" { (number) } }
+                            th scope="col" { "since when" }
+                        } }
+                        tbody {
+                            @for strip in &self.strips {
+                                tr {
+                                    th scope="row" { (strip.name()) }
+                                    @for cell in &strip.cells {
+                                        @let (letter, class) = cell.map_or((".", "quiet"), |cell| sign(cell.verdict));
+                                        td class=(class) { span { (letter) @if cell.is_some_and(|it| it.flaky) { "~" } } }
                                     }
+                                    th { (strip.words()) }
                                 }
                             }
                         }
-                        p { (self.rest()) }
                     }
                 }
+                p { (self.rest()) }
             }
         };
-        page.into_string() + "\n"
+        document(&title, None, &body)
     }
 
     fn rest(&self) -> String {
         format!(
             "P pass, F fail, ? inconclusive, U unfinished, K known limitation, L limitation lifted, W warn, i informational, \
-             \u{2013} skip, ~ flaky, . absent. {} further claims in pools are neither bad nor changed.",
+             \u{2013} skip or waived, ~ flaky, . absent. {} further claims in pools are neither bad nor changed.",
             self.steady
         )
     }
@@ -167,6 +156,11 @@ fn worst(cell: Option<Cell>, check: &Checked) -> Cell {
         .iter()
         .copied()
         .find(|one| one.as_str() == check.verdict);
+    // A waiver is somebody's word that it does not count
+    let verdict = match check.waived {
+        Some(_) => Some(Verdict::Skip),
+        None => verdict,
+    };
     let Some(cell) = cell else {
         return Cell {
             verdict,
@@ -195,20 +189,24 @@ impl Strip {
     }
 
     /// Whether something is amiss in it, or it is not the same in every run.
-    fn is_told(&self) -> bool {
-        let mut cells = self.cells.iter().flatten();
-        cells.any(|cell| cell.is_bad() || cell.flaky)
-            || self.cells.windows(2).any(|two| two[0] != two[1])
+    fn is_told(&self, planned: &[bool]) -> bool {
+        let cells = self.cells.iter().zip(planned);
+        let cells: Vec<_> = cells.filter(|(_, is)| **is).map(|(cell, _)| cell).collect();
+        let is_amiss = |cell: &Cell| cell.is_bad() || cell.flaky;
+        cells.iter().copied().flatten().any(is_amiss)
+            || cells.iter().any(|cell| Some(cell) != cells.first())
     }
 
-    /// A letter for each run.
+    /// A letter for each run, and a mark behind it or a space.
     fn letters(&self) -> String {
-        let letter = |cell: &Option<Cell>| match cell {
-            None => ".".to_owned(),
-            Some(cell) => {
-                let flaky = if cell.flaky { "~" } else { "" };
-                format!("{}{flaky}", sign(cell.verdict).0)
-            }
+        let letter = |cell: &Option<Cell>| {
+            let letter = cell.map_or(".", |cell| sign(cell.verdict).0);
+            let flaky = if cell.is_some_and(|it| it.flaky) {
+                '~'
+            } else {
+                ' '
+            };
+            format!("{letter}{flaky}")
         };
         self.cells.iter().map(letter).collect()
     }
@@ -220,13 +218,13 @@ impl Strip {
         let since = good.map_or(1, |last| last + 2);
         let times = self.cells.iter().filter(|cell| bad(cell)).count();
         let first = self.cells.iter().position(bad).map_or(0, |at| at + 1);
-        let mut words = match times {
-            0 => Vec::new(),
-            _ if self.cells.last().is_some_and(bad) => vec![format!("bad since run {since}")],
-            _ => vec![format!(
-                "bad {times} of {}, first in run {first}",
-                counted(self.cells.len(), "time")
-            )],
+        let all = counted(self.cells.len(), "time");
+        let often = format!("{times} of {all}, first in run {first}");
+        let mut words = match (times, self.cells.last().is_some_and(bad)) {
+            (0, _) => Vec::new(),
+            (_, true) if since == first => vec![format!("bad since run {since}")],
+            (_, true) => vec![format!("bad since run {since}, {often}")],
+            (_, false) => vec![format!("bad {often}")],
         };
         let flaky = self
             .cells
@@ -235,10 +233,7 @@ impl Strip {
             .filter(|cell| cell.flaky)
             .count();
         if flaky > 0 {
-            words.push(format!(
-                "flaky {flaky} of {}",
-                counted(self.cells.len(), "time")
-            ));
+            words.push(format!("flaky {flaky} of {all}"));
         }
         words.join(", ")
     }
@@ -298,13 +293,13 @@ mod tests {
         assert_eq!(
             strips,
             [
-                "net.a in windows-2022 PFF bad since run 2",
-                "net.b in windows-2022 ?.P bad 1 of 3 times, first in run 1",
-                "net.c in windows-2022 PPP~ flaky 1 of 3 times",
-                "net.d in windows-2022 .P. ",
+                "net.a in windows-2022 P F F  bad since run 2",
+                "net.b in windows-2022 ? . P  bad 1 of 3 times, first in run 1",
+                "net.c in windows-2022 P P P~ flaky 1 of 3 times",
+                "net.d in windows-2022 . P .  ",
             ]
         );
         assert_eq!(trend.steady, 0);
-        assert!(trend.html().contains("bad since run 2") && trend.markdown().contains("PFF"));
+        assert!(trend.html().contains("bad since run 2") && trend.markdown().contains("P F F"));
     }
 }

@@ -10,21 +10,64 @@ use super::super::findings::excerpt::{self, Excerpt};
 use super::super::findings::finding::{Finding, in_words};
 use super::super::findings::signs::rank;
 use super::super::findings::suspects::{suspects, unoffered};
+use super::super::findings::waivers::raised;
 use super::super::text::folded::{is_amiss, kind_of};
 use super::super::text::summary::seconds;
 use super::mark;
-use crate::plan::CheckId;
+use crate::fixture::FixtureKey;
 use crate::record::{CheckView, RunView};
 use crate::text::{bound, counted, printable};
+use crate::verdict::Reason;
 
 /// The most bytes of evidence behind one finding, and of all; the record has the rest.
 const EACH: usize = 64 << 10;
 const ALL: usize = 5 << 20;
-/// The most checks that a list names.
-const LISTED: usize = 500;
 
-pub(super) fn fixtures(view: &RunView) -> Markup {
+/// The checks that a failed fixture broke, by their places in the plan.
+type Broken<'v> = BTreeMap<&'v FixtureKey, Vec<(usize, &'v CheckView)>>;
+
+/// The fixtures that failed with what each of them broke, and all other findings.
+pub(super) fn findings(view: &RunView) -> Markup {
     let blame = Blame::from_view(view);
+    let mut broken = Broken::new();
+    let mut kinds = BTreeMap::<_, usize>::new();
+    let mut alike = Vec::<Vec<(usize, &CheckView)>>::new();
+    for (place, check) in view.checks.iter().filter(|(_, check)| is_amiss(check)) {
+        if let Some(Reason::Fixture { fixture, .. }) = check.reason()
+            && blame.roots.contains_key(fixture)
+        {
+            broken.entry(fixture).or_default().push((*place, check));
+            continue;
+        }
+        let waiver = view.waiver(check).map(ToString::to_string);
+        let kind = *kinds.entry((kind_of(check), waiver)).or_insert(alike.len());
+        match alike.get_mut(kind) {
+            Some(checks) => checks.push((*place, check)),
+            None => alike.push(vec![(*place, check)]),
+        }
+    }
+    alike.sort_by_key(|checks| checks.first().map(|(_, check)| rank(check.verdict())));
+    let mut left = ALL;
+    html! {
+        (fixtures(view, &blame, &broken))
+        section #findings {
+            h2 { "Findings" }
+            @if alike.is_empty() && broken.is_empty() {
+                p { "Every check came to what a healthy cluster gives." }
+            }
+            @if !alike.is_empty() {
+                // The script shows it
+                p.filter hidden {
+                    label { "show findings with " input type="search" id="filter" autocomplete="off"; }
+                    " " output for="filter" id="shown" {}
+                }
+                @for checks in &alike { (finding(view, checks, &mut left)) }
+            }
+        }
+    }
+}
+
+fn fixtures(view: &RunView, blame: &Blame<'_>, broken: &Broken<'_>) -> Markup {
     html! {
         @if !blame.roots.is_empty() {
             section #fixtures {
@@ -37,7 +80,7 @@ pub(super) fn fixtures(view: &RunView) -> Markup {
                             (field("suspect", unoffered(view, key, broke.error).map(|it| printable(&it))))
                             (lines(excerpt::of_fixture(view, key)))
                         }
-                        (ids("broke", &broke.checks))
+                        (others("broke", broken.get(key).map_or(&[], Vec::as_slice)))
                     }
                 }
             }
@@ -45,43 +88,15 @@ pub(super) fn fixtures(view: &RunView) -> Markup {
     }
 }
 
-pub(super) fn findings(view: &RunView) -> Markup {
-    let mut kinds = BTreeMap::<_, usize>::new();
-    let mut alike = Vec::<Vec<(usize, &CheckView)>>::new();
-    for (place, check) in view.checks.iter().filter(|(_, check)| is_amiss(check)) {
-        let kind = *kinds.entry(kind_of(check)).or_insert(alike.len());
-        match alike.get_mut(kind) {
-            Some(checks) => checks.push((*place, check)),
-            None => alike.push(vec![(*place, check)]),
-        }
-    }
-    alike.sort_by_key(|checks| checks.first().map(|(_, check)| rank(check.verdict())));
-    let mut left = ALL;
-    html! {
-        section #findings {
-            h2 { "Findings" }
-            @if alike.is_empty() {
-                p { "Every check came to what a healthy cluster gives." }
-            } @else {
-                // The script shows it
-                p.filter hidden {
-                    label { "show findings with " input type="search" id="filter" autocomplete="off"; }
-                    " " output for="filter" id="shown" {}
-                }
-                @for checks in &alike { (finding(view, checks, &mut left)) }
-            }
-        }
-    }
-}
-
 /// One finding, with the others of its kind.
 fn finding(view: &RunView, checks: &[(usize, &CheckView)], left: &mut usize) -> Markup {
-    let [(place, check), others @ ..] = checks else {
+    let [(place, check), more @ ..] = checks else {
         return html! {};
     };
     let finding = Finding::from_check(&check.planned, check.conclusion.as_ref());
     let seen = evidence(check, left);
     let text = |text: Option<String>| text.map(|text| printable(&text));
+    let counts = format!("against the cluster (profile {})", view.started.profile);
     html! {
         article.finding id={ "c" (place) } {
             h3 { (mark(finding.verdict)) " " code { (printable(finding.check.as_str())) } }
@@ -91,21 +106,30 @@ fn finding(view: &RunView, checks: &[(usize, &CheckView)], left: &mut usize) -> 
                 (field("expected", text(finding.expected)))
                 (field("seen", text(finding.seen)))
                 (field("waived", view.waiver(check).map(|waiver| printable(&waiver.to_string()))))
+                (field("counts", raised(view, check).then_some(counts)))
                 (field("suspect", text(suspects(view, check))))
                 (lines(excerpt::of_check(view, &check.planned.id)))
                 (field("next", Some(printable(&finding.hint))))
             }
             @match seen {
+                Some(seen) if seen.is_empty() => {},
                 Some(seen) => details { summary { "what was seen" } pre tabindex="0" { (seen) } },
                 None => p { "What was seen is in the record alone: this page has its share of evidence." },
             }
-            @if !others.is_empty() {
-                details {
-                    summary { "also " (counted(others.len(), "check")) }
-                    ul.ids {
-                        @for (place, other) in others {
-                            li id={ "c" (place) } { code { (printable(other.planned.id.as_str())) } }
-                        }
+            (others("also", more))
+        }
+    }
+}
+
+/// Checks in a list that cells of maps lead to.
+fn others(what: &str, checks: &[(usize, &CheckView)]) -> Markup {
+    html! {
+        @if !checks.is_empty() {
+            details {
+                summary { (what) " " (counted(checks.len(), "check")) }
+                ul.ids {
+                    @for (place, check) in checks {
+                        li id={ "c" (place) } { code { (printable(check.planned.id.as_str())) } }
                     }
                 }
             }
@@ -132,19 +156,6 @@ fn field(name: &str, value: Option<String>) -> Markup {
     html! {
         @if let Some(value) = value.filter(|value| !value.is_empty()) {
             div { dt { (name) } dd { (value) } }
-        }
-    }
-}
-
-fn ids(what: &str, checks: &[&CheckId]) -> Markup {
-    let more = checks.len().saturating_sub(LISTED);
-    html! {
-        details {
-            summary { (what) " " (counted(checks.len(), "check")) }
-            ul.ids {
-                @for id in checks.iter().take(LISTED) { li { code { (printable(id.as_str())) } } }
-                @if more > 0 { li { "and " (more) " more" } }
-            }
         }
     }
 }

@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use super::super::causes::{Cause, causes as causes_of};
 use super::super::findings::places::observed_from;
+use super::super::findings::waivers::idle;
 use super::super::json::ending;
-use super::super::text::ending::reservations;
-use super::super::text::summary::{pools, seconds, server, tally, took_ms};
+use super::super::text::ending::{NOT_TESTED, asked_for, object, reservations};
+use super::super::text::summary::{context, pools, seconds, selection, server, tally, took_ms};
 use crate::record::{Exit, RunView, Tally, exit};
 use crate::text::{counted, printable};
 
@@ -22,11 +23,11 @@ pub(super) fn head(view: &RunView) -> Markup {
     };
     let pools = view.facts.as_ref().map(pools).unwrap_or_default();
     let facts = [
-        ("cluster", printable(&started.context)),
+        ("cluster", context(started)),
         ("server", server(view.facts.as_ref())),
         ("pools", pools.join(", ")),
         ("observed from", observed_from(view).join(", ")),
-        ("selected", printable(&started.selection.join(", "))),
+        ("selected", selection(view)),
         ("profile", started.profile.as_str().to_owned()),
         ("run", printable(&started.run)),
         ("began", format!("{:.0}", view.began)),
@@ -46,19 +47,37 @@ pub(super) fn head(view: &RunView) -> Markup {
     }
 }
 
-/// What is not known although the run has ended.
+/// What leaves the outcome in doubt, what was unusual because somebody asked for it, and what was not tested.
 pub(super) fn doubts(view: &RunView) -> Markup {
-    let reservations = reservations(view);
+    let reservations = reservations(view).into_iter();
+    // Below with their claims
+    let reservations = reservations.filter(|one| one.word != NOT_TESTED);
     let tally = Tally::from_view(view);
+    let idle = idle(view).into_iter().map(|waiver| waiver.sentence);
+    let sentences = reservations
+        .map(|one| one.sentence)
+        .chain(idle)
+        .chain(asked_for(view));
+    let sentences: Vec<_> = sentences.collect();
+    let left = view.left();
     html! {
-        @if !reservations.is_empty() || !tally.untested.is_empty() {
+        @if !sentences.is_empty() || !tally.untested.is_empty() {
             section #doubts {
-                h2 { "What was not tested" }
-                ul { @for one in &reservations { li { (one.sentence) } } }
+                h2 { "To keep in mind" }
+                ul { @for one in &sentences { li { (one) } } }
+                @if !left.is_empty() {
+                    details {
+                        summary { (counted(left.len(), "object")) " left" }
+                        ul.ids { @for one in left { li { (object(one)) } } }
+                        @if !view.started.is_simulated() {
+                            p { code { "winconform cleanup --run " (printable(&view.started.run)) } }
+                        }
+                    }
+                }
                 @for ((reason, place), claims) in &tally.untested_where {
                     details {
                         summary {
-                            (counted(claims.len(), "claim"))
+                            (counted(claims.len(), "claim")) " not tested"
                             @if let Some(place) = place { " in " (printable(place)) }
                             ": " (printable(reason))
                         }
@@ -73,7 +92,7 @@ pub(super) fn doubts(view: &RunView) -> Markup {
 pub(super) fn causes(view: &RunView) -> Markup {
     let (causes, unexplained) = causes_of(view);
     html! {
-        @if !causes.is_empty() {
+        @if !causes.is_empty() || !unexplained.is_empty() {
             section #causes {
                 h2 { "Likely causes" }
                 ol { @for cause in &causes { li { (one(cause)) } } }

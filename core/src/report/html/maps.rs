@@ -9,7 +9,7 @@ use super::super::findings::signs::{rank, sign};
 use super::super::text::folded::is_amiss;
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
-use crate::text::{counted, printable};
+use crate::text::printable;
 use crate::verdict::Verdict;
 
 /// The checks of one cell.
@@ -27,7 +27,7 @@ impl Cell<'_> {
             let count = counts.entry((rank(verdict), word(verdict)));
             count.or_insert((verdict, 0)).1 += 1;
         }
-        let Some((worst, _)) = counts.values().next().copied() else {
+        let Some((worst, times)) = counts.values().next().copied() else {
             return html! { td {} };
         };
         let words = counts
@@ -35,6 +35,7 @@ impl Cell<'_> {
             .map(|((_, word), (_, count))| format!("{count} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
         let (letter, class) = sign(worst);
+        let number = html! { @if times > 1 { small { " " (times) } } };
         let amiss = self
             .checks
             .iter()
@@ -42,8 +43,8 @@ impl Cell<'_> {
         html! {
             td class=(class) title=(words) {
                 @match amiss {
-                    Some((place, _)) => a href={ "#c" (place) } aria-label=(words) { (letter) },
-                    None => span aria-label=(words) role="img" { (letter) },
+                    Some((place, _)) => a href={ "#c" (place) } aria-label=(words) { (letter) (number) },
+                    None => span aria-label=(words) role="img" { (letter) (number) },
                 }
             }
         }
@@ -112,7 +113,7 @@ pub(super) fn claims(view: &RunView) -> Markup {
                         span { span class={ "key " (class) } { (letter) } " " (word(verdict)) }
                     }
                 }
-                (table(&counted(view.checks.len(), "check"), &columns, &groups))
+                (table("each cell has the verdict that counts most, and of how many checks", &columns, &groups))
             }
         }
     }
@@ -150,7 +151,7 @@ pub(super) fn ways(view: &RunView) -> Markup {
         @if !columns.is_empty() {
             section #ways {
                 h2 { "Network, from and to" }
-                (table("observed from, by the pool that is observed", &columns, &groups))
+                (table("from where checks observe, by the pool that they observe; in each cell the verdict that counts most", &columns, &groups))
             }
         }
     }

@@ -31,11 +31,29 @@ pub fn render(view: &RunView) -> String {
         exit(view).as_str(),
         printable(&view.started.context)
     );
-    // Nothing but this style and this script is taken, wherever the page is opened
+    let body = html! {
+        (head::head(view))
+        main {
+            (head::doubts(view))
+            (head::causes(view))
+            (maps::claims(view))
+            (maps::ways(view))
+            (findings::findings(view))
+            (rest::limitations(view))
+            (rest::claims(view))
+            (rest::times(view))
+        }
+        footer { p { (tally(view)) } p { "winconform " (printable(&view.started.version)) } }
+    };
+    document(&title, Some(SCRIPT), &body)
+}
+
+/// A whole page. Nothing but the style and the script is taken, wherever it is opened.
+pub(super) fn document(title: &str, script: Option<&str>, body: &Markup) -> String {
+    let scripts = script.map_or("'none'".to_owned(), hash);
     let policy = format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src {}; script-src {scripts}; base-uri 'none'; form-action 'none'",
         hash(STYLE),
-        hash(SCRIPT)
     );
     let page = html! {
         (DOCTYPE)
@@ -50,31 +68,17 @@ pub fn render(view: &RunView) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (head::head(view))
-                main {
-                    (head::doubts(view))
-                    (head::causes(view))
-                    (maps::claims(view))
-                    (maps::ways(view))
-                    (findings::fixtures(view))
-                    (findings::findings(view))
-                    (rest::limitations(view))
-                    (rest::claims(view))
-                    (rest::times(view))
-                }
-                footer { p { (tally(view)) } p { "winconform " (printable(&view.started.version)) } }
-                script { (PreEscaped(SCRIPT)) }
+                (body)
+                @if let Some(script) = script { script { (PreEscaped(script)) } }
             }
         }
     };
-    let mut page = page.into_string();
-    page.push('\n');
-    page
+    page.into_string() + "\n"
 }
 
 /// What a Content Security Policy calls an inline text (W3C, Content Security Policy Level 3, section 2.3.1).
-pub(super) fn hash(text: &str) -> String {
-    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
 /// A verdict's word as a mark with its colour.

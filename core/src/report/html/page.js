@@ -6,9 +6,12 @@ if (filter) {
   const texts = findings.map((finding) => finding.textContent.toLowerCase());
   const read = () => {
     const hash = location.hash.slice(1);
-    if (!hash.startsWith('q=')) return;
-    try { filter.value = decodeURIComponent(hash.slice(2)); } catch { filter.value = ''; }
+    const asked = hash.startsWith('q=') ? hash.slice(2) : '';
+    try { filter.value = decodeURIComponent(asked); } catch { filter.value = ''; }
     show();
+    // A cell of a map leads to a finding that the filter may have hidden
+    if (asked) document.getElementById('findings').scrollIntoView();
+    if (hash && !asked) document.getElementById(hash)?.scrollIntoView();
   };
   const show = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);

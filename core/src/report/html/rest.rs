@@ -114,7 +114,7 @@ pub(super) fn times(view: &RunView) -> Markup {
                         }
                     }
                 }
-                p { "Dark bars set how long the run takes: each waited for the one before." }
+                p { "Bars with an edge set how long the run takes: each waited for the one before." }
             }
         }
     }

@@ -19,6 +19,9 @@ pub(crate) struct Reservation {
     pub(crate) sentence: String,
 }
 
+/// The word of claims that were not tested.
+pub(crate) const NOT_TESTED: &str = "not-tested";
+
 /// Everything that leaves the run's outcome in doubt, beside verdicts.
 pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
     let mut doubts = Vec::new();
@@ -66,7 +69,7 @@ pub(crate) fn reservations(view: &RunView) -> Vec<Reservation> {
         let (count, named) = (claims(untested.len()), named.join(", "));
         let reason = printable(&reason);
         say(
-            "not-tested",
+            NOT_TESTED,
             format!("{count} not tested{place} ({reason}): {named}"),
         );
     }

@@ -8,7 +8,7 @@ pub(crate) mod layout;
 mod page;
 pub(crate) mod patterns;
 pub(crate) mod progress;
-mod short;
+pub(crate) mod short;
 pub(crate) mod style;
 pub(crate) mod summary;
 pub mod terminal;

@@ -3,13 +3,13 @@
 use super::ending::{Reservation, asked_for, object, objects, reservations};
 use super::layout::{NARROWEST, fit, pad, wrap};
 use super::style::Style;
-use super::summary::{path, pools, server};
+use super::summary::{context, path, pools, selection, server};
 use super::terminal::{Colour, Detail, VERDICT};
 use crate::config::Profile;
 use crate::record::RunView;
 use crate::report::findings::places::observed_from;
 use crate::report::findings::waivers::idle;
-use crate::text::{counted, printable};
+use crate::text::printable;
 
 /// Columns of the words before a value.
 const LABEL: usize = 12;
@@ -100,27 +100,13 @@ impl Page {
             "run",
             &format!("{}, began {:.0}", printable(&started.run), view.began),
         );
-        let unverified = match started.unverified {
-            true => ", whose certificate was not verified: another server may have answered",
-            false => "",
-        };
-        let context = printable(&started.context) + unverified;
-        self.field(0, "context", &context);
+        self.field(0, "context", &context(started));
         if started.profile != Profile::default() {
             self.field(0, "profile", started.profile.as_str());
         }
-        if !started.selection.is_empty() {
-            let left_out = view.left_out.values().sum::<usize>();
-            let total = counted(view.checks.len() + left_out, "check");
-            let few = match started.selection.as_slice() {
-                [first, second, third, rest @ ..] if rest.len() > 1 => {
-                    format!("{first}, {second}, {third} and {} more", rest.len())
-                }
-                few => few.join(", "),
-            };
-            let selection = printable(&few);
-            let value = format!("{selection} ({} of {total})", view.checks.len());
-            self.field(0, "selected", &value);
+        let selection = selection(view);
+        if !selection.is_empty() {
+            self.field(0, "selected", &selection);
         }
         self.field(0, "server", &server(view.facts.as_ref()));
         let pools = view.facts.as_ref().map(pools).unwrap_or_default();

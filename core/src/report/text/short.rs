@@ -24,32 +24,36 @@ const FEWEST: usize = 5;
 /// Lines of the page before those of the ending.
 const PAGE: usize = 48;
 
+/// What a run came to, and how many checks speak against it, in a sentence.
+pub(crate) fn outcome(view: &RunView) -> String {
+    let (code, tally) = (ending(view).0, Tally::from_view(view));
+    let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let counts = [
+        some(tally.count(Verdict::Fail), "failed"),
+        some(tally.count(Verdict::Inconclusive), "could not be told"),
+        some(tally.unfinished, "unfinished"),
+        some(tally.waived, "waived"),
+    ];
+    let mut counts: Vec<_> = counts.into_iter().flatten().collect();
+    let of = counted(view.checks.len(), "check");
+    if !counts.is_empty() {
+        counts = vec![format!("of {of}, {}", counts.join(", "))];
+    }
+    counts.extend(some(tally.untested.len(), "claims not tested somewhere"));
+    if view.ended.is_none() {
+        counts.push("the run was killed".to_owned());
+    }
+    let of = match counts.is_empty() {
+        true => String::new(),
+        false => format!(": {}", counts.join("; ")),
+    };
+    format!("{} (exit {code}){of}", exit(view).as_str())
+}
+
 impl Page {
     /// What the run came to, and how many checks speak against it.
     pub(super) fn outcome(&mut self, view: &RunView) {
-        let (code, tally) = (ending(view).0, Tally::from_view(view));
-        let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
-        let counts = [
-            some(tally.count(Verdict::Fail), "failed"),
-            some(tally.count(Verdict::Inconclusive), "could not be told"),
-            some(tally.unfinished, "unfinished"),
-            some(tally.waived, "waived"),
-        ];
-        let mut counts: Vec<_> = counts.into_iter().flatten().collect();
-        let of = counted(view.checks.len(), "check");
-        if !counts.is_empty() {
-            counts = vec![format!("of {of}, {}", counts.join(", "))];
-        }
-        counts.extend(some(tally.untested.len(), "claims not tested somewhere"));
-        if view.ended.is_none() {
-            counts.push("the run was killed".to_owned());
-        }
-        let of = match counts.is_empty() {
-            true => String::new(),
-            false => format!(": {}", counts.join("; ")),
-        };
-        let text = format!("{} (exit {code}){of}", exit(view).as_str());
-        self.sentence(&text, style(view));
+        self.sentence(&outcome(view), style(view));
         self.blank();
     }
 

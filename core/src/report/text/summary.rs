@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::facts::{Facts, Os};
-use crate::record::{RunView, Tally, critical_path, exit};
+use crate::record::{RunView, Started, Tally, critical_path, exit};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
@@ -85,6 +85,27 @@ pub(crate) fn seconds(ms: u64) -> String {
     // In whole numbers, so that every platform prints the same
     let tenths = ms.saturating_add(50) / 100;
     format!("{}.{} s", tenths / 10, tenths % 10)
+}
+
+/// Which cluster a run was on; printable.
+pub(crate) fn context(started: &Started) -> String {
+    let unverified = match started.unverified {
+        true => ", whose certificate was not verified: another server may have answered",
+        false => "",
+    };
+    printable(&started.context) + unverified
+}
+
+/// Which checks were selected, and how many of all; empty for all; printable.
+pub(crate) fn selection(view: &RunView) -> String {
+    let selected = &view.started.selection;
+    if selected.is_empty() {
+        return String::new();
+    }
+    let left_out = view.left_out.values().sum::<usize>();
+    let total = counted(view.checks.len() + left_out, "check");
+    let selected = printable(&selected.join(", "));
+    format!("{selected} ({} of {total})", view.checks.len())
 }
 
 /// The server's version, or why it is unknown; printable.
