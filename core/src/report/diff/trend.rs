@@ -117,7 +117,7 @@ impl Trend {
                                         @let (letter, class) = cell.map_or((".", "quiet"), |cell| sign(cell.verdict));
                                         td class=(class) { span { (letter) @if cell.is_some_and(|it| it.flaky) { "~" } } }
                                     }
-                                    th { (strip.words()) }
+                                    td.words { (strip.words()) }
                                 }
                             }
                         }
