@@ -188,7 +188,7 @@ fn the_night_with_a_fault_and_its_cause_are_named() {
     );
     assert_eq!(again.status.code(), Some(2));
     assert!(
-        stderr(&again).contains("could not be told or did not end"),
+        stderr(&again).contains("could not be told or was not tested"),
         "{}",
         stderr(&again)
     );

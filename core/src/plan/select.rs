@@ -111,7 +111,7 @@ impl Selection {
     /// The terms as written, in their order; of checks of an earlier run, which run that was.
     pub fn written(&self) -> Vec<String> {
         if let Some(again) = &self.again {
-            return vec![format!("what failed in run {}", again.run)];
+            return vec![format!("what was amiss in run {}", again.run)];
         }
         self.terms.iter().map(|term| term.written.clone()).collect()
     }

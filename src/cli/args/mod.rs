@@ -231,7 +231,7 @@ pub(crate) struct RunArgs {
     /// The cluster, the suites and the config file must be the same
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Run only the checks that failed or could not be told in the run that wrote this record
+    /// Run only the checks that failed, could not be told or were not tested in the run that wrote this record
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["select", "resume"])]
     pub(crate) rerun_failed: Option<PathBuf>,
     /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it

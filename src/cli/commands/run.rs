@@ -8,10 +8,10 @@ use ordered_watch as watch;
 use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::config::Config;
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, RunView};
+use winconform_core::record::{CheckView, Exit, RunView};
 use winconform_core::report::terminal::Detail;
 use winconform_core::text::{counted, printable};
-use winconform_core::verdict::Verdict;
+use winconform_core::verdict::{Reason, Verdict};
 
 use crate::cli::args::{Ci, KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
 use crate::cli::commands::report;
@@ -113,7 +113,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     Ok(finished?.exit.code())
 }
 
-/// The checks of an earlier run that failed, could not be told or did not end. Another configuration might skip
+/// The checks of an earlier run that failed, could not be told or were not tested though they should. Another configuration might skip
 /// what failed, and pass for a mend.
 fn failed(record: &Path, out: Option<&Path>, config: &Config) -> Result<Selection, CliError> {
     let record = match record.is_dir() {
@@ -129,14 +129,15 @@ fn failed(record: &Path, out: Option<&Path>, config: &Config) -> Result<Selectio
     if view.started.config != config.digest {
         return refuse("that run had another configuration: give the same file with --config");
     }
-    let again = |verdict: Option<Verdict>| {
-        verdict.is_none_or(|verdict| matches!(verdict, Verdict::Fail | Verdict::Inconclusive))
+    let again = |check: &&CheckView| match (check.verdict(), check.reason()) {
+        (None | Some(Verdict::Fail | Verdict::Inconclusive), _) => true,
+        (_, Some(Reason::Skipped(reason))) => !reason.is_legitimate(),
+        _ => false,
     };
-    let checks = view.checks.values();
-    let checks = checks.filter(|check| again(check.verdict()));
+    let checks = view.checks.values().filter(again);
     let checks: BTreeSet<_> = checks.map(|check| check.planned.id.clone()).collect();
     if checks.is_empty() {
-        return refuse("no check of that run failed, could not be told or did not end");
+        return refuse("no check of that run failed, could not be told or was not tested");
     }
     Ok(Selection::again(&view.started.run, checks))
 }
