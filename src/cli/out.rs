@@ -87,15 +87,12 @@ pub(super) fn is_ours(path: &Path) -> bool {
         let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
         value.is_some_and(|value| !value[key].is_null())
     };
-    let begins = |text: &str, ours: &str| {
-        let head = text.get(..BEGINS.min(text.len())).unwrap_or(text);
-        head.contains(ours)
-    };
+    let begins = |ours: &str| text[..text.floor_char_boundary(BEGINS)].contains(ours);
     match name {
-        Some(JUNIT | JUNIT_OF_PROW) => begins(&text, "<testsuites name=\"winconform\""),
+        Some(JUNIT | JUNIT_OF_PROW) => begins("<testsuites name=\"winconform\""),
         Some(REPORT) => json("observed-from"),
-        Some(PAGE) => begins(&text, "<!DOCTYPE html>") && text.contains("<p>winconform "),
-        Some(METRICS) => begins(&text, "winconform_"),
+        Some(PAGE) => begins("<!DOCTYPE html>") && text.contains("<p>winconform "),
+        Some(METRICS) => begins("winconform_"),
         Some(METADATA) => json("winconform"),
         Some(SUMMARY | ANNOTATIONS) => true,
         _ => false,

@@ -1,5 +1,7 @@
 //! Verdicts as single letters, for maps and strips, and which of many counts most.
 
+use std::collections::BTreeMap;
+
 use crate::verdict::Verdict;
 
 /// The letter and the class of a verdict; `None` is a check that did not end.
@@ -30,4 +32,15 @@ pub(crate) fn rank(verdict: Option<Verdict>) -> u8 {
         Some(Verdict::Informational) => 7,
         Some(Verdict::Skip) => 8,
     }
+}
+
+/// How many of these came to which verdict, what counts most first.
+pub(crate) fn by_rank(
+    verdicts: impl Iterator<Item = Option<Verdict>>,
+) -> Vec<(Option<Verdict>, usize)> {
+    let mut counts = BTreeMap::new();
+    for verdict in verdicts {
+        counts.entry(rank(verdict)).or_insert((verdict, 0)).1 += 1;
+    }
+    counts.into_values().collect()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::super::findings::finding::word;
-use super::super::findings::signs::{rank, sign};
+use super::super::findings::signs::{by_rank, sign};
 use super::super::text::folded::is_amiss;
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
@@ -21,18 +21,13 @@ struct Cell<'v> {
 impl Cell<'_> {
     /// The letter of its weightiest verdict, with the counts of all; it leads to the first finding.
     fn shown(&self) -> Markup {
-        let mut counts = BTreeMap::<(u8, &str), (Option<Verdict>, usize)>::new();
-        for (_, check) in &self.checks {
-            let verdict = check.verdict();
-            let count = counts.entry((rank(verdict), word(verdict)));
-            count.or_insert((verdict, 0)).1 += 1;
-        }
-        let Some((worst, times)) = counts.values().next().copied() else {
+        let counts = by_rank(self.checks.iter().map(|(_, check)| check.verdict()));
+        let Some(&(worst, times)) = counts.first() else {
             return html! { td {} };
         };
         let words = counts
             .iter()
-            .map(|((_, word), (_, count))| format!("{count} {word}"));
+            .map(|(verdict, count)| format!("{count} {}", word(*verdict)));
         let words = words.collect::<Vec<_>>().join(", ");
         let (letter, class) = sign(worst);
         let number = html! { @if times > 1 { small { " " (times) } } };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::super::findings::finding::Finding;
-use super::super::findings::signs::rank;
+use super::super::findings::signs::by_rank;
 use super::super::text::summary::{path, seconds, took_ms};
 use super::mark;
 use crate::record::{Activity, RunView, critical_path};
@@ -56,11 +56,10 @@ pub(super) fn limitations(view: &RunView) -> Markup {
 
 /// Every claim, with how many of its checks came to which verdict.
 pub(super) fn claims(view: &RunView) -> Markup {
-    let mut claims = BTreeMap::<_, BTreeMap<_, (Option<Verdict>, usize)>>::new();
+    let mut claims = BTreeMap::<_, Vec<_>>::new();
     for check in view.checks.values() {
-        let verdict = check.verdict();
-        let counts = claims.entry(&check.planned.claim).or_default();
-        counts.entry(rank(verdict)).or_insert((verdict, 0)).1 += 1;
+        let verdicts = claims.entry(&check.planned.claim).or_default();
+        verdicts.push(check.verdict());
     }
     html! {
         @if !claims.is_empty() {
@@ -71,10 +70,10 @@ pub(super) fn claims(view: &RunView) -> Markup {
                     table {
                         thead { tr { th scope="col" { "claim" } th scope="col" { "checks" } } }
                         tbody {
-                            @for (claim, counts) in &claims {
+                            @for (claim, verdicts) in claims {
                                 tr {
                                     th scope="row" { code { (claim.as_str()) } }
-                                    td { @for (verdict, count) in counts.values() { (count) " " (mark(*verdict)) " " } }
+                                    td { @for (verdict, count) in by_rank(verdicts.into_iter()) { (count) " " (mark(verdict)) " " } }
                                 }
                             }
                         }
