@@ -58,6 +58,7 @@ fn main() {
         nodes::trials(),
         rows::shown::trials(),
         rows::told::trials(),
+        rows::pairs::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     run(&Arguments::from_args(), trials).exit()

@@ -5,6 +5,7 @@ pub(crate) mod claims;
 pub(crate) mod clusters;
 mod objects;
 pub(crate) mod page;
+pub(crate) mod pairs;
 pub(crate) mod policy;
 mod rejections;
 pub(crate) mod reported;

@@ -15,6 +15,7 @@ use winconform_core::verdict::Verdict;
 
 use crate::rows::EACH;
 use crate::rows::page::compare;
+use crate::rows::pairs::{BOTH, PAIRS};
 use crate::table::{Cause, Mistaken, Row};
 use crate::world::{ALL, Outcome, trial};
 
@@ -67,10 +68,16 @@ fn names(says: &str, row: &Row) -> bool {
 }
 
 /// Whether a row has checks fail or be untold, so that there is something to explain.
-fn breaks(row: &Row) -> bool {
+pub(super) fn breaks(row: &Row) -> bool {
     row.turns
         .iter()
         .any(|(_, verdict)| matches!(verdict, Verdict::Fail | Verdict::Inconclusive))
+}
+
+/// Whether a cause is that of a row.
+pub(super) fn is_cause_of(view: &RunView, cause: &Told<'_>, row: &Row) -> bool {
+    let truth = row.cause.as_ref();
+    truth.is_some_and(|truth| is_same(view, cause, truth)) && names(&cause.says, row)
 }
 
 /// Whether a cause is the true one. A pool is all of an operating system where it is its only one, and a node is a
@@ -140,7 +147,9 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
          inconclusive, the first cause names component and scope of {right} of {all}; of a third of the names, by their\n\
          hash, which were put aside while the catalogue was written, {right_apart} of {all_apart}. That third was first\n\
          counted with 61 of 66, before anybody looked at it; since then it is as known as the rest. Each report on one fault\n\
-         has at most {LINES} lines at 100 columns. Shown in memory alone: no real cluster with these faults was at hand.\n\n\
+         has at most {LINES} lines at 100 columns. Of {PAIRS} pairs of faults on one topology, drawn from the table, both causes\n\
+         are named in {BOTH}: where both are in one pool, the first often takes what would show the second.\n\
+         Shown in memory alone: no real cluster with these faults was at hand.\n\n\
          ## Mistaken\n\n| fault | true cause | why |\n|---|---|---|\n{mistaken}\n\
          ## The catalogue\n\n| what | likely | shown by | with words |\n|---|---|---|---|\n"
     );
