@@ -2,24 +2,50 @@
 //! stopped one) must block neither the run nor its signals.
 
 use std::cell::RefCell;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
 use winconform_core::record::Line;
-use winconform_core::report;
 use winconform_core::report::terminal::Detail;
+use winconform_core::report::{self, Live};
 
 use super::screen::Screen;
-use crate::engine::Listener;
+use crate::engine::{Journal, JournalError, Listener};
+use crate::transport::locked;
 
 /// The number of lines kept for a slow terminal; further lines are dropped, as the record has them all.
 const KEPT: usize = 1000;
 /// How long the end of a run waits for the terminal to take the last of them.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often the lines of a terminal are drawn anew.
+const DRAWN: Duration = Duration::from_millis(200);
 
 pub(crate) struct Progress {
     lines: SyncSender<String>,
     written: Receiver<()>,
+    /// How far the run is, where a terminal shows it.
+    live: Option<Arc<Mutex<Shown>>>,
+}
+
+/// What the terminal shows, as of the last event: between events the machine's clock goes on.
+struct Shown {
+    live: Live,
+    at: Timestamp,
+    since: Instant,
+}
+
+impl Shown {
+    fn note(&mut self, at: Timestamp) {
+        (self.at, self.since) = (at, Instant::now());
+    }
+
+    fn lines(&self, width: usize) -> Vec<String> {
+        let now = self.at.checked_add(self.since.elapsed());
+        self.live.lines(now.unwrap_or(self.at), width)
+    }
 }
 
 impl Progress {
@@ -27,33 +53,96 @@ impl Progress {
     pub(crate) fn start(screen: Screen) -> Self {
         let (lines, to_write) = sync_channel::<String>(KEPT);
         let (done, written) = sync_channel(1);
+        let live = screen.draws().then(|| {
+            Arc::new(Mutex::new(Shown {
+                live: Live::default(),
+                at: Timestamp::UNIX_EPOCH,
+                since: Instant::now(),
+            }))
+        });
+        let shown = live.clone();
         std::thread::spawn(move || {
-            for line in to_write {
-                screen.complain(&line);
-                if line.is_empty() {
-                    break;
+            match shown {
+                Some(shown) => draw(&to_write, &shown, screen),
+                None => {
+                    let lines = to_write.iter().take_while(|line| !line.is_empty());
+                    lines.for_each(|line| screen.complain(&line));
                 }
             }
             let _ = done.send(());
         });
-        Self { lines, written }
+        Self {
+            lines,
+            written,
+            live,
+        }
     }
 
-    /// A listener that shows each line of the record.
-    pub(crate) fn listener(&self, detail: Detail) -> Listener {
-        let lines = self.lines.clone();
-        let progress = RefCell::new(report::Progress::new(detail));
-        Box::new(move |line: &Line| {
+    /// A record that shows each of its lines.
+    pub(crate) fn of(
+        &self,
+        detail: Detail,
+        create: impl FnOnce(Listener) -> Result<Journal, JournalError>,
+    ) -> Result<Journal, JournalError> {
+        let (lines, live) = (self.lines.clone(), self.live.clone());
+        let progress = RefCell::new(report::Progress::new(detail, live.is_some()));
+        let journal = create(Box::new(move |line: &Line| {
+            if let Some(live) = &live {
+                let mut shown = locked(live);
+                shown.note(line.at);
+                shown.live.line(line);
+            }
             for text in progress.borrow_mut().tell(line) {
                 let _ = lines.try_send(format!("{text}\n"));
             }
-        })
+        }))?;
+        if let Some(live) = self.live.clone() {
+            journal.watched_by(Box::new(move |at, doing| {
+                let mut shown = locked(&live);
+                shown.note(at);
+                shown.live.doing(at, doing);
+            }));
+        }
+        Ok(journal)
     }
 
     /// Waits until the terminal has taken the last lines, at most for `PATIENCE`.
     pub(crate) fn end(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Progress {
+    /// However the run ends, what is drawn goes.
+    fn drop(&mut self) {
         // The empty line ends the thread: the record may hold its listener for longer
         let _ = self.lines.try_send(String::new());
         let _ = self.written.recv_timeout(PATIENCE);
     }
+}
+
+/// Writes the lines above those that are drawn again and again, until an empty one comes.
+fn draw(to_write: &Receiver<String>, shown: &Mutex<Shown>, screen: Screen) {
+    let drawn = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{msg}").expect("a template");
+    drawn.set_style(style);
+    // A panic is told above them
+    let (told, bar) = (std::panic::take_hook(), drawn.clone());
+    std::panic::set_hook(Box::new(move |info| bar.suspend(|| told(info))));
+    let mut last = None::<Instant>;
+    loop {
+        match to_write.recv_timeout(DRAWN) {
+            Ok(line) if line.is_empty() => break,
+            Ok(line) => drawn.suspend(|| screen.complain(&line)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if last.is_none_or(|last| last.elapsed() >= DRAWN) {
+            let lines = locked(shown).lines(Screen::drawn_width());
+            drawn.set_message(lines.join("\n"));
+            drawn.tick();
+            last = Some(Instant::now());
+        }
+    }
+    drawn.finish_and_clear();
 }

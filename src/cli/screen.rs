@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use terminal_size::{Width, terminal_size};
+use terminal_size::{Width, terminal_size, terminal_size_of};
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{alone, ci::harmless, json, junit};
@@ -20,6 +20,8 @@ pub(crate) struct Screen {
     /// Whether standard output takes colours.
     colour: Colour,
     width: usize,
+    /// Whether standard error takes lines that are drawn again and again.
+    draws: bool,
 }
 
 impl Screen {
@@ -28,6 +30,7 @@ impl Screen {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let able = std::env::var_os("TERM").is_none_or(|value| value != "dumb");
         let colour = wanted && able && std::io::stdout().is_terminal();
+        let watched = std::env::var_os("CI").is_none_or(|value| value.is_empty());
         let set = std::env::var("COLUMNS").ok();
         let columns = set.and_then(|text| text.parse().ok()).or_else(|| {
             let (Width(columns), _) = terminal_size()?;
@@ -40,6 +43,7 @@ impl Screen {
                 Colour::Never
             },
             width: columns.unwrap_or(100).clamp(60, 200),
+            draws: able && watched && std::io::stderr().is_terminal(),
         }
     }
 
@@ -66,6 +70,19 @@ impl Screen {
     /// How many columns a report takes.
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// Whether progress is drawn in place.
+    pub(crate) fn draws(&self) -> bool {
+        self.draws
+    }
+
+    /// How many columns that takes now, as a terminal may change its size. The last column stays free: where
+    /// it is full some terminals begin another line.
+    pub(crate) fn drawn_width() -> usize {
+        let columns = terminal_size_of(std::io::stderr());
+        let columns = columns.map_or(80, |(Width(columns), _)| usize::from(columns));
+        columns.saturating_sub(1).min(200)
     }
 
     /// Prints a result in which no line is a command of a build system.

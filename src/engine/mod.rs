@@ -25,6 +25,6 @@ pub use image_platforms::image_platforms;
 pub use life::{Keep, RunError, RunOptions};
 pub use preflight::survey;
 pub use prepull::{EndedBy, Prepulled, Tell, prepull};
-pub use record::journal::{Journal, JournalError, Listener};
+pub use record::journal::{Journal, JournalError, Listener, Watcher};
 pub use run::{Finished, plan_of, run};
 pub use scheduler::repeat::Repeat;

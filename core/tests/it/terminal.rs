@@ -236,11 +236,11 @@ fn progress_tells_what_matters_on_one_line() {
         .lines()
         .map(|line| serde_json::from_str::<Line>(line).expect("a line"));
     let lines: Vec<_> = lines.collect();
-    let mut progress = Progress::new(Detail::Full);
+    let mut progress = Progress::new(Detail::Full, false);
     let full = lines.iter().flat_map(|line| progress.tell(line));
     let ready = "ready              namespaces after 0.1 s";
     assert_eq!(full.filter(|line| line == ready).count(), 1);
-    let mut progress = Progress::new(Detail::Short);
+    let mut progress = Progress::new(Detail::Short, false);
     let mut told: Vec<_> = lines.iter().flat_map(|line| progress.tell(line)).collect();
     let mut recorder = runs::Recorder::started();
     for event in [
@@ -255,6 +255,14 @@ fn progress_tells_what_matters_on_one_line() {
         assert!(!line.contains(is_hostile), "{line}");
     }
     insta::assert_snapshot!(told.join("\n"));
+    let mut drawn = Progress::new(Detail::Short, true);
+    let drawn = lines.iter().flat_map(|line| drawn.tell(line));
+    let counts = |line: &String| {
+        ["planned", "observed"]
+            .iter()
+            .any(|word| line.starts_with(word))
+    };
+    assert!(told.iter().any(counts) && !drawn.into_iter().any(|line| counts(&line)));
 }
 
 #[test]

@@ -154,7 +154,8 @@ pub(crate) fn begun(
     let progress = Progress::start(screen);
     let superseded = folder.map(out::reports).unwrap_or_default();
     let env = cluster.api.env().clone();
-    let journal = Journal::create(env, record, superseded, progress.listener(detail));
+    let create = |listener| Journal::create(env, record, superseded, listener);
+    let journal = progress.of(detail, create);
     let journal = journal.map_err(|error| CliError::Run(RunError::Journal(error)))?;
     Ok((progress, journal))
 }

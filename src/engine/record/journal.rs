@@ -7,14 +7,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use ordered_watch as watch;
 use tokio::time::Instant;
 use winconform_core::record::{Event, Fold, Line, RecordError, RunView, redacted, to_line};
+use winconform_core::report::Doing;
 
 use crate::transport::{Env, locked};
 
 /// Receives each line as it is written, besides the file: the terminal's progress.
 pub type Listener = Box<dyn Fn(&Line) + Send>;
+
+/// Receives what the run is doing, which is on no record.
+pub type Watcher = Box<dyn Fn(Timestamp, Doing) + Send>;
 
 /// The record of the run under way. Clones write to the same one.
 #[derive(Clone)]
@@ -38,6 +43,7 @@ struct Inner {
     file: Option<(File, PathBuf)>,
     failure: Option<JournalError>,
     listener: Listener,
+    watcher: Option<Watcher>,
 }
 
 /// Why an event is not in the record's file.
@@ -114,6 +120,7 @@ impl Journal {
             file,
             failure: None,
             listener,
+            watcher: None,
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
@@ -152,6 +159,19 @@ impl Journal {
         // Last, so that its panic leaves the record whole
         (inner.listener)(&line);
         written
+    }
+
+    /// Shows from now on what the run is doing.
+    pub fn watched_by(&self, watcher: Watcher) {
+        locked(&self.inner).watcher = Some(watcher);
+    }
+
+    /// Shows what the run is doing.
+    pub(crate) fn show(&self, doing: Doing) {
+        let inner = locked(&self.inner);
+        if let Some(watcher) = &inner.watcher {
+            watcher(inner.env.now(), doing);
+        }
     }
 
     /// How long ago the first event was written.

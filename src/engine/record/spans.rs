@@ -9,6 +9,7 @@ use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::VantageKey;
 use winconform_core::plan::Check;
 use winconform_core::record::{Activity, After, Event, Span};
+use winconform_core::report::Doing;
 
 use super::journal::Journal;
 use crate::engine::scheduler::command::AssertionIx;
@@ -76,7 +77,15 @@ impl Spans {
 
     /// Something begins that everything later waits for.
     pub(crate) fn stage(&mut self, what: Activity) -> Begun {
-        self.begin(what, Instant::now(), &[])
+        let begun = self.begin(what, Instant::now(), &[]);
+        self.shows(&begun, 0);
+        begun
+    }
+
+    /// Shows what begins. API requests are many and short.
+    fn shows(&self, begun: &Begun, transfers: usize) {
+        self.journal
+            .show(Doing::Begins(begun.what.clone(), transfers));
     }
 
     pub(crate) fn passed(&mut self, stage: Begun) {
@@ -90,6 +99,7 @@ impl Spans {
         let before = self.fixtures.get(&namespaces).copied();
         let before: Vec<_> = before.into_iter().map(at_once).collect();
         let begun = self.begin(Activity::Fixture(key.clone()), Instant::now(), &before);
+        self.shows(&begun, 0);
         self.applying.insert(key.clone(), begun);
     }
 
@@ -134,6 +144,7 @@ impl Spans {
         }
         let after: Vec<_> = after.into_values().collect();
         let begun = self.begin(Activity::ExecSession(from.clone()), Instant::now(), &after);
+        self.shows(&begun, session.len());
         for assertion in session {
             self.in_span(assertion, begun.id);
         }
@@ -191,6 +202,7 @@ impl Spans {
     }
 
     fn end(&self, begun: Begun) {
+        self.journal.show(Doing::Ends(begun.what.clone()));
         if self.over {
             return;
         }

@@ -5,6 +5,7 @@ mod details;
 pub(crate) mod ending;
 pub(crate) mod folded;
 pub(crate) mod layout;
+pub(crate) mod live;
 mod page;
 pub(crate) mod patterns;
 pub(crate) mod progress;

@@ -25,6 +25,8 @@ const FIRST_LEFT_OUT: usize = TOLD + 1;
 #[derive(Debug)]
 pub struct Progress {
     detail: Detail,
+    /// Whether lines that are drawn again and again tell how far the run is.
+    drawn: bool,
     began: Option<Timestamp>,
     planned: usize,
     concluded: usize,
@@ -32,9 +34,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new(detail: Detail) -> Self {
+    pub fn new(detail: Detail, drawn: bool) -> Self {
         Self {
             detail,
+            drawn,
             began: None,
             planned: 0,
             concluded: 0,
@@ -48,10 +51,8 @@ impl Progress {
         match &line.event {
             Event::Plan(checks) => {
                 self.planned = checks.len();
-                vec![format!(
-                    "planned            {}",
-                    counted(checks.len(), "check")
-                )]
+                let of = counted(checks.len(), "check");
+                self.count(format!("planned            {of}"))
             }
             Event::Fixture {
                 key,
@@ -115,6 +116,14 @@ impl Progress {
         }
     }
 
+    /// A line about how far the run is, unless others tell that.
+    fn count(&self, line: String) -> Vec<String> {
+        match self.drawn {
+            true => Vec::new(),
+            false => vec![line],
+        }
+    }
+
     /// A line about what no healthy cluster gives, unless there were many.
     fn odd(&mut self, line: String) -> Vec<String> {
         self.told += 1;
@@ -151,10 +160,8 @@ impl Progress {
                 .map_or(0, |began| at.duration_since(began).as_millis());
             let took = seconds(u64::try_from(took).unwrap_or_default());
             let of = counted(self.planned, "check");
-            lines.push(format!(
-                "observed           {} of {of} after {took}",
-                self.concluded
-            ));
+            let line = format!("observed           {} of {of} after {took}", self.concluded);
+            lines.extend(self.count(line));
         }
         lines
     }
