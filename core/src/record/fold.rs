@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::diagnosis::Diagnosis;
 use super::event::{
@@ -153,7 +154,10 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
             line: index + 1,
             problem,
         };
-        let line = serde_json::from_str(text).map_err(|error| malformed(problem(&error)))?;
+        let line = serde_json::from_str(text).map_err(|error| match schema_of(text) {
+            Some(found) if index == 0 && found != SCHEMA => RecordError::OtherSchema { found },
+            _ => malformed(problem(&error)),
+        })?;
         fold.add(line)?;
     }
     let mut view = fold.view.ok_or(RecordError::Empty)?;
@@ -213,6 +217,17 @@ impl Fold {
     pub fn view(&self) -> Result<&RunView, RecordError> {
         self.view.as_ref().ok_or(RecordError::Empty)
     }
+}
+
+/// The schema that a line names, wherever another version may put it.
+fn schema_of(line: &str) -> Option<u32> {
+    fn find(value: &Value) -> Option<u64> {
+        let fields = value.as_object()?;
+        let here = fields.get("schema").and_then(Value::as_u64);
+        here.or_else(|| fields.values().find_map(find))
+    }
+    let found = find(&serde_json::from_str(line).ok()?)?;
+    u32::try_from(found).ok()
 }
 
 /// The text of a JSON error without its line number, which is always 1: each line is parsed alone.

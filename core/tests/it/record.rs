@@ -254,6 +254,8 @@ fn what_is_no_record_is_refused() {
             "{result:?}"
         );
     }
+    let otherwise = "{\"v\": 7, \"run\": {\"schema\": 7}}\n";
+    assert_eq!(read(otherwise), Err(RecordError::OtherSchema { found: 7 }));
 }
 
 #[test]

@@ -74,9 +74,11 @@ fn as_text(bytes: Vec<u8>) -> std::io::Result<String> {
         Err(error) if whole > 0 && error.utf8_error().valid_up_to() >= whole => {
             Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
         }
-        Err(_) => Err(std::io::Error::new(
-            ErrorKind::InvalidData,
-            "it is not UTF-8",
-        )),
+        Err(error) => {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+            let message = format!("line {line} is not UTF-8");
+            Err(std::io::Error::new(ErrorKind::InvalidData, message))
+        }
     }
 }

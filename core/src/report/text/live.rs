@@ -66,6 +66,10 @@ impl Live {
                     transfers => counted(transfers, "transfer"),
                 };
                 let since = at;
+                if what == Activity::TearDown {
+                    // Nothing else is waited for any more
+                    self.waits.clear();
+                }
                 self.waits.push(Wait { what, since, why });
             }
             Doing::Waits(key, why) => {
@@ -199,6 +203,9 @@ mod tests {
                 "1m20s   exec session from linux-pod, node 0: 40 transfers",
             ]
         );
+        let mut over = live("win", "why", 1);
+        over.doing(at(80), Doing::Begins(Activity::TearDown, 0));
+        assert_eq!(over.lines(at(81), 100)[1..], ["1s      tear-down"]);
         live.doing(at(141), Doing::Ends(Activity::Fixture(fixture("win"))));
         live.doing(at(142), Doing::Waits(fixture("win"), "late".to_owned()));
         assert_eq!(live.lines(at(3660), 100).len(), 2);
