@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::container::ending::Ending;
@@ -130,6 +131,8 @@ pub enum Signature {
     Pending(Hindrance),
     /// A program ends so, as if the field that is tested were not there.
     Ends(Ending),
+    /// An object has these fields, as if the field that is tested were not there.
+    Has(Json),
 }
 
 impl fmt::Display for Signature {
@@ -144,6 +147,7 @@ impl fmt::Display for Signature {
                 ("a container that does not start:", words.collect())
             }
             Self::Pending(by) => return write!(f, "a pod that stays Pending: {}", by.as_str()),
+            Self::Has(fields) => return write!(f, "an object with {fields}"),
             Self::Ends(ending) => return write!(f, "a program that ends with {ending}"),
         };
         write!(f, "{what} {}", classes.join(" or "))

@@ -515,6 +515,8 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::LINUX_FIELDS,
         FixtureName::HOST_PATH,
         FixtureName::HOST_NETWORK,
+        FixtureName::SECCOMP,
+        FixtureName::QUOTA,
     ];
     for name in FixtureName::all() {
         let expected = if host.contains(&name) {

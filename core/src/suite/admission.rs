@@ -312,8 +312,14 @@ pub(super) fn read_expectation(
     decoder: &mut Decoder<'_>,
     node: &Node,
 ) -> Option<AdmissionExpectation> {
-    let entry = decoder.tagged(node, "expectation", &["refused", "accepted", "dropped"])?;
+    let known = ["refused", "accepted", "dropped", "denied"];
+    let entry = decoder.tagged(node, "expectation", &known)?;
     let mut fields = decoder.fields(&entry.node, "the expectation")?;
+    if entry.key == "denied" {
+        let by = fields.text(decoder, "by");
+        fields.finish(decoder);
+        return by.map(|by| AdmissionExpectation::Denied { by });
+    }
     if entry.key != "refused" {
         fields.finish(decoder);
         return Some(match entry.key.as_str() {

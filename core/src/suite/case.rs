@@ -355,6 +355,9 @@ fn check_ledger(
                     "only a test of the method `placement` that expects `placed` observes that a pod stays \
                      Pending"
                 }
+                Signature::Has(_) => {
+                    "only the test method `status` observes the fields of an object"
+                }
                 Signature::Ends(_) => "only the test method `program` observes how a program ends",
             },
         ),

@@ -72,10 +72,15 @@ pub(super) fn read_log(decoder: &mut Decoder<'_>, node: &Node) -> Option<LogExpe
 }
 
 pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusQuery> {
-    let entry = decoder.tagged(node, "status `ask`", &["pod", "job", "cron-job", "metrics"])?;
+    let entry = decoder.tagged(
+        node,
+        "status `ask`",
+        &["pod", "job", "cron-job", "quota", "metrics"],
+    )?;
     let kind = match entry.key.as_str() {
         "job" => StatusKind::Job,
         "cron-job" => StatusKind::CronJob,
+        "quota" => StatusKind::Quota,
         "metrics" => StatusKind::Metrics,
         _ => StatusKind::Pod,
     };
@@ -91,7 +96,10 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
 pub(super) fn read_status(decoder: &mut Decoder<'_>, node: &Node) -> Option<StatusExpectation> {
     let entry = decoder.tagged(node, "expectation", &["has"])?;
     decoder.entries(&entry.node, "`has`")?;
-    Some(StatusExpectation(entry.node.to_json()))
+    Some(StatusExpectation {
+        has: entry.node.to_json(),
+        lifted: None,
+    })
 }
 
 pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<ProgramQuery> {

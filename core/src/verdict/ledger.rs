@@ -310,10 +310,14 @@ fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
     let entry = decoder.tagged(
         node,
         "signature",
-        &["failure", "not-started", "pending", "ends"],
+        &["failure", "not-started", "pending", "ends", "has"],
     )?;
     match entry.key.as_str() {
         "ends" => return Ending::read(decoder, &entry.node).map(Signature::Ends),
+        "has" => {
+            decoder.entries(&entry.node, "`has`")?;
+            return Some(Signature::Has(entry.node.to_json()));
+        }
         "pending" => {
             let by = decoder.member(&entry.node, "hindrance", &Hindrance::EXPECTED);
             return by.map(Signature::Pending);

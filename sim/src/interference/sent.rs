@@ -59,7 +59,8 @@ async fn reviewed(
         request.headers_mut().insert(ACCEPT, JSON);
         let response = client.send(request).await?;
         let status = response.status();
-        if !status.is_success() && status != StatusCode::UNPROCESSABLE_ENTITY {
+        let refusals = [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::FORBIDDEN];
+        if !status.is_success() && !refusals.contains(&status) {
             return Ok(response);
         }
         let (mut answered, seen) = response.into_parts();

@@ -197,12 +197,13 @@ impl Slot<'_> {
     async fn prepare(self) -> (Image, Place) {
         loop {
             let image = self.pull().await;
-            let trouble = match self.place(&image).await {
-                Ok(place) => return (image, place),
-                Err(trouble) => trouble,
+            let (reason, trouble) = match (self.place(&image).await, start::unprofiled(self)) {
+                (Err(trouble), _) => ("CreateContainerConfigError", trouble),
+                (Ok(_), Some(trouble)) => ("CreateContainerError", trouble),
+                (Ok(place), None) => return (image, place),
             };
             self.warn("Failed", format!("Error: {trouble}"));
-            self.waits("CreateContainerConfigError", Some(trouble));
+            self.waits(reason, Some(trouble));
             self.cluster.clock.pass(Duration::from_secs(10)).await;
         }
     }

@@ -88,6 +88,9 @@ pub const SECRETS: Kind = kind("", "Secret", "secrets", Scope::Namespaced);
 /// ConfigMaps of fixtures, which are deleted with their namespaces, too.
 pub const CONFIG_MAPS: Kind = kind("", "ConfigMap", "configmaps", Scope::Namespaced);
 
+/// Quotas of fixtures, which are deleted with their namespaces, too.
+pub const QUOTAS: Kind = kind("", "ResourceQuota", "resourcequotas", Scope::Namespaced);
+
 /// Every kind that we create and list.
 pub const ALL: [&Kind; 14] = [
     &DEPLOYMENTS,
@@ -110,7 +113,7 @@ impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn find(object: &Json) -> Option<&'static Self> {
         ALL.into_iter()
-            .chain([&SECRETS, &CONFIG_MAPS])
+            .chain([&SECRETS, &CONFIG_MAPS, &QUOTAS])
             .find(|kind| {
                 object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
             })

@@ -215,7 +215,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
                     let areas = claims.get(&need).into_iter().flatten();
                     let areas: Vec<_> = areas.map(|area| format!("{area}.*")).collect();
                     let dry = match (role(&need), areas.as_slice()) {
-                        (Role::Own, [area]) if area == "reject.*" => ", by dry runs",
+                        (Role::Own, [.., area]) if area == "reject.*" => ", by dry runs",
                         _ => "",
                     };
                     format!("assertions of {}{dry}", areas.join(", "))

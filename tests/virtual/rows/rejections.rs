@@ -55,6 +55,7 @@ fn asked() -> Vec<Asked> {
             }
             AdmissionExpectation::Accepted => (Expects::Accepted, None),
             AdmissionExpectation::Dropped => (Expects::Dropped, None),
+            AdmissionExpectation::Denied { .. } => return None,
         };
         let is_of_whole_pod = named.as_deref() == Some(WHOLE);
         Some(Asked {

@@ -1,4 +1,4 @@
-//! The test method `status`: fields of a pod, a Job or a CronJob as the API server has them, and of a pod's metrics.
+//! The test method `status`: fields of a pod, a Job, a CronJob or a quota as the API server has them, and of a pod's metrics.
 
 use std::fmt;
 
@@ -9,6 +9,7 @@ use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
 use crate::method::exchange::{ApiRequest, Reply, Request};
+use crate::method::failure::Signature;
 use crate::method::place::Bound;
 use crate::method::prepared::{Prepared, another_kind};
 use crate::method::{Assertion, Method, Test, Traits};
@@ -25,7 +26,7 @@ const SOME: &str = "some";
 /// In an expectation: no value.
 const NONE: &str = "none";
 
-/// A pod, a Job or a CronJob of a fixture.
+/// A pod, a Job, a CronJob or a quota of a fixture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StatusQuery {
     pub kind: StatusKind,
@@ -37,6 +38,7 @@ pub enum StatusKind {
     Pod,
     Job,
     CronJob,
+    Quota,
     /// What a pod uses, as `metrics.k8s.io` has it.
     Metrics,
 }
@@ -47,6 +49,7 @@ impl fmt::Display for StatusQuery {
             StatusKind::Pod => "pod",
             StatusKind::Job => "Job",
             StatusKind::CronJob => "CronJob",
+            StatusKind::Quota => "ResourceQuota",
             StatusKind::Metrics => "metrics of pod",
         };
         write!(f, "{kind} {}", self.object)
@@ -56,7 +59,11 @@ impl fmt::Display for StatusQuery {
 /// Fields of an object: of a map each that is named; of a list, for each item named, one that has its fields;
 /// `any` is any value that is not empty, `some` a quantity above zero, and `none` stands for no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct StatusExpectation(pub Json);
+pub struct StatusExpectation {
+    pub has: Json,
+    /// What a limitation that is lifted has instead.
+    pub lifted: Option<Json>,
+}
 
 /// The test method `status`. An observation is the object.
 #[derive(Clone, Debug)]
@@ -77,6 +84,7 @@ impl Method for Status {
             StatusKind::CronJob => {
                 format!("/apis/batch/v1/namespaces/{namespace}/cronjobs/{name}")
             }
+            StatusKind::Quota => format!("/api/v1/namespaces/{namespace}/resourcequotas/{name}"),
             StatusKind::Metrics => {
                 format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}")
             }
@@ -119,11 +127,32 @@ impl Method for Status {
         }
     }
 
+    fn failing(
+        expectation: &StatusExpectation,
+        signature: &Signature,
+    ) -> Option<StatusExpectation> {
+        let Signature::Has(has) = signature else {
+            return None;
+        };
+        Some(StatusExpectation {
+            has: has.clone(),
+            lifted: Some(expectation.has.clone()),
+        })
+    }
+
     fn compare(expectation: &StatusExpectation, seen: &Json) -> Result<Comparison> {
         let mut others = Vec::new();
         match seen.as_object().is_some_and(serde_json::Map::is_empty) {
             true => others.push("the server has none of it".to_owned()),
-            false => differing(&expectation.0, seen, "", &mut others),
+            false => differing(&expectation.has, seen, "", &mut others),
+        }
+        if let (Some(lifted), false) = (&expectation.lifted, others.is_empty()) {
+            let mut neither = Vec::new();
+            differing(lifted, seen, "", &mut neither);
+            // What the limitation is about shows neither that it holds nor that it is lifted
+            if !neither.is_empty() {
+                return Err(ErrorKind::UnrecognisedOutput.error(neither.join("; ")));
+            }
         }
         let words = match others.is_empty() {
             true => "these fields".to_owned(),
@@ -190,7 +219,7 @@ fn shown(path: &str, seen: &Json) -> String {
 
 impl fmt::Display for StatusExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.has.fmt(f)
     }
 }
 

@@ -19,6 +19,9 @@ use crate::interference::field::FieldPath;
 /// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
 const NO_RESIZE: &str = "windows pods cannot be resized";
 
+/// kubernetes 1.37.0, apiserver, pkg/admission/plugin/resourcequota/controller.go.
+const OVER_QUOTA: &str = " is forbidden: exceeded quota: ";
+
 /// The state of a request that passes through a faulty admission.
 #[derive(Debug)]
 pub(crate) struct Review<'a> {
@@ -124,13 +127,20 @@ impl<'a> Review<'a> {
         self.object.to_string().into()
     }
 
-    /// What follows the Status with which a server refused an object as invalid.
+    /// What follows the Status with which a server refused an object as invalid, or as forbidden.
     pub(crate) fn refused(&mut self, status: &[u8]) -> Next {
         let status = serde_json::from_slice::<Value>(status);
         let (Ok(status), false) = (status, self.holder.change == Change::Apply) else {
             return Next::Stands;
         };
-        let Some(causes) = status["details"]["causes"].as_array() else {
+        let over = status["message"]
+            .as_str()
+            .is_some_and(|said| said.contains(OVER_QUOTA));
+        if over && self.faults.contains(&Fault::QuotaIgnored) {
+            return Next::Pretend(self.pretence());
+        }
+        let causes = status["details"]["causes"].as_array();
+        let Some(causes) = causes.filter(|_| status["code"] != 403) else {
             return Next::Stands;
         };
         if self.forget(causes) {
@@ -242,6 +252,7 @@ fn is_of_admission(fault: &Fault) -> bool {
             | Fault::AdmissionDrops(_)
             | Fault::AdmissionInjects(..)
             | Fault::AdmissionAllowsResize
+            | Fault::QuotaIgnored
     )
 }
 

@@ -12,6 +12,7 @@ fn every_fault_is_read_as_it_is_written() {
         "admission-injects=metadata.annotations[\"a.b/c\"]:\"x=y:z\"",
         "admission-drops=container.lifecycle.stopSignal",
         "admission-allows-resize",
+        "quota-ignored",
         "admission-refuses=*",
         "admission-refuses=pods:Forbidden",
         "webhook-refuses=deployments",

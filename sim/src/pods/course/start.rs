@@ -47,6 +47,26 @@ pub(crate) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
     }
 }
 
+/// Returns containerd's error for a seccomp profile that its node does not have, as no simulated one has any
+/// (`internal/cri/server/container_create_linux.go`). A kubelet on Windows hands no profile on: only that of Linux
+/// sends a Linux security context (`pkg/kubelet/kuberuntime/kuberuntime_container_linux.go`).
+pub(crate) fn unprofiled(slot: Slot<'_>) -> Option<String> {
+    let Slot { run, spec, .. } = slot;
+    let own = spec.security_context.as_ref();
+    let own = own.and_then(|context| context.seccomp_profile.as_ref());
+    let pods = run.pod.spec.as_ref()?.security_context.as_ref();
+    let profile = own.or_else(|| pods?.seccomp_profile.as_ref())?;
+    let file = profile.localhost_profile.as_ref()?;
+    let sees = slot.os() == Os::Linux || run.suffers(FaultKind::LinuxFieldsHonoured, slot.cluster);
+    sees.then(|| {
+        let path = format!("/var/lib/kubelet/seccomp/{file}");
+        format!(
+            "failed to generate seccomp spec opts: cannot load seccomp profile \"{path}\": open {path}: no such file \
+             or directory"
+        )
+    })
+}
+
 /// Returns containerd's error if it refuses the container for its image, path or user.
 pub(crate) fn refused(
     slot: Slot<'_>,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
-use super::webhooks;
+use super::{quota, webhooks};
 use crate::base::fields::Fields;
 use crate::server::kinds::Kind;
 use crate::server::storage::state::State;
@@ -49,6 +49,16 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// What is asked after validation, at the end.
+pub(crate) fn allowed(state: &State, kind: &Kind, body: &Value) -> Result<(), Refusal> {
+    if kind.plural != "pods" {
+        return Ok(());
+    }
+    let [name, namespace] = ["name", "namespace"].map(|key| body["metadata"][key].text());
+    quota::admit(state, namespace, &body["spec"])
+        .map_err(|why| Refusal::forbidden(kind, name, &why))
 }
 
 /// The plugin `serviceaccount`: sets the pod's account and mounts its token.

@@ -6,6 +6,7 @@ pub(crate) mod admit;
 pub(crate) mod defaults;
 pub(crate) mod families;
 pub(crate) mod given;
+pub(crate) mod quota;
 pub(crate) mod refusal;
 pub(crate) mod services;
 pub(crate) mod shape;

@@ -8,7 +8,7 @@ use super::state::State;
 use super::store::Object;
 use crate::base::fields::Fields;
 use crate::server::checks::refusal::{Cause, Refusal};
-use crate::server::checks::{admit, defaults, services, shape, valid};
+use crate::server::checks::{admit, defaults, quota, services, shape, valid};
 use crate::server::controllers::pods::is_going;
 use crate::server::kinds::Kind;
 use crate::world::Key;
@@ -54,12 +54,16 @@ impl State {
             // Other components report it
             body["status"] = json!({});
         }
+        if kind.plural == "resourcequotas" {
+            quota::counted(&mut body);
+        }
         if body["spec"].is_object() {
             body["metadata"]["generation"] = json!(1);
         }
         defaults::set(kind, &mut body);
         admit::created(self, kind, &mut body)?;
         valid::check(kind, &body, None)?;
+        admit::allowed(self, kind, &body)?;
         if kind.plural == "services" {
             services::complete(self, &key, &mut body)?;
         }

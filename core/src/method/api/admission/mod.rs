@@ -63,6 +63,8 @@ pub enum AdmissionExpectation {
     Accepted,
     /// Accepted, and the field did not come back.
     Dropped,
+    /// Refused after validation, by this, such as `ResourceQuota NAME`.
+    Denied { by: String },
 }
 
 /// The test method `admission`.
@@ -116,8 +118,12 @@ impl Method for Admission {
         names.map(|name| (name, Need::Ready)).collect()
     }
 
-    fn traits(_: &AdmissionQuery, _: &AdmissionExpectation) -> Traits {
-        Traits::default()
+    fn traits(_: &AdmissionQuery, expectation: &AdmissionExpectation) -> Traits {
+        Traits {
+            // The server learns of a new quota only after a while
+            converges: matches!(expectation, AdmissionExpectation::Denied { .. }),
+            ..Traits::default()
+        }
     }
 
     /// A claim fails only where validation accepted a field that came back, or refused what was sent in
@@ -126,7 +132,7 @@ impl Method for Admission {
         expectation: &AdmissionExpectation,
         seen: &AdmissionObservation,
     ) -> Result<Comparison> {
-        use AdmissionExpectation::{Accepted, Dropped, Refused};
+        use AdmissionExpectation::{Accepted, Denied, Dropped, Refused};
         use AdmissionObservation as Seen;
         let difference = |seen: &Seen| Difference::between(expectation, seen.to_string());
         let interfered = |what: String| {
@@ -195,9 +201,17 @@ impl Method for Admission {
                     _ => return interfered(seen.to_string()),
                 }
             }
+            (Denied { by }, Seen::Denied { by: who, .. }) if by == who => {
+                Comparison::Met(difference(seen))
+            }
+            (Denied { .. }, Seen::Accepted(altered)) if altered.deciding(None).is_empty() => {
+                Comparison::NotMet(difference(seen))
+            }
+            // With an unknown field an older server may have answered, or something that is no API server
+            (_, Seen::Denied { .. } | Seen::UnknownField { .. }) | (Denied { .. }, _) => {
+                return interfered(seen.to_string());
+            }
             (Dropped, Seen::Accepted(_)) => Comparison::Unexpected(difference(seen)),
-            // An older server may have answered, or something that is no API server
-            (_, Seen::UnknownField { .. }) => return interfered(seen.to_string()),
             (Accepted, Seen::FieldDropped)
             | (Refused { .. }, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
                 let dropped = Seen::FieldDropped;
@@ -211,17 +225,19 @@ impl Method for Admission {
 
 fn read(query: &AdmissionQuery, reply: &ApiReply) -> Result<AdmissionObservation> {
     let message = message(reply);
-    let refused_by = |who: &str| {
-        let (code, who, said) = (reply.status, printable(who), printable(&message));
-        let detail = format!("refused with {code} by {who}, not by validation: {said}");
-        Err(ErrorKind::Interfered.error(detail))
+    let refused_by = |by: String| {
+        Ok(AdmissionObservation::Denied {
+            code: reply.status,
+            by,
+            message: message.clone(),
+        })
     };
     let kind = query.workload.kind();
     let is_status = reply.body["kind"] == "Status";
     // Checked first: the words of a webhook or a policy may imitate anything
     let named = refuser::named(&message).filter(|_| is_status && reply.status >= 400);
     if let Some(who) = named {
-        return refused_by(&who);
+        return refused_by(who);
     }
     match reply.status {
         200..=202 if reply.body["kind"] == kind => seen::accepted(query, &reply.body),
@@ -247,7 +263,9 @@ fn read(query: &AdmissionQuery, reply: &ApiReply) -> Result<AdmissionObservation
         422 if is_status && refuser::is_validation(kind, &message) => {
             Ok(seen::refused(query, &reply.body, message))
         }
-        400 | 403 | 422 if is_status => refused_by("something that does not say its name"),
+        400 | 403 | 422 if is_status => {
+            refused_by("something that does not say its name".to_owned())
+        }
         status => {
             let detail = format!("status {status}: {message}");
             Err(ErrorKind::UnrecognisedOutput.error(detail))
@@ -260,6 +278,7 @@ impl std::fmt::Display for AdmissionExpectation {
         match self {
             Self::Accepted => f.write_str("accepted, the field as sent"),
             Self::Dropped => f.write_str("accepted with the field dropped"),
+            Self::Denied { by } => write!(f, "refused by {by}"),
             Self::Refused { reason, field } => match field {
                 Some(field) => write!(f, "refused for {field} ({reason})"),
                 None => write!(f, "refused ({reason})"),
@@ -326,7 +345,7 @@ impl AdmissionExpectation {
     pub fn for_query(&self, query: &AdmissionQuery) -> Self {
         match self {
             Self::Accepted => Self::Accepted,
-            Self::Dropped => Self::Dropped,
+            Self::Dropped | Self::Denied { .. } => self.clone(),
             Self::Refused { reason, field } => {
                 let field = field.as_ref().unwrap_or(&query.field);
                 Self::Refused {

@@ -57,6 +57,14 @@ pub enum AdmissionObservation {
     FieldDropped,
     /// The server has no such field.
     UnknownField { message: String },
+    /// Refused, but not by validation.
+    Denied {
+        /// HTTP status.
+        code: u16,
+        /// Who refused, as far as the message names it.
+        by: String,
+        message: String,
+    },
 }
 
 impl fmt::Display for AdmissionObservation {
@@ -66,6 +74,13 @@ impl fmt::Display for AdmissionObservation {
             Self::EmptyLeftOut { .. } => f.write_str("accepted, the empty field left out"),
             Self::FieldDropped => f.write_str("accepted with the field dropped"),
             Self::UnknownField { message } => write!(f, "unknown field: {}", printable(message)),
+            Self::Denied { code, by, message } => {
+                let (by, message) = (printable(by), printable(message));
+                write!(
+                    f,
+                    "refused with {code} by {by}, not by validation: {message}"
+                )
+            }
             Self::Refused {
                 code,
                 causes,

@@ -107,6 +107,9 @@ fn read_expectation(written: &str) -> AdmissionExpectation {
     match reason {
         "accepted" => AdmissionExpectation::Accepted,
         "dropped" => AdmissionExpectation::Dropped,
+        "denied" => AdmissionExpectation::Denied {
+            by: field.unwrap_or_default(),
+        },
         _ => AdmissionExpectation::Refused {
             reason: reason.to_owned(),
             field,
