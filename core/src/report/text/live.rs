@@ -203,14 +203,18 @@ mod tests {
                 "1m20s   exec session from linux-pod, node 0: 40 transfers",
             ]
         );
-        let mut over = live("win", "why", 1);
-        over.doing(at(80), Doing::Begins(Activity::TearDown, 0));
-        assert_eq!(over.lines(at(81), 100)[1..], ["1s      tear-down"]);
         live.doing(at(141), Doing::Ends(Activity::Fixture(fixture("win"))));
         live.doing(at(142), Doing::Waits(fixture("win"), "late".to_owned()));
         assert_eq!(live.lines(at(3660), 100).len(), 2);
         assert!(live.lines(at(3660), 100)[0].ends_with("1h01m elapsed"));
         assert!(live.lines(at(-5), 100)[0].ends_with("0s elapsed"));
+    }
+
+    #[test]
+    fn tear_down_waits_for_nothing_that_was_given_up() {
+        let mut live = live("win", "why", 1);
+        live.doing(at(80), Doing::Begins(Activity::TearDown, 0));
+        assert_eq!(live.lines(at(81), 100)[1..], ["1s      tear-down"]);
     }
 
     #[test]
