@@ -76,7 +76,7 @@ fn as_text(bytes: Vec<u8>) -> std::io::Result<String> {
         }
         Err(error) => {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+            let line = valid.split(|byte| *byte == b'\n').count();
             let message = format!("line {line} is not UTF-8");
             Err(std::io::Error::new(ErrorKind::InvalidData, message))
         }
