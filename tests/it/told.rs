@@ -205,3 +205,25 @@ fn shells_and_man_are_served() {
     let page = fs::read_to_string(folder.path().join("pages/winconform-run.1"));
     assert!(page.expect("a page").contains("\\-\\-rerun\\-failed"));
 }
+
+/// Lines that are drawn on a terminal while a run goes on are gone at its end, whatever its width.
+#[test]
+fn what_is_drawn_on_a_terminal_leaves_nothing_behind() {
+    const ROWS: u16 = 500;
+    for columns in [60, 200] {
+        let binary = env!("CARGO_BIN_EXE_winconform");
+        let run = format!("stty cols {columns} rows {ROWS}; '{binary}' demo --topology hybrid");
+        let mut script = Command::new("script");
+        script
+            .args(["-qec", &run, "/dev/null"])
+            .env("TERM", "xterm");
+        let ran = script.env_remove("CI").output().expect("bsdutils is there");
+        let drawn = String::from_utf8_lossy(&ran.stdout);
+        assert!(drawn.contains(" elapsed"), "nothing is drawn: {drawn}");
+        let mut screen = vt100::Parser::new(ROWS, columns, 0);
+        screen.process(&ran.stdout);
+        let left = screen.screen().contents();
+        assert!(!left.contains(" elapsed"), "{columns}: {left}");
+        assert!(left.contains("conformant (exit 0)"), "{columns}: {left}");
+    }
+}
