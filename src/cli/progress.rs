@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use winconform_core::record::Line;
+use winconform_core::report::ci::harmless;
 use winconform_core::report::terminal::Detail;
 use winconform_core::report::{self, Live};
 
@@ -35,6 +36,8 @@ struct Shown {
     live: Live,
     at: Timestamp,
     since: Instant,
+    /// Whether nothing more may be drawn.
+    over: bool,
 }
 
 impl Shown {
@@ -58,6 +61,7 @@ impl Progress {
                 live: Live::default(),
                 at: Timestamp::UNIX_EPOCH,
                 since: Instant::now(),
+                over: false,
             }))
         });
         let shown = live.clone();
@@ -115,7 +119,10 @@ impl Progress {
 impl Drop for Progress {
     /// However the run ends, what is drawn goes.
     fn drop(&mut self) {
-        // The empty line ends the thread: the record may hold its listener for longer
+        // The record may hold its listener for longer; where no more lines are taken, the flag is seen later
+        if let Some(live) = &self.live {
+            locked(live).over = true;
+        }
         let _ = self.lines.try_send(String::new());
         let _ = self.written.recv_timeout(PATIENCE);
     }
@@ -137,9 +144,16 @@ fn draw(to_write: &Receiver<String>, shown: &Mutex<Shown>, screen: Screen) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        if locked(shown).over {
+            drawn.finish_and_clear();
+            for line in to_write.try_iter() {
+                screen.complain(&line);
+            }
+            break;
+        }
         if last.is_none_or(|last| last.elapsed() >= DRAWN) {
             let lines = locked(shown).lines(Screen::drawn_width());
-            drawn.set_message(lines.join("\n"));
+            drawn.set_message(harmless(&lines.join("\n")));
             drawn.tick();
             last = Some(Instant::now());
         }

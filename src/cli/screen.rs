@@ -8,7 +8,7 @@ use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{alone, ci::harmless, json, junit};
 
-use super::args::{ReportFormArgs, ReportFormat};
+use super::args::{Ci, ReportFormArgs, ReportFormat};
 use super::error::CliError;
 
 /// Why the first lost result was lost, such as a full disk behind a redirection.
@@ -30,7 +30,10 @@ impl Screen {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let able = std::env::var_os("TERM").is_none_or(|value| value != "dumb");
         let colour = wanted && able && std::io::stdout().is_terminal();
-        let watched = std::env::var_os("CI").is_none_or(|value| value.is_empty());
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_log = is_set("CI") || Ci::Auto.system() != Ci::None;
+        // Without TERM a terminal of Unix is taken for one that cannot erase
+        let erases = able && (cfg!(windows) || is_set("TERM"));
         let set = std::env::var("COLUMNS").ok();
         let columns = set.and_then(|text| text.parse().ok()).or_else(|| {
             let (Width(columns), _) = terminal_size()?;
@@ -43,7 +46,7 @@ impl Screen {
                 Colour::Never
             },
             width: columns.unwrap_or(100).clamp(60, 200),
-            draws: able && watched && std::io::stderr().is_terminal(),
+            draws: erases && !is_log && std::io::stderr().is_terminal(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ordered_watch as watch;
 use tokio::time::Instant;
-use winconform_core::record::{Event, Fold, Line, RecordError, RunView, redacted, to_line};
+use winconform_core::record::{Event, Fold, Line, RecordError, RunView, redact, redacted, to_line};
 use winconform_core::report::Doing;
 
 use crate::transport::{Env, locked};
@@ -166,10 +166,14 @@ impl Journal {
         locked(&self.inner).watcher = Some(watcher);
     }
 
-    /// Shows what the run is doing.
+    /// Shows what the run is doing, without what looks like a secret.
     pub(crate) fn show(&self, doing: Doing) {
         let inner = locked(&self.inner);
         if let Some(watcher) = &inner.watcher {
+            let doing = match doing {
+                Doing::Waits(key, why) => Doing::Waits(key, redact(&why)),
+                other => other,
+            };
             watcher(inner.env.now(), doing);
         }
     }
