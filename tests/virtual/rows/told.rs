@@ -148,7 +148,7 @@ fn printed() -> Result<String, Box<dyn std::error::Error>> {
          hash, which were put aside while the catalogue was written, {right_apart} of {all_apart}. That third was first\n\
          counted with 61 of 66, before anybody looked at it; since then it is as known as the rest. Each report on one fault\n\
          has at most {LINES} lines at 100 columns. Of {PAIRS} pairs of faults on one topology, drawn from the table, both causes\n\
-         are named in {BOTH}: where both are in one pool, the first often takes what would show the second.\n\
+         are named in at least {BOTH}: where both are in one pool, the first often takes what would show the second.\n\
          Shown in memory alone: no real cluster with these faults was at hand.\n\n\
          ## Mistaken\n\n| fault | true cause | why |\n|---|---|---|\n{mistaken}\n\
          ## The catalogue\n\n| what | likely | shown by | with words |\n|---|---|---|---|\n"
