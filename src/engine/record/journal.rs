@@ -167,10 +167,11 @@ impl Journal {
     }
 
     /// Shows what the run is doing, without what looks like a secret.
-    pub(crate) fn show(&self, doing: Doing) {
+    /// Nothing is made where nothing watches.
+    pub(crate) fn show(&self, doing: impl FnOnce() -> Doing) {
         let inner = locked(&self.inner);
         if let Some(watcher) = &inner.watcher {
-            let doing = match doing {
+            let doing = match doing() {
                 Doing::Waits(key, why) => Doing::Waits(key, redact(&why)),
                 other => other,
             };

@@ -85,7 +85,7 @@ impl Spans {
     /// Shows what begins. API requests are many and short.
     fn shows(&self, begun: &Begun, transfers: usize) {
         self.journal
-            .show(Doing::Begins(begun.what.clone(), transfers));
+            .show(|| Doing::Begins(begun.what.clone(), transfers));
     }
 
     pub(crate) fn passed(&mut self, stage: Begun) {
@@ -202,7 +202,7 @@ impl Spans {
     }
 
     fn end(&self, begun: Begun) {
-        self.journal.show(Doing::Ends(begun.what.clone()));
+        self.journal.show(|| Doing::Ends(begun.what.clone()));
         if self.over {
             return;
         }
