@@ -109,15 +109,11 @@ impl Progress {
         }
         Ok(journal)
     }
-
-    /// Waits until the terminal has taken the last lines, at most for `PATIENCE`.
-    pub(crate) fn end(self) {
-        drop(self);
-    }
 }
 
 impl Drop for Progress {
-    /// However the run ends, what is drawn goes.
+    /// However the run ends, what is drawn goes. Waits until the terminal has taken the last lines, at most for
+    /// `PATIENCE`.
     fn drop(&mut self) {
         // The record may hold its listener for longer; where no more lines are taken, the flag is seen later
         if let Some(live) = &self.live {
@@ -133,7 +129,7 @@ fn draw(to_write: &Receiver<String>, shown: &Mutex<Shown>, screen: Screen) {
     let drawn = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{msg}").expect("a template");
     drawn.set_style(style);
-    // A panic is told above them
+    // A panic writes its message above them
     let (told, bar) = (std::panic::take_hook(), drawn.clone());
     std::panic::set_hook(Box::new(move |info| bar.suspend(|| told(info))));
     let mut last = None::<Instant>;

@@ -88,7 +88,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     )?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
-    progress.end();
+    drop(progress);
     let refused = matches!(finished, Err(RunError::Resume(_)));
     let record = args.resume.as_deref().filter(|_| refused);
     // Keep the reports beside the very record that the run refused to resume

@@ -190,7 +190,7 @@ async fn checked(
     )?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
-    progress.end();
+    drop(progress);
     reported(&journal, finished, out, shown, screen).map(|end| end.exit.code())
 }
 
