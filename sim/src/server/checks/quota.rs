@@ -21,15 +21,16 @@ pub(super) fn admit(state: &State, namespace: &str, spec: &Value) -> Result<(), 
             let Some(extended) = resource.strip_prefix("requests.") else {
                 continue;
             };
-            let requested = requested(spec, extended);
+            let asked = requested(spec, extended);
+            if asked == 0 {
+                continue;
+            }
             let pods = state.store.all("pods", namespace);
-            let used: u64 = pods
-                .map(|(_, pod)| self::requested(&pod["spec"], extended))
-                .sum();
+            let used: u64 = pods.map(|(_, pod)| requested(&pod["spec"], extended)).sum();
             let limit = amount(limit);
-            if requested > 0 && used + requested > limit {
+            if used + asked > limit {
                 return Err(format!(
-                    "exceeded quota: {}, requested: {resource}={requested}, used: {resource}={used}, \
+                    "exceeded quota: {}, requested: {resource}={asked}, used: {resource}={used}, \
                      limited: {resource}={limit}",
                     key.name
                 ));
