@@ -120,6 +120,12 @@ impl Row {
         self.turns.patterns().next().is_some() || !self.tells.is_empty()
     }
 
+    /// Whether a check fails or cannot be told by the row.
+    pub(crate) fn troubles(&self, id: &str) -> bool {
+        let turned = self.turns.first_match(id);
+        matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive))
+    }
+
     /// Whether a real control plane tries the row: with `all`, every suitable row, else rows with `real`.
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
         let is_of_these = self.for_each.is_none() && self.objects.is_empty();

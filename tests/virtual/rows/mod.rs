@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use hybrid_sim::interference::Interference;
-use hybrid_sim::{FaultPlan, ProductFault};
+use hybrid_sim::{FaultPlan, ProductFault, Topology};
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use serde_json::{Value, json};
@@ -96,8 +96,7 @@ fn says(view: &RunView, row: &Row) -> Outcome {
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
         let why = format!("{:?}", check.conclusion.as_ref().map(|it| &it.reason));
-        let turned = row.turns.first_match(id).copied();
-        if matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive)) && !why.contains(words) {
+        if row.troubles(id) && !why.contains(words) {
             return Err(format!("{id} does not say `{words}`: {why}"));
         }
     }
@@ -106,15 +105,8 @@ fn says(view: &RunView, row: &Row) -> Outcome {
 
 /// The view of a run under the fault of a row.
 pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
-    let mut topology = of_row(&row.topology);
-    // Every world in memory has a load balancer
-    topology.load_balancer = true;
     let fault = row.fault.parse::<ProductFault>().ok();
-    let plan: FaultPlan = fault.iter().cloned().collect();
-    let misfits = plan.misfits(&topology, "");
-    if !misfits.is_empty() {
-        return Err(format!("{} is nowhere: {misfits:?}", row.fault));
-    }
+    let topology = with_place_for(fault.as_slice(), &row.topology)?;
     within_of(topology, 1, async |world: &World| {
         if let Some(fault) = fault {
             world.joined.faults().set(fault);
@@ -150,6 +142,19 @@ pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
         }
         Ok(view)
     })
+}
+
+/// The topology of a row, where each of these faults has its place.
+fn with_place_for(faults: &[ProductFault], topology: &str) -> Result<Topology, String> {
+    let mut topology = of_row(topology);
+    // Every world in memory has a load balancer
+    topology.load_balancer = true;
+    let plan: FaultPlan = faults.iter().cloned().collect();
+    let misfits = plan.misfits(&topology, "");
+    match misfits.is_empty() {
+        true => Ok(topology),
+        false => Err(format!("a fault is nowhere: {misfits:?}")),
+    }
 }
 
 /// The objects that a run of a row has to leave as they are. Under a fault these exclude the objects that

@@ -3,18 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use hybrid_sim::{FaultPlan, ProductFault};
+use hybrid_sim::ProductFault;
 use libtest_mimic::Trial;
 use ordered_watch as watch;
 use sha2::{Digest as _, Sha256};
 use winconform::engine::RunOptions;
 use winconform_core::record::RunView;
 use winconform_core::report::causes::causes;
-use winconform_core::verdict::Verdict;
 
-use crate::rows::clusters::of_row;
 use crate::rows::told::{breaks, is_cause_of};
-use crate::rows::{EACH, healthy, of_areas};
+use crate::rows::{EACH, healthy, of_areas, with_place_for};
 use crate::table::{Row, healthy as row_of, tries_all};
 use crate::world::{ALL, Outcome, World, ran_of, trial, within_of};
 
@@ -102,19 +100,14 @@ fn drawn() -> Result<Vec<[&'static Row; 2]>, String> {
 fn turned(row: &Row) -> Result<BTreeSet<&'static str>, String> {
     let ids = healthy(&row.topology)?.checks.values();
     let ids = ids.map(|check| check.planned.id.as_str());
-    let turns = |id: &&str| {
-        let turned = row.turns.first_match(id);
-        matches!(turned, Some(Verdict::Fail | Verdict::Inconclusive))
-    };
-    Ok(ids.filter(turns).collect())
+    Ok(ids.filter(|id| row.troubles(id)).collect())
 }
 
 /// Whether one of these checks keeps its verdict under the fault of another row, as far as its areas tell.
 fn shows_beside(turned: &BTreeSet<&str>, other: &Row) -> bool {
     turned.iter().any(|id| {
         let area = id.split('.').next().unwrap_or_default();
-        let is_told = other.areas.iter().any(|it| it == area);
-        is_told
+        other.areas.iter().any(|it| it == area)
             && other.turns.first_match(id).is_none()
             && other.by_chance.first_match(id).is_none()
     })
@@ -122,16 +115,10 @@ fn shows_beside(turned: &BTreeSet<&str>, other: &Row) -> bool {
 
 /// The view of a run under both faults.
 fn seen(pair: &[&Row; 2]) -> Result<RunView, String> {
-    let mut topology = of_row(&pair[0].topology);
-    topology.load_balancer = true;
     let faults = pair.map(|row| row.fault.parse::<ProductFault>());
     let faults: Result<Vec<_>, _> = faults.into_iter().collect();
     let faults = faults.map_err(|error| error.to_string())?;
-    let plan: FaultPlan = faults.iter().cloned().collect();
-    let misfits = plan.misfits(&topology, "");
-    if !misfits.is_empty() {
-        return Err(format!("{misfits:?}"));
-    }
+    let topology = with_place_for(&faults, &pair[0].topology)?;
     within_of(topology, 1, async |world: &World| {
         for fault in faults {
             world.joined.faults().set(fault);
