@@ -171,13 +171,8 @@ fn few_at_once(name: &'static str) -> Outcome {
              at once start {:?}",
             path.took_ms, pods.starting
         );
-        // On EKS pods wait for addresses, and checks for exec sessions in which the security group drops much; on
-        // RKE2 more fixtures than elsewhere wait for room at the end
-        let most = match name {
-            "eks" => 125,
-            "rke2" => 115,
-            _ => HUNDREDTHS,
-        };
+        // On EKS checks wait for exec sessions in which the security group drops much
+        let most = if name == "eks" { 121 } else { HUNDREDTHS };
         let in_time = took.as_millis() * 100 <= shortest * most;
         let kept = starting <= START && alive <= ALIVE && in_time;
         if kept { Ok(()) } else { Err(said) }
