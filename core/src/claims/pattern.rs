@@ -70,9 +70,9 @@ impl Pattern {
         })
     }
 
-    /// Whether it names a point or a case, so that a claim's id alone cannot match.
+    /// Whether it may name a point or a case alone, so that a claim's id need not match.
     pub fn is_of_a_check(&self) -> bool {
-        self.0.contains(['[', ']', '/', '='])
+        self.0.starts_with('*') || self.0.contains(['[', ']', '/', '='])
     }
 
     /// Whether the whole of a name matches.
