@@ -11,7 +11,7 @@ mod windows;
 
 pub use http::{Curl, Host, HttpGet, HttpSession};
 pub use values::{FilePath, ServiceName, Token, VariableName};
-pub(crate) use windows::UNSET;
+pub(crate) use windows::{UNSEEN, UNSET};
 
 use std::net::IpAddr;
 
@@ -73,8 +73,9 @@ pub enum Command {
     HasAddress(VariableName),
     /// Prints the names of the processes that the container sees (Microsoft, `tasklist`); Windows only.
     Processes,
-    /// Prints the command line of each process that the container sees: `Win32_Process`; Windows only.
-    CommandLines,
+    /// Ends with 0 where a process that the container sees has the word in its command line (Microsoft,
+    /// `Win32_Process`), and with [`UNSEEN`] where none has; Windows only.
+    FindProcess(Token),
     /// Ends with 2 where the container's Security Account Manager does not have the account; Windows only.
     FindUser(Token),
     /// Prints the domain of the container's credential spec (kubernetes, `test/e2e/windows/gmsa_kubelet.go`), and ends

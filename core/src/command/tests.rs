@@ -93,7 +93,7 @@ fn examples() -> Vec<Command> {
         Command::WhoAmI,
         Command::HasAddress(variable("W_A")),
         Command::Processes,
-        Command::CommandLines,
+        Command::FindProcess(token()),
         Command::FindUser(token()),
         Command::ParentDomain,
     ]);
@@ -259,7 +259,9 @@ fn an_account_is_no_longer_than_net_takes() {
 
 #[test]
 fn powershell_reads_what_was_written() {
-    let request = Command::CommandLines.on(Os::Windows).expect("of Windows");
+    let request = Command::FindProcess(token())
+        .on(Os::Windows)
+        .expect("of Windows");
     let encoded = request.argv().last().expect("a script");
     let bytes = base64::engine::general_purpose::STANDARD.decode(encoded);
     let units = bytes.expect("base64");
@@ -268,8 +270,5 @@ fn powershell_reads_what_was_written() {
         .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
         .collect();
     let script = String::from_utf16(&units).expect("UTF-16");
-    assert!(
-        script.ends_with("{ [Console]::Out.WriteLine($_.CommandLine) }"),
-        "{script}"
-    );
+    assert!(script.ends_with("{ exit 0 } else { exit 2 }"), "{script}");
 }

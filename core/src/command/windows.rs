@@ -68,7 +68,7 @@ pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
         }
         // Without a heading, which is in the system's language
         Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
-        Command::CommandLines => powershell(COMMAND_LINES),
+        Command::FindProcess(word) => powershell(&find_process(word)),
         Command::FindUser(token) => system("net", ["user", &account(token)]),
         Command::ParentDomain => system("nltest", ["/PARENTDOMAIN"]),
         Command::Services(names) => {
@@ -103,9 +103,17 @@ fn headed(program: &str, arguments: &[String]) -> Vec<String> {
     cmd(&arguments.iter().map(run).collect::<Vec<_>>().join("& "))
 }
 
-/// Without the preference, PowerShell writes its progress as XML to the other stream.
-const COMMAND_LINES: &str = "$ProgressPreference = 'SilentlyContinue'; Get-CimInstance Win32_Process \
-    | ForEach-Object { [Console]::Out.WriteLine($_.CommandLine) }";
+/// What a command ends with that finds no process; PowerShell ends with 1 where a script fails.
+pub(crate) const UNSEEN: i64 = 2;
+
+/// Nobody's command line is printed, for it may hold secrets. PowerShell's own holds the script encoded. Without the
+/// preference, PowerShell writes its progress as XML to the other stream.
+fn find_process(word: &Token) -> String {
+    format!(
+        "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; if (Get-CimInstance \
+         Win32_Process | Where-Object {{ $_.CommandLine -like '*{word}*' }}) {{ exit 0 }} else {{ exit {UNSEEN} }}"
+    )
+}
 
 /// A program of Windows itself.
 fn system<const N: usize>(program: &str, arguments: [&str; N]) -> Vec<String> {

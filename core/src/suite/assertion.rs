@@ -170,18 +170,20 @@ fn read_target(
 }
 
 fn read_http_expectation(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpectation> {
-    let entry = decoder.tagged(node, "expectation", &["answers", "reached", "unreached"])?;
-    if entry.key == "unreached" {
-        decoder.fields(&entry.node, "`unreached`")?.finish(decoder);
-        return Some(HttpExpectation::Fails {
-            classes: UNREACHED.into(),
-            status: 200,
-            instead_of: String::new(),
+    let entry = decoder.tagged(node, "expectation", &EXPECTATIONS)?;
+    if entry.key != "answers" {
+        decoder
+            .fields(&entry.node, "this expectation")?
+            .finish(decoder);
+        return Some(match entry.key.as_str() {
+            "reached" => HttpExpectation::Reached,
+            "resolved" => HttpExpectation::Resolved,
+            _ => HttpExpectation::Fails {
+                classes: UNREACHED.into(),
+                status: 200,
+                instead_of: String::new(),
+            },
         });
-    }
-    if entry.key == "reached" {
-        decoder.fields(&entry.node, "`reached`")?.finish(decoder);
-        return Some(HttpExpectation::Reached);
     }
     let mut fields = decoder.fields(&entry.node, "`answers`")?;
     let status = fields.or(decoder, "status", 200, |decoder, node| {
@@ -267,6 +269,9 @@ fn read_state(
         expectation: expectation?,
     })
 }
+
+/// The expectations of a request.
+const EXPECTATIONS: [&str; 4] = ["answers", "reached", "resolved", "unreached"];
 
 /// How a connection fails that a policy denies: packets are dropped, or something on the way refuses it.
 const UNREACHED: [FailureClass; 5] = [

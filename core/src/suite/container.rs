@@ -12,12 +12,13 @@ use crate::method::{
 };
 
 /// What a program can be in a suite, in the words of its key.
-const PROGRAMS: [&str; 19] = [
+const PROGRAMS: [&str; 20] = [
     "access",
     "csi-proxy-pipes",
     "environment",
     "exists",
     "fill-file",
+    "find-process",
     "find-user",
     "free-space",
     "get",
@@ -75,13 +76,14 @@ pub(super) fn read_status_query(decoder: &mut Decoder<'_>, node: &Node) -> Optio
     let entry = decoder.tagged(
         node,
         "status `ask`",
-        &["pod", "job", "cron-job", "quota", "metrics"],
+        &["pod", "job", "cron-job", "quota", "metrics", "events"],
     )?;
     let kind = match entry.key.as_str() {
         "job" => StatusKind::Job,
         "cron-job" => StatusKind::CronJob,
         "quota" => StatusKind::Quota,
         "metrics" => StatusKind::Metrics,
+        "events" => StatusKind::Events,
         _ => StatusKind::Pod,
     };
     let mut fields = decoder.fields(&entry.node, "an object")?;
@@ -113,7 +115,7 @@ pub(super) fn read_program(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pro
     let command = read_command(decoder, entry, os)?;
     let looks = matches!(
         command,
-        Command::HasAddress(_) | Command::Processes | Command::WhoAmI
+        Command::FindProcess(_) | Command::HasAddress(_) | Command::Processes | Command::WhoAmI
     ) || command.is_told();
     if within.pod.of.is_on_node() && !looks {
         let message = "a prober on a node, whose files are the node's, runs no command on files";
@@ -195,6 +197,7 @@ fn read_command(decoder: &mut Decoder<'_>, entry: &Entry, os: Os) -> Option<Comm
         "exists" => Command::Exists(path(decoder, node)?),
         "links" => Command::Links(path(decoder, node)?),
         "read-file" => Command::ReadFile(path(decoder, node)?),
+        "find-process" => Command::FindProcess(read_token(decoder, node)?),
         "find-user" => Command::FindUser(read_token(decoder, node)?),
         "streams" => Command::Streams(read_token(decoder, node)?),
         "environment" => {

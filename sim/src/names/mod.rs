@@ -126,9 +126,12 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
             ..Settings::default()
         },
         // windows-networking.md: ClusterFirstWithHostNet is not supported on Windows
-        ("ClusterFirstWithHostNet", true, Some(Os::Linux)) | (_, false, _) => {
+        ("ClusterFirstWithHostNet", true, Some(os))
+            if os == Os::Linux || world.suffers(FaultKind::HostDnsAnswers, &pod.node) =>
+        {
             of_cluster(world, &key.namespace, &pod.node)
         }
+        (_, false, _) => of_cluster(world, &key.namespace, &pod.node),
         (_, true, _) => nodes_own(),
     };
     if world.suffers(FaultKind::DnsConfigIgnored, &pod.node) {
@@ -318,6 +321,10 @@ fn answers(world: &World, from: &Origin, server: IpAddr, turn: u64) -> bool {
         return false;
     }
     if zone::server(world).is_none() && server == UNKNOWN_SERVER {
+        return true;
+    }
+    // Whether or not the node reaches other Services
+    if matches!(from, Origin::HostPod(_)) && suffers(world, from, FaultKind::HostDnsAnswers) {
         return true;
     }
     let question = Request::udp(from.clone(), server, 53, turn);

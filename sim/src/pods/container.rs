@@ -20,6 +20,7 @@ use crate::pods::reporting::events;
 use crate::pods::spec::{command, env, volumes};
 use crate::program::{self, Place, Started};
 use crate::topology::Os;
+use crate::world;
 
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
 const DLL_INIT_FAILED: u32 = 0xC000_0142;
@@ -224,9 +225,9 @@ impl Slot<'_> {
         };
         // The containers of a Windows pod have no process namespace in common (kubernetes/website, Windows
         // containers in Kubernetes, field compatibility: `shareProcessNamespace`)
-        place.programs = match run.suffers(FaultKind::ProcessesShared, self.cluster) {
-            true => shared_programs(run, spec),
-            false => program_of(spec).into_iter().collect(),
+        place.lines = match run.suffers(FaultKind::ProcessesShared, self.cluster) {
+            true => shared_lines(run, spec),
+            false => world::line_of(spec).into_iter().collect(),
         };
         broken::break_place(self, &mut place);
         Ok(place)
@@ -400,18 +401,12 @@ pub(crate) fn start_time(os: Os) -> Duration {
     }
 }
 
-/// The file name of the program that a container's `command` names; an image's own is not listed.
-fn program_of(spec: &Container) -> Option<String> {
-    let first = spec.command.as_ref()?.first()?;
-    first.rsplit(['\\', '/']).next().map(str::to_owned)
-}
-
-/// The programs that a container sees where processes are shared.
-fn shared_programs(run: &PodRun, spec: &Container) -> Vec<String> {
+/// The command lines that a container sees where processes are shared.
+fn shared_lines(run: &PodRun, spec: &Container) -> Vec<String> {
     let of_pod = run.pod.spec.as_ref();
     let of_pod = of_pod.filter(|pod| pod.share_process_namespace == Some(true));
     let all = of_pod.map_or(std::slice::from_ref(spec), |pod| &pod.containers);
-    all.iter().filter_map(program_of).collect()
+    all.iter().filter_map(world::line_of).collect()
 }
 
 #[cfg(test)]

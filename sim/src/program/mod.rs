@@ -62,8 +62,8 @@ pub(crate) struct Place {
     pub(crate) directory: String,
     /// The user that `runAsUserName` sets, if any.
     pub(crate) user: Option<String>,
-    /// The programs of the containers whose processes it sees, as file names: its own, or all of the pod.
-    pub(crate) programs: Vec<String>,
+    /// The command lines of the containers whose processes it sees: its own, or all of the pod.
+    pub(crate) lines: Vec<String>,
     /// Whether it sees the processes of its node.
     pub(crate) sees_host: bool,
     /// Whether its curl is missing.
@@ -88,7 +88,7 @@ impl Place {
             files: Files::new(os, Vec::new()),
             directory: String::new(),
             user: None,
-            programs: Vec::new(),
+            lines: Vec::new(),
             sees_host: false,
             lacks_curl: false,
             domain: None,

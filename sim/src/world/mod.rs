@@ -77,6 +77,8 @@ pub(crate) struct Pod {
     pub(crate) listening_udp: BTreeMap<u16, Page>,
     /// What its resolver waits for until it reaches a name server, as in a new Windows pod.
     pub(crate) dns_lag: Option<Lag>,
+    /// Whether its containers run in a virtual machine of their own: Hyper-V isolation.
+    pub(crate) isolated: bool,
     /// What its API object says about the network.
     pub(crate) told: Arc<Told>,
 }
@@ -94,6 +96,7 @@ impl Pod {
             listening: BTreeMap::new(),
             listening_udp: BTreeMap::new(),
             dns_lag: None,
+            isolated: false,
             told: Arc::new(told),
         }
     }
@@ -160,7 +163,7 @@ impl Lag {
     }
 }
 
-/// What a pod's API object says about packets and names.
+/// What a pod's API object says about packets, names and programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     pub(crate) uid: String,
@@ -172,6 +175,8 @@ pub(crate) struct Told {
     pub(crate) dns_policy: String,
     /// `spec.dnsConfig`.
     pub(crate) dns_config: v1::PodDNSConfig,
+    /// The command lines of its containers.
+    pub(crate) lines: Vec<String>,
 }
 
 /// A port of a container.
@@ -215,8 +220,22 @@ impl Told {
                 .collect(),
             dns_policy: spec.dns_policy.unwrap_or_default(),
             dns_config: spec.dns_config.unwrap_or_default(),
+            lines: spec.containers.iter().filter_map(line_of).collect(),
         }
     }
+}
+
+/// The command line that a container's `command` and `args` make; an image's own is not known.
+pub(crate) fn line_of(container: &v1::Container) -> Option<String> {
+    let args = container.args.iter().flatten();
+    let words: Vec<_> = container
+        .command
+        .iter()
+        .flatten()
+        .chain(args)
+        .cloned()
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// What packets depend on in a Service.

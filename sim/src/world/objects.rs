@@ -157,7 +157,7 @@ impl Pods {
     }
 
     /// The pods on a node.
-    fn on(&self, node: &str) -> impl Iterator<Item = (&Key, &Pod)> {
+    pub(crate) fn on(&self, node: &str) -> impl Iterator<Item = (&Key, &Pod)> {
         let keys = self.maps.by_node.get(node).into_iter().flatten();
         keys.filter_map(|key| self.get_key_value(key))
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ContainerOf;
 use super::ending::Ending;
 use super::told::told;
-use crate::command::{Command, UNSET};
+use crate::command::{Command, UNSEEN, UNSET};
 use crate::fixture::{FixtureName, Need};
 use crate::method::compare::{Comparison, Difference};
 use crate::method::error::{ErrorKind, Result};
@@ -126,6 +126,11 @@ fn read(reply: &ExecReply, run: &Command) -> Result<ProgramObservation> {
         }
         ExitStatus::Code(UNSET) if matches!(run, Command::HasAddress(_)) => {
             Err(reply.unrecognised("the container lacks the variable, or ipconfig fails there"))
+        }
+        ExitStatus::Code(code)
+            if matches!(run, Command::FindProcess(_)) && ![0, UNSEEN].contains(code) =>
+        {
+            Err(reply.unrecognised("the processes could not be listed"))
         }
         ExitStatus::Code(code) => Ok(ProgramObservation {
             code: *code,

@@ -1,4 +1,5 @@
-//! The test method `status`: fields of a pod, a Job, a CronJob or a quota as the API server has them, and of a pod's metrics.
+//! The test method `status`: fields of a pod, a Job, a CronJob or a quota as the API server has them, of a pod's
+//! metrics, and of its events.
 
 use std::fmt;
 
@@ -41,6 +42,8 @@ pub enum StatusKind {
     Quota,
     /// What a pod uses, as `metrics.k8s.io` has it.
     Metrics,
+    /// The list of a pod's events.
+    Events,
 }
 
 impl fmt::Display for StatusQuery {
@@ -51,6 +54,7 @@ impl fmt::Display for StatusQuery {
             StatusKind::CronJob => "CronJob",
             StatusKind::Quota => "ResourceQuota",
             StatusKind::Metrics => "metrics of pod",
+            StatusKind::Events => "events of pod",
         };
         write!(f, "{kind} {}", self.object)
     }
@@ -88,6 +92,10 @@ impl Method for Status {
             StatusKind::Metrics => {
                 format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}")
             }
+            StatusKind::Events => format!(
+                "/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.kind%3DPod%2C\
+                 involvedObject.name%3D{name}&limit=500"
+            ),
         };
         let request = Request::Api(ApiRequest::get(path));
         Ok(Prepared::new(request, move |reply| {
@@ -117,7 +125,7 @@ impl Method for Status {
     }
 
     fn kept(seen: Json) -> Json {
-        let kept = ["status", "containers"].into_iter();
+        let kept = ["status", "containers", "items"].into_iter();
         let kept = kept.map(|key| &seen[key]).find(|field| !field.is_null());
         let kept = kept.unwrap_or(&seen);
         let mut text = kept.to_string();

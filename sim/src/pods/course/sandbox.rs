@@ -29,13 +29,11 @@ const LATE: Duration = Duration::from_mins(1);
 pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
     loop {
         cluster.clock.pass(start_time(run.node.pool.os())).await;
-        let why = match refusal(cluster, run, boots).await {
-            Some(why) => why,
-            None => match address(cluster, run) {
-                Ok(()) => return,
-                Err(why) => why,
-            },
-        };
+        let made = handler(cluster, run).await.and_then(|handler| {
+            refusal(cluster, run, boots, &handler).map_or(Ok(()), Err)?;
+            address(cluster, run, &handler)
+        });
+        let Err(why) = made else { return };
         let text = describe(&why);
         events::warning(cluster, run, "FailedCreatePodSandBox", text);
         cluster.clock.pass(AGAIN).await;
@@ -91,15 +89,11 @@ fn has_address(run: &PodRun) -> bool {
 }
 
 /// Returns containerd's error if it does not create the sandbox.
-async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> {
+fn refusal(cluster: &Cluster, run: &PodRun, boots: u32, handler: &str) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
-    let handler = match handler(cluster, run).await {
-        Ok(handler) => handler,
-        Err(text) => return Some(text),
-    };
     let forgotten = run.suffers(FaultKind::HandlerUnknown, cluster);
-    if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, &handler)) {
-        return Some(unconfigured(&handler));
+    if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, handler)) {
+        return Some(unconfigured(handler));
     }
     let id = cluster
         .chance
@@ -192,7 +186,10 @@ async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
     }
 }
 
-fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
+/// The handler whose containers run in virtual machines (containerd, `config_windows.go`).
+const HYPERVISOR: &str = "runhcs-wcow-hypervisor";
+
+fn address(cluster: &Arc<Cluster>, run: &PodRun, handler: &str) -> Result<(), String> {
     let host_network = run.host_network();
     let address = match host_network {
         true => Some(run.node.view.address),
@@ -205,6 +202,7 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
                 .to_owned(),
         );
     };
+    let isolated = handler == HYPERVISOR || run.suffers(FaultKind::HyperVIsolation, cluster);
     let lags = !host_network && run.node.pool.os() == Os::Windows;
     cluster.change(|world| {
         let late = world.suffers(FaultKind::DnsLate, &run.node.name);
@@ -214,6 +212,7 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
         let pod = world::Pod {
             uid: run.uid.clone(),
             host_network,
+            isolated,
             dns_lag: lags.then(|| world::Lag::of(simulated, cluster.clock)),
             ..world::Pod::new(&run.node.name, address, object).on(&run.node.view)
         };
@@ -236,12 +235,12 @@ mod tests {
         use crate::topology::{Build, Pool};
         let plain = NodeSpec::new("n", Pool::Windows(Build::Ws2022));
         let added = NodeSpec {
-            handlers: vec!["runhcs-wcow-hypervisor".to_owned()],
+            handlers: vec![HYPERVISOR.to_owned()],
             ..plain.clone()
         };
         assert!(is_configured(&plain, "runhcs-wcow-process"));
-        assert!(!is_configured(&plain, "runhcs-wcow-hypervisor"));
-        assert!(is_configured(&added, "runhcs-wcow-hypervisor"));
+        assert!(!is_configured(&plain, HYPERVISOR));
+        assert!(is_configured(&added, HYPERVISOR));
         assert!(!is_configured(&added, "runc"));
     }
 

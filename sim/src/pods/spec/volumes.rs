@@ -13,7 +13,7 @@ use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
 use k8s_openapi::api::core::v1::{
     ConfigMapProjection, Container, DownwardAPIVolumeFile, EmptyDirVolumeSource, KeyToPath,
-    PersistentVolumeClaim, Pod, VolumeProjection,
+    NFSVolumeSource, PersistentVolumeClaim, Pod, VolumeProjection,
 };
 use kube::Api;
 use ordered_watch as watch;
@@ -196,6 +196,9 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
         };
         return Ok(Mounted { volume, kind });
     }
+    if let Some(share) = &spec.nfs {
+        return nfs(cluster, run, spec, share).map_err(failed);
+    }
     let (volume, kind) = (Volume::default(), Kind::Filled);
     let Some(sources) = sources(spec) else {
         // The API server turns a volume of no kind into an `emptyDir`
@@ -211,6 +214,25 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, St
     }
     volume.fill(data);
     Ok(Mounted { volume, kind })
+}
+
+/// A volume of NFS, which Windows refuses before it asks the server (kubernetes/mount-utils, `mount_windows.go`,
+/// `MountSensitive`).
+fn nfs(
+    cluster: &Cluster,
+    run: &PodRun,
+    spec: &Spec,
+    share: &NFSVolumeSource,
+) -> Result<Mounted, String> {
+    if run.node.pool.os() == Os::Linux || run.suffers(FaultKind::NfsMounts, cluster) {
+        let (volume, kind) = (Volume::default(), Kind::Written);
+        return Ok(Mounted { volume, kind });
+    }
+    Err(format!(
+        "mount options(\"\") should have at least 2 options, current number:0, source:\"{}:{}\", \
+         target:\"c:\\\\var\\\\lib\\\\kubelet\\\\pods\\\\{}\\\\volumes\\\\kubernetes.io~nfs\\\\{}\"",
+        share.server, share.path, run.uid, spec.name
+    ))
 }
 
 /// How many bytes an `emptyDir` in memory holds: on Linux a tmpfs of its size. On Windows a mount of a tmpfs is

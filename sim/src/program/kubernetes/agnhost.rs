@@ -38,8 +38,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
     })
 }
 
-/// `netexec [--http-port=N] [--udp-port=N]`, where -1 means no port; the kubelet's code handles
-/// `--delay-shutdown`.
+/// `netexec [--http-port=N] [--udp-port=N]`, where -1 means no port; the kubelet's code handles `--delay-shutdown`.
 fn netexec(args: &[String]) -> Option<Started> {
     let (mut http, mut udp) = (8080, Some(8081));
     for arg in args {
@@ -48,7 +47,8 @@ fn netexec(args: &[String]) -> Option<Started> {
             "--http-port" => http = value.parse().ok()?,
             "--udp-port" if value == "-1" => udp = None,
             "--udp-port" => udp = Some(value.parse().ok()?),
-            "--delay-shutdown" => {}
+            // The key of a certificate is not read without one
+            "--delay-shutdown" | "--tls-private-key-file" => {}
             _ => return None,
         }
     }

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::program::forms::Call;
+use crate::program::windows::system;
 use crate::program::{Ran, Started};
 use crate::world::Page;
 
@@ -18,7 +19,7 @@ pub(crate) fn run(call: &Call<'_>) -> Option<Started> {
         match args.next()?.to_ascii_lowercase().as_str() {
             "-nologo" | "-noninteractive" | "-noprofile" => {}
             "-command" => break,
-            "-encodedcommand" => return encoded(&decoded(args.next()?)?),
+            "-encodedcommand" => return encoded(call, &decoded(args.next()?)?),
             _ => return None,
         }
     }
@@ -38,16 +39,16 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf16(&units.collect::<Vec<_>>()).ok()
 }
 
-/// The script that prints the command line of each process.
-const COMMAND_LINES: &str = "$ProgressPreference = 'SilentlyContinue'; Get-CimInstance Win32_Process | ForEach-Object { [Console]::Out.WriteLine($_.CommandLine) }";
+/// The script that looks for a word in the command line of each process, which stands between the two.
+const FIND: [&str; 2] = [
+    "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'; if (Get-CimInstance Win32_Process | Where-Object { $_.CommandLine -like '*",
+    "*' }) { exit 0 } else { exit 2 }",
+];
 
-fn encoded(script: &str) -> Option<Started> {
-    // The system's own processes have empty command lines
-    (script == COMMAND_LINES).then(|| {
-        Started::Ended(Ran::prints(
-            "\r\n\r\n\r\n\r\nC:\\Windows\\System32\\svchost.exe -k netsvcs -p\r\n",
-        ))
-    })
+fn encoded(call: &Call<'_>, script: &str) -> Option<Started> {
+    let word = script.strip_prefix(FIND[0])?.strip_suffix(FIND[1])?;
+    let is_seen = system::lines(call).iter().any(|line| line.contains(word));
+    Some(Started::Ended(Ran::code(if is_seen { 0 } else { 2 })))
 }
 
 /// `Start-Sleep -Seconds N`.

@@ -111,18 +111,49 @@ const EVERYWHERE: &[&str] = &[
     "svchost.exe",
 ];
 
+/// What each node runs beside containers.
+const OF_NODE: [&str; 3] = [
+    "containerd.exe",
+    "C:\\k\\kubelet.exe --windows-service",
+    "kube-proxy.exe",
+];
+
+fn sees_host(place: &Place) -> bool {
+    place.host_process || place.sees_host
+}
+
+/// The command lines of the processes that a program sees: its node's and those of all containers there but in virtual
+/// machines (Microsoft, "Isolation Modes"), or its own container's.
+pub(crate) fn lines<'a>(call: &Call<'a>) -> Vec<&'a str> {
+    let (place, world) = (call.place(), call.seat.view.world);
+    let own = place.lines.iter().map(String::as_str);
+    if !sees_host(place) {
+        return own.collect();
+    }
+    let node = place.origin.node(world);
+    let there = node.into_iter().flat_map(|node| world.pods.on(node));
+    let there = there.filter(|(_, pod)| !pod.isolated);
+    let there = there
+        .flat_map(|(_, pod)| &pod.told.lines)
+        .map(String::as_str);
+    OF_NODE.into_iter().chain(own).chain(there).collect()
+}
+
 /// `tasklist /fo csv /nh`.
 pub(crate) fn processes(call: &Call<'_>) -> Option<Ran> {
     let ["/fo", "csv", "/nh"] = call.words()? else {
         return None;
     };
     let place = call.place();
-    let specific: &[&str] = match place.host_process || place.sees_host {
-        true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
-        false => &["CExecSvc.exe"],
-    };
-    let system = EVERYWHERE.iter().chain(specific).copied();
-    let programs = place.programs.iter().map(String::as_str);
+    let lines = lines(call);
+    let specific = (!sees_host(place)).then_some("CExecSvc.exe");
+    let system = EVERYWHERE.iter().copied().chain(specific);
+    let programs = lines.iter().filter_map(|line| {
+        let program = line.split(' ').next()?;
+        let name = program.rsplit(['\\', '/']).next()?;
+        // An image's own program is not known
+        name.ends_with(".exe").then_some(name)
+    });
     let names = system.chain(programs).chain(["tasklist.exe"]);
     let line = |(number, name): (usize, &str)| {
         format!(

@@ -35,7 +35,10 @@ pub(super) fn compare(expectation: &HttpExpectation, seen: &HttpObservation) -> 
         expected: expected(expectation, seen),
         seen: describe(seen, &each),
     };
-    let is_limitation = matches!(expectation, HttpExpectation::Fails { .. });
+    let is_limitation = matches!(
+        expectation,
+        HttpExpectation::Fails { .. } | HttpExpectation::Unresolved
+    );
     match Each::together(&each, is_limitation, difference) {
         Comparison::Met(difference) if !seen.unmet.is_empty() => Comparison::Unexpected(difference),
         together => together,
@@ -62,6 +65,16 @@ fn one(expectation: &HttpExpectation, seen: &ObservedTarget) -> Each {
             HttpAnswer::Answered { .. } => Each::Met,
             HttpAnswer::Failed { .. } => Each::NotMet,
         },
+        HttpExpectation::Resolved | HttpExpectation::Unresolved => {
+            let resolved = !matches!(
+                &seen.answer,
+                HttpAnswer::Failed { class, .. } if *class == FailureClass::Dns
+            );
+            match resolved == (*expectation == HttpExpectation::Resolved) {
+                true => Each::Met,
+                false => Each::NotMet,
+            }
+        }
         HttpExpectation::Fails {
             classes,
             status,

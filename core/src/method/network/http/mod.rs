@@ -53,6 +53,10 @@ pub enum HttpExpectation {
     },
     /// An answer of the right pod or server, as far as the answer identifies it.
     Reached,
+    /// A name that resolves, whatever comes after that.
+    Resolved,
+    /// A name that does not resolve; anything else would mean that the limitation is lifted.
+    Unresolved,
     /// A failure of one of these classes; the marker would mean that the limitation is lifted.
     Fails {
         classes: BTreeSet<FailureClass>,
@@ -71,6 +75,8 @@ impl fmt::Display for HttpExpectation {
             }
             Self::Answers { status, body } => write!(f, "{status} with `{body}`"),
             Self::Reached => f.write_str("an answer from the intended target"),
+            Self::Resolved => f.write_str("a name that resolves"),
+            Self::Unresolved => f.write_str("a name that does not resolve"),
             Self::Fails { classes, .. } => {
                 let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
                 write!(f, "failure by {}", words.join(" or "))
@@ -147,13 +153,16 @@ impl Method for Http {
     }
 
     fn traits(query: &HttpQuery, expectation: &HttpExpectation) -> Traits {
-        let fails = matches!(expectation, HttpExpectation::Fails { .. });
+        let answers = matches!(
+            expectation,
+            HttpExpectation::Answers { .. } | HttpExpectation::Reached
+        );
         let target = query.target;
         Traits {
             needs_source: true,
             converges: true,
-            tells_who_answers: !fails,
-            expects_no_answer: fails,
+            tells_who_answers: answers,
+            expects_no_answer: !answers,
             outside: Some(target).filter(|target| target.is_outside()),
             has_families: target.has_families(),
             asks_many: matches!(
@@ -174,6 +183,9 @@ impl Method for Http {
                     status: *status,
                     instead_of: body.clone(),
                 })
+            }
+            (HttpExpectation::Resolved, Signature::Failure(classes)) => {
+                (*classes == [FailureClass::Dns].into()).then_some(HttpExpectation::Unresolved)
             }
             _ => None,
         }

@@ -56,6 +56,8 @@ fn read_expectation(written: &Json) -> HttpExpectation {
     let (status, page) = (200, "ok".to_owned());
     match written.as_str() {
         Some("reached") => HttpExpectation::Reached,
+        Some("resolved") => HttpExpectation::Resolved,
+        Some("unresolved") => HttpExpectation::Unresolved,
         Some("answers") => HttpExpectation::Answers { status, body: page },
         Some(other) => panic!("{other} is not expected"),
         None => HttpExpectation::Fails {
