@@ -34,6 +34,8 @@ pub fn json(
             "point": axes(&check.point),
             "disposition": disposition,
             "reason": reason,
+            // Skipped though the question arises
+            "not-tested": matches!(&check.disposition, Disposition::Skip(why) if !why.is_legitimate()),
             "assertions": check.assertions.iter().map(assertion).collect::<Vec<_>>(),
         })
     });
