@@ -51,7 +51,7 @@ impl Screen {
     }
 
     /// Prints the report of a run; as text in the width and the colours of standard output.
-    pub(crate) fn report(&self, view: &RunView, shown: ReportFormArgs) -> Result<(), CliError> {
+    pub(crate) fn report(&self, view: &RunView, shown: &ReportFormArgs) -> Result<(), CliError> {
         let text = match shown.format {
             ReportFormat::Text => harmless(&render(view, self.width, self.colour, shown.detail())),
             // The same values without what build systems take for commands

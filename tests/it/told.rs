@@ -195,6 +195,96 @@ fn the_night_with_a_fault_and_its_cause_are_named() {
 }
 
 #[test]
+fn reports_tell_what_changed_since_a_baseline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = ["--fault", "dns-down=windows-2022", "--out", "2"];
+    assert_eq!(demo(&folder, &[], &["--out", "1"]).status.code(), Some(0));
+    let github = [
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_STEP_SUMMARY", "sum.md"),
+    ];
+    let done = demo(
+        &folder,
+        &github,
+        &[&broken[..], &["--baseline", "1/report.json"]].concat(),
+    );
+    // The exit code is that of the run
+    assert_eq!(done.status.code(), Some(10), "{}", stderr(&done));
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).expect("it is there");
+    let id = "net.dns-service";
+    let new = |text: &str, told: &str| {
+        let (_, since) = text
+            .split_once("since rdemo, began 2026-01-01T00:00:")
+            .expect(told);
+        let (counts, rest) = since.split_once("new failures").expect(told);
+        assert!(
+            !counts.ends_with(" 0 ") && rest.contains(id),
+            "{told}: {since}"
+        );
+    };
+    for (told, report) in [
+        ("text", stdout(&done)),
+        ("page", text("2/report.html")),
+        ("summary", text("sum.md")),
+    ] {
+        new(&report, told);
+    }
+    // Made again from the record it is the same report, and `diff` counts the same
+    let again = ["report", "2/record.jsonl", "--baseline", "1"];
+    assert_eq!(stdout(&tool(&folder, &[], &again)), stdout(&done));
+    let diff = stdout(&tool(&folder, &[], &["diff", "1", "2"]));
+    let counts = diff.lines().last().unwrap_or_default();
+    assert!(text("2/report.html").contains(counts), "{counts}");
+    let mended = demo(&folder, &[], &["--details", "--baseline", "2"]);
+    let said = stdout(&mended);
+    assert_eq!(mended.status.code(), Some(0));
+    let (_, fixed) = said.split_once("\n  fixed\n").expect("a part of its own");
+    assert!(fixed.contains(id), "{said}");
+    assert!(!stdout(&demo(&folder, &[], &[])).contains("since rdemo"));
+}
+
+/// Before the run looks for a cluster.
+#[test]
+fn a_baseline_that_is_none_is_refused_before_anything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let later = r#"{"schema": 99, "run": {"id": "r", "began": ""}, "exit": {"code": 0, "meaning": ""}, "checks": []}"#;
+    for (name, content) in [
+        ("later.json", later),
+        ("torn.json", "{\n\"schema\""),
+        ("no.jsonl", "{}\n"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("written");
+    }
+    for (name, why) in [
+        ("none", "failed to read `none`"),
+        (
+            "later.json",
+            "its schema is 99, and this winconform knows 1",
+        ),
+        (
+            "torn.json",
+            "EOF while parsing an object at line 2 column 8",
+        ),
+        ("no.jsonl", "line 1 is not a record's"),
+    ] {
+        let run = [
+            "run",
+            "--kubeconfig",
+            "nowhere",
+            "--out",
+            "out",
+            "--baseline",
+            name,
+        ];
+        let done = tool(&folder, &[], &run);
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(why), "{name}: {said}");
+        assert!(!folder.path().join("out").exists(), "{name}");
+    }
+}
+
+#[test]
 fn shells_and_man_are_served() {
     let folder = tempfile::tempdir().expect("a folder");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {

@@ -134,6 +134,8 @@ pub struct RunView {
     pub process: Option<u8>,
     /// Whether the record has no file, so that findings cannot point to it.
     pub unwritten: bool,
+    /// The `report.json` of an older run, if the reports are to tell what changed since.
+    pub baseline: Option<String>,
 }
 
 /// Reads a whole record. A kill leaves a last line without its newline, and a power cut leaves NULs in place

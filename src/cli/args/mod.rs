@@ -163,7 +163,7 @@ pub(crate) enum ReportFormat {
 }
 
 /// The report on standard output.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ReportFormArgs {
     /// The form of the report on standard output
     #[arg(long, value_enum, default_value = "text")]
@@ -174,11 +174,14 @@ pub(crate) struct ReportFormArgs {
     /// Which system of continuous integration reads this
     #[arg(long, value_enum, value_name = "SYSTEM", default_value = "auto")]
     pub(crate) ci: Ci,
+    /// Tell in the reports what changed since an older run: its record.jsonl or report.json, or the folder that has them
+    #[arg(long, value_name = "RUN")]
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 impl ReportFormArgs {
     /// How much is told.
-    pub(crate) fn detail(self) -> Detail {
+    pub(crate) fn detail(&self) -> Detail {
         match self.details {
             true => Detail::Full,
             false => Detail::Short,

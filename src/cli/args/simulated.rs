@@ -43,7 +43,7 @@ pub(crate) struct DemoArgs {
         value_name = "PORT",
         num_args = 0..=1,
         default_missing_value = "0",
-        conflicts_with_all = ["pace", "format", "details", "ci", "out", "suites", "config", "select"]
+        conflicts_with_all = ["pace", "format", "details", "ci", "baseline", "out", "suites", "config", "select"]
     )]
     pub(crate) serve: Option<u16>,
     /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of

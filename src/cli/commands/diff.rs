@@ -6,7 +6,7 @@ use winconform_core::report::diff::{Diff, Gate, Report, render};
 use winconform_core::report::json;
 
 use super::report::load;
-use crate::cli::args::{DiffArgs, DiffGate};
+use crate::cli::args::{DiffArgs, DiffGate, ReportFormArgs};
 use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::cli::screen::Screen;
@@ -33,8 +33,19 @@ pub(super) fn has_run(folder: &Path) -> bool {
         .any(|name| folder.join(name).is_file())
 }
 
-/// The report of a run, from its record where that is there.
+/// The `report.json` of the run that another one is to be compared with, if it is with one.
+pub(crate) fn baseline(shown: &ReportFormArgs) -> Result<Option<String>, CliError> {
+    let baseline = shown.baseline.as_deref().map(read).transpose()?;
+    Ok(baseline.map(|(text, _)| text))
+}
+
+/// The report of a run.
 pub(super) fn report(path: &Path) -> Result<Report, CliError> {
+    read(path).map(|(_, report)| report)
+}
+
+/// The report of a run and its text, from its record where that is there.
+fn read(path: &Path) -> Result<(String, Report), CliError> {
     let files = [path.join(out::RECORD), path.join(out::REPORT)];
     let there = files.iter().find(|file| file.is_file());
     let path = there.map_or(path, std::path::PathBuf::as_path);
@@ -45,8 +56,9 @@ pub(super) fn report(path: &Path) -> Result<Report, CliError> {
         }
         false => json::render(&load(path)?),
     };
-    Report::read(&text).map_err(|error| {
+    let report = Report::read(&text).map_err(|error| {
         let path = winconform_core::text::printable(&path.display().to_string());
         CliError::Usage(format!("`{path}` cannot be compared: {error}"))
-    })
+    })?;
+    Ok((text, report))
 }

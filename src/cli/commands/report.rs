@@ -5,6 +5,7 @@ use std::path::Path;
 
 use winconform_core::record::{RunView, anonymized, exit, read};
 
+use super::diff::baseline;
 use crate::cli::args::ReportArgs;
 use crate::cli::error::CliError;
 use crate::cli::out;
@@ -13,15 +14,17 @@ use crate::cli::settings::{length, unread};
 
 pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     let (path, ci) = (&args.record, args.shown.ci.system());
+    let baseline = baseline(&args.shown)?;
     args.out.as_deref().map(out::prepare).transpose()?;
-    let view = match (&args.out, args.anonymize) {
+    let mut view = match (&args.out, args.anonymize) {
         (Some(folder), true) => anonymous(path, folder)?,
         _ => load(path)?,
     };
+    view.baseline = baseline;
     if let Some(folder) = &args.out {
         ci.write(folder, &view)?;
     }
-    screen.report(&view, args.shown)?;
+    screen.report(&view, &args.shown)?;
     ci.tell(&view, args.out.as_deref(), screen);
     Ok(exit(&view).code())
 }

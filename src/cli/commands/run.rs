@@ -14,6 +14,7 @@ use winconform_core::text::{counted, printable};
 use winconform_core::verdict::{Reason, Verdict};
 
 use crate::cli::args::{Ci, KeepWhen, ReportFormArgs, ReportFormat, RunArgs};
+use crate::cli::commands::diff::baseline;
 use crate::cli::commands::report;
 use crate::cli::connect::connected_to_change;
 use crate::cli::error::CliError;
@@ -45,6 +46,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     if let Some(record) = &args.rerun_failed {
         settings.selection = failed(record, args.out.as_deref(), &settings.config)?;
     }
+    let baseline = baseline(&args.shown)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     let earlier = earlier.map(Arc::new);
     let cleanup = Cleanup::for_cluster(&args.on.cluster);
@@ -94,7 +96,7 @@ async fn begin(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     // Keep the reports beside the very record that the run refused to resume
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
-    let finished = reported(&journal, finished, folder, args.shown, screen);
+    let finished = reported(&journal, finished, folder, (&args.shown, baseline), screen);
     let view = journal.view();
     let left = view.as_ref().is_ok_and(|view| !view.left().is_empty());
     if left || finished.as_ref().is_ok_and(|finished| finished.abandoned) {
@@ -164,7 +166,7 @@ pub(crate) fn reported(
     journal: &Journal,
     finished: Result<Finished, RunError>,
     folder: Option<&Path>,
-    shown: ReportFormArgs,
+    (shown, baseline): (&ReportFormArgs, Option<String>),
     screen: &Screen,
 ) -> Result<Finished, CliError> {
     // A refused run has nothing to report, least of all another run's results
@@ -196,6 +198,7 @@ pub(crate) fn reported(
     if let Ok(view) = &mut view {
         view.process = finished.as_ref().err().map(CliError::exit_code);
         view.unwritten = in_no_file;
+        view.baseline = baseline;
         if let Some(folder) = folder {
             unwritten = shown.ci.write(folder, view).err();
             view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));

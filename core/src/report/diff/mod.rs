@@ -9,9 +9,12 @@ use serde::Deserialize;
 use strum::{IntoStaticStr, VariantArray};
 
 pub use text::render;
+pub(crate) use text::{changes, counts};
 pub use trend::Trend;
 
-use super::json::SCHEMA;
+use super::json::{self, SCHEMA};
+use crate::record::RunView;
+use crate::text::printable;
 
 /// A run, as far as it is compared: part of `report.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -180,6 +183,19 @@ impl Diff {
             after,
             changes,
         }
+    }
+
+    /// What changed since the run that a run is compared with, if it is with one.
+    pub(crate) fn since_baseline(view: &RunView) -> Option<Self> {
+        let before = Report::read(view.baseline.as_deref()?).ok()?;
+        let after = Report::read(&json::render(view)).ok()?;
+        Some(Self::new(before, after))
+    }
+
+    /// The earlier run; printable.
+    pub(crate) fn since(&self) -> String {
+        let Run { id, began, .. } = &self.before.run;
+        printable(&format!("since {id}, began {began}"))
     }
 
     pub fn count(&self, change: Change) -> usize {

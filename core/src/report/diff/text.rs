@@ -38,30 +38,41 @@ pub fn render(diff: &Diff, width: usize) -> String {
         ]);
         lines.extend(causes);
     }
-    for (change, checks) in &diff.changes {
-        lines.extend([String::new(), <&str>::from(change).to_owned()]);
+    for (word, checks) in changes(diff, LINES, width) {
+        lines.extend([String::new(), word.to_owned()]);
+        lines.extend(checks);
+    }
+    lines.extend([String::new(), counts(diff), String::new()]);
+    lines.join("\n")
+}
+
+/// Each change with its checks, as patterns on at most so many printable lines; more are counted.
+pub(crate) fn changes(diff: &Diff, most: usize, width: usize) -> Vec<(&'static str, Vec<String>)> {
+    let change = |(change, checks): (&Change, &Vec<Checked>)| {
         let mut groups = Vec::new();
         for check in checks {
             add(&mut groups, pattern(&check.id), check);
         }
-        let more = groups.split_off(groups.len().min(LINES));
-        lines.extend(
-            groups
-                .iter()
-                .filter_map(|(pattern, checks)| group(pattern, checks, width)),
-        );
+        let more = groups.split_off(groups.len().min(most));
+        let groups = groups.iter();
+        let lines = groups.filter_map(|(pattern, checks)| group(pattern, checks, width));
+        let mut lines: Vec<_> = lines.collect();
         let more: usize = more.iter().map(|(_, checks)| checks.len()).sum();
         if more > 0 {
             lines.push(format!("  and {more} more"));
         }
-    }
+        (change.into(), lines)
+    };
+    diff.changes.iter().map(change).collect()
+}
+
+/// How many checks changed how.
+pub(crate) fn counts(diff: &Diff) -> String {
     let counts = Change::VARIANTS.iter().map(|change| {
         let word: &str = change.into();
         format!("{} {word}", diff.count(*change))
     });
-    let counts: Vec<_> = counts.collect();
-    lines.extend([String::new(), counts.join(", "), String::new()]);
-    lines.join("\n")
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 fn run(report: &Report) -> String {

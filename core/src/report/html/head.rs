@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::causes::{Cause, causes as causes_of};
+use super::super::diff::{Diff, changes, counts};
 use super::super::findings::places::observed_from;
 use super::super::findings::waivers::idle;
 use super::super::json::ending;
@@ -13,6 +14,8 @@ use crate::text::{counted, printable};
 
 /// The most checks that are listed behind a cause.
 const LISTED: usize = 200;
+/// Columns of what changed.
+const WIDTH: usize = 110;
 
 pub(super) fn head(view: &RunView) -> Markup {
     let started = &view.started;
@@ -98,6 +101,21 @@ pub(super) fn causes(view: &RunView) -> Markup {
                 ol { @for cause in &causes { li { (one(cause)) } } }
                 @if !unexplained.is_empty() {
                     p { (counted(unexplained.len(), "check")) " without a known cause." }
+                }
+            }
+        }
+    }
+}
+
+/// What changed since the run that this one is compared with.
+pub(super) fn since(view: &RunView) -> Markup {
+    html! {
+        @if let Some(diff) = Diff::since_baseline(view) {
+            section #since {
+                h2 { "What changed" }
+                p { (diff.since()) ": " (counts(&diff)) }
+                @for (word, checks) in changes(&diff, LISTED, WIDTH) {
+                    details { summary { (word) } pre tabindex="0" { (checks.join("\n")) } }
                 }
             }
         }

@@ -36,6 +36,7 @@ pub fn render(view: &RunView) -> String {
         main {
             (head::doubts(view))
             (head::causes(view))
+            (head::since(view))
             (maps::claims(view))
             (maps::ways(view))
             (findings::findings(view))

@@ -11,6 +11,7 @@ use super::style::Style;
 use super::terminal::{Detail, VERDICT, style};
 use crate::record::{CheckView, RunView, Tally, exit};
 use crate::report::causes::causes;
+use crate::report::diff::{Diff, changes, counts};
 use crate::report::findings::finding::word;
 use crate::report::json::ending;
 use crate::text::{counted, printable};
@@ -94,6 +95,28 @@ impl Page {
                 "  {}{unexplained}",
                 pad("no known cause", VERDICT)
             ));
+        }
+    }
+
+    /// What changed since the run that this one is compared with.
+    pub(super) fn since(&mut self, view: &RunView) {
+        let Some(diff) = Diff::since_baseline(view) else {
+            return;
+        };
+        let most = match self.detail {
+            Detail::Short => FEWEST,
+            Detail::Full => view.checks.len(),
+        };
+        self.blank();
+        self.sentence(
+            &format!("{}: {}", diff.since(), counts(&diff)),
+            Style::Title,
+        );
+        for (word, checks) in changes(&diff, most, self.width - 2) {
+            self.title(&format!("  {word}"));
+            for line in checks {
+                self.line(&format!("  {line}"));
+            }
         }
     }
 

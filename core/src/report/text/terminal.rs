@@ -32,6 +32,7 @@ pub fn render(view: &RunView, width: usize, colour: Colour, detail: Detail) -> S
     page.outcome(view);
     page.header(view);
     page.causes(view);
+    page.since(view);
     match detail {
         Detail::Short => {
             page.areas(view);

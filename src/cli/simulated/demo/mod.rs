@@ -18,6 +18,7 @@ use winconform_core::suite::Suites;
 use winconform_core::text::{counted, printable};
 
 use crate::cli::args::{DemoArgs, Pace, ReportFormArgs};
+use crate::cli::commands::diff::baseline;
 use crate::cli::commands::run::{begun, count_signals, reported};
 use crate::cli::error::CliError;
 use crate::cli::out;
@@ -176,8 +177,9 @@ async fn checked(
 ) -> Result<u8, CliError> {
     let shown = ReportFormArgs {
         ci: args.shown.ci.system(),
-        ..args.shown
+        ..args.shown.clone()
     };
+    let baseline = baseline(&shown)?;
     let out = args.out.clone().or_else(|| shown.ci.folder());
     let out = out.as_deref();
     let record = out.map(out::prepare).transpose()?;
@@ -191,7 +193,7 @@ async fn checked(
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     drop(progress);
-    reported(&journal, finished, out, shown, screen).map(|end| end.exit.code())
+    reported(&journal, finished, out, (&shown, baseline), screen).map(|end| end.exit.code())
 }
 
 #[cfg(test)]
