@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
-use winconform_core::record::Exit;
+use winconform_core::record::{Event, Exit};
 
-use crate::world::{Outcome, World, trial, undisturbed, within_seeded};
+use crate::world::{Outcome, World, lines, trial, unbroken, undisturbed, within_seeded};
 
 /// The number of seeds.
 const SEEDS: u64 = 10;
@@ -14,7 +14,10 @@ const SEEDS: u64 = 10;
 const WHOLE: u64 = 1;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![trial("runs_of_one_seed_write_the_same", same)]
+    vec![
+        trial("runs_of_one_seed_write_the_same", same),
+        trial("attempts_are_timed_without_the_wait_for_fixtures", timed),
+    ]
 }
 
 fn same() -> Outcome {
@@ -33,6 +36,36 @@ fn same() -> Outcome {
     // If all records were the same, the seed would have no effect
     match records.len() {
         0 | 1 => Err("no seed makes a difference".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// The clock of these runs is exact, and so is when each attempt began and how long it took.
+fn timed() -> Outcome {
+    const PROBER: &str = "linux-pod-prober in linux";
+    const SEEN: &str = ",source=linux-pod]";
+    let lines = lines(&unbroken())?;
+    let (mut ready, mut seen) = (None, 0);
+    for line in &lines {
+        match &line.event {
+            Event::Fixture { key, .. } if key.to_string() == PROBER => ready = Some(line.at),
+            Event::Attempt(attempt) => {
+                let tried = attempt.tried.ok_or("an attempt without times")?;
+                let took = line.at.duration_since(tried.began).as_millis();
+                let after = match attempt.check.as_str().ends_with(SEEN) {
+                    true => ready.ok_or("an attempt before its prober")?,
+                    false => lines[0].at,
+                };
+                if took != i128::from(tried.took_ms) || tried.began < after {
+                    return Err(format!("{line:?}"));
+                }
+                seen += usize::from(after > lines[0].at);
+            }
+            _ => {}
+        }
+    }
+    match seen {
+        0 => Err(format!("no check {SEEN}")),
         _ => Ok(()),
     }
 }

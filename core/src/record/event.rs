@@ -214,6 +214,19 @@ pub struct Attempted {
     /// flaky.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub came_apart: Vec<AssertionRecord>,
+    /// When it was tried; earlier records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Tried>,
+}
+
+/// When a check was tried: without the wait for its fixtures.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Tried {
+    /// When its first round began.
+    pub began: Timestamp,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
 }
 
 /// One assertion as recorded.

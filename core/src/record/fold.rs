@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::diagnosis::Diagnosis;
 use super::event::{
     Attempted, Ended, Event, FixtureOutcome, FoundCurl, Line, ObjectName, PlannedCheck, SCHEMA,
-    Started, TornDown,
+    Started, TornDown, Tried,
 };
 use super::span::Span;
 use crate::facts::Facts;
@@ -73,6 +73,15 @@ impl CheckView {
     /// The reason for its verdict.
     pub fn reason(&self) -> Option<&Reason> {
         self.conclusion.as_ref().map(|it| &it.reason)
+    }
+
+    /// When its first attempt on record began, and how long all of them took; `None` if there is none.
+    pub fn tried(&self) -> Option<Tried> {
+        let tried = self.attempts.iter().filter_map(|attempt| attempt.tried);
+        tried.reduce(|all, one| Tried {
+            took_ms: all.took_ms.saturating_add(one.took_ms),
+            ..all
+        })
     }
 
     /// Whether its attempts or repetitions disagreed.

@@ -21,7 +21,7 @@ pub use critical_path::{CriticalPath, critical_path};
 pub use diagnosis::{Diagnosis, Evidence, EvidenceKind};
 pub use event::{
     AssertionRecord, Attempted, Ended, Event, FixtureOutcome, FoundCurl, Line, ObjectName,
-    PlannedCheck, SCHEMA, SIGNAL, SIMULATED, Started, TornDown,
+    PlannedCheck, SCHEMA, SIGNAL, SIMULATED, Started, TornDown, Tried,
 };
 pub use fold::{CheckView, Fold, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};

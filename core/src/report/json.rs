@@ -152,6 +152,7 @@ fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
 fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
     let planned = &check.planned;
     let finding = Finding::from_check(planned, check.conclusion.as_ref());
+    let tried = check.tried();
     json!({
         "id": planned.id,
         "claim": planned.claim,
@@ -167,7 +168,15 @@ fn check(view: &RunView, places: &Pools, check: &CheckView) -> Value {
         "reason": {"expected": finding.expected, "seen": finding.seen, "cause": finding.cause},
         "suspect": suspects(view, check),
         "hint": finding.hint,
+        "began": tried.map(|tried| tried.began),
+        "took-ms": tried.map(|tried| tried.took_ms),
         "attempts": check.attempts.len(),
+        "attempted": check.attempts.iter().map(|attempt| json!({
+            "number": attempt.number,
+            "verdict": attempt.verdict,
+            "began": attempt.tried.map(|tried| tried.began),
+            "took-ms": attempt.tried.map(|tried| tried.took_ms),
+        })).collect::<Vec<_>>(),
     })
 }
 

@@ -31,7 +31,7 @@ use crate::engine::integrity::applied::{AppliedObjects, Dependency};
 use crate::engine::integrity::node_liveness::NodeLiveness;
 use crate::engine::integrity::node_readiness::NodeReadiness;
 use crate::engine::record::diagnose::diagnose_one;
-use crate::engine::record::spans::Spans;
+use crate::engine::record::spans::{Spans, millis};
 use crate::engine::scheduler::command::{AssertionIx, AssertionOutcome, Command, Input};
 use crate::engine::scheduler::dispatcher::Dispatcher;
 use crate::engine::scheduler::repeat::Repeat;
@@ -200,7 +200,7 @@ impl Executor {
                 self.note(Event::Repetition { number });
             }
             Command::WakeAt(at) => self.wake = Some(self.spans.began() + at),
-            Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
+            Command::Attempted(attempt, began) => self.spans.attempted(attempt, began),
             Command::Conclude(index, conclusion) => {
                 if let Some(state) = self.dispatcher.state(index) {
                     let check = state.check.id.clone();
@@ -290,7 +290,6 @@ impl Executor {
     }
 
     fn fixture_done(&mut self, key: FixtureKey, result: FixtureResult, took: Duration) -> Input {
-        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.spans.fixture_done(&key);
         if key.name.is_aimed() {
             self.watch_start(key.clone());
@@ -315,7 +314,7 @@ impl Executor {
         self.note(Event::Fixture {
             key,
             outcome: recorded,
-            took_ms,
+            took_ms: millis(took),
         });
         input
     }

@@ -8,16 +8,17 @@ use tokio::time::Instant;
 use winconform_core::fixture::{FixtureKey, FixtureName};
 use winconform_core::method::VantageKey;
 use winconform_core::plan::Check;
-use winconform_core::record::{Activity, After, Event, Span};
+use winconform_core::record::{Activity, After, Attempted, Event, Span, Tried};
 use winconform_core::report::Doing;
 
 use super::journal::Journal;
 use crate::engine::scheduler::command::AssertionIx;
-use crate::transport::Api;
+use crate::transport::{Api, Env};
 
 /// The spans of a run. The executor reports to it what begins and ends, and it decides nothing.
 pub(crate) struct Spans {
     journal: Journal,
+    env: Env,
     began: Instant,
     next: u32,
     /// The pause between two rounds of one check with a vantage point.
@@ -56,6 +57,7 @@ impl Spans {
     pub(crate) fn new(journal: Journal, began: Instant, api: &Api) -> Self {
         Self {
             journal,
+            env: api.env().clone(),
             began,
             next: 0,
             observe_again: api.durations().observe_again,
@@ -157,6 +159,17 @@ impl Spans {
         }
     }
 
+    /// Puts an attempt on record that began this long after the start, and ends now.
+    pub(crate) fn attempted(&self, mut attempt: Attempted, began: Duration) {
+        let (took, now) = (self.began.elapsed().saturating_sub(began), self.env.now());
+        attempt.tried = Some(Tried {
+            began: now.saturating_sub(took).unwrap_or(now),
+            took_ms: millis(took),
+        });
+        // The run asks the journal whether the record's file failed
+        let _ = self.journal.write(Event::Attempt(attempt));
+    }
+
     /// Everything that could begin has begun: nothing waits for room.
     pub(crate) fn settled(&mut self) {
         self.made_room = None;
@@ -222,7 +235,7 @@ fn at_once(id: u32) -> After {
     After { id, pause_ms: 0 }
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

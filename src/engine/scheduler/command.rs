@@ -130,8 +130,8 @@ pub(crate) enum Command {
     WakeAt(Duration),
     /// Write into the record that this repetition begins.
     Repeat(u32),
-    /// Write an attempt into the record.
-    Attempted(Attempted),
+    /// Write into the record an attempt that began this long after the start.
+    Attempted(Attempted, Duration),
     /// Write a verdict into the record.
     Conclude(usize, Conclusion),
     /// End whatever is under way, then remove everything: always the last command.

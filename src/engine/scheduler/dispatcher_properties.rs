@@ -317,7 +317,7 @@ impl World {
                 assert!(*at > self.now, "to wake in the past");
                 self.wake = Some(*at);
             }
-            Command::Attempted(attempt) => {
+            Command::Attempted(attempt, _) => {
                 self.recorded += 1;
                 self.apart += usize::from(!attempt.came_apart.is_empty());
                 let attempts = self.attempts.entry(attempt.check.clone()).or_default();
@@ -998,7 +998,7 @@ fn what_holds_is_observed_again_with_what_else_is_to_hold() {
     let commands = dispatcher.step(second * 2 + again + patience, ended);
     let over = commands
         .iter()
-        .any(|command| matches!(command, Command::Attempted(_)));
+        .any(|command| matches!(command, Command::Attempted(..)));
     assert!(!over, "{commands:?}");
 }
 
@@ -1033,7 +1033,7 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     let ended = |dispatcher: &mut Dispatcher, now, turn| {
         let commands = dispatcher.step(now, Input::Confirmed(own, outcome(turn)));
         commands.into_iter().find_map(|command| match command {
-            Command::Attempted(attempt) => Some(attempt.verdict),
+            Command::Attempted(attempt, _) => Some(attempt.verdict),
             _ => None,
         })
     };
@@ -1084,7 +1084,7 @@ fn what_waits_is_observed_again_once_it_has_waited_for_a_while() {
                 _ => None,
             });
             let mut commands = commands.iter();
-            let ends = commands.any(|command| matches!(command, Command::Attempted(_)));
+            let ends = commands.any(|command| matches!(command, Command::Attempted(..)));
             if let Some(at) = wakes {
                 dispatcher.step(at, Input::Woken);
             }
@@ -1200,6 +1200,31 @@ fn what_somebody_took_is_applied_again_and_looked_at_anew() {
     );
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.exec_sessions, 12);
+}
+
+#[test]
+fn an_attempt_counts_from_its_first_round_on_what_was_applied_again() {
+    let mut dispatcher = late(vec![check(0, 0), check(1, 10)]);
+    let own = AssertionIx {
+        check: 0,
+        assertion: 0,
+    };
+    let planned = check(0, 0).assertions.remove(0);
+    let (from, sample) = (planned.from.expect("a vantage"), planned.needs[0].0.clone());
+    let replied = |turn| Input::SessionReplies(from.clone(), vec![(own, outcome(turn))]);
+    let second = Duration::from_secs(1);
+    dispatcher.step(second, Input::Changed(sample.clone(), changed()));
+    dispatcher.step(second * 2, replied(Turn::Changed));
+    dispatcher.step(second * 60, Input::Ready(sample));
+    let began = (61..90).find_map(|at| {
+        let commands = dispatcher.step(second * at, replied(Turn::Met));
+        dispatcher.step(second * at, Input::Woken);
+        commands.into_iter().find_map(|command| match command {
+            Command::Attempted(_, began) => Some(began),
+            _ => None,
+        })
+    });
+    assert_eq!(began, Some(second * 60));
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub(crate) struct CheckState {
     /// When its first round began, or the first since its fixture was applied again: the time to converge
     /// counts from there.
     pub(crate) began: Option<Duration>,
+    /// When the first round of this attempt began, or the first since its fixture was applied again.
+    pub(crate) attempt_began: Duration,
     pub(crate) rounds: u32,
     pub(crate) good_rounds: u32,
     /// When the first of the good rounds in a row ended.
@@ -97,6 +99,7 @@ impl CheckState {
             controls_again: false,
             concluded: false,
             began: None,
+            attempt_began: Duration::ZERO,
             good_since: None,
             paused: Duration::ZERO,
             rounds: 0,
@@ -237,6 +240,9 @@ impl CheckState {
             Stage::Due(at) => now.saturating_sub(at),
             Stage::Waiting | Stage::Round(_) | Stage::Confirming(_) | Stage::Done => Duration::ZERO,
         };
+        if self.rounds == 0 || self.began.is_none() {
+            self.attempt_began = now;
+        }
         self.began = Some(self.began.map_or(now, |began| began + waited));
         self.rounds += 1;
         self.tried += 1;
@@ -430,6 +436,7 @@ impl CheckState {
             verdict,
             assertions: self.records(outcomes),
             came_apart: self.differing.assertions().to_vec(),
+            tried: None,
         }
     }
 

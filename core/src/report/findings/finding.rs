@@ -104,6 +104,7 @@ pub(crate) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attem
         verdict,
         assertions: attempt.came_apart.clone(),
         came_apart: Vec::new(),
+        tried: None,
         ..attempt.clone()
     })
 }

@@ -181,6 +181,10 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     }
     let mut case = TestCase::new(clean_line(&name(check)), status);
     case.set_classname(clean_line(planned.claim.as_str()));
+    if let Some(tried) = check.tried() {
+        case.timestamp = tried.began.to_string().parse().ok();
+        case.set_time(Duration::from_millis(tried.took_ms));
+    }
     let repeated = check
         .conclusion
         .as_ref()
@@ -304,6 +308,10 @@ fn rerun(
     };
     let finding = Finding::of_attempt(&check.planned, attempt);
     let mut rerun = TestRerun::new(failed);
+    if let Some(tried) = attempt.tried {
+        rerun.timestamp = tried.began.to_string().parse().ok();
+        rerun.set_time(Duration::from_millis(tried.took_ms));
+    }
     rerun.set_type(attempt.verdict.as_str());
     rerun.set_message(clean_line(&format!(
         "attempt {}: {}",

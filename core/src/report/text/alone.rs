@@ -1,12 +1,15 @@
 //! One check of a run: its finding, and what each attempt saw.
 
+use std::fmt::Write as _;
+
 use super::page::Page;
 use super::style::Style;
+use super::summary::seconds;
 use super::terminal::{Colour, Detail};
 use crate::claims::Pattern;
 use crate::method::{Comparison, Difference};
 use crate::plan::CheckId;
-use crate::record::{AssertionRecord, CheckView, RunView};
+use crate::record::{AssertionRecord, CheckView, RunView, Tried};
 use crate::report::findings::finding::{in_words, word};
 use crate::text::{counted, printable};
 
@@ -47,7 +50,10 @@ impl Page {
         for attempt in &check.attempts {
             self.blank();
             let rounds = counted(usize::try_from(attempt.rounds).unwrap_or_default(), "round");
-            let title = format!("attempt {}, {rounds}", attempt.number);
+            let mut title = format!("attempt {}, {rounds}", attempt.number);
+            if let Some(Tried { began, took_ms }) = attempt.tried {
+                let _ = write!(title, ", began {began:.0}, took {}", seconds(took_ms));
+            }
             let verdict = Some(attempt.verdict);
             self.entry(word(verdict), Style::for_verdict(verdict), &title);
             for assertion in &attempt.assertions {

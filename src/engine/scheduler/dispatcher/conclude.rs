@@ -74,8 +74,9 @@ impl Dispatcher {
         );
         state.end_attempt(self.now, verdict, reason);
         if state.is_news(verdict) {
+            let attempted = state.attempted(verdict, outcomes);
             self.commands
-                .push(Command::Attempted(state.attempted(verdict, outcomes)));
+                .push(Command::Attempted(attempted, state.attempt_began));
         }
         let unconfirmed = is_unconfirmed(&state.attempts);
         let most = match unconfirmed {
