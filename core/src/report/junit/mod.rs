@@ -179,7 +179,8 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     for round in apart.filter_map(|attempt| apart_of(planned, attempt)) {
         status.add_reruns(rerun(view, check, &round, kind));
     }
-    let mut case = TestCase::new(clean_line(&name(check)), status);
+    // The whole id: TestGrid shows no classname, and Azure Pipelines shows it elsewhere
+    let mut case = TestCase::new(clean_line(planned.id.as_str()), status);
     case.set_classname(clean_line(planned.claim.as_str()));
     if let Some(tried) = check.tried() {
         case.timestamp = tried.began.to_string().parse().ok();
@@ -194,7 +195,6 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     let attempts: Vec<_> = attempts.map(|one| one.verdict.as_str()).collect();
     for (name, value) in [
         ("winconform.verdict", word(finding.verdict)),
-        ("winconform.check", planned.id.as_str()),
         ("winconform.type", planned.claim_type.as_str()),
         ("winconform.reason", &finding.reason),
         ("winconform.attempts", &attempts.join(", ")),
@@ -218,23 +218,6 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         case.add_property(property("winconform.flaky", "true"));
     }
     case
-}
-
-/// The part of a check's id after its claim, which distinguishes it from the claim's other checks; the title
-/// if that part is empty.
-fn name(check: &CheckView) -> String {
-    let planned = &check.planned;
-    let id = planned.id.as_str();
-    let rest = id.strip_prefix(planned.claim.as_str()).unwrap_or(id);
-    let point = rest
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
-    match (point, rest.strip_prefix('/')) {
-        (Some(point), _) => point.to_owned(),
-        (None, Some(case)) => case.to_owned(),
-        (None, None) if rest.is_empty() => planned.title.clone(),
-        (None, None) => rest.to_owned(),
-    }
 }
 
 /// The excerpt from the diagnosis of the fixture that broke the check, or of the fixtures that it observed.
