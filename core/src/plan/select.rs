@@ -116,6 +116,13 @@ impl Selection {
         self.terms.iter().map(|term| term.written.clone()).collect()
     }
 
+    /// The checks of an earlier run, if these are wanted.
+    pub fn of_earlier_run(&self) -> BTreeSet<CheckId> {
+        self.again
+            .as_ref()
+            .map_or_else(BTreeSet::new, |again| again.checks.clone())
+    }
+
     /// The claims that terms name and that have no case.
     pub fn unchecked(&self) -> &[ClaimId] {
         &self.unchecked

@@ -1,6 +1,6 @@
 //! What happens in a run, as recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,9 @@ pub struct Started {
     /// The selection, as the user wrote it; empty for everything.
     #[serde(default)]
     pub selection: Vec<String>,
+    /// The checks of an earlier run that are selected, if that is how they are.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub again: BTreeSet<CheckId>,
     /// The selected claims that no case checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchecked: Vec<ClaimId>,

@@ -1,6 +1,6 @@
 //! A record read back: the state of its run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -252,6 +252,20 @@ fn problem(error: &serde_json::Error) -> String {
 }
 
 impl RunView {
+    /// How many checks the selection left out; 0 for a whole run.
+    pub fn unselected(&self) -> usize {
+        self.left_out.values().sum()
+    }
+
+    /// The selected checks of an earlier run that this one's plan does not have.
+    pub fn gone(&self) -> BTreeSet<&CheckId> {
+        let mut gone: BTreeSet<_> = self.started.again.iter().filter(|_| self.planned).collect();
+        for check in self.checks.values() {
+            gone.remove(&check.planned.id);
+        }
+        gone
+    }
+
     /// What may still be in the cluster.
     pub fn left(&self) -> Vec<&ObjectName> {
         match &self.torn_down {

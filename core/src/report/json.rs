@@ -138,6 +138,8 @@ fn run(view: &RunView) -> Value {
         // Whether the server's certificate was not verified
         "unverified": started.unverified,
         "left-out": view.left_out,
+        // Selected checks of an earlier run that this cluster no longer has
+        "gone": view.gone(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Runs for reports, each from its record in `records/`, and the events that tests add to one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use winconform_core::claims::{ClaimId, ClaimType, Pattern};
@@ -106,6 +106,7 @@ pub(crate) fn started() -> Started {
         profile: Profile::default(),
         config: None,
         selection: Vec::new(),
+        again: BTreeSet::new(),
         unchecked: Vec::new(),
         waivers: Vec::new(),
     }

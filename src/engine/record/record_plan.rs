@@ -21,6 +21,7 @@ pub(crate) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) 
         profile: options.config.profile,
         config: options.config.digest.clone(),
         selection: options.selection.written(),
+        again: options.selection.of_earlier_run(),
         unchecked: options.selection.unchecked().to_vec(),
         waivers: waivers.map(|placed| placed.value.clone()).collect(),
     }

@@ -26,6 +26,9 @@ pub fn metrics(view: &RunView) -> String {
         let labels = [("area", area), ("pool", pool), ("verdict", verdict)];
         sample(&mut text, "checks", &labels, count);
     }
+    let help = "Checks that the selection left out; 0 for a whole run.";
+    head(&mut text, "checks_left_out", help);
+    sample(&mut text, "checks_left_out", &[], view.unselected());
     let server = view.facts.as_ref();
     let server = server
         .and_then(|facts| facts.server.value())

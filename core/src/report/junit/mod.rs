@@ -70,6 +70,9 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
     let (code, meaning) = ending(view);
     let pools = view.facts.as_ref().map(pools).unwrap_or_default();
     let pools = pools.join(", ");
+    let left_out = view.unselected();
+    let left_out = (left_out > 0).then(|| left_out.to_string());
+    let left_out = left_out.unwrap_or_default();
     let resumed = view.resumed.as_ref().map_or("", |(run, _)| run.as_str());
     for (name, value) in [
         ("winconform.version", view.started.version.as_str()),
@@ -84,6 +87,7 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ("winconform.observed-from", &observed_from(view).join(", ")),
         ("winconform.profile", view.started.profile.as_str()),
         ("winconform.selection", &view.started.selection.join(" ")),
+        ("winconform.left-out", &left_out),
         ("winconform.resumed", resumed),
         ("winconform.exit", meaning),
         ("winconform.exit-code", &code.to_string()),

@@ -41,6 +41,7 @@ pub(crate) fn outcome(view: &RunView) -> String {
         counts = vec![format!("of {of}, {}", counts.join(", "))];
     }
     counts.extend(some(tally.untested.len(), "claims not tested somewhere"));
+    counts.extend(some(view.unselected(), "not selected"));
     if view.ended.is_none() {
         counts.push("the run was killed".to_owned());
     }

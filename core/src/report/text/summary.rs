@@ -102,10 +102,18 @@ pub(crate) fn selection(view: &RunView) -> String {
     if selected.is_empty() {
         return String::new();
     }
-    let left_out = view.left_out.values().sum::<usize>();
-    let total = counted(view.checks.len() + left_out, "check");
+    let total = counted(view.checks.len() + view.unselected(), "check");
     let selected = printable(&selected.join(", "));
-    format!("{selected} ({} of {total})", view.checks.len())
+    let mut selected = format!("{selected} ({} of {total})", view.checks.len());
+    let gone = view.gone();
+    for (before, check) in ["; no longer there: ", ", ", ", "].into_iter().zip(&gone) {
+        selected.push_str(before);
+        selected.push_str(&printable(check.as_str()));
+    }
+    if gone.len() > 3 {
+        let _ = write!(selected, " and {} more", gone.len() - 3);
+    }
+    selected
 }
 
 /// The server's version, or why it is unknown; printable.
