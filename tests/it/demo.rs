@@ -497,6 +497,10 @@ fn a_record_with_other_names_has_the_same_verdicts() {
     };
     let written = fs::read_to_string(format!("{other}/report.json")).expect("it is written");
     assert_eq!(verdicts(&text(&before.stdout)), verdicts(&written));
+    let refused = tool(&["report", &record, "--out", other]);
+    assert!(text(&refused.stderr).contains("the record of another run"));
+    let kept = fs::read_to_string(format!("{other}/report.json")).expect("it stays");
+    assert_eq!(kept, written);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use winconform_core::record::{RunView, anonymized, exit, read};
+use winconform_core::text::printable;
 
 use super::diff::baseline;
 use crate::cli::args::ReportArgs;
@@ -15,7 +16,16 @@ use crate::cli::settings::{length, unread};
 pub(crate) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     let (path, ci) = (&args.record, args.shown.ci.system());
     let baseline = baseline(&args.shown)?;
-    args.out.as_deref().map(out::prepare).transpose()?;
+    if let Some(folder) = &args.out {
+        let record = out::prepare(folder)?;
+        if record.exists() && (args.anonymize || !out::holds(folder, path)) {
+            let shown = printable(&folder.display().to_string());
+            let message = format!(
+                "`--out {shown}` has the record of another run, whose reports these would replace: name another folder"
+            );
+            return Err(CliError::Usage(message));
+        }
+    }
     let mut view = match (&args.out, args.anonymize) {
         (Some(folder), true) => anonymous(path, folder)?,
         _ => load(path)?,
@@ -49,20 +59,13 @@ fn viewed(path: &Path, text: &str) -> Result<RunView, CliError> {
 
 /// Reads a record, and writes it into a folder under other names, which is what the reports are made of.
 fn anonymous(path: &Path, folder: &Path) -> Result<RunView, CliError> {
-    let written = folder.join(out::RECORD);
-    if written.symlink_metadata().is_ok() {
-        let shown = folder.display();
-        let message =
-            format!("`--out {shown}` has a record, which would be replaced: name another folder");
-        return Err(CliError::Usage(message));
-    }
     let text = text_of(path)?;
     // Errors name what is in the record as it is
     viewed(path, &text)?;
     let text =
         anonymized(&text).map_err(|line| CliError::Usage(format!("line {line} is not JSON")))?;
     let view = viewed(path, &text)?;
-    out::write_whole(&written, &text)?;
+    out::write_whole(&folder.join(out::RECORD), &text)?;
     Ok(view)
 }
 
