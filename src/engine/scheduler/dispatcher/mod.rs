@@ -24,10 +24,6 @@ use super::repeat::Repeat;
 use super::room::{Loads, Room};
 use states::{FixtureState, Fixtures, Readiness};
 
-/// How long a further round waits for others: a session in which much is dropped takes long, and pods keep their
-/// places meanwhile.
-const FURTHER: Duration = Duration::from_secs(5);
-
 /// Decides what happens next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
@@ -247,7 +243,7 @@ impl Dispatcher {
                     };
                     let until = match due {
                         None => self.gathering.until(now, &state.check, &unseen, patience),
-                        Some(at) => Some(at + patience.min(FURTHER)).filter(|end| {
+                        Some(at) => Some(at + patience).filter(|end| {
                             *end > now && state.good_rounds > 0 && is_among(&state.check, &unheld)
                         }),
                     };
