@@ -91,6 +91,17 @@ if (pictures) {
     await opened.setViewport({ width: 1100, height });
     await opened.screenshot({ path: `${pictures}/page-${name}.png` });
     await opened.close();
+    // The terminal's bold and colours, as a terminal on a dark ground has them
+    const said = readFileSync(`${folder}/${name}.ansi`, 'utf8').replaceAll('\r', '');
+    const escaped = said.replace(/[&<>]/g, (one) => `&#${one.codePointAt(0)};`);
+    const coloured = escaped.replace(/\x1b\[([0-9;]*)m/g, (_, codes) => (
+      codes === '0' ? '</span>' : `<span class="${codes.split(';').map((code) => `c${code}`).join(' ')}">`));
+    const terminal = await browser.newPage();
+    await terminal.setContent(`<style>pre { display: inline-block; margin: 0; padding: 16px; background: #1e1e1e;
+      color: #ddd; font: 14px/1.35 monospace } .c1 { font-weight: bold } .c31 { color: #ff7b72 } .c32 { color: #7ee787 }
+      .c33 { color: #f2cc60 }</style><pre>${coloured}</pre>`);
+    await (await terminal.$('pre')).screenshot({ path: `${pictures}/terminal-${name}.png` });
+    await terminal.close();
   }
 }
 await browser.close();

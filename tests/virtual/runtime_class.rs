@@ -89,6 +89,10 @@ fn chosen() -> Outcome {
         let (mut classes, options) = (Classes::default(), options(world, "hyper-v"));
         let ran = watched(world, &options, |event| classes.record(event)).await?;
         ran.came_to(Exit::Conformant)?;
+        let report = ran.report();
+        if !report.contains("limitation-lifted  limit.hyperv-isolation") {
+            return Err(report);
+        }
         let under = |class: &str| {
             let of = classes.0.iter().filter(|(_, of)| of.starts_with(class));
             of.map(|(fixture, _)| fixture.as_str()).collect::<Vec<_>>()
@@ -106,6 +110,7 @@ fn chosen() -> Outcome {
             "memory-medium",
             "names",
             "nano-server",
+            "nfs",
             "non-root",
             "probed",
             "replica-set",
